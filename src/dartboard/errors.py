@@ -1,0 +1,33 @@
+"""The errors dartboard raises on purpose: one root, one named child per kind of mistake."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class DartboardError(Exception):
+    """Root of all errors that are the caller's to mend; the command line prints them in one line."""
+
+
+class SpaceError(DartboardError, ValueError):
+    """A search space, cell or stack that cannot be what it says."""
+
+
+class GenotypeError(DartboardError, ValueError):
+    """A genotype text that cannot be read, or a genotype that does not fit where it is used."""
+
+
+class NetworkError(DartboardError, ValueError):
+    """A network that cannot be built from the space and the configuration given."""
+
+
+class UnknownNameError(DartboardError, KeyError):
+    """A name that nothing is registered under."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+        super().__init__(f"no {kind} called {name!r}; {hint}")
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would show the message in quotes

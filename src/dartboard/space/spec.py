@@ -1,0 +1,301 @@
+"""Search spaces as frozen data: what a cell may become, and how cells are stacked into a network.
+
+A `Cell` is a directed acyclic graph with candidate ops on its edges and contests between edges; a
+`Stack` says how cells follow each other; a `SearchSpace` is the two together. All are immutable,
+hashable, compared by value and checked when made. Nothing here knows how to compute an op.
+
+Nodes are numbered so that every edge goes from a lower to a higher number; the cell inputs come first.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dartboard.errors import SpaceError
+
+NONE = "none"
+"""The op that is the absence of an edge: it outputs zero and is never computed."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A connection with its candidate ops; one candidate means nothing is left to choose."""
+
+    source: int
+    target: int
+    ops: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.ops:
+            raise SpaceError(f"edge {self} has no op; give at least one, or leave the edge out")
+        if len(set(self.ops)) < len(self.ops):
+            raise SpaceError(f"edge {self} names an op twice: {', '.join(self.ops)}")
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.target}"
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Edges (by position in `Cell.edges`) that compete for `keep` places at a node.
+
+    Args:
+        edges: The competing edges; all enter the same node.
+        keep: How many stay when the cell becomes discrete.
+        weighted: Whether the edges are told apart by weights of their own (edges with a single op,
+            as in NAS-Bench-1Shot1) instead of by the strength of their best op (DARTS' rule).
+    """
+
+    edges: tuple[int, ...]
+    keep: int
+    weighted: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.keep <= len(self.edges):
+            raise SpaceError(
+                f"a contest between {len(self.edges)} edges cannot keep {self.keep}; "
+                f"keep 1 to {len(self.edges)}"
+            )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A directed acyclic graph of ops.
+
+    Args:
+        inputs: How many of the first nodes are inputs: outputs of the cells before this one.
+        nodes: How many nodes there are, inputs included.
+        edges: The connections; parallel edges are allowed.
+        output: The nodes whose channels, concatenated, leave the cell.
+        contests: Which edges compete for places.
+        concat: Nodes that concatenate what enters them instead of summing it.
+        adapt: Whether each input passes a 1x1 convolution to the cell's own width first.
+        project: Whether a 1x1 convolution brings the output back to the cell's own width.
+    """
+
+    inputs: int
+    nodes: int
+    edges: tuple[Edge, ...]
+    output: tuple[int, ...]
+    contests: tuple[Contest, ...] = ()
+    concat: tuple[int, ...] = ()
+    adapt: bool = True
+    project: bool = False
+
+    def __post_init__(self) -> None:
+        if self.inputs not in (1, 2):
+            raise SpaceError(f"a cell has 1 or 2 inputs, not {self.inputs}")
+        self._check_nodes()
+        _check_order(self.edges)
+        self._check_contests()
+
+    def _check_nodes(self) -> None:
+        for edge in self.edges:
+            for node in (edge.source, edge.target):
+                if not 0 <= node < self.nodes:
+                    raise SpaceError(f"edge {edge} leaves the cell: nodes are 0 to {self.nodes - 1}")
+            if edge.target < self.inputs:
+                raise SpaceError(f"edge {edge} enters an input; inputs are nodes 0 to {self.inputs - 1}")
+        if not self.output:
+            raise SpaceError("a cell needs at least one output node")
+        for name, listed in (("output", self.output), ("concat", self.concat)):
+            for node in listed:
+                if not self.inputs <= node < self.nodes:
+                    raise SpaceError(
+                        f"{name} node {node} is not an inner node; those are {self.inputs} to {self.nodes - 1}"
+                    )
+            if len(set(listed)) < len(listed):
+                raise SpaceError(f"{name} lists a node twice: {list(listed)}")
+
+    def _check_contests(self) -> None:
+        seen: set[int] = set()
+        for contest in self.contests:
+            for index in contest.edges:
+                if not 0 <= index < len(self.edges):
+                    raise SpaceError(f"a contest names edge {index}; edges are 0 to {len(self.edges) - 1}")
+                if index in seen:
+                    raise SpaceError(f"edge {self.edges[index]} is in two contests")
+                seen.add(index)
+            targets = {self.edges[index].target for index in contest.edges}
+            if len(targets) > 1:
+                raise SpaceError(f"a contest spans nodes {sorted(targets)}; all its edges must enter one node")
+
+    @property
+    def inner(self) -> range:
+        """The nodes that are not inputs."""
+        return range(self.inputs, self.nodes)
+
+    @property
+    def discrete(self) -> bool:
+        """Whether nothing is left to choose."""
+        return not self.contests and all(len(edge.ops) == 1 for edge in self.edges)
+
+    def entering(self, node: int) -> tuple[int, ...]:
+        """Positions of the edges that enter `node`."""
+        return tuple(index for index, edge in enumerate(self.edges) if edge.target == node)
+
+    def contest_of(self, edge: int) -> Contest | None:
+        """The contest that the edge at position `edge` takes part in, if any."""
+        return next((contest for contest in self.contests if edge in contest.edges), None)
+
+    def without(self, op: str) -> "Cell":
+        """The same cell without the candidate `op`; an edge must keep at least one."""
+        edges = tuple(replace(edge, ops=tuple(o for o in edge.ops if o != op)) for edge in self.edges)
+        return replace(self, edges=edges)
+
+
+def _check_order(edges: tuple[Edge, ...]) -> None:
+    backwards = [edge for edge in edges if edge.source >= edge.target]
+    if not backwards:
+        return
+    cycle = _cycle(edges)
+    if cycle:
+        raise SpaceError(f"the cell has a cycle: {' -> '.join(map(str, cycle))}; a cell is acyclic")
+    raise SpaceError(
+        f"edge {backwards[0]} runs backwards; number the nodes so that edges go from lower to higher"
+    )
+
+
+def _cycle(edges: tuple[Edge, ...]) -> list[int]:
+    """A cycle as a list of nodes that starts and ends with the same one, or nothing."""
+    following: dict[int, list[int]] = {}
+    for edge in edges:
+        following.setdefault(edge.source, []).append(edge.target)
+
+    def walk(path: list[int]) -> list[int]:
+        for node in following.get(path[-1], []):
+            if node in path:
+                return [*path[path.index(node) :], node]
+            if found := walk([*path, node]):
+                return found
+        return []
+
+    return next((found for node in sorted(following) if (found := walk([node]))), [])
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place in the stack.
+
+    Args:
+        arch: Whose decisions the cell in this slot reads; empty for a fixed block between stages.
+        stride: 2 where the slot halves the resolution, else 1.
+        width: The slot's channels as a multiple of the network's first.
+    """
+
+    arch: str
+    stride: int
+    width: int
+
+
+@dataclass(frozen=True)
+class Stack:
+    """How cells follow each other, from stem to head.
+
+    Args:
+        cells: How many cells there are: in all where cells reduce, in each stage otherwise.
+        reduce: What halves the resolution and doubles the channels between stages: reduction cells
+            (DARTS), a residual block (NAS-Bench-201) or a max-pooling (NAS-Bench-101).
+        stages: How many resolutions there are.
+        shared: Whether cells of one kind share their decisions.
+        stem: The stem's channels as a multiple of the network's first.
+        stem_relu: Whether the stem ends in a ReLU.
+        head_norm: Whether a batch-norm and a ReLU stand before the classifier.
+        pool_norm: Whether a pooling candidate is followed by a batch-norm during a search (DARTS).
+    """
+
+    cells: int
+    reduce: Literal["cell", "residual", "pool"] = "cell"
+    stages: int = 3
+    shared: bool = True
+    stem: int = 3
+    stem_relu: bool = False
+    head_norm: bool = False
+    pool_norm: bool = True
+
+    def __post_init__(self) -> None:
+        if self.reduce not in ("cell", "residual", "pool"):
+            raise SpaceError(f"stages are joined by 'cell', 'residual' or 'pool', not {self.reduce!r}")
+        for name in ("cells", "stages", "stem"):
+            if getattr(self, name) < 1:
+                raise SpaceError(f"a stack needs {name} >= 1, not {getattr(self, name)}")
+        if self.reduce == "cell" and self.cells < self.stages:
+            raise SpaceError(f"{self.cells} cells cannot make {self.stages} stages; use at least {self.stages}")
+
+    def slots(self) -> tuple[Slot, ...]:
+        """All slots from stem to head."""
+        return tuple(self._reducing_cells() if self.reduce == "cell" else self._plain_stages())
+
+    def _reducing_cells(self) -> Iterator[Slot]:
+        reductions = {stage * self.cells // self.stages for stage in range(1, self.stages)}
+        width = 1
+        for index in range(self.cells):
+            stride = 2 if index in reductions else 1
+            width *= stride
+            kind = "reduce" if stride == 2 else "normal"
+            yield Slot(kind if self.shared else f"cell{index:02d}", stride, width)
+
+    def _plain_stages(self) -> Iterator[Slot]:
+        for stage in range(self.stages):
+            if stage:
+                yield Slot("", 2, 2**stage)
+            for index in range(stage * self.cells, (stage + 1) * self.cells):
+                yield Slot("cell" if self.shared else f"cell{index:02d}", 1, 2**stage)
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """Cells to choose in, and the stack they are put into.
+
+    Args:
+        name: What the space is called.
+        archs: For each arch (a set of decisions that one or more slots read) its name and its cell.
+        stack: How the cells follow each other.
+    """
+
+    name: str
+    archs: tuple[tuple[str, Cell], ...]
+    stack: Stack
+
+    def __post_init__(self) -> None:
+        wanted = {slot.arch for slot in self.slots if slot.arch}
+        given = [name for name, _ in self.archs]
+        if set(given) != wanted or len(given) != len(wanted):
+            raise SpaceError(
+                f"the stack of space {self.name!r} reads the cells {', '.join(sorted(wanted))}, "
+                f"but it has {', '.join(given) or 'none'}"
+            )
+
+    @property
+    def cells(self) -> Mapping[str, Cell]:
+        """The cell of each arch."""
+        return dict(self.archs)
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """All slots of the stack, from stem to head."""
+        return self.stack.slots()
+
+    @property
+    def discrete(self) -> bool:
+        """Whether nothing is left to choose."""
+        return all(cell.discrete for _, cell in self.archs)
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """Every op that is a candidate somewhere, in order of first appearance."""
+        return tuple(dict.fromkeys(op for _, cell in self.archs for edge in cell.edges for op in edge.ops))
+
+    def without(self, op: str) -> "SearchSpace":
+        """The same space without the candidate `op`."""
+        if op not in self.ops:
+            raise SpaceError(f"space {self.name!r} has no op {op!r} to leave out; it has {', '.join(self.ops)}")
+        return replace(self, archs=tuple((name, cell.without(op)) for name, cell in self.archs))
+
+    def resized(self, cells: int) -> "SearchSpace":
+        """The same space with another number of cells; only shared cells can be repeated."""
+        if cells != self.stack.cells and not self.stack.shared:
+            raise SpaceError(
+                f"space {self.name!r} has {self.stack.cells} cells that share nothing; it cannot have {cells}"
+            )
+        return replace(self, stack=replace(self.stack, cells=cells))
