@@ -1,0 +1,63 @@
+# make demo and make test are all that is needed on a machine with Python 3.11, pip and make.
+#
+# Everything is installed into .venv, always under constraints.txt; stamp files in .venv remember it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
+# Two test workers with one thread each: more would fight over the cores.
+WORKERS ?= 2
+ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench slow format clean clean-all
+
+help:
+	@echo "make demo    install, and train a supernet on the embedded digits for a few steps"
+	@echo "make test    install what the tests need and run them"
+	@echo "make check   formatting, lint, types and the direction of the imports"
+	@echo "make slow    the tests that take minutes"
+	@echo "make bench   measure; see benchmarks/"
+	@echo "make format  format the code and mend what the linter can"
+	@echo "make clean   remove caches and build products; make clean-all removes $(VENV) too"
+
+demo: $(VENV)/.core
+	$(BIN)/dartboard demo
+
+test: $(VENV)/.dev
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/mypy --strict src
+	$(BIN)/python -m pytest -q tests/test_imports.py
+
+bench: $(VENV)/.core
+	@set -e; for script in $(wildcard benchmarks/[!_]*.py); do echo "== $$script"; $(BIN)/python $$script; done
+
+slow: $(VENV)/.dev
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix-only --quiet src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks
+
+clean:
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+clean-all: clean
+	rm -rf $(VENV)
+
+$(BIN)/pip:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/pip
+	$(INSTALL) .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/pip
+	$(INSTALL) '.[test,dev]'
+	@touch $@ $(VENV)/.core
