@@ -48,9 +48,7 @@ def darts_cell(ops: Sequence[str], *, keep: int | None = 2, project: bool = Fals
 
 def fixed_edges_cell(ops: Sequence[str]) -> Cell:
     """Amended DARTS' cell: a node takes the node just before it and the first input, 8 edges in all."""
-    edges = tuple(
-        Edge(source, target, tuple(ops)) for target in range(2, 6) for source in (0, target - 1)
-    )
+    edges = tuple(Edge(source, target, tuple(ops)) for target in range(2, 6) for source in (0, target - 1))
     return Cell(2, 6, edges, output=(2, 3, 4, 5))
 
 
@@ -117,7 +115,7 @@ def s1_dense() -> SearchSpace:
 
 @SPACES.register("s2")
 def s2() -> SearchSpace:
-    """Amended DARTS' S2: 20 unshared cells, fixed edges, skip or separable convolution (amended-darts 4.2)."""
+    """Amended DARTS' S2: 20 unshared cells, fixed edges, skip or separable conv (amended-darts 4.2)."""
     return stacked("s2", fixed_edges_cell(("skip_connect", "sep_conv_3x3")), Stack(cells=20, shared=False))
 
 

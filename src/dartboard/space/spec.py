@@ -9,6 +9,7 @@ Nodes are numbered so that every edge goes from a lower to a higher number; the 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
 from dartboard.errors import SpaceError
@@ -30,6 +31,8 @@ class Edge:
             raise SpaceError(f"edge {self} has no op; give at least one, or leave the edge out")
         if len(set(self.ops)) < len(self.ops):
             raise SpaceError(f"edge {self} names an op twice: {', '.join(self.ops)}")
+        if not all(self.ops):
+            raise SpaceError(f"edge {self} has an op without a name")
 
     def __str__(self) -> str:
         return f"{self.source} -> {self.target}"
@@ -102,7 +105,7 @@ class Cell:
             for node in listed:
                 if not self.inputs <= node < self.nodes:
                     raise SpaceError(
-                        f"{name} node {node} is not an inner node; those are {self.inputs} to {self.nodes - 1}"
+                        f"{name} node {node} is not an inner one; those are {self.inputs} to {self.nodes - 1}"
                     )
             if len(set(listed)) < len(listed):
                 raise SpaceError(f"{name} lists a node twice: {list(listed)}")
@@ -118,7 +121,18 @@ class Cell:
                 seen.add(index)
             targets = {self.edges[index].target for index in contest.edges}
             if len(targets) > 1:
-                raise SpaceError(f"a contest spans nodes {sorted(targets)}; all its edges must enter one node")
+                raise SpaceError(
+                    f"a contest spans nodes {sorted(targets)}; all its edges must enter one node"
+                )
+            self._check_places(contest)
+
+    def _check_places(self, contest: Contest) -> None:
+        eligible = [index for index in contest.edges if self.edges[index].ops != (NONE,)]
+        if len(eligible) < contest.keep:
+            raise SpaceError(
+                f"the contest at node {self.edges[contest.edges[0]].target} keeps {contest.keep} edges, but "
+                f"{len(eligible)} of them can be more than {NONE!r}; keep fewer, or give them other ops"
+            )
 
     @property
     def inner(self) -> range:
@@ -158,19 +172,14 @@ def _check_order(edges: tuple[Edge, ...]) -> None:
 
 def _cycle(edges: tuple[Edge, ...]) -> list[int]:
     """A cycle as a list of nodes that starts and ends with the same one, or nothing."""
-    following: dict[int, list[int]] = {}
+    order: TopologicalSorter[int] = TopologicalSorter()
     for edge in edges:
-        following.setdefault(edge.source, []).append(edge.target)
-
-    def walk(path: list[int]) -> list[int]:
-        for node in following.get(path[-1], []):
-            if node in path:
-                return [*path[path.index(node) :], node]
-            if found := walk([*path, node]):
-                return found
-        return []
-
-    return next((found for node in sorted(following) if (found := walk([node]))), [])
+        order.add(edge.target, edge.source)
+    try:
+        order.prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
 
 
 @dataclass(frozen=True)
@@ -220,7 +229,9 @@ class Stack:
             if getattr(self, name) < 1:
                 raise SpaceError(f"a stack needs {name} >= 1, not {getattr(self, name)}")
         if self.reduce == "cell" and self.cells < self.stages:
-            raise SpaceError(f"{self.cells} cells cannot make {self.stages} stages; use at least {self.stages}")
+            raise SpaceError(
+                f"{self.cells} cells cannot make {self.stages} stages; use at least {self.stages}"
+            )
 
     def slots(self) -> tuple[Slot, ...]:
         """All slots from stem to head."""
@@ -289,7 +300,9 @@ class SearchSpace:
     def without(self, op: str) -> "SearchSpace":
         """The same space without the candidate `op`."""
         if op not in self.ops:
-            raise SpaceError(f"space {self.name!r} has no op {op!r} to leave out; it has {', '.join(self.ops)}")
+            raise SpaceError(
+                f"space {self.name!r} has no op {op!r} to leave out; it has {', '.join(self.ops)}"
+            )
         return replace(self, archs=tuple((name, cell.without(op)) for name, cell in self.archs))
 
     def resized(self, cells: int) -> "SearchSpace":
