@@ -1,0 +1,242 @@
+"""Genotypes: what was chosen, as a value; and the ways between a genotype and a space.
+
+`restrict` is for a genotype of the space itself, `adopt` puts cells from anywhere into a space's
+stack; both return a space with nothing left to choose, which builds like any other.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations, product
+from random import Random
+
+from dartboard.errors import GenotypeError
+from dartboard.space._reading import listed
+from dartboard.space.graph import count_kept, winning_ops
+from dartboard.space.spec import NONE, Cell, Contest, Edge, SearchSpace
+
+Choice = tuple[tuple[int, str], ...]
+"""What one decision came to: positions of edges in the space's cell, each with its op."""
+
+
+@dataclass(frozen=True)
+class Genotype:
+    """Discrete cells by arch: which edges there are and which op each carries.
+
+    How a cell adapts its inputs and projects its output (`Cell.adapt`, `Cell.project`) belongs to the
+    space that builds it, not to what was chosen: a genotype holds both at their defaults, so the same
+    choices make the same genotype whatever space or text they come from. Edges keep the order they
+    were written in, and genotypes compare as written; `restrict` brings them into the space's order.
+
+    Args:
+        archs: For each arch its name and its cell, every edge with one op and without contests.
+    """
+
+    archs: tuple[tuple[str, Cell], ...]
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.archs]
+        if not names:
+            raise GenotypeError("a genotype needs at least one cell")
+        if len(set(names)) < len(names):
+            raise GenotypeError(f"the genotype names a cell twice: {', '.join(names)}")
+        for name, cell in self.archs:
+            _check_discrete(name, cell)
+        plain = tuple((name, replace(cell, adapt=True, project=False)) for name, cell in self.archs)
+        object.__setattr__(self, "archs", plain)
+
+    @property
+    def cells(self) -> Mapping[str, Cell]:
+        """The cell of each arch."""
+        return dict(self.archs)
+
+
+def _check_discrete(name: str, cell: Cell) -> None:
+    for edge in cell.edges:
+        if len(edge.ops) > 1:
+            raise GenotypeError(
+                f"{name}, edge {edge}: expected one op, got {len(edge.ops)} ({', '.join(edge.ops)})"
+            )
+    if cell.contests:
+        node = cell.edges[cell.contests[0].edges[0]].target
+        raise GenotypeError(f"{name}: the contest at node {node} is not decided yet")
+
+
+def restrict(space: SearchSpace, genotype: Genotype) -> SearchSpace:
+    """The space with nothing left to choose, its decisions taken as the genotype says.
+
+    The genotype must be one of the space's own: its edges are edges of the space with one of their
+    candidates, every contest keeps as many as it should and none of them as `none`. An edge outside
+    all contests is there; where `none` is a candidate, leaving the edge out means `none`, and it is
+    put in as such, so that the two ways of saying it restrict to equal spaces. Edges come in the
+    order of the space; adapt, project and concat are those of the space's cells.
+
+    Raises:
+        GenotypeError: If the genotype is not of this space; says which arch and edge, and what was expected.
+    """
+    _check_archs(space, genotype)
+    cells = genotype.cells
+    archs = ((name, _restrict_cell(name, cell, cells[name])) for name, cell in space.archs)
+    return replace(space, archs=tuple(archs))
+
+
+def adopt(space: SearchSpace, genotype: Genotype) -> SearchSpace:
+    """The space's stack with the genotype's cells, whatever space they come from.
+
+    The cells keep their nodes, edges, output and concat; how inputs are adapted and the output is
+    projected is taken from the space.
+
+    Raises:
+        GenotypeError: If the stack reads other archs, or its cells have another number of inputs.
+    """
+    _check_archs(space, genotype)
+    cells = genotype.cells
+    archs = (
+        (name, replace(cells[name], adapt=cell.adapt, project=cell.project)) for name, cell in space.archs
+    )
+    return replace(space, archs=tuple(archs))
+
+
+def _check_archs(space: SearchSpace, genotype: Genotype) -> None:
+    wanted, given = space.cells, genotype.cells
+    if set(wanted) != set(given):
+        raise GenotypeError(
+            f"space {space.name!r} expects the cells {listed(wanted)}; the genotype has {listed(given)}"
+        )
+    for name, cell in wanted.items():
+        if cell.inputs != given[name].inputs:
+            raise GenotypeError(
+                f"{name}: space {space.name!r} expects a cell with {cell.inputs} inputs, "
+                f"the genotype's has {given[name].inputs}"
+            )
+
+
+def _restrict_cell(name: str, cell: Cell, chosen: Cell) -> Cell:
+    if sorted(chosen.output) != sorted(cell.output):
+        raise GenotypeError(
+            f"{name}: expected the output nodes {list(cell.output)}, got {list(chosen.output)}"
+        )
+    ops = _placed(name, cell, chosen)
+    for contest in cell.contests:
+        _check_contest(name, cell, contest, ops)
+    for index, edge in enumerate(cell.edges):
+        if index not in ops and cell.contest_of(index) is None:
+            if NONE not in edge.ops:
+                raise GenotypeError(
+                    f"{name}, edge {edge}: expected one of {', '.join(edge.ops)}; the edge is missing"
+                )
+            ops[index] = NONE
+    return _decided(cell, tuple(ops.items()))
+
+
+def _placed(name: str, cell: Cell, chosen: Cell) -> dict[int, str]:
+    """The op of each of the space's edges that the chosen cell has, by the edge's position.
+
+    Parallel edges are told apart by their candidates; where that leaves a choice, edges outside
+    contests come first, then the order of the space decides.
+    """
+    between: dict[tuple[int, int], list[str]] = {}
+    for edge in chosen.edges:
+        between.setdefault((edge.source, edge.target), []).append(edge.ops[0])
+    placed: dict[int, str] = {}
+    for (source, target), ops in between.items():
+        positions = [i for i, edge in enumerate(cell.edges) if (edge.source, edge.target) == (source, target)]
+        positions.sort(key=lambda index: cell.contest_of(index) is not None)
+        fits = (
+            order
+            for order in permutations(positions, len(ops))
+            if all(op in cell.edges[index].ops for index, op in zip(order, ops, strict=True))
+        )
+        order = next(fits, None)
+        if order is None:
+            raise GenotypeError(f"{name}, edge {source} -> {target}: {_misfit(cell, positions, ops)}")
+        placed.update(zip(order, ops, strict=True))
+    return placed
+
+
+def _misfit(cell: Cell, positions: list[int], ops: list[str]) -> str:
+    if not positions:
+        return "the space has no such edge"
+    if len(positions) < len(ops):
+        return f"expected at most {len(positions)} edge, got {len(ops)} ({', '.join(ops)})"
+    candidates = dict.fromkeys(op for index in positions for op in cell.edges[index].ops)
+    return f"expected one of {', '.join(candidates)}; got {', '.join(ops)}"
+
+
+def _check_contest(name: str, cell: Cell, contest: Contest, ops: Mapping[int, str]) -> None:
+    kept = [index for index in contest.edges if index in ops]
+    node = cell.edges[contest.edges[0]].target
+    if len(kept) != contest.keep:
+        rivals = ", ".join(str(cell.edges[index]) for index in contest.edges)
+        raise GenotypeError(
+            f"{name}, node {node}: expected {contest.keep} of the edges {rivals}; got {len(kept)}"
+        )
+    for index in kept:
+        if ops[index] == NONE:
+            raise GenotypeError(
+                f"{name}, edge {cell.edges[index]}: an edge that wins a place cannot be {NONE!r}; "
+                f"expected another of {', '.join(cell.edges[index].ops)}"
+            )
+
+
+def _decided(cell: Cell, choice: Choice) -> Cell:
+    """The cell with the chosen edges alone, in the cell's order."""
+    edges = tuple(replace(cell.edges[index], ops=(op,)) for index, op in sorted(choice))
+    return replace(cell, edges=edges, contests=())
+
+
+def sample(space: SearchSpace, rng: Random) -> Genotype:
+    """A genotype drawn uniformly from all that `enumerate_genotypes` would list."""
+    return Genotype(tuple((name, _sample_cell(cell, rng)) for name, cell in space.archs))
+
+
+def _sample_cell(cell: Cell, rng: Random) -> Cell:
+    kept = [index for contest in cell.contests for index in _sample_contest(cell, contest, rng)]
+    choice = [(index, rng.choice(_winners(cell.edges[index]))) for index in kept]
+    choice += [(index, rng.choice(edge.ops)) for index, edge in _free(cell)]
+    return _decided(cell, tuple(choice))
+
+
+def _sample_contest(cell: Cell, contest: Contest, rng: Random) -> list[int]:
+    """The edges that stay; a set of edges is as likely as it has ways to choose ops on them."""
+    choices, keep = winning_ops(cell, contest), contest.keep
+    kept: list[int] = []
+    for place, index in enumerate(contest.edges):
+        left = choices[place:]
+        with_this = left[0] * count_kept(left[1:], keep - len(kept) - 1)
+        if rng.randrange(count_kept(left, keep - len(kept))) < with_this:
+            kept.append(index)
+        if len(kept) == keep:
+            break
+    return kept
+
+
+def enumerate_genotypes(space: SearchSpace) -> Iterator[Genotype]:
+    """All genotypes of the space, one at a time, `graph.count(space)` of them."""
+    decisions = [(name, choices) for name, cell in space.archs for choices in _decisions(cell)]
+    for choices in product(*(choices for _, choices in decisions)):
+        taken: dict[str, Choice] = dict.fromkeys(space.cells, ())
+        for (name, _), choice in zip(decisions, choices, strict=True):
+            taken[name] += choice
+        yield Genotype(tuple((name, _decided(cell, taken[name])) for name, cell in space.archs))
+
+
+def _decisions(cell: Cell) -> Iterator[list[Choice]]:
+    """The independent decisions of a cell, each as the list of what it can come to."""
+    for contest in cell.contests:
+        yield [
+            tuple(zip(kept, ops, strict=True))
+            for kept in combinations(contest.edges, contest.keep)
+            for ops in product(*(_winners(cell.edges[index]) for index in kept))
+        ]
+    for index, edge in _free(cell):
+        yield [((index, op),) for op in edge.ops]
+
+
+def _winners(edge: Edge) -> list[str]:
+    """The ops a contested edge can stay with."""
+    return [op for op in edge.ops if op != NONE]
+
+
+def _free(cell: Cell) -> list[tuple[int, Edge]]:
+    """The edges in no contest, with their positions."""
+    return [(index, edge) for index, edge in enumerate(cell.edges) if cell.contest_of(index) is None]
