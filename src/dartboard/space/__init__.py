@@ -1,0 +1,46 @@
+"""Search spaces and genotypes as data: what can be chosen, what was chosen, and the texts for both."""
+
+from dartboard.space.catalog import SPACES, get_space
+from dartboard.space.codecs import CODECS, Codec, decode, from_nb101, prune_nb101, to_nb101
+from dartboard.space.files import load_space, space_from_json, space_from_yaml, space_to_json
+from dartboard.space.genotype import Genotype, adopt, enumerate_genotypes, restrict, sample
+from dartboard.space.graph import count, count_cell, depth, mean_source, on_path, reachable, width
+from dartboard.space.published import PUBLISHED, Published, get_published
+from dartboard.space.spec import NONE, Cell, Contest, Edge, SearchSpace, Slot, Stack
+
+__all__ = [
+    "CODECS",
+    "NONE",
+    "PUBLISHED",
+    "SPACES",
+    "Cell",
+    "Codec",
+    "Contest",
+    "Edge",
+    "Genotype",
+    "Published",
+    "SearchSpace",
+    "Slot",
+    "Stack",
+    "adopt",
+    "count",
+    "count_cell",
+    "decode",
+    "depth",
+    "enumerate_genotypes",
+    "from_nb101",
+    "get_published",
+    "get_space",
+    "load_space",
+    "mean_source",
+    "on_path",
+    "prune_nb101",
+    "reachable",
+    "restrict",
+    "sample",
+    "space_from_json",
+    "space_from_yaml",
+    "space_to_json",
+    "to_nb101",
+    "width",
+]

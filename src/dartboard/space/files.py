@@ -1,0 +1,197 @@
+"""Spaces in files: an exact JSON form, and a short YAML form to write by hand.
+
+In YAML a space reads like this:
+
+    name: mine
+    stack: {cells: 6}              # any argument of `Stack`
+    cell:                          # serves all archs; or `cells:` with one of these for each arch
+      inputs: 2
+      nodes: 5
+      ops: [none, skip_connect, sep_conv_3x3, max_pool_3x3]
+      edges: all                   # from every node to every later inner one; or a list of
+                                   # [source, target] and [source, target, [ops of its own]]
+      keep: 2                      # edges a node keeps; without it all stay
+      output: [2, 3, 4]
+
+`concat`, `adapt` and `project` are those of `Cell`; `weighted` is that of `Contest`.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictBool, StrictInt, StrictStr, ValidationError
+
+from dartboard.errors import SpaceError
+from dartboard.space._reading import explain, keys_of, shown
+from dartboard.space.catalog import SPACES, dense_edges, get_space, keep_per_node, stacked
+from dartboard.space.spec import Cell, Contest, Edge, SearchSpace, Stack
+
+
+class _SpaceText(BaseModel):
+    """A space as its JSON has it: the archs as an object, everything else as the dataclasses are."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str
+    cells: dict[str, Cell]
+    stack: Stack
+
+
+def space_to_json(space: SearchSpace) -> str:
+    """The space as JSON on one line; values at their defaults are left out."""
+    text = _SpaceText(name=space.name, cells=dict(space.archs), stack=space.stack)
+    return text.model_dump_json(exclude_defaults=True)
+
+
+def space_from_json(text: str) -> SearchSpace:
+    """The space that a JSON text says, equal to the one it was written from.
+
+    Raises:
+        SpaceError: If the text is not JSON, has a key missing or unknown, or says an impossible space.
+    """
+    try:
+        read = _SpaceText.model_validate_json(text)
+    except ValidationError as error:
+        parts = {"stack": Stack, "edges": Edge, "contests": Contest, "": Cell, "top": SearchSpace}
+        keys = {part: keys_of(form) for part, form in parts.items()}
+        _fail("space JSON", error, keys | {"top": tuple(_SpaceText.model_fields)})
+    return SearchSpace(read.name, tuple(read.cells.items()), read.stack)
+
+
+def _edge_row(row: object) -> object:
+    """An edge with its ops, which are empty for those of the cell."""
+    if isinstance(row, list) and len(row) in (2, 3):
+        return row if len(row) == 3 else [*row, ()]
+    raise ValueError(f"expected [source, target] or [source, target, [ops]], got {shown(row)}")
+
+
+def _edge_rows(rows: object) -> object:
+    if rows == "all":
+        return None
+    if isinstance(rows, list):
+        return rows
+    raise ValueError(
+        f"expected 'all' or a list of [source, target] or [source, target, [ops]], got {shown(rows)}"
+    )
+
+
+_Ops = tuple[StrictStr, ...]
+_EdgeRow = Annotated[tuple[StrictInt, StrictInt, _Ops], BeforeValidator(_edge_row)]
+_EdgeRows = Annotated[tuple[_EdgeRow, ...] | None, BeforeValidator(_edge_rows)]
+
+
+class _ShortCell(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    inputs: StrictInt
+    nodes: StrictInt
+    output: tuple[StrictInt, ...]
+    ops: _Ops = ()
+    edges: _EdgeRows = None
+    keep: StrictInt | None = None
+    weighted: StrictBool = False
+    concat: tuple[StrictInt, ...] = ()
+    adapt: StrictBool = True
+    project: StrictBool = False
+
+    def build(self) -> Cell:
+        """The cell in full."""
+        if self.edges is None:
+            edges = dense_edges(self.nodes, self.ops, first=self.inputs)
+        else:
+            edges = tuple(Edge(source, target, ops or self.ops) for source, target, ops in self.edges)
+        contests = () if self.keep is None else keep_per_node(edges, self.keep, weighted=self.weighted)
+        return Cell(
+            self.inputs, self.nodes, edges, self.output, contests, self.concat, self.adapt, self.project
+        )
+
+
+class _ShortSpace(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: StrictStr
+    stack: Stack
+    cell: _ShortCell | None = None
+    cells: dict[StrictStr, _ShortCell] | None = None
+
+    def build(self) -> SearchSpace:
+        """The space in full."""
+        if self.cell is not None and self.cells is None:
+            return stacked(self.name, _built("cell", self.cell), self.stack)
+        if self.cells is not None and self.cell is None:
+            archs = tuple((name, _built(f"cells.{name}", cell)) for name, cell in self.cells.items())
+            return SearchSpace(self.name, archs, self.stack)
+        raise SpaceError("expected either `cell`, for all archs, or `cells`, with one for each arch")
+
+
+def _built(place: str, cell: _ShortCell) -> Cell:
+    try:
+        return cell.build()
+    except SpaceError as error:
+        raise SpaceError(f"{place}: {error}") from None
+
+
+def space_from_yaml(text: str) -> SearchSpace:
+    """The space that a text in the short YAML form says.
+
+    Raises:
+        SpaceError: If the text is not YAML, has a key missing or unknown, or says an impossible space.
+    """
+    try:
+        return _ShortSpace.model_validate(_yaml(text)).build()
+    except ValidationError as error:
+        _fail(
+            "space YAML",
+            error,
+            {
+                "top": tuple(_ShortSpace.model_fields),
+                "stack": keys_of(Stack),
+                "": tuple(_ShortCell.model_fields),
+            },
+        )
+    except SpaceError as error:
+        raise SpaceError(f"space YAML: {error}") from None
+
+
+def _yaml(text: str) -> Any:
+    try:
+        data = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise SpaceError(f"{place}{error.problem or error.context}") from None
+    except (
+        yaml.YAMLError,
+        ValueError,
+        RecursionError,
+    ) as error:  # bad characters, dates, brackets without end
+        raise SpaceError(" ".join(str(error).split())) from None
+    if not isinstance(data, dict):
+        raise SpaceError(f"expected the keys {', '.join(_ShortSpace.model_fields)}; got {shown(data)}")
+    return data
+
+
+def load_space(path_or_name: str | Path) -> SearchSpace:
+    """The space of a catalogue name, a .yaml or .yml file in the short form, or a .json file.
+
+    Raises:
+        UnknownNameError: If it is neither a file name with one of those endings nor in the catalogue.
+        SpaceError: If the file cannot be read, or does not say a space.
+    """
+    path = Path(path_or_name)
+    readers = {".yaml": space_from_yaml, ".yml": space_from_yaml, ".json": space_from_json}
+    if str(path_or_name) in SPACES or path.suffix not in readers:
+        return get_space(str(path_or_name))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpaceError(f"cannot read the space {str(path)!r}: {error}") from None
+    try:
+        return readers[path.suffix](text)
+    except SpaceError as error:
+        raise SpaceError(f"{path}: {error}") from None
+
+
+def _fail(what: str, error: ValidationError, keys: dict[str, tuple[str, ...]]) -> NoReturn:
+    raise SpaceError(f"{what}: {explain(error, keys)}") from None
