@@ -33,7 +33,7 @@ def to_darts(genotype: Genotype) -> str:
 
 
 def _write_cell(name: str, cell: Cell) -> str:
-    if cell.inputs != 2 or cell.concat:
+    if cell.inputs != 2 or cell.joins or cell.concat:
         raise GenotypeError(f"{name}: a DARTS text says cells with two inputs whose nodes sum, not this one")
     pairs = []
     for node in cell.inner:

@@ -1,7 +1,7 @@
 """Genotypes as JSON: `{"normal": {"inputs": 2, "edges": [["sep_conv_3x3", 0, 2], ...], ...}, ...}`.
 
 The only form that says every genotype. An edge is `[op, source, target]`; `nodes` stands there only
-when it is more than the edges and the output need, `concat` only when it is not empty.
+when it is more than the edges and the output need, `joins` and `concat` only when not empty.
 """
 
 import json
@@ -23,6 +23,7 @@ class _CellText(BaseModel):
     edges: tuple[tuple[str, int, int], ...]
     output: tuple[int, ...]
     nodes: int | None = None
+    joins: tuple[int, ...] = ()
     concat: tuple[int, ...] = ()
 
 
@@ -39,8 +40,9 @@ def _write_cell(cell: Cell) -> dict[str, object]:
     text: dict[str, object] = {"inputs": cell.inputs, "edges": edges, "output": list(cell.output)}
     if cell.nodes != _fewest_nodes(cell.inputs, cell.edges, cell.output):
         text["nodes"] = cell.nodes
-    if cell.concat:
-        text["concat"] = list(cell.concat)
+    for key, listed in (("joins", cell.joins), ("concat", cell.concat)):
+        if listed:
+            text[key] = list(listed)
     return text
 
 
@@ -62,7 +64,7 @@ def _read_cell(name: str, text: _CellText) -> Cell:
     try:
         edges = tuple(Edge(source, target, (op,)) for op, source, target in text.edges)
         nodes = _fewest_nodes(text.inputs, edges, text.output) if text.nodes is None else text.nodes
-        return Cell(text.inputs, nodes, edges, text.output, concat=text.concat)
+        return Cell(text.inputs, nodes, edges, text.output, joins=text.joins, concat=text.concat)
     except SpaceError as error:
         raise GenotypeError(f"genotype JSON: {name}: {error}") from None
 

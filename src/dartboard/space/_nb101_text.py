@@ -48,9 +48,12 @@ def from_nb101(matrix: Sequence[Sequence[int]], ops: Sequence[str]) -> Genotype:
     matrix = _checked(matrix, ops)
     if 0 not in _ancestors(matrix):
         raise _wrong("matrix", "the output cannot be reached from the input")
-    last = 2 * len(ops) - 3
-    cell = Cell(1, last + 1, tuple(_edges(matrix, ops)), (last,), concat=(last,))
-    return Genotype(((_ARCH, cell),))
+    return Genotype(((_ARCH, _cell(2 * len(ops) - 2, tuple(_edges(matrix, ops)))),))
+
+
+def _cell(nodes: int, edges: tuple[Edge, ...]) -> Cell:
+    joins = tuple(range(1, nodes, 2))
+    return Cell(1, nodes, edges, output=joins[-1:], joins=joins, concat=joins[-1:])
 
 
 def _edges(matrix: Matrix, ops: Sequence[str]) -> Iterator[Edge]:
@@ -74,10 +77,9 @@ def to_nb101(genotype: Genotype) -> tuple[Matrix, tuple[str, ...]]:
             f"a NAS-Bench-101 cell is one {_ARCH!r}; the genotype has {listed(genotype.cells)}"
         )
     cell = genotype.cells[_ARCH]
-    last = cell.nodes - 1
-    if cell.inputs != 1 or last % 2 == 0 or not cell.output == cell.concat == (last,):
+    if cell.nodes % 2 or cell != _cell(cell.nodes, cell.edges):
         raise GenotypeError(
-            f"{_ARCH}: a NAS-Bench-101 cell has one input and ends in a node that concatenates"
+            f"{_ARCH}: a NAS-Bench-101 cell has one input, a join at odd nodes and concatenates at the last"
         )
     matrix, ops = _guess(cell)
     missing = set(_edges(matrix, ops)).symmetric_difference(cell.edges)

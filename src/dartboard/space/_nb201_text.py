@@ -28,7 +28,7 @@ def to_nb201(genotype: Genotype) -> str:
             f"a NAS-Bench-201 text has one {_ARCH!r}; the genotype has {listed(genotype.cells)}"
         )
     cell = genotype.cells[_ARCH]
-    if cell.inputs != 1 or cell.concat or cell.output != (cell.nodes - 1,):
+    if cell.inputs != 1 or cell.joins or cell.concat or cell.output != (cell.nodes - 1,):
         raise GenotypeError(
             f"{_ARCH}: a NAS-Bench-201 text says cells with one input, sums and the last node as output"
         )

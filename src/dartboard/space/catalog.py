@@ -76,7 +76,8 @@ def node_ops_cell(parents: Sequence[int], ops: Sequence[str]) -> Cell:
         if vertex < len(parents):
             edges.append(Edge(join, join + 1, tuple(ops)))
     last = 2 * len(parents) - 1
-    return Cell(1, last + 1, tuple(edges), (last,), tuple(contests), concat=(last,), adapt=False)
+    joins = tuple(range(1, last + 1, 2))
+    return Cell(1, last + 1, tuple(edges), (last,), tuple(contests), joins, concat=(last,), adapt=False)
 
 
 def stacked(name: str, cell: Cell, stack: Stack) -> SearchSpace:

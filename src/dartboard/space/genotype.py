@@ -68,7 +68,7 @@ def restrict(space: SearchSpace, genotype: Genotype) -> SearchSpace:
     candidates, every contest keeps as many as it should and none of them as `none`. An edge outside
     all contests is there; where `none` is a candidate, leaving the edge out means `none`, and it is
     put in as such, so that the two ways of saying it restrict to equal spaces. Edges come in the
-    order of the space; adapt, project and concat are those of the space's cells.
+    order of the space; adapt, project, joins and concat are those of the space's cells.
 
     Raises:
         GenotypeError: If the genotype is not of this space; says which arch and edge, and what was expected.
@@ -82,8 +82,8 @@ def restrict(space: SearchSpace, genotype: Genotype) -> SearchSpace:
 def adopt(space: SearchSpace, genotype: Genotype) -> SearchSpace:
     """The space's stack with the genotype's cells, whatever space they come from.
 
-    The cells keep their nodes, edges, output and concat; how inputs are adapted and the output is
-    projected is taken from the space.
+    The cells keep their nodes, edges, output, joins and concat; how inputs are adapted and the
+    output is projected is taken from the space.
 
     Raises:
         GenotypeError: If the stack reads other archs, or its cells have another number of inputs.

@@ -77,12 +77,11 @@ def live_edges(cell: Cell) -> tuple[Edge, ...]:
 def has_node_ops(cell: Cell) -> bool:
     """Whether the cell has the form of `catalog.node_ops_cell`: ops on nodes, plain edges between them."""
     last = cell.nodes - 1
-    if cell.inputs != 1 or last % 2 == 0 or not cell.output == cell.concat == (last,):
-        return False
     pairs = [(edge.source, edge.target) for edge in live_edges(cell)]
-    carriers = sorted(pair for pair in pairs if pair[1] % 2 == 0)
-    return carriers == [(node - 1, node) for node in range(2, last, 2)] and all(
-        source % 2 == 0 for source, target in pairs if target % 2
+    return (
+        (cell.inputs, cell.joins, cell.output) == (1, tuple(range(1, cell.nodes, 2)), (last,))
+        and [pair for pair in pairs if pair[1] % 2 == 0] == [(node - 1, node) for node in range(2, last, 2)]
+        and all(source % 2 == 0 for source, target in pairs if target % 2)
     )
 
 

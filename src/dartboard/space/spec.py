@@ -71,6 +71,7 @@ class Cell:
         edges: The connections; parallel edges are allowed.
         output: The nodes whose channels, concatenated, leave the cell.
         contests: Which edges compete for places.
+        joins: Nodes that only gather: plain connections enter them, which no method thins out or drops.
         concat: Nodes that concatenate what enters them instead of summing it.
         adapt: Whether each input passes a 1x1 convolution to the cell's own width first.
         project: Whether a 1x1 convolution brings the output back to the cell's own width.
@@ -81,6 +82,7 @@ class Cell:
     edges: tuple[Edge, ...]
     output: tuple[int, ...]
     contests: tuple[Contest, ...] = ()
+    joins: tuple[int, ...] = ()
     concat: tuple[int, ...] = ()
     adapt: bool = True
     project: bool = False
@@ -101,7 +103,7 @@ class Cell:
                 raise SpaceError(f"edge {edge} enters an input; inputs are nodes 0 to {self.inputs - 1}")
         if not self.output:
             raise SpaceError("a cell needs at least one output node")
-        for name, listed in (("output", self.output), ("concat", self.concat)):
+        for name, listed in (("output", self.output), ("joins", self.joins), ("concat", self.concat)):
             for node in listed:
                 if not self.inputs <= node < self.nodes:
                     raise SpaceError(
@@ -171,14 +173,16 @@ def _check_order(edges: tuple[Edge, ...]) -> None:
 
 
 def _cycle(edges: tuple[Edge, ...]) -> list[int]:
-    """A cycle as a list of nodes that starts and ends with the same one, or nothing."""
+    """A cycle as a list of nodes that starts and ends with its lowest, or nothing."""
     order: TopologicalSorter[int] = TopologicalSorter()
     for edge in edges:
         order.add(edge.target, edge.source)
     try:
         order.prepare()
     except CycleError as error:
-        return list(error.args[1])
+        ring = error.args[1][1:]
+        start = ring.index(min(ring))
+        return [*ring[start:], *ring[: start + 1]]
     return []
 
 
