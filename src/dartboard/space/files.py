@@ -13,14 +13,15 @@ In YAML a space reads like this:
       keep: 2                      # edges a node keeps; without it all stay
       output: [2, 3, 4]
 
-`concat`, `adapt` and `project` are those of `Cell`; `weighted` is that of `Contest`.
+`joins`, `concat`, `adapt` and `project` are those of `Cell`; `weighted` is that of `Contest`.
 """
 
+import json
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictBool, StrictInt, StrictStr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from dartboard.errors import SpaceError
 from dartboard.space._reading import explain, keys_of, shown
@@ -52,17 +53,21 @@ def space_from_json(text: str) -> SearchSpace:
     """
     try:
         read = _SpaceText.model_validate_json(text)
+        return SearchSpace(read.name, tuple(read.cells.items()), read.stack)
     except ValidationError as error:
-        parts = {"stack": Stack, "edges": Edge, "contests": Contest, "": Cell, "top": SearchSpace}
+        parts = {"stack": Stack, "edges": Edge, "contests": Contest, "": Cell}
         keys = {part: keys_of(form) for part, form in parts.items()}
-        _fail("space JSON", error, keys | {"top": tuple(_SpaceText.model_fields)})
-    return SearchSpace(read.name, tuple(read.cells.items()), read.stack)
+        keys["top"] = tuple(_SpaceText.model_fields)
+        raise SpaceError(f"space JSON: {explain(error, keys)}") from None
+    except SpaceError as error:
+        raise SpaceError(f"space JSON: {error}") from None
 
 
 def _edge_row(row: object) -> object:
-    """An edge with its ops, which are empty for those of the cell."""
+    """An edge with its ops, which are empty for those of the cell; tuples, as strict validation wants."""
     if isinstance(row, list) and len(row) in (2, 3):
-        return row if len(row) == 3 else [*row, ()]
+        ops = row[2] if len(row) == 3 else ()
+        return (*row[:2], tuple(ops) if isinstance(ops, list) else ops)
     raise ValueError(f"expected [source, target] or [source, target, [ops]], got {shown(row)}")
 
 
@@ -70,30 +75,31 @@ def _edge_rows(rows: object) -> object:
     if rows == "all":
         return None
     if isinstance(rows, list):
-        return rows
+        return tuple(rows)
     raise ValueError(
         f"expected 'all' or a list of [source, target] or [source, target, [ops]], got {shown(rows)}"
     )
 
 
-_Ops = tuple[StrictStr, ...]
-_EdgeRow = Annotated[tuple[StrictInt, StrictInt, _Ops], BeforeValidator(_edge_row)]
+_Ops = tuple[str, ...]
+_EdgeRow = Annotated[tuple[int, int, _Ops], BeforeValidator(_edge_row)]
 _EdgeRows = Annotated[tuple[_EdgeRow, ...] | None, BeforeValidator(_edge_rows)]
 
 
 class _ShortCell(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
-    inputs: StrictInt
-    nodes: StrictInt
-    output: tuple[StrictInt, ...]
+    inputs: int
+    nodes: int
+    output: tuple[int, ...]
     ops: _Ops = ()
     edges: _EdgeRows = None
-    keep: StrictInt | None = None
-    weighted: StrictBool = False
-    concat: tuple[StrictInt, ...] = ()
-    adapt: StrictBool = True
-    project: StrictBool = False
+    keep: int | None = None
+    weighted: bool = False
+    joins: tuple[int, ...] = ()
+    concat: tuple[int, ...] = ()
+    adapt: bool = True
+    project: bool = False
 
     def build(self) -> Cell:
         """The cell in full."""
@@ -101,19 +107,20 @@ class _ShortCell(BaseModel):
             edges = dense_edges(self.nodes, self.ops, first=self.inputs)
         else:
             edges = tuple(Edge(source, target, ops or self.ops) for source, target, ops in self.edges)
+        if self.weighted and self.keep is None:
+            raise SpaceError("`weighted` says how edges win a place; give `keep`, the number of places, too")
         contests = () if self.keep is None else keep_per_node(edges, self.keep, weighted=self.weighted)
-        return Cell(
-            self.inputs, self.nodes, edges, self.output, contests, self.concat, self.adapt, self.project
-        )
+        flags = {"adapt": self.adapt, "project": self.project}
+        return Cell(self.inputs, self.nodes, edges, self.output, contests, self.joins, self.concat, **flags)
 
 
 class _ShortSpace(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
-    name: StrictStr
+    name: str
     stack: Stack
     cell: _ShortCell | None = None
-    cells: dict[StrictStr, _ShortCell] | None = None
+    cells: dict[str, _ShortCell] | None = None
 
     def build(self) -> SearchSpace:
         """The space in full."""
@@ -139,37 +146,28 @@ def space_from_yaml(text: str) -> SearchSpace:
         SpaceError: If the text is not YAML, has a key missing or unknown, or says an impossible space.
     """
     try:
-        return _ShortSpace.model_validate(_yaml(text)).build()
+        return _ShortSpace.model_validate_json(_yaml_as_json(text)).build()
     except ValidationError as error:
-        _fail(
-            "space YAML",
-            error,
-            {
-                "top": tuple(_ShortSpace.model_fields),
-                "stack": keys_of(Stack),
-                "": tuple(_ShortCell.model_fields),
-            },
-        )
+        keys = {"stack": keys_of(Stack), "": tuple(_ShortCell.model_fields)}
+        keys["top"] = tuple(_ShortSpace.model_fields)
+        raise SpaceError(f"space YAML: {explain(error, keys)}") from None
     except SpaceError as error:
         raise SpaceError(f"space YAML: {error}") from None
 
 
-def _yaml(text: str) -> Any:
+def _yaml_as_json(text: str) -> str:
     try:
         data = yaml.safe_load(text)
+        as_json = json.dumps(data, default=str)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise SpaceError(f"{place}{error.problem or error.context}") from None
-    except (
-        yaml.YAMLError,
-        ValueError,
-        RecursionError,
-    ) as error:  # bad characters, dates, brackets without end
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:  # odd keys, dates, depth
         raise SpaceError(" ".join(str(error).split())) from None
     if not isinstance(data, dict):
         raise SpaceError(f"expected the keys {', '.join(_ShortSpace.model_fields)}; got {shown(data)}")
-    return data
+    return as_json
 
 
 def load_space(path_or_name: str | Path) -> SearchSpace:
@@ -191,7 +189,3 @@ def load_space(path_or_name: str | Path) -> SearchSpace:
         return readers[path.suffix](text)
     except SpaceError as error:
         raise SpaceError(f"{path}: {error}") from None
-
-
-def _fail(what: str, error: ValidationError, keys: dict[str, tuple[str, ...]]) -> NoReturn:
-    raise SpaceError(f"{what}: {explain(error, keys)}") from None
