@@ -1,0 +1,23 @@
+"""Networks: one builder for supernets and discrete networks, and the ops they are made of."""
+
+from dartboard.nn.measure import count_flops, count_parameters
+from dartboard.nn.mixture import ArchMixture, Blend, Mixture, all_live, one_hot, uniform
+from dartboard.nn.network import CellNet, NetConfig
+from dartboard.nn.ops import OPS, Op, Site, build_op
+
+__all__ = [
+    "OPS",
+    "ArchMixture",
+    "Blend",
+    "CellNet",
+    "Mixture",
+    "NetConfig",
+    "Op",
+    "Site",
+    "all_live",
+    "build_op",
+    "count_flops",
+    "count_parameters",
+    "one_hot",
+    "uniform",
+]

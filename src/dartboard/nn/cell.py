@@ -1,0 +1,166 @@
+"""A cell as a module: the same class for supernets and for discrete networks.
+
+Two ways of computing it give the same result: `dartboard.nn.plain` is the formula as papers write it,
+`dartboard.nn.fused` shares work between the edges that leave a node.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from dartboard.errors import NetworkError
+from dartboard.nn.fanout import Candidate
+from dartboard.nn.fused import fused_nodes
+from dartboard.nn.mixture import Blend
+from dartboard.nn.ops import FactorizedReduce, Op, ReLUConvNorm, Site, build_op
+from dartboard.nn.plain import plain_nodes
+from dartboard.space.spec import Cell
+
+
+@dataclass(frozen=True)
+class Feed:
+    """What a slot hands on: its channels, and how many times smaller than the image it is."""
+
+    channels: int
+    scale: int
+
+
+@dataclass(frozen=True)
+class CellOptions:
+    """How a cell is built.
+
+    Args:
+        width: Channels of the cell's own nodes.
+        stride: 2 for a reduction cell.
+        affine: Whether batch-norms have a scale and a shift to learn.
+        pool_norm: Whether poolings end in a batch-norm.
+        partial: Only one in this many channels passes the candidates (PC-DARTS' K).
+        plain: Whether to compute by the plain formula.
+    """
+
+    width: int
+    stride: int = 1
+    affine: bool = True
+    pool_norm: bool = False
+    partial: int = 1
+    plain: bool = False
+
+
+class CellModule(nn.Module):
+    """The ops of one cell, all candidates of all edges.
+
+    Args:
+        cell: What the cell may become, or is.
+        feeds: What enters it, one a cell input.
+        options: How it is built.
+    """
+
+    def __init__(self, cell: Cell, feeds: Sequence[Feed], options: CellOptions) -> None:
+        super().__init__()
+        self.cell, self.options = cell, options
+        width, scale = options.width, max(feed.scale for feed in feeds)
+        if width % options.partial:
+            raise NetworkError(f"partial channels: {options.partial} does not divide a cell's {width} channels")
+        adapters = [adapter(feed, width, scale, options.affine) for feed in feeds if cell.adapt]
+        self.adapt = nn.ModuleList(adapters)
+        self.channels = self._node_channels(feeds)
+        self.edges = nn.ModuleList(
+            nn.ModuleDict({name: build_op(name, self._site(index)) for name in edge.ops})
+            for index, edge in enumerate(cell.edges)
+        )
+        leaving = sum(self.channels[node] for node in cell.output)
+        self.project = ReLUConvNorm(Site(leaving, width, affine=options.affine), 1) if cell.project else None
+        self.feed = Feed(width if cell.project else leaving, scale * options.stride)
+
+    def _node_channels(self, feeds: Sequence[Feed]) -> list[int]:
+        width, cell = self.options.width, self.cell
+        entering = [width if cell.adapt else feed.channels for feed in feeds]
+        inner = [width * (len(cell.entering(node)) if node in cell.concat else 1) for node in cell.inner]
+        return entering + inner
+
+    def _site(self, edge: int) -> Site:
+        spec, options, partial = self.cell.edges[edge], self.options, self.partial(edge)
+        stride = options.stride if spec.source < self.cell.inputs else 1
+        inputs = self.channels[spec.source] // partial
+        return Site(inputs, options.width // partial, stride, options.affine, options.pool_norm)
+
+    def forward(self, entering: Sequence[Tensor], blend: Blend, drop_path: float = 0.0) -> Tensor:
+        """The cell's output [B, C, H, W].
+
+        Args:
+            entering: One tensor a cell input.
+            blend: How the candidates are blended.
+            drop_path: The probability with which an edge is dropped for an example, in training.
+        """
+        if self.cell.adapt:
+            entering = [adapt(x) for adapt, x in zip(self.adapt, entering, strict=True)]
+        drop = self._drop(entering[0], drop_path) if self.training and drop_path > 0 else None
+        compute = plain_nodes if self.options.plain else fused_nodes
+        nodes = compute(self, entering, blend, drop)
+        leaving = [nodes[node] for node in self.cell.output]
+        result = leaving[0] if len(leaving) == 1 else torch.cat(leaving, dim=1)
+        return result if self.project is None else self.project(result)
+
+    def _drop(self, x: Tensor, probability: float) -> Tensor:
+        """Drop-path factors [B, E], 0 or what keeps the mean; connections into joins are never dropped."""
+        keep = 1 - probability
+        factors = x.new_empty(x.shape[0], len(self.cell.edges)).bernoulli_(keep) / keep
+        for index, edge in enumerate(self.cell.edges):
+            if edge.target in self.cell.joins:
+                factors[:, index] = 1.0
+        return factors
+
+    def candidates(self, edge: int, blend: Blend) -> list[Candidate]:
+        """The live candidates of the edge at position `edge`."""
+        names = self.cell.edges[edge].ops
+        return [Candidate(edge, place, self._op(edge, names[place])) for place in blend.live[edge]]
+
+    def _op(self, edge: int, name: str) -> Op:
+        op: Op = self.edges[edge][name]  # type: ignore[index, assignment]
+        return op
+
+    def partial(self, edge: int) -> int:
+        """One in how many channels pass the candidates of the edge at position `edge`."""
+        return 1 if self.cell.edges[edge].target in self.cell.joins else self.options.partial
+
+    def divide(self, edge: int, x: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The channels of the source node that pass the candidates, and those that bypass them, if any."""
+        partial = self.partial(edge)
+        if partial == 1:
+            return x, None
+        head, rest = x.split([x.shape[1] // partial, x.shape[1] - x.shape[1] // partial], dim=1)
+        strided = self.options.stride == 2 and self.cell.edges[edge].source < self.cell.inputs
+        return head, F.max_pool2d(rest, 2, ceil_mode=True) if strided else rest
+
+    def shuffle(self, x: Tensor) -> Tensor:
+        """PC-DARTS' channel shuffle: channel i of group g of K becomes channel g of group i."""
+        groups = self.options.partial
+        return x.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
+
+    def join(self, node: int, values: Mapping[int, Tensor], first: Tensor) -> Tensor:
+        """A node from the values of its edges: their sum, or all side by side with zeros for absent ones.
+
+        Args:
+            node: Which node.
+            values: The values of the edges that are there, by position.
+            first: The first input node, for the shape where there is no value at all.
+        """
+        if node in self.cell.concat:
+            parts = [values.get(edge) for edge in self.cell.entering(node)]
+            return torch.cat([self._zeros(first) if part is None else part for part in parts], dim=1)
+        present = list(values.values())
+        return sum(present[1:], present[0]) if present else self._zeros(first)
+
+    def _zeros(self, first: Tensor) -> Tensor:
+        stride = self.options.stride
+        return torch.zeros_like(first[:, :1, ::stride, ::stride]).expand(-1, self.options.width, -1, -1)
+
+
+def adapter(feed: Feed, width: int, scale: int, affine: bool) -> Op:
+    """A module that brings a slot's output to a cell's width, and to the size of the smaller input."""
+    if feed.scale == scale:
+        return ReLUConvNorm(Site(feed.channels, width, affine=affine), 1)
+    return FactorizedReduce(Site(feed.channels, width, 2, affine))

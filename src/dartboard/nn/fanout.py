@@ -1,0 +1,139 @@
+"""All candidates that leave one node, computed together.
+
+The plain formula runs every candidate of every edge by itself. Here the copies of an op on the edges that
+leave a node run as one bank (their channels side by side), what has no weights of its own (pooling, skip) is
+computed once, the mixing weights are folded into the batch-norms, and banks on the same edges are summed
+before they are taken apart.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from dartboard.nn.mixture import Blend
+from dartboard.nn.norm import normalise, normalise_once, scaled
+from dartboard.nn.ops import Op
+from dartboard.nn.source import Source
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A live candidate: the position of its edge, its place among the edge's ops, and the module."""
+
+    edge: int
+    place: int
+    op: Op
+
+
+@dataclass
+class Parts:
+    """What has arrived along one edge: tensors to add, and tensors to add times a weight (0-d or [B])."""
+
+    tensors: list[Tensor] = field(default_factory=list)
+    weighted: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+
+    def add(self, tensor: Tensor, weight: Tensor | None) -> None:
+        if weight is None:
+            self.tensors.append(tensor)
+        else:
+            self.weighted.append((tensor, weight))
+
+
+class Weights:
+    """The weight of every candidate of a cell, drop-path included.
+
+    Args:
+        blend: How the cell is blended; `blend.attend` is not looked at.
+        drop: The drop-path factor of each edge [B, E], or None.
+    """
+
+    def __init__(self, blend: Blend, drop: Tensor | None) -> None:
+        kept = blend.ops
+        if kept is not None and blend.edges is not None:
+            kept = kept * blend.edges[..., None]
+        elif blend.edges is not None:
+            kept = blend.edges[..., None]
+        dropped = kept if drop is None else drop[..., None] if kept is None else kept * drop[..., None]
+        self._kept, self._dropped = _table(kept), _table(dropped)
+
+    def of(self, candidate: Candidate) -> Tensor | None:
+        """The candidate's weight, 0-d or [B]; None is one."""
+        table = self._kept if candidate.op.passthrough else self._dropped
+        if table is None:
+            return None
+        row = table[candidate.edge]
+        return row[candidate.place if len(row) > 1 else 0]
+
+    def of_bank(self, bank: Sequence[Candidate]) -> Tensor | None:
+        """The weights of several candidates, [n] or [B, n]; None is one."""
+        weights = [self.of(candidate) for candidate in bank]
+        found = [weight for weight in weights if weight is not None]
+        return torch.stack(found, dim=-1) if found else None
+
+
+def _table(weights: Tensor | None) -> list[tuple[Tensor, ...]] | None:
+    return None if weights is None else [row.unbind(-1) for row in weights.unbind(-2)]
+
+
+def banks(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Candidates grouped into what can run as one."""
+    groups: dict[object, list[Candidate]] = {}
+    for candidate in candidates:
+        groups.setdefault(candidate.op.bank(), []).append(candidate)
+    return list(groups.values())
+
+
+def spread(source: Source, candidates: Sequence[Candidate], weights: Weights, parts: Sequence[Parts]) -> None:
+    """Computes the candidates that leave `source` and leaves their weighted outputs in `parts`, by edge."""
+    sums: dict[tuple[int, ...], Tensor] = {}
+    for bank in banks(candidates):
+        y = bank[0].op.fan_out([candidate.op for candidate in bank], source)
+        if bank[0].op.shared and (y_once := _once(y, bank)) is not None:
+            for candidate in bank:
+                parts[candidate.edge].add(y_once, weights.of(candidate))
+            continue
+        y = _weighted(y, bank, weights.of_bank(bank))
+        edges = tuple(candidate.edge for candidate in bank)
+        sums[edges] = sums[edges] + y if edges in sums else y
+    for edges, total in sums.items():
+        for edge, part in zip(edges, total.chunk(len(edges), dim=1), strict=True):
+            parts[edge].add(part, None)
+
+
+def outputs(source: Source, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, Tensor]]:
+    """Each candidate that leaves `source` with its own output [B, C, H, W], not weighted."""
+    for bank in banks(candidates):
+        y = bank[0].op.fan_out([candidate.op for candidate in bank], source)
+        if bank[0].op.shared and (y_once := _once(y, bank)) is not None:
+            yield from ((candidate, y_once) for candidate in bank)
+        else:
+            yield from zip(bank, _weighted(y, bank, None).chunk(len(bank), dim=1), strict=True)
+
+
+def _once(y: Tensor, bank: Sequence[Candidate]) -> Tensor | None:
+    """A shared body with its norm, where that is the same for the whole bank; else None."""
+    norms = [candidate.op.norm for candidate in bank if candidate.op.norm is not None]
+    return normalise_once(y, norms) if norms else y
+
+
+def _weighted(y: Tensor, bank: Sequence[Candidate], weight: Tensor | None) -> Tensor:
+    norms = [candidate.op.norm for candidate in bank if candidate.op.norm is not None]
+    if bank[0].op.shared:
+        y = torch.cat([y] * len(bank), dim=1)
+    return normalise(y, norms, weight) if norms else scaled(y, weight)
+
+
+def times(x: Tensor, weight: Tensor | None) -> Tensor:
+    """[B, C, H, W] times one weight (0-d) or one an example [B]; None leaves it."""
+    if weight is None:
+        return x
+    return x * (weight if weight.dim() == 0 else weight[:, None, None, None])
+
+
+def gather(parts: Sequence[Parts]) -> Tensor | None:
+    """The sum of all that has arrived, or None where nothing has."""
+    terms = [tensor for part in parts for tensor in part.tensors]
+    terms += [times(tensor, weight) for part in parts for tensor, weight in part.weighted]
+    return sum(terms[1:], terms[0]) if terms else None

@@ -1,0 +1,109 @@
+"""Mixtures: how the network is told to blend its candidates, for one forward pass.
+
+The network asks a mixture, slot by slot, for a `Blend`. A relaxation makes mixtures with gradients; the
+ones here are the plain cases: weights given per arch, uniform weights, and the one-hot mixture under which
+a supernet computes what the discrete network of a genotype computes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from dartboard.space.genotype import Genotype, restrict
+from dartboard.space.spec import Cell, SearchSpace
+
+Live = tuple[tuple[int, ...], ...]
+"""For each edge the candidates that take part, by position in `Edge.ops`; an empty tuple is no edge at all."""
+
+
+@dataclass(frozen=True)
+class Blend:
+    """How the candidates of the E edges of one cell are blended.
+
+    Args:
+        live: Which candidates take part; the others cost nothing.
+        ops: Their weights [E, N], or [B, E, N] for weights per example, N being the most candidates an
+            edge has; None for a sum without weights.
+        edges: Weights of whole edges [E] or [B, E] on top; None for none.
+        attend: Weights that depend on the candidates' outputs: called with the position of the edge and
+            the outputs of its live candidates, it gives their weights [B, live]. Takes the place of `ops`.
+    """
+
+    live: Live
+    ops: Tensor | None = None
+    edges: Tensor | None = None
+    attend: Callable[[int, Sequence[Tensor]], Tensor] | None = None
+
+
+class Mixture(Protocol):
+    """What the network asks how to blend."""
+
+    def blend(self, slot: int) -> Blend:
+        """The blend for the cell in the slot at this position of the stack."""
+        ...
+
+
+class ArchMixture:
+    """The same blend in every slot that reads the same arch.
+
+    Args:
+        space: The space whose slots are asked for.
+        blends: The blend of each arch.
+    """
+
+    def __init__(self, space: SearchSpace, blends: Mapping[str, Blend]) -> None:
+        self._blends = [blends.get(slot.arch) for slot in space.slots]
+
+    def blend(self, slot: int) -> Blend:
+        found = self._blends[slot]
+        assert found is not None, "only slots with a cell are asked for"
+        return found
+
+
+def all_live(cell: Cell) -> Live:
+    """Every candidate of every edge."""
+    return tuple(tuple(range(len(edge.ops))) for edge in cell.edges)
+
+
+def uniform(space: SearchSpace, *, like: Tensor | None = None) -> ArchMixture:
+    """Every candidate of an edge with the same weight, and every edge of a weighted contest too.
+
+    Args:
+        space: The space whose cells are blended.
+        like: A tensor whose type and device the weights get.
+    """
+    like = torch.empty(0) if like is None else like
+    return ArchMixture(space, {arch: _uniform_blend(cell, like) for arch, cell in space.archs})
+
+
+def _uniform_blend(cell: Cell, like: Tensor) -> Blend:
+    if cell.discrete:
+        return Blend(all_live(cell))
+    edges = [1.0] * len(cell.edges)
+    for contest in cell.contests:
+        for edge in contest.edges if contest.weighted else ():
+            edges[edge] = 1 / len(contest.edges)
+    most = max(len(edge.ops) for edge in cell.edges)
+    ops = [[(place < len(edge.ops)) / len(edge.ops) for place in range(most)] for edge in cell.edges]
+    return Blend(all_live(cell), like.new_tensor(ops), like.new_tensor(edges))
+
+
+def one_hot(space: SearchSpace, genotype: Genotype, *, like: Tensor | None = None) -> ArchMixture:
+    """The mixture that gives the ops of `genotype` weight one and everything else none at all."""
+    like = torch.empty(0) if like is None else like
+    chosen = restrict(space, genotype).cells
+    blends = {arch: _one_hot_blend(cell, chosen[arch], like) for arch, cell in space.archs}
+    return ArchMixture(space, blends)
+
+
+def _one_hot_blend(cell: Cell, chosen: Cell, like: Tensor) -> Blend:
+    kept = {(edge.source, edge.target): edge.ops[0] for edge in chosen.edges}
+    live = tuple(
+        tuple(place for place, op in enumerate(edge.ops) if kept.get((edge.source, edge.target)) == op)
+        for edge in cell.edges
+    )
+    most = max(len(edge.ops) for edge in cell.edges)
+    return Blend(live, like.new_tensor([[float(place in own) for place in range(most)] for own in live]))

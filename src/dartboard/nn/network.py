@@ -1,0 +1,168 @@
+"""The network builder: one class for supernets and for discrete networks."""
+
+from dataclasses import dataclass
+from typing import Literal, overload
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from dartboard.errors import NetworkError
+from dartboard.nn.cell import CellModule, CellOptions, Feed
+from dartboard.nn.heads import STEMS, AuxiliaryHead, Classifier, PoolReduction, ResidualReduction
+from dartboard.nn.mixture import Mixture, uniform
+from dartboard.space.spec import SearchSpace, Slot
+
+IMAGENET_SIZE = 128
+"""From this many pixels on, the automatic stem is the one for ImageNet."""
+
+
+@dataclass(frozen=True)
+class NetConfig:
+    """Everything about a network that is not its architecture.
+
+    Args:
+        channels: The first stage's channels.
+        classes: How many classes there are.
+        input: Channels, height and width of the images.
+        stem: A registered stem; `auto` chooses by the size of the images.
+        auxiliary: Whether there is an auxiliary classifier two thirds up the stack.
+        drop_path: The probability with which an edge is dropped for an example, in training.
+        partial: Only one in this many channels passes the candidates (PC-DARTS' K).
+        search: The form networks have during a search: batch-norms without scale and shift, and one
+            after each pooling where the space says so. The restriction of a supernet equals the supernet
+            under a one-hot mixture in this form.
+        mix: `fused` is the default and fast; `plain` is the formula as papers write it.
+    """
+
+    channels: int = 16
+    classes: int = 10
+    input: tuple[int, int, int] = (3, 32, 32)
+    stem: str = "auto"
+    auxiliary: bool = False
+    drop_path: float = 0.0
+    partial: int = 1
+    search: bool = False
+    mix: Literal["fused", "plain"] = "fused"
+
+    def __post_init__(self) -> None:
+        for name in ("channels", "classes", "partial"):
+            if getattr(self, name) < 1:
+                raise NetworkError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if len(self.input) != 3 or min(self.input) < 1:
+            raise NetworkError(f"input is channels, height and width, all positive, not {self.input}")
+        if not 0 <= self.drop_path < 1:
+            raise NetworkError(f"drop_path must be in [0, 1), not {self.drop_path}")
+        if self.mix not in ("fused", "plain"):
+            raise NetworkError(f"mix must be 'fused' or 'plain', not {self.mix!r}")
+
+    @property
+    def stem_name(self) -> str:
+        """The stem, `auto` resolved."""
+        if self.stem != "auto":
+            return self.stem
+        return "imagenet" if min(self.input[1:]) >= IMAGENET_SIZE else "small"
+
+
+class CellNet(nn.Module):
+    """The network of a space: every candidate in a supernet, one op an edge where nothing is left to choose.
+
+    Args:
+        space: What is built.
+        config: The numbers around it.
+    """
+
+    def __init__(self, space: SearchSpace, config: NetConfig) -> None:
+        super().__init__()
+        self.space, self.config = space, config
+        self.drop_path = config.drop_path
+        image, stack = config.input[0], space.stack
+        self.stem = STEMS[config.stem_name](image, stack.stem * config.channels)
+        feeds = [Feed(self.stem.channels, scale) for scale in self.stem.scales]
+        _check_size(space, config, feeds[-1].scale)
+        self.slots = nn.ModuleList()
+        for slot in space.slots:
+            module, feed = self._build(slot, feeds[-2:])
+            self.slots.append(module)
+            feeds.append(feed)
+        self._auxiliary_slot = self._read_auxiliary()
+        read = feeds[len(self.stem.scales) + self._auxiliary_slot].channels
+        self.auxiliary = AuxiliaryHead(read, config.classes) if config.auxiliary else None
+        self.head = Classifier(feeds[-1].channels, config.classes, norm=stack.head_norm)
+
+    def _build(self, slot: Slot, feeds: list[Feed]) -> tuple[nn.Module, Feed]:
+        config, stack = self.config, self.space.stack
+        width, last = config.channels * slot.width, feeds[-1]
+        if not slot.arch:
+            if stack.reduce == "residual":
+                return ResidualReduction(last.channels, width), Feed(width, 2 * last.scale)
+            return PoolReduction(), Feed(last.channels, 2 * last.scale)
+        cell = self.space.cells[slot.arch]
+        pool_norm = stack.pool_norm and config.search
+        plain = config.mix == "plain"
+        options = CellOptions(width, slot.stride, not config.search, pool_norm, config.partial, plain)
+        module = CellModule(cell, feeds[-cell.inputs :], options)
+        return module, module.feed
+
+    def _read_auxiliary(self) -> int:
+        """The slot after which the auxiliary head reads: the last that halves the resolution."""
+        halving = [index for index, slot in enumerate(self.space.slots) if slot.stride == 2]
+        return halving[-1] if halving else len(self.space.slots) - 1
+
+    @overload
+    def forward(self, x: Tensor, mixture: Mixture | None = None) -> Tensor: ...
+
+    @overload
+    def forward(
+        self, x: Tensor, mixture: Mixture | None = None, *, auxiliary: Literal[True]
+    ) -> tuple[Tensor, Tensor]: ...
+
+    def forward(
+        self, x: Tensor, mixture: Mixture | None = None, *, auxiliary: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Logits [B, classes], or with `auxiliary` those and the auxiliary classifier's.
+
+        Args:
+            x: Images [B, C, H, W].
+            mixture: How candidates are blended; None for equal weights, which in a discrete network is
+                no choice at all.
+            auxiliary: Whether to compute the auxiliary classifier too; the network must have one.
+        """
+        if mixture is None:
+            mixture = uniform(self.space, like=x)
+        if self.config.mix == "fused":
+            x = x.contiguous(memory_format=torch.channels_last)
+        states, read = self.stem(x), None
+        if self.space.stack.stem_relu:
+            states = [F.relu(state) for state in states]
+        for index, module in enumerate(self.slots):
+            states = [states[-1], self._run(module, index, states, mixture)]
+            read = states[-1] if index == self._auxiliary_slot else read
+        logits: Tensor = self.head(states[-1])
+        if not auxiliary:
+            return logits
+        if self.auxiliary is None:
+            raise NetworkError("this network has no auxiliary head; build it with NetConfig(auxiliary=True)")
+        return logits, self.auxiliary(read)
+
+    def _run(
+        self, module: nn.Module, index: int, states: list[Tensor], mixture: Mixture
+    ) -> Tensor:
+        if not isinstance(module, CellModule):
+            result: Tensor = module(states[-1])
+            return result
+        entering = states[-module.cell.inputs :]
+        result = module(entering, mixture.blend(index), self.drop_path)
+        return result
+
+
+def _check_size(space: SearchSpace, config: NetConfig, scale: int) -> None:
+    """Every reduction must have at least two pixels a side to halve."""
+    halvings = sum(slot.stride == 2 for slot in space.slots)
+    least = scale * 2**halvings
+    if min(config.input[1:]) < least:
+        height, width = config.input[1:]
+        raise NetworkError(
+            f"images of {height}x{width} are too small for the stem {config.stem_name!r} and the {halvings} "
+            f"reductions of space {space.name!r}; use at least {least}x{least}"
+        )

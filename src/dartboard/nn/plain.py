@@ -1,0 +1,60 @@
+"""The plain formula: every edge is the weighted sum of its ops, every node the sum of its edges.
+
+This is the readable reference that the default path is proven equal to, and what most code bases run.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from dartboard.nn.fanout import times
+from dartboard.nn.mixture import Blend
+
+if TYPE_CHECKING:
+    from dartboard.nn.cell import CellModule
+
+
+def plain_nodes(
+    module: "CellModule", entering: Sequence[Tensor], blend: Blend, drop: Tensor | None
+) -> list[Tensor]:
+    """All nodes of a cell, the inputs included.
+
+    Args:
+        module: The cell.
+        entering: The input nodes.
+        blend: How the candidates are blended.
+        drop: Drop-path factors [B, E], or None.
+    """
+    nodes = list(entering)
+    for node in module.cell.inner:
+        edges = [edge for edge in module.cell.entering(node) if blend.live[edge]]
+        values = {edge: _edge(module, edge, nodes, blend, drop) for edge in edges}
+        nodes.append(module.join(node, values, entering[0]))
+    return nodes
+
+
+def _edge(module: "CellModule", edge: int, nodes: Sequence[Tensor], blend: Blend, drop: Tensor | None) -> Tensor:
+    x, rest = module.divide(edge, nodes[module.cell.edges[edge].source])
+    candidates = module.candidates(edge, blend)
+    outputs = [candidate.op(x) for candidate in candidates]
+    weights = _weights(edge, outputs, [candidate.place for candidate in candidates], blend)
+    terms = [times(output, weight) for output, weight in zip(outputs, weights, strict=True)]
+    if drop is not None:
+        terms = [
+            term if candidate.op.passthrough else times(term, drop[:, edge])
+            for term, candidate in zip(terms, candidates, strict=True)
+        ]
+    total = sum(terms[1:], terms[0])
+    if rest is not None:
+        total = module.shuffle(torch.cat([total, rest], dim=1))
+    return times(total, None if blend.edges is None else blend.edges[..., edge])
+
+
+def _weights(edge: int, outputs: Sequence[Tensor], places: Sequence[int], blend: Blend) -> list[Tensor | None]:
+    if blend.attend is not None:
+        return list(blend.attend(edge, outputs).unbind(-1))
+    if blend.ops is not None:
+        return [blend.ops[..., edge, place] for place in places]
+    return [None] * len(places)
