@@ -115,7 +115,13 @@ def test_a_malformed_text_is_refused_with_the_place(text, message):
 
 
 @pytest.mark.parametrize(
-    "text", ["Genotype(\0)", "Genotype(" + "-" * 100_000 + "1)", "Genotype(" + "[" * 9999]
+    "text",
+    [
+        "Genotype(\0)",
+        "Genotype(" + "-" * 100_000 + "1)",
+        "Genotype(1" + "+1" * 5000 + ")",
+        "Genotype(" + "[" * 9999,
+    ],
 )
 def test_what_breaks_a_parser_is_refused_too(text):
     with pytest.raises(GenotypeError, match="expected"):

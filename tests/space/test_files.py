@@ -60,6 +60,12 @@ def test_every_space_round_trips_exactly(name):
     assert space_to_json(space_from_json(text)) == text
 
 
+def test_values_at_their_defaults_are_left_out():
+    data = json.loads(space_to_json(get_space("darts")))
+    assert data["stack"] == {"cells": 8}
+    assert data["cells"]["normal"]["contests"][0] == {"edges": [0, 1], "keep": 2}
+
+
 @given(data=st.data())
 def test_any_space_round_trips_exactly(small_spaces, data):
     space = data.draw(small_spaces)
