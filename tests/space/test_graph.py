@@ -124,6 +124,7 @@ def test_only_node_ops_cells_have_node_ops(rng):
     assert has_node_ops(get_space("oneshot1").cells["cell"])
     assert not has_node_ops(get_space("nb201").cells["cell"])
     assert not has_node_ops(get_published("darts-v2").cells["normal"])
+    assert not has_node_ops(Cell(1, 3, (Edge(0, 1, ("skip_connect",)),), (2,), joins=(1,)))
     broken = (*get_space("oneshot1").cells["cell"].edges[:-3], Edge(3, 9, ("skip_connect",)))
     assert not has_node_ops(Cell(1, 10, broken, (9,), joins=(1, 3, 5, 7, 9), concat=(9,)))
 

@@ -79,7 +79,8 @@ def has_node_ops(cell: Cell) -> bool:
     last = cell.nodes - 1
     pairs = [(edge.source, edge.target) for edge in live_edges(cell)]
     return (
-        (cell.inputs, cell.joins, cell.output) == (1, tuple(range(1, cell.nodes, 2)), (last,))
+        last % 2 == 1
+        and (cell.inputs, cell.joins, cell.output) == (1, tuple(range(1, cell.nodes, 2)), (last,))
         and [pair for pair in pairs if pair[1] % 2 == 0] == [(node - 1, node) for node in range(2, last, 2)]
         and all(source % 2 == 0 for source, target in pairs if target % 2)
     )
