@@ -1,0 +1,30 @@
+"""Argument types that several verbs share; what they refuse, they say how to write."""
+
+from argparse import ArgumentTypeError
+
+from dartboard.errors import DartboardError
+
+
+class UsageError(DartboardError):
+    """Arguments that do not make a command."""
+
+
+MOST = 100_000
+"""The largest number an option takes: with sizes beyond it the numbers of a network overflow."""
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 to `MOST`."""
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+    if not 1 <= number <= MOST:
+        raise ArgumentTypeError(f"expected a whole number from 1 to {MOST:,}, got {text!r}")
+    return number
+
+
+def image_shape(text: str) -> tuple[int, int, int]:
+    """Channels, height and width of an image, written like 3x32x32."""
+    sizes = text.lower().split("x")
+    if len(sizes) != 3:
+        raise ArgumentTypeError(f"expected channels x height x width like 3x32x32, got {text!r}")
+    channels, height, width = map(positive, sizes)
+    return channels, height, width

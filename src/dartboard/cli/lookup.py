@@ -1,0 +1,63 @@
+"""From what stands on the command line to the cell and the space that are meant."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from dartboard.errors import GenotypeError, UnknownNameError
+from dartboard.space import (
+    CODECS,
+    PUBLISHED,
+    SPACES,
+    Cell,
+    Genotype,
+    SearchSpace,
+    decode,
+    get_published,
+    get_space,
+)
+
+
+def find_genotype(text: str) -> Genotype:
+    """The genotype that is published under `text`, stands in the file `text`, or is written there itself."""
+    if text in PUBLISHED:
+        return get_published(text)
+    if _is_file(text):
+        return _read(Path(text))
+    if any(codec.start.match(text.strip()) for codec in CODECS.values()):
+        return decode(text)
+    if "/" in text or Path(text).suffix in (".json", ".txt"):
+        raise GenotypeError(f"there is no file {text!r} to read a genotype from")
+    raise UnknownNameError("published cell", text, PUBLISHED)
+
+
+def _is_file(text: str) -> bool:
+    with suppress(OSError):  # a genotype can be too long for a file name
+        return Path(text).is_file()
+    return False
+
+
+def _read(path: Path) -> Genotype:
+    try:
+        return decode(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise GenotypeError(f"{path}: not a text in UTF-8") from None
+    except GenotypeError as error:
+        raise GenotypeError(f"{path}: {error}") from None
+
+
+def home_of(genotype: Genotype) -> SearchSpace:
+    """The first space of the catalogue whose stack takes the genotype's cells: `darts`, `nb201`, ..."""
+    wanted = _kinds(genotype.cells)
+    for name in SPACES:
+        space = get_space(name)
+        if _kinds(space.cells) == wanted:
+            return space
+    raise GenotypeError(
+        f"no space of the catalogue has the cells {', '.join(genotype.cells)}; name one with --space"
+    )
+
+
+def _kinds(cells: Mapping[str, Cell]) -> dict[str, tuple[int, bool]]:
+    """What tells stacks apart: the inputs of each arch's cell, and whether it ends in a concatenation."""
+    return {arch: (cell.inputs, bool(cell.concat)) for arch, cell in cells.items()}

@@ -1,0 +1,78 @@
+"""The program `dartboard`: finds the verb, runs it, and turns every mistake into one clear line."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from dartboard import __version__
+from dartboard.cli import demo, info
+from dartboard.cli.arguments import UsageError
+from dartboard.errors import DartboardError, UnknownNameError
+
+VERBS = {"info": info, "demo": demo}
+"""Each verb is a module with a docstring, `configure(parser)` and `run(args)`."""
+
+MISTAKE = 2
+INTERRUPTED = 130  # 128 + SIGINT
+PIPE_CLOSED = 141  # 128 + SIGPIPE
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises instead of leaving the program."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print."""
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def make_parser() -> Parser:
+    """The parser of the whole command line."""
+    parser = Parser("dartboard", description="Differentiable neural architecture search.", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"dartboard {__version__}")
+    verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    for name, module in VERBS.items():
+        brief = (module.__doc__ or "").split(".")[0]
+        verb = verbs.add_parser(name, help=brief, description=module.__doc__, allow_abbrev=False)
+        module.configure(verb)
+        verb.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code: 0, 2 for a mistake, 130 and 141 when cut short."""
+    try:
+        code = _run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()  # so that a closed pipe is noticed here
+    except (DartboardError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            return _leave_pipe()
+        print(f"dartboard: error: {_one_line(error)}", file=sys.stderr)
+        return MISTAKE
+    except KeyboardInterrupt:
+        print("dartboard: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return code
+
+
+def _run(argv: Sequence[str]) -> int:
+    verb = next((word for word in argv if not word.startswith("-")), None)
+    if verb is not None and verb not in VERBS:
+        raise UnknownNameError("verb", verb, VERBS)
+    try:
+        args = make_parser().parse_args(argv)
+    except SystemExit as done:  # --help and --version
+        return int(done.code or 0)
+    code: int = args.run(args)
+    return code
+
+
+def _leave_pipe() -> int:
+    """Point standard output at nothing, so that Python's last flush does not fail as well."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return PIPE_CLOSED
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,104 @@
+"""What `info` says, laid out for people."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from textwrap import wrap
+
+from rich.text import Text
+
+from dartboard.cli.draw import beside, draw_cell
+from dartboard.cli.facts import Build, CellFacts, ChoiceFacts, NetworkFacts, SpaceFacts
+from dartboard.cli.terminal import Terminal
+from dartboard.space import PUBLISHED, Cell, SearchSpace, Stack
+
+LABEL = 15  # columns for what stands before a value
+LONGEST = 60  # digits of a number that is written in full
+
+
+def print_cell(
+    name: str, space: SearchSpace, build: Build, network: NetworkFacts, cells: Mapping[str, CellFacts]
+) -> None:
+    """Print what a cell is and what its network comes to."""
+    terminal = Terminal()
+    if name in PUBLISHED:
+        terminal.write([Text(name, "bold"), Text(PUBLISHED[name].paper, "dim"), ""])
+    terminal.write(_network_lines(space, build, network))
+    terminal.write(_shape_lines(cells, terminal.width))
+    blocks = [[Text(_names(archs), "bold"), *draw_cell(cell, terminal.pen)] for cell, archs in _same(space)]
+    terminal.write(["", *beside(blocks, terminal.width)])
+
+
+def print_space(space: SearchSpace, facts: SpaceFacts) -> None:
+    """Print what there is to choose in a space."""
+    terminal = Terminal()
+    terminal.write([Text(f"space {space.name}", "bold")])
+    terminal.write(_line("architectures", _number(facts.architectures)))
+    terminal.write(_line("stack", _stack_words(space.stack)))
+    terminal.write(_line("ops", ", ".join(facts.ops), terminal.width))
+    for cell, archs in _same(space):
+        drawing = draw_cell(cell, terminal.pen)
+        terminal.write(["", _choice(archs, facts.cells[archs[0]]), *drawing])
+
+
+def _network_lines(space: SearchSpace, build: Build, network: NetworkFacts) -> Iterator[Text]:
+    shape = "x".join(map(str, build.input))
+    auxiliary = network.parameters_auxiliary
+    more = f" ({auxiliary:,} with the auxiliary head)" if auxiliary != network.parameters else ""
+    yield from _line("stack", f"{space.name}, {_stack_words(space.stack)}")
+    yield from _line("network", f"{build.channels} channels, {build.classes} classes, input {shape}")
+    yield from _line("parameters", f"{network.parameters:,}{more}")
+    yield from _line("FLOPs", f"{network.flops:,} an image, or {network.flops // 2:,} multiply-adds")
+
+
+def _shape_lines(cells: Mapping[str, CellFacts], width: int) -> Iterator[Text]:
+    shapes = {
+        "width": {arch: f"{facts.width:g}c" for arch, facts in cells.items()},
+        "depth": {arch: f"{facts.depth}" for arch, facts in cells.items()},
+        "mean source": {arch: f"{facts.mean_source:g}" for arch, facts in cells.items()},
+    }
+    for label, values in shapes.items():
+        each = ", ".join(f"{arch} {value}" for arch, value in values.items())
+        yield from _line(label, each if len(set(values.values())) > 1 else next(iter(values.values())), width)
+
+
+def _line(label: str, value: str, width: int = sys.maxsize) -> list[Text]:
+    """A label and its value, the value in several lines where `width` asks for it."""
+    lines = wrap(value, max(width - LABEL, LABEL)) or [""]
+    labels = [label] + [""] * (len(lines) - 1)
+    return [Text.assemble((own.ljust(LABEL), "dim"), line) for own, line in zip(labels, lines, strict=True)]
+
+
+def _names(archs: list[str]) -> str:
+    """Names in full, or the first and the last of many."""
+    return ", ".join(archs) if len(archs) < 4 else f"{archs[0]} to {archs[-1]}"
+
+
+def _same(space: SearchSpace) -> list[tuple[Cell, list[str]]]:
+    """Each different cell of the space, once, with the archs that have it."""
+    groups: dict[Cell, list[str]] = {}
+    for arch, cell in space.archs:
+        groups.setdefault(cell, []).append(arch)
+    return list(groups.items())
+
+
+def _choice(archs: list[str], facts: ChoiceFacts) -> Text:
+    each = "each " if len(archs) > 1 else ""
+    words = f"  {each}{facts.nodes} nodes, {facts.edges} edges, {_number(facts.architectures)} ways to choose"
+    return Text.assemble((_names(archs), "bold"), (words, "dim"))
+
+
+def _number(number: int) -> str:
+    """A count in full, with its size where that is hard to see; its size alone where it fills lines."""
+    if number < 10**6:
+        return f"{number:,}"
+    size = f"about {Decimal(number):.1e}".replace("e+", "e")
+    return f"{number:,} ({size})" if number < 10**LONGEST else size
+
+
+def _stack_words(stack: Stack) -> str:
+    between = {"cell": "reduction cells", "residual": "residual blocks", "pool": "max-pooling"}[stack.reduce]
+    cells = f"{stack.cells} cell{'s' if stack.cells > 1 else ''}"
+    each = "" if stack.reduce == "cell" else " a stage"
+    unshared = "" if stack.shared else ", each with choices of its own"
+    return f"{cells}{each}{unshared}, {stack.stages} stages joined by {between}"

@@ -1,0 +1,29 @@
+"""Where the command line writes: a console that leaves lines whole and a broken pipe to its caller."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.text import Text
+
+from dartboard.cli.draw import Pen, pen_for
+
+
+class Terminal(Console):
+    """Standard output, in colour where that is a terminal and NO_COLOR is not set."""
+
+    def __init__(self) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+    @property
+    def pen(self) -> Pen:
+        """The pen for drawings that the output's encoding allows."""
+        return pen_for(self.encoding)
+
+    def write(self, lines: Iterable[Text | str]) -> None:
+        """Print lines as they are, however long."""
+        for line in lines:
+            self.print(line)
+
+    def on_broken_pipe(self) -> None:
+        """Let the error reach the caller, who knows that nobody reads on."""
+        raise BrokenPipeError

@@ -1,0 +1,32 @@
+from argparse import ArgumentTypeError
+
+import pytest
+
+from dartboard.cli.arguments import image_shape, positive
+
+
+def test_numbers_and_shapes_are_read() -> None:
+    assert positive("36") == 36
+    assert positive("100000") == 100_000
+    assert image_shape("3x32x48") == (3, 32, 48)
+    assert image_shape("1X8X8") == (1, 8, 8)
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "00", "-3", "1.5", "", "many", "²", "1_000", " 3", "100001", "9" * 5000]
+)
+def test_what_is_no_count_is_refused_with_its_text(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="a whole number from 1 to 100,000") as caught:
+        positive(text)
+    assert repr(text) in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["32x32", "3x32x32x1", "3,32,32", "32", ""])
+def test_what_is_no_shape_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="like 3x32x32"):
+        image_shape(text)
+
+
+def test_a_shape_has_no_empty_side() -> None:
+    with pytest.raises(ArgumentTypeError, match="from 1 to 100,000, got '0'"):
+        image_shape("3x0x32")

@@ -1,0 +1,119 @@
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+import dartboard as package
+from dartboard.cli import info
+from dartboard.cli.main import VERBS, main
+from dartboard.errors import SpaceError
+
+
+def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def run(args: Namespace) -> NoReturn:  # noqa: ARG001
+        raise error
+
+    monkeypatch.setattr(info, "run", run)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"dartboard {package.__version__}\n"
+
+
+def test_help_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"    {verb} " in out for verb in VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([verb, "--help"]) == 0
+    assert f"dartboard {verb}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["inof"], "no verb called 'inof'; did you mean 'info'?"),
+        (["--json", "inof"], "no verb called 'inof'; did you mean 'info'?"),
+        (["qqq"], "no verb called 'qqq'; there are demo, info"),
+        ([], "the following arguments are required: VERB; see dartboard --help"),
+        (["info", "darts-v2", "--channel=3"], "unrecognized arguments: --channel=3; see dartboard --help"),
+        (
+            ["info", "darts-v2", "--cells", "0"],
+            "argument --cells: expected a whole number from 1 to 100,000, got '0'; see dartboard info --help",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line(argv: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(argv) == 2
+    assert capsys.readouterr() == ("", f"dartboard: error: {message}\n")
+
+
+def test_an_error_of_several_lines_becomes_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fail_with(monkeypatch, SpaceError("first\n  second"))
+    assert main(["info"]) == 2
+    assert capsys.readouterr().err == "dartboard: error: first second\n"
+
+
+def test_an_unreadable_file_is_a_mistake(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fail_with(monkeypatch, PermissionError(13, "Permission denied", "cell.json"))
+    assert main(["info"]) == 2
+    assert capsys.readouterr().err == "dartboard: error: [Errno 13] Permission denied: 'cell.json'\n"
+
+
+def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    fail_with(monkeypatch, KeyboardInterrupt())
+    assert main(["info"]) == 130
+    assert capsys.readouterr().err == "dartboard: interrupted\n"
+
+
+def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(monkeypatch, ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        main(["info"])
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_reader_that_leaves_is_no_error(form: list[str], unbuffered: str, program: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [program, "info", "--space", "asm", *form],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        check=False,
+        timeout=60,
+    )
+    os.close(writing)
+    assert done.stderr == b""
+    assert done.returncode == 141
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["--help"], ["--version"], ["info", "--help"], ["info", "--space", "darts"], ["info", "nonsense"]],
+)
+def test_torch_is_loaded_only_where_a_network_is_built(args: list[str]) -> None:
+    load = "import sys; from dartboard.cli.main import main; "
+    code = load + "main(sys.argv[1:]); sys.exit('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0
+
+
+def test_the_program_is_installed(program: Path) -> None:
+    done = subprocess.run([program, "inof"], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "dartboard: error: no verb called 'inof'; did you mean 'info'?\n"
