@@ -215,3 +215,12 @@ def test_plain_characters_where_the_encoding_is_plain(program: Path, encoding: s
     out = run(program, "--space", "nano", PYTHONIOENCODING=encoding)
     assert b"*---|---+" in out
     assert out.isascii()
+
+
+def test_names_that_the_encoding_does_not_have(program: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "name: größer\nstack: {cells: 3}\ncell: {inputs: 2, nodes: 3, ops: [skip_connect], output: [2]}\n",
+        encoding="utf-8",
+    )
+    assert rb"space gr\xf6\xdfer" in run(program, "--space", str(file), PYTHONIOENCODING="ascii")

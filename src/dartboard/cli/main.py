@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import NoReturn
 
 from dartboard import __version__
@@ -42,6 +43,8 @@ def make_parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code: 0, 2 for a mistake, 130 and 141 when cut short."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for names that the encoding does not have
     try:
         code = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()  # so that a closed pipe is noticed here

@@ -1,0 +1,19 @@
+import inspect
+
+import pytest
+
+from dartboard import errors
+from dartboard.errors import DartboardError, UnknownNameError
+
+CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_all_errors_have_one_root(kind: type[Exception]) -> None:
+    assert issubclass(kind, DartboardError)
+
+
+def test_a_message_reads_as_it_was_written() -> None:
+    error = UnknownNameError("op", "sep_conv_3x4", ["sep_conv_3x3", "none"])
+    assert str(error) == "no op called 'sep_conv_3x4'; did you mean 'sep_conv_3x3'?"
+    assert isinstance(error, KeyError)
