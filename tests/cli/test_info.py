@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dartboard.cli.main import main
-from dartboard.space import CODECS, PUBLISHED, SPACES, count, get_published, get_space, load_space
+from dartboard.space import CODECS, PUBLISHED, SPACES, Genotype, count, get_published, get_space, load_space
 
 KEYS = {"parameters", "parameters_auxiliary", "flops", "width", "depth", "mean_source", "genotype"}
 NB201 = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
@@ -107,6 +107,12 @@ def test_a_file_with_a_genotype(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     file = tmp_path / "cell.json"
     file.write_text(CODECS["json"].encode(get_published("darts-v2")))
     assert facts(capsys, str(file), "--cells", "3") == facts(capsys, "darts-v2", "--cells", "3")
+
+
+def test_the_normal_cell_comes_first_however_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    turned = Genotype(tuple(reversed(get_published("darts-v2").archs)))
+    found = facts(capsys, CODECS["json"].encode(turned), "--cells", "3")
+    assert (found["width"], found["mean_source"]) == (3.5, 0.625)
 
 
 def test_a_benchmark_cell_is_shown_in_its_stack(capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,7 +38,12 @@ def configure(parser: ArgumentParser) -> None:
         metavar="N",
         help="channels of the first cell (default: 36, or 16 where blocks reduce)",
     )
-    parser.add_argument("--cells", type=positive, metavar="N", help="cells in the stack")
+    parser.add_argument(
+        "--cells",
+        type=positive,
+        metavar="N",
+        help="cells in the stack (default: 20, or the space's own where blocks reduce)",
+    )
     parser.add_argument("--classes", type=positive, metavar="N", help="classes to tell apart (default: 10)")
     parser.add_argument(
         "--input", type=image_shape, metavar="CxHxW", help="shape of an image (default: 3x32x32)"
@@ -64,7 +69,7 @@ def _describe_cell(args: Namespace) -> None:
     reducing = space.stack.reduce == "cell"
     build = Build(args.channels or (36 if reducing else 16), args.classes or 10, args.input or (3, 32, 32))
     network = network_facts(space, build)
-    cells = {arch: cell_facts(cell) for arch, cell in genotype.archs}
+    cells = {arch: cell_facts(cell) for arch, cell in space.archs}
     if args.json:
         facts = asdict(network) | asdict(next(iter(cells.values())))
         facts |= {"genotype": json.loads(CODECS["json"].encode(genotype)), "space": space.name}
