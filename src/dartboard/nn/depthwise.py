@@ -6,10 +6,12 @@ kernel is wider than three columns or dilated. The same gradients follow from ca
 - the gradient in the input of a stride-1 convolution is a convolution with the flipped kernel;
 - the gradient in the kernel is taken for at most three columns of the kernel at a time;
 - a dilation of 2 is undone by splitting the image into its four even/odd sub-images;
-- a stride of 2 with a dilation of 2 reads every other pixel only: subsample first, then convolve.
+- a stride of 2 with a dilation of 2 reads every other pixel only: subsample first, then convolve;
+- on images of a few pixels a sum of products per tap of the kernel is fastest.
 
-Every formula is written with differentiable functions, so second derivatives work as usual. Other
-devices use the native operator.
+What comes before the convolution is not stored but computed again in the backward pass, being cheap: the
+copies of a node's ReLU that several edges read, and the ReLU of a batch-norm. Every formula is written with
+differentiable functions, so second derivatives work as usual. Other devices use the native operators.
 """
 
 from typing import Any
@@ -19,77 +21,175 @@ import torch.nn.functional as F
 from torch import Tensor
 
 _COLUMNS = 3  # the widest kernel whose weight gradient is vectorised over channels (oneDNN, AVX2 and AVX-512)
+_FEW_PIXELS = 4  # images up to this side take their weight gradient tap by tap
+
+
+def is_native(x: Tensor) -> bool:
+    """Whether the native operators serve `x` best."""
+    return x.device.type != "cpu" or torch.is_autocast_enabled("cpu")
 
 
 def depthwise(x: Tensor, weight: Tensor, *, stride: int = 1, dilation: int = 1) -> Tensor:
-    """Depthwise convolution with a square odd kernel, padded so that only the stride changes the size.
+    """Depthwise convolution with square odd kernels, padded so that only the stride changes the size.
+
+    Channels of `x` are read in turn where there are more kernels than channels.
 
     Args:
         x: Input [B, C, H, W].
-        weight: One kernel a channel [C, 1, k, k].
+        weight: Kernels [n * C, 1, k, k].
         stride: 1 or 2.
         dilation: 1 or 2.
 
     Returns:
-        [B, C, ceil(H / stride), ceil(W / stride)].
+        [B, n * C, ceil(H / stride), ceil(W / stride)].
     """
-    padding = dilation * (weight.shape[-1] // 2)
-    if x.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
-        return F.conv2d(x, weight, None, stride, padding, dilation, weight.shape[0])
-    if stride == 2 and dilation == 2:  # reads even rows and columns only, padding being even
-        x, stride, dilation, padding = x[:, :, ::2, ::2], 1, 1, padding // 2
-    result: Tensor = _Depthwise.apply(x, weight, stride, padding, dilation)
+    if is_native(x):
+        return _convolve(_tiled(x, weight), weight, stride, dilation)
+    if stride == dilation == 2:  # reads even rows and columns only, the padding being even
+        x, stride, dilation = x[:, :, ::2, ::2].contiguous(memory_format=torch.channels_last), 1, 1
+    result: Tensor = _Depthwise.apply(x, weight, stride, dilation)
     return result
+
+
+def norm_relu_depthwise(
+    x: Tensor, scale: Tensor | None, shift: Tensor | None, weight: Tensor, *, eps: float, dilation: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Batch-norm by batch statistics, ReLU and a depthwise convolution, storing nothing but the input.
+
+    Args:
+        x: Input [B, C, H, W].
+        scale: The batch-norm's scale [C], if any.
+        shift: Its shift [C], if any.
+        weight: Kernels [C, 1, k, k].
+        eps: Its epsilon.
+        dilation: 1 or 2.
+
+    Returns:
+        The output [B, C, H, W], and the batch's mean and inverse deviation [C].
+    """
+    result: tuple[Tensor, Tensor, Tensor] = _NormReLUDepthwise.apply(x, scale, shift, weight, eps, dilation)
+    return result
+
+
+def _convolve(x: Tensor, weight: Tensor, stride: int, dilation: int) -> Tensor:
+    padding = dilation * (weight.shape[-1] // 2)
+    return F.conv2d(x, weight, None, stride, padding, dilation, weight.shape[0])
+
+
+def _tiled(x: Tensor, weight: Tensor) -> Tensor:
+    copies = weight.shape[0] // x.shape[1]
+    return x if copies == 1 else torch.cat([x] * copies, dim=1)
 
 
 class _Depthwise(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(x: Tensor, weight: Tensor, stride: int, padding: int, dilation: int) -> Tensor:
-        return F.conv2d(x, weight, None, stride, padding, dilation, weight.shape[0])
+    def forward(x: Tensor, weight: Tensor, stride: int, dilation: int) -> Tensor:
+        return _convolve(_tiled(x, weight), weight, stride, dilation)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        x, weight, ctx.stride, ctx.padding, ctx.dilation = inputs
-        needs_x, needs_weight = ctx.needs_input_grad[:2]
-        ctx.save_for_backward(x if needs_weight else None, weight)
+        x, weight, ctx.stride, ctx.dilation = inputs
         ctx.shape = x.shape
+        ctx.save_for_backward(x if ctx.needs_input_grad[1] else None, weight)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
-        geometry = (ctx.stride, ctx.padding, ctx.dilation)
-        grad_x = _input_gradient(grad, ctx.shape, weight, *geometry) if ctx.needs_input_grad[0] else None
-        grad_weight = _kernel_gradient(grad, x, weight, *geometry) if ctx.needs_input_grad[1] else None
-        return grad_x, grad_weight, None, None, None
+        geometry = (ctx.stride, ctx.dilation)
+        grad_x = grad_weight = None
+        if ctx.needs_input_grad[0]:
+            grad_x = _input_gradient(grad, ctx.shape, weight, *geometry)
+        if ctx.needs_input_grad[1]:
+            grad_weight = _kernel_gradient(grad, _tiled(x, weight), weight, *geometry)
+        return grad_x, grad_weight, None, None
 
 
-def _input_gradient(
-    grad: Tensor, shape: torch.Size, weight: Tensor, stride: int, padding: int, dilation: int
-) -> Tensor:
+class _NormReLUDepthwise(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        x: Tensor, scale: Tensor | None, shift: Tensor | None, weight: Tensor, eps: float, dilation: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        y, mean, inverse = torch.native_batch_norm(x, scale, shift, None, None, True, 0.0, eps)
+        return _convolve(F.relu_(y), weight, 1, dilation), mean, inverse
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
+        x, scale, shift, weight, ctx.eps, ctx.dilation = inputs
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x, scale, shift, weight, *output[1:])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+        x, scale, shift, weight, mean, inverse = ctx.saved_tensors
+        needs = ctx.needs_input_grad
+        y = F.relu(F.batch_norm(x, None, None, scale, shift, True, 0.0, ctx.eps))
+        grad_weight = _kernel_gradient(grad, y, weight, 1, ctx.dilation) if needs[3] else None
+        grad_y = _input_gradient(grad, x.shape, weight, 1, ctx.dilation)
+        grad_y = torch.ops.aten.threshold_backward(grad_y, y, 0)
+        grad_x, grad_scale, grad_shift = torch.ops.aten.native_batch_norm_backward(
+            grad_y, x, scale, None, None, mean, inverse, True, ctx.eps, list(needs[:3])
+        )
+        return grad_x, grad_scale, grad_shift, grad_weight, None, None
+
+
+def _input_gradient(grad: Tensor, shape: torch.Size, weight: Tensor, stride: int, dilation: int) -> Tensor:
+    """The gradient in the input [B, C, H, W], summed over the kernels that read a channel."""
     if stride == 1:
-        return F.conv2d(grad, weight.flip(2, 3), None, 1, padding, dilation, weight.shape[0])
-    like = torch.empty(shape, dtype=grad.dtype, device=grad.device, memory_format=torch.channels_last)
-    return _native_gradients(grad, like, weight, stride, (padding, padding), (True, False))[0]
+        tiled = _convolve(grad, weight.flip(2, 3), 1, dilation)
+    else:
+        size = (shape[0], weight.shape[0], *shape[2:])
+        like = torch.empty(size, dtype=grad.dtype, device=grad.device, memory_format=torch.channels_last)
+        padding = weight.shape[-1] // 2
+        tiled = _native_gradients(grad, like, weight, stride, (padding, padding), (True, False))[0]
+    parts = tiled.split(shape[1], dim=1)
+    return sum(parts[1:], parts[0])
 
 
-def _kernel_gradient(
-    grad: Tensor, x: Tensor, weight: Tensor, stride: int, padding: int, dilation: int
-) -> Tensor:
-    if dilation == 2:
-        return _kernel_gradient(_sub_images(grad), _sub_images(x), weight, stride, padding // 2, 1)
+def _kernel_gradient(grad: Tensor, x: Tensor, weight: Tensor, stride: int, dilation: int) -> Tensor:
+    """The gradient in the kernels [C, 1, k, k]."""
     width = weight.shape[-1]
-    if width <= _COLUMNS:
+    padding = dilation * (width // 2)
+    hard = width > _COLUMNS or dilation > 1
+    if hard and stride == 1 and max(x.shape[2:]) <= _FEW_PIXELS * dilation:
+        return _kernel_gradient_by_tap(grad, x, width, dilation)
+    if dilation == 2:
+        return _kernel_gradient(_sub_images(grad), _sub_images(x), weight, stride, 1)
+    if not hard:
         return _native_kernel_gradient(grad, x, weight, stride, (padding, padding))
-    reach = stride * (grad.shape[-1] - 1)
-    padded = F.pad(x, (padding, max(0, reach + width - padding - x.shape[-1])))
+    return _kernel_gradient_by_columns(grad, x, weight, stride, padding)
+
+
+def _kernel_gradient_by_columns(grad: Tensor, x: Tensor, weight: Tensor, stride: int, padding: int) -> Tensor:
     parts = []
-    for left in range(0, width, _COLUMNS):
+    for left in range(0, weight.shape[-1], _COLUMNS):
         part = weight[..., left : left + _COLUMNS]
-        seen = padded[..., left : left + reach + part.shape[-1]]
-        parts.append(_native_kernel_gradient(grad, seen, part, stride, (padding, 0)))
+        seen = stride * (grad.shape[-1] - 1) + part.shape[-1]  # columns of x that these columns meet
+        cut = F.pad(x, (padding - left, seen - x.shape[-1] - padding + left))
+        parts.append(_native_kernel_gradient(grad, cut, part, stride, (padding, 0)))
     return torch.cat(parts, dim=-1)
+
+
+def _kernel_gradient_by_tap(grad: Tensor, x: Tensor, width: int, dilation: int) -> Tensor:
+    rows, columns = (_overlaps(size, width, dilation) for size in x.shape[2:])
+    taps = [
+        (x[:, :, top, left] * grad[:, :, own_top, own_left]).sum(dim=(0, 2, 3))
+        for top, own_top in rows
+        for left, own_left in columns
+    ]
+    return torch.stack(taps, dim=1).view(-1, 1, width, width)
+
+
+def _overlaps(size: int, width: int, dilation: int) -> list[tuple[slice, slice]]:
+    """For each tap along one axis, where the input and the output meet."""
+    found = []
+    for offset in (dilation * (tap - width // 2) for tap in range(width)):
+        length = max(0, size - abs(offset))
+        start = max(0, offset)
+        found.append((slice(start, start + length), slice(start - offset, start - offset + length)))
+    return found
 
 
 def _native_kernel_gradient(
@@ -110,7 +210,8 @@ def _native_gradients(
 
 def _sub_images(x: Tensor) -> Tensor:
     """The even/odd sub-images as further examples: [B, C, H, W] -> [4 B, C, ceil(H / 2), ceil(W / 2)]."""
-    x = F.pad(x, (0, x.shape[3] % 2, 0, x.shape[2] % 2))
+    if x.shape[2] % 2 or x.shape[3] % 2:
+        x = F.pad(x, (0, x.shape[3] % 2, 0, x.shape[2] % 2))
     batch, channels, height, width = x.shape
     x = x.permute(0, 2, 3, 1).reshape(batch, height // 2, 2, width // 2, 2, channels)
     x = x.permute(0, 2, 4, 1, 3, 5).reshape(4 * batch, height // 2, width // 2, channels)

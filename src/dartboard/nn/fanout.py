@@ -88,18 +88,41 @@ def banks(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
 def spread(source: Source, candidates: Sequence[Candidate], weights: Weights, parts: Sequence[Parts]) -> None:
     """Computes the candidates that leave `source` and leaves their weighted outputs in `parts`, by edge."""
     sums: dict[tuple[int, ...], Tensor] = {}
+    shared: dict[tuple[int, ...], list[tuple[Tensor, Tensor | None]]] = {}
     for bank in banks(candidates):
-        y = bank[0].op.fan_out([candidate.op for candidate in bank], source)
-        if bank[0].op.shared and (y_once := _once(y, bank)) is not None:
-            for candidate in bank:
-                parts[candidate.edge].add(y_once, weights.of(candidate))
-            continue
-        y = _weighted(y, bank, weights.of_bank(bank))
         edges = tuple(candidate.edge for candidate in bank)
-        sums[edges] = sums[edges] + y if edges in sums else y
+        y = bank[0].op.fan_out([candidate.op for candidate in bank], source)
+        weight = weights.of_bank(bank)
+        if bank[0].op.shared and (y_once := _once(y, bank)) is not None:
+            shared.setdefault(edges, []).append((y_once, weight))
+        else:
+            y = _weighted(y, bank, weight)
+            sums[edges] = sums[edges] + y if edges in sums else y
     for edges, total in sums.items():
         for edge, part in zip(edges, total.chunk(len(edges), dim=1), strict=True):
             parts[edge].add(part, None)
+    for edges, terms in shared.items():
+        for edge, part in zip(edges, _combine(terms, len(edges)), strict=True):
+            parts[edge].add(part, None)
+
+
+def _combine(terms: Sequence[tuple[Tensor, Tensor | None]], count: int) -> Sequence[Tensor]:
+    """For each of `count` edges the weighted sum of the same tensors, as one matrix product.
+
+    Args:
+        terms: Tensors [B, C, H, W], each with a weight for every edge, [count] or [B, count]; all have
+            weights or none has.
+        count: How many edges there are.
+    """
+    tensors = [tensor for tensor, _ in terms]
+    found = [weight for _, weight in terms if weight is not None]
+    if not found:
+        return [sum(tensors[1:], tensors[0])] * count
+    batch, channels, height, width = tensors[0].shape
+    weight = torch.stack(torch.broadcast_tensors(*found), dim=-1)  # [(B,) count, terms]
+    rows = [tensor.permute(0, 2, 3, 1).reshape(*weight.shape[:-2], -1) for tensor in tensors]
+    mixed = weight @ torch.stack(rows, dim=-2)  # [(B,) count, (B *) H * W * C]
+    return [row.view(batch, height, width, channels).permute(0, 3, 1, 2) for row in mixed.unbind(-2)]
 
 
 def outputs(source: Source, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, Tensor]]:

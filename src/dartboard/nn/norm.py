@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dartboard.nn.depthwise import depthwise, is_native, norm_relu_depthwise
+
 
 def normalise(x: Tensor, norms: Sequence[nn.BatchNorm2d], weight: Tensor | None = None) -> Tensor:
     """The batch-norms of `norms`, each on its own block of channels, times a weight per block.
@@ -40,6 +42,22 @@ def per_channel(weight: Tensor, channels: int) -> Tensor:
     """A weight per block [..., n] as a weight per channel [..., channels]."""
     repeated = weight[..., None].expand(*weight.shape, channels // weight.shape[-1])
     return repeated.flatten(-2).contiguous()  # torch 2.13's batch-norm backward misreads a scale with stride 0
+
+
+def normalise_relu_depthwise(
+    x: Tensor, norms: Sequence[nn.BatchNorm2d], weight: Tensor, *, dilation: int
+) -> Tensor:
+    """A depthwise convolution of the ReLU of `normalise`; see `dartboard.nn.depthwise`."""
+    plain = all(type(norm) is nn.BatchNorm2d for norm in norms)
+    if is_native(x) or not plain or not norms[0].training:
+        return depthwise(F.relu_(normalise(x, norms)), weight, dilation=dilation)
+    scale, shift = _affine(norms, None)
+    eps = norms[0].eps
+    y, mean, inverse = norm_relu_depthwise(x, scale, shift, weight, eps=eps, dilation=dilation)
+    count = x.numel() // x.shape[1]
+    variance = (inverse**-2 - eps) * (count / (count - 1))
+    track(norms, mean.chunk(len(norms)), variance.chunk(len(norms)))
+    return y
 
 
 def _affine(norms: Sequence[nn.BatchNorm2d], weight: Tensor | None) -> tuple[Tensor | None, Tensor | None]:

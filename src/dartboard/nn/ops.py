@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from dartboard.errors import NetworkError
 from dartboard.nn.depthwise import depthwise
-from dartboard.nn.norm import normalise
+from dartboard.nn.norm import normalise, normalise_relu_depthwise
 from dartboard.nn.source import Source
 from dartboard.registry import Registry
 from dartboard.space.spec import NONE
@@ -253,12 +253,15 @@ class Separable(Op):
 
     @classmethod
     def fan_out(cls, ops: Sequence["Separable"], source: Source) -> Tensor:
-        x = source.tiled_relu(len(ops))
+        x = source.relu
         for position, spread in enumerate(ops[0].depthwise):
-            if position:
-                x = F.relu_(normalise(x, [op.inner[position - 1] for op in ops]))
             weight = torch.cat([op.depthwise[position].weight for op in ops])
-            x = depthwise(x, weight, stride=spread.stride[0], dilation=spread.dilation[0])
+            dilation = spread.dilation[0]
+            if position:
+                norms = [op.inner[position - 1] for op in ops]
+                x = normalise_relu_depthwise(x, norms, weight, dilation=dilation)
+            else:
+                x = depthwise(x, weight, stride=spread.stride[0], dilation=dilation)
             x = F.conv2d(x, torch.cat([op.pointwise[position].weight for op in ops]), groups=len(ops))
         return x
 
