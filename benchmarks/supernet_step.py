@@ -180,7 +180,7 @@ def main() -> None:
     parser.add_argument("--space", action="append", choices=SETTINGS, help="default: all")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--threads", type=int, default=1, help="more measure the neighbours too")
     parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
     parser.add_argument("--profile", action="store_true", help="show what the default step spends its time on")
     parser.add_argument("--memory", choices=("plain", "fused"), help=argparse.SUPPRESS)

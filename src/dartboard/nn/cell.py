@@ -119,7 +119,8 @@ class CellModule(nn.Module):
         return [Candidate(edge, place, self._op(edge, names[place])) for place in blend.live[edge]]
 
     def _op(self, edge: int, name: str) -> Op:
-        op: Op = self.edges[edge][name]  # type: ignore[index, assignment]
+        ops: nn.ModuleDict = self.edges._modules[str(edge)]  # type: ignore[assignment]
+        op: Op = ops._modules[name]  # type: ignore[assignment]  # both far quicker than indexing
         return op
 
     def partial(self, edge: int) -> int:

@@ -14,7 +14,9 @@ copies of a node's ReLU that several edges read, and the ReLU of a batch-norm. E
 differentiable functions, so second derivatives work as usual. Other devices use the native operators.
 """
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -24,12 +26,23 @@ _COLUMNS = 3  # the widest kernel whose weight gradient is vectorised over chann
 _FEW_PIXELS = 4  # images up to this side take their weight gradient tap by tap
 
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def signed(function: Function) -> Function:
+    """Keeps the signature with the function: `autograd.Function.apply` asks for it on every call."""
+    function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return function
+
+
 def is_native(x: Tensor) -> bool:
     """Whether the native operators serve `x` best."""
     return x.device.type != "cpu" or torch.is_autocast_enabled("cpu")
 
 
-def depthwise(x: Tensor, weight: Tensor, *, stride: int = 1, dilation: int = 1) -> Tensor:
+def depthwise(
+    x: Tensor, weight: Tensor, *, stride: int = 1, dilation: int = 1, tiled: Tensor | None = None
+) -> Tensor:
     """Depthwise convolution with square odd kernels, padded so that only the stride changes the size.
 
     Channels of `x` are read in turn where there are more kernels than channels.
@@ -39,15 +52,17 @@ def depthwise(x: Tensor, weight: Tensor, *, stride: int = 1, dilation: int = 1) 
         weight: Kernels [n * C, 1, k, k].
         stride: 1 or 2.
         dilation: 1 or 2.
+        tiled: `x` with its channels repeated n times, if it is at hand.
 
     Returns:
         [B, n * C, ceil(H / stride), ceil(W / stride)].
     """
     if is_native(x):
-        return _convolve(_tiled(x, weight), weight, stride, dilation)
+        return _convolve(_tile(x, weight), weight, stride, dilation)
     if stride == dilation == 2:  # reads even rows and columns only, the padding being even
         x, stride, dilation = x[:, :, ::2, ::2].contiguous(memory_format=torch.channels_last), 1, 1
-    result: Tensor = _Depthwise.apply(x, weight, stride, dilation)
+        tiled = None
+    result: Tensor = _Depthwise.apply(x, weight, tiled, stride, dilation)
     return result
 
 
@@ -76,7 +91,7 @@ def _convolve(x: Tensor, weight: Tensor, stride: int, dilation: int) -> Tensor:
     return F.conv2d(x, weight, None, stride, padding, dilation, weight.shape[0])
 
 
-def _tiled(x: Tensor, weight: Tensor) -> Tensor:
+def _tile(x: Tensor, weight: Tensor) -> Tensor:
     copies = weight.shape[0] // x.shape[1]
     return x if copies == 1 else torch.cat([x] * copies, dim=1)
 
@@ -85,12 +100,13 @@ class _Depthwise(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(x: Tensor, weight: Tensor, stride: int, dilation: int) -> Tensor:
-        return _convolve(_tiled(x, weight), weight, stride, dilation)
+    @signed
+    def forward(x: Tensor, weight: Tensor, tiled: Tensor | None, stride: int, dilation: int) -> Tensor:
+        return _convolve(_tile(x, weight) if tiled is None else tiled, weight, stride, dilation)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        x, weight, ctx.stride, ctx.dilation = inputs
+        x, weight, _, ctx.stride, ctx.dilation = inputs
         ctx.shape = x.shape
         ctx.save_for_backward(x if ctx.needs_input_grad[1] else None, weight)
 
@@ -102,12 +118,13 @@ class _Depthwise(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             grad_x = _input_gradient(grad, ctx.shape, weight, *geometry)
         if ctx.needs_input_grad[1]:
-            grad_weight = _kernel_gradient(grad, _tiled(x, weight), weight, *geometry)
-        return grad_x, grad_weight, None, None
+            grad_weight = _kernel_gradient(grad, _tile(x, weight), weight, *geometry)
+        return grad_x, grad_weight, None, None, None
 
 
 class _NormReLUDepthwise(torch.autograd.Function):
     @staticmethod
+    @signed
     def forward(
         x: Tensor, scale: Tensor | None, shift: Tensor | None, weight: Tensor, eps: float, dilation: int
     ) -> tuple[Tensor, Tensor, Tensor]:

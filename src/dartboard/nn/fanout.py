@@ -81,13 +81,13 @@ def banks(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     """Candidates grouped into what can run as one."""
     groups: dict[object, list[Candidate]] = {}
     for candidate in candidates:
-        groups.setdefault(candidate.op.bank(), []).append(candidate)
+        groups.setdefault(candidate.op.bank, []).append(candidate)
     return list(groups.values())
 
 
 def spread(source: Source, candidates: Sequence[Candidate], weights: Weights, parts: Sequence[Parts]) -> None:
     """Computes the candidates that leave `source` and leaves their weighted outputs in `parts`, by edge."""
-    sums: dict[tuple[int, ...], Tensor] = {}
+    sums: dict[tuple[int, ...], list[Tensor]] = {}
     shared: dict[tuple[int, ...], list[tuple[Tensor, Tensor | None]]] = {}
     for bank in banks(candidates):
         edges = tuple(candidate.edge for candidate in bank)
@@ -97,9 +97,9 @@ def spread(source: Source, candidates: Sequence[Candidate], weights: Weights, pa
             shared.setdefault(edges, []).append((y_once, weight))
         else:
             y = _weighted(y, bank, weight)
-            sums[edges] = sums[edges] + y if edges in sums else y
-    for edges, total in sums.items():
-        for edge, part in zip(edges, total.chunk(len(edges), dim=1), strict=True):
+            sums.setdefault(edges, []).append(y)
+    for edges, values in sums.items():
+        for edge, part in zip(edges, add_up(values).chunk(len(edges), dim=1), strict=True):
             parts[edge].add(part, None)
     for edges, terms in shared.items():
         for edge, part in zip(edges, _combine(terms, len(edges)), strict=True):
@@ -117,7 +117,7 @@ def _combine(terms: Sequence[tuple[Tensor, Tensor | None]], count: int) -> Seque
     tensors = [tensor for tensor, _ in terms]
     found = [weight for _, weight in terms if weight is not None]
     if not found:
-        return [sum(tensors[1:], tensors[0])] * count
+        return [add_up(tensors)] * count
     batch, channels, height, width = tensors[0].shape
     weight = torch.stack(torch.broadcast_tensors(*found), dim=-1)  # [(B,) count, terms]
     rows = [tensor.permute(0, 2, 3, 1).reshape(*weight.shape[:-2], -1) for tensor in tensors]
@@ -159,4 +159,14 @@ def gather(parts: Sequence[Parts]) -> Tensor | None:
     """The sum of all that has arrived, or None where nothing has."""
     terms = [tensor for part in parts for tensor in part.tensors]
     terms += [times(tensor, weight) for part in parts for tensor, weight in part.weighted]
-    return sum(terms[1:], terms[0]) if terms else None
+    return add_up(terms) if terms else None
+
+
+def add_up(terms: Sequence[Tensor]) -> Tensor:
+    """The sum of at least one tensor; intermediate sums are reused, the terms are left alone."""
+    if len(terms) == 1:
+        return terms[0]
+    total = terms[0] + terms[1]
+    for term in terms[2:]:
+        total += term
+    return total

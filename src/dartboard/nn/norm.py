@@ -73,8 +73,7 @@ def _affine(norms: Sequence[nn.BatchNorm2d], weight: Tensor | None) -> tuple[Ten
 
 
 def _train(x: Tensor, norms: Sequence[nn.BatchNorm2d], scale: Tensor | None, shift: Tensor | None) -> Tensor:
-    mean = torch.zeros(x.shape[1], dtype=x.dtype, device=x.device)
-    variance = torch.zeros_like(mean)
+    mean, variance = torch.zeros(2, x.shape[1], dtype=x.dtype, device=x.device).unbind()
     y = F.batch_norm(x, mean, variance, scale, shift, True, 1.0, norms[0].eps)  # momentum 1: this batch's own
     track(norms, mean.chunk(len(norms)), variance.chunk(len(norms)))
     return y
@@ -91,8 +90,8 @@ def track(norms: Sequence[nn.BatchNorm2d], means: Sequence[Tensor], variances: S
     """Moves the running statistics of each norm towards its batch mean and unbiased variance."""
     momentum = norms[0].momentum
     assert momentum is not None  # every norm of a network is made with torch's default
-    torch._foreach_lerp_([norm.running_mean for norm in norms], list(means), momentum)
-    torch._foreach_lerp_([norm.running_var for norm in norms], list(variances), momentum)
+    running = [norm.running_mean for norm in norms] + [norm.running_var for norm in norms]
+    torch._foreach_lerp_(running, [*means, *variances], momentum)
     torch._foreach_add_([norm.num_batches_tracked for norm in norms], 1)
 
 
@@ -104,8 +103,7 @@ def normalise_once(x: Tensor, norms: Sequence[nn.BatchNorm2d]) -> Tensor | None:
     """
     if not norms[0].training or any(type(norm) is not nn.BatchNorm2d or norm.affine for norm in norms):
         return None
-    mean = torch.zeros(x.shape[1], dtype=x.dtype, device=x.device)
-    variance = torch.zeros_like(mean)
+    mean, variance = torch.zeros(2, x.shape[1], dtype=x.dtype, device=x.device).unbind()
     y = F.batch_norm(x, mean, variance, None, None, True, 1.0, norms[0].eps)
     track(norms, [mean] * len(norms), [variance] * len(norms))
     return y

@@ -58,14 +58,17 @@ class Op(nn.Module):
     """Base of the ops that take part in shared and fused computation."""
 
     norm: nn.BatchNorm2d | None
+    bank: Hashable
+    """Copies with equal banks can run as one in `fan_out`."""
     shared: ClassVar[bool] = False
     """Whether all copies that leave a node have the same body: no weights, nothing but the input."""
     passthrough: ClassVar[bool] = False
     """Whether the op hands its input on unchanged; drop-path leaves such an op alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, bank: Hashable = None) -> None:
         super().__init__()
         self.norm = None
+        self.bank = id(self) if bank is None else (type(self), bank)
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.body(x)
@@ -74,10 +77,6 @@ class Op(nn.Module):
     def body(self, x: Tensor) -> Tensor:
         """Everything before the norm."""
         raise NotImplementedError
-
-    def bank(self) -> Hashable:
-        """Copies with equal banks can run as one in `fan_out`; by default each stands alone."""
-        return id(self)
 
     @classmethod
     def fan_out(cls, ops: Sequence[Any], source: Source) -> Tensor:
@@ -116,8 +115,8 @@ class Identity(Op):
     shared = True
     passthrough = True
 
-    def bank(self) -> Hashable:
-        return type(self)
+    def __init__(self) -> None:
+        super().__init__(bank=0)
 
     def body(self, x: Tensor) -> Tensor:
         return x
@@ -129,14 +128,11 @@ class MaxPool(Op):
     shared = True
 
     def __init__(self, site: Site) -> None:
-        super().__init__()
+        super().__init__(bank=site)
         if site.inputs != site.outputs:
             raise NetworkError(f"a pooling cannot turn {site.inputs} channels into {site.outputs}")
         self.stride = site.stride
         self.norm = site.norm() if site.pool_norm else None
-
-    def bank(self) -> Hashable:
-        return type(self), self.stride, self.norm is None
 
     def body(self, x: Tensor) -> Tensor:
         return F.max_pool2d(x, 3, self.stride, 1)
@@ -153,12 +149,9 @@ class ReLUConvNorm(Op):
     """ReLU, convolution, batch-norm."""
 
     def __init__(self, site: Site, kernel: int) -> None:
-        super().__init__()
+        super().__init__(bank=(site, kernel))
         self.conv = nn.Conv2d(site.inputs, site.outputs, kernel, site.stride, kernel // 2, bias=False)
         self.norm = site.norm()
-
-    def bank(self) -> Hashable:
-        return type(self), self.conv.weight.shape, self.conv.stride
 
     def body(self, x: Tensor) -> Tensor:
         y: Tensor = self.conv(F.relu(x))
@@ -173,12 +166,9 @@ class ConvNormReLU(Op):
     """Convolution, batch-norm, ReLU: NAS-Bench-101's order."""
 
     def __init__(self, site: Site, kernel: int) -> None:
-        super().__init__()
+        super().__init__(bank=(site, kernel))
         self.conv = nn.Conv2d(site.inputs, site.outputs, kernel, site.stride, kernel // 2, bias=False)
         self.inner = site.norm()
-
-    def bank(self) -> Hashable:
-        return type(self), self.conv.weight.shape, self.conv.stride
 
     def body(self, x: Tensor) -> Tensor:
         return F.relu(self.inner(self.conv(x)))
@@ -208,15 +198,12 @@ class FactorizedReduce(Op):
     """ReLU, two strided 1x1 convolutions that read different pixels, batch-norm: the skip at stride 2."""
 
     def __init__(self, site: Site) -> None:
-        super().__init__()
+        super().__init__(bank=site)
         if site.outputs % 2:
             raise NetworkError(f"a skip at stride 2 needs an even number of channels, not {site.outputs}")
         self.even = nn.Conv2d(site.inputs, site.outputs // 2, 1, 2, bias=False)
         self.odd = nn.Conv2d(site.inputs, site.outputs // 2, 1, 2, bias=False)
         self.norm = site.norm()
-
-    def bank(self) -> Hashable:
-        return type(self), self.even.weight.shape
 
     def body(self, x: Tensor) -> Tensor:
         x = F.relu(x)
@@ -233,17 +220,13 @@ class Separable(Op):
     """ReLU, depthwise and pointwise convolution, batch-norm, once or twice: DARTS' separable convolutions."""
 
     def __init__(self, site: Site, kernel: int, *, dilation: int = 1, layers: int = 2) -> None:
-        super().__init__()
+        super().__init__(bank=(site, kernel, dilation, layers))
         last = replace(site, stride=site.stride if layers == 1 else 1)
         sites = [replace(site, outputs=site.inputs)] * (layers > 1) + [last]
         self.depthwise = nn.ModuleList(_depthwise_conv(own, kernel, dilation) for own in sites)
         self.pointwise = nn.ModuleList(nn.Conv2d(own.inputs, own.outputs, 1, bias=False) for own in sites)
         self.inner = nn.ModuleList(own.norm() for own in sites[:-1])
         self.norm = site.norm()
-
-    def bank(self) -> Hashable:
-        convolutions = [*self.depthwise, *self.pointwise]
-        return type(self), tuple((conv.weight.shape, conv.stride, conv.dilation) for conv in convolutions)
 
     def body(self, x: Tensor) -> Tensor:
         for position, (spread, point) in enumerate(zip(self.depthwise, self.pointwise, strict=True)):
@@ -261,7 +244,8 @@ class Separable(Op):
                 norms = [op.inner[position - 1] for op in ops]
                 x = normalise_relu_depthwise(x, norms, weight, dilation=dilation)
             else:
-                x = depthwise(x, weight, stride=spread.stride[0], dilation=dilation)
+                tiled = source.tiled_relu(len(ops))
+                x = depthwise(x, weight, stride=spread.stride[0], dilation=dilation, tiled=tiled)
             x = F.conv2d(x, torch.cat([op.pointwise[position].weight for op in ops]), groups=len(ops))
         return x
 

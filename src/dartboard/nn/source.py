@@ -2,6 +2,7 @@
 
 from functools import cached_property
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -11,8 +12,16 @@ class Source:
 
     def __init__(self, x: Tensor) -> None:
         self.x = x
+        self._tiled: dict[int, Tensor] = {}
 
     @cached_property
     def relu(self) -> Tensor:
         """ReLU of the node."""
         return F.relu(self.x)
+
+    def tiled_relu(self, copies: int) -> Tensor:
+        """ReLU of the node with its channels repeated [B, copies * C, H, W], without gradients."""
+        if copies not in self._tiled:
+            relu = self.relu.detach()
+            self._tiled[copies] = relu if copies == 1 else torch.cat([relu] * copies, dim=1)
+        return self._tiled[copies]
