@@ -5,7 +5,10 @@ and a weight step (first-order, bilevel); the joint step takes both gradients fr
 formula is timed as peers run it, with every gradient computed in every step; the default computes the
 gradients a step needs. `same_gradients` is the ratio when the plain formula is given that too.
 
-usage: python benchmarks/supernet_step.py [--space NAME ...] [--json] [--profile]
+Under each line stands what the default step spends its time on; the last column is the share of the
+machine's own matrix-product peak that the step's floating-point operations reach.
+
+usage: python benchmarks/supernet_step.py [--space NAME ...] [--json]
 """
 
 import argparse
@@ -95,6 +98,7 @@ class Step:
 
 
 def seconds(run: Callable[[], object]) -> float:
+    """How long `run` takes."""
     start = time.perf_counter()
     run()
     return time.perf_counter() - start
@@ -109,7 +113,9 @@ def measure_times(steps: dict[str, Step], repeats: int) -> dict[str, dict[str, f
                 taken = seconds(lambda step=step, part=part: step.run(part))
                 if repeat:  # the first round warms up
                     times[name][part].append(taken)
-    return {name: {part: statistics.median(own) for part, own in parts.items()} for name, parts in times.items()}
+    return {
+        name: {part: statistics.median(own) for part, own in parts.items()} for name, parts in times.items()
+    }
 
 
 def peak_memory(setting: Setting, mix: str, batch: int) -> int:
@@ -129,6 +135,7 @@ def _status(field: str) -> int:
 
 
 def memory_in_child(name: str, mix: str, batch: int, threads: int) -> int:
+    """`peak_memory` of a fresh process."""
     command = [sys.executable, __file__, "--space", name, "--memory", mix, "--batch", str(batch)]
     done = subprocess.run([*command, "--threads", str(threads)], check=True, capture_output=True, text=True)
     return int(done.stdout.split()[-1])
@@ -159,50 +166,68 @@ def measure(name: str, batch: int, repeats: int, threads: int) -> dict[str, obje
         "parts": {part: times["plain"][part] / times["default"][part] for part in PARTS},
         "seconds": {key: {**own, "whole": whole[key]} for key, own in times.items()},
         "memory_bytes": {"plain": memory["plain"], "default": memory["fused"]},
+        "profile": profile(steps["default"]),
         "matmul_share": steps["default"].flops() / whole["default"] / matmul_peak(),
         "batch": batch,
         "threads": threads,
     }
 
 
-def show_profile(name: str, batch: int) -> None:
-    """Where the time of the default step goes."""
-    step = Step(SETTINGS[name], "fused", batch, ask=True)
-    step.run("architecture")
-    with torch.profiler.profile() as profile:
+def profile(step: Step) -> dict[str, float]:
+    """The shares of the time of a whole step that its costliest operators take."""
+    with torch.profiler.profile() as recorded:
         step.run("architecture")
         step.run("weights")
-    print(profile.key_averages().table(sort_by="self_cpu_time_total", row_limit=25, max_name_column_width=60))
+    rows = sorted(recorded.key_averages(), key=lambda row: -row.self_cpu_time_total)
+    total = sum(row.self_cpu_time_total for row in rows)
+    return {row.key.removeprefix("aten::"): row.self_cpu_time_total / total for row in rows[:8]}
+
+
+COLUMNS = {
+    "space": lambda row: f"{row['space']:10}",
+    "speedup": lambda row: f"{row['speedup']:.2f}",
+    "architecture": lambda row: f"{row['parts']['architecture']:.2f}",
+    "weights": lambda row: f"{row['parts']['weights']:.2f}",
+    "joint": lambda row: f"{row['parts']['joint']:.2f}",
+    "same gradients": lambda row: f"{row['same_gradients']:.2f}",
+    "memory": lambda row: f"{row['memory_ratio']:.2f}",
+    "plain s": lambda row: f"{row['seconds']['plain']['whole']:.3f}",
+    "default s": lambda row: f"{row['seconds']['default']['whole']:.3f}",
+    "of matmul peak": lambda row: f"{row['matmul_share']:.2f}",
+}
+
+
+def show(row: dict[str, object]) -> None:
+    """Prints one line of the table, and where the time goes."""
+    print("  ".join(f"{cell(row):>{len(title)}}" for title, cell in COLUMNS.items()))
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in row["profile"].items())
+    print(f"{'':10}  {shares}", flush=True)
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--space", action="append", choices=SETTINGS, help="what to measure; default: all")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1, help="more than one measures the neighbours too")
+    parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
+    parser.add_argument("--memory", choices=("plain", "fused"), help=argparse.SUPPRESS)
+    return parser.parse_args()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--space", action="append", choices=SETTINGS, help="default: all")
-    parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1, help="more measure the neighbours too")
-    parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
-    parser.add_argument("--profile", action="store_true", help="show what the default step spends its time on")
-    parser.add_argument("--memory", choices=("plain", "fused"), help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    """Measures and prints."""
+    options = parse()
     torch.set_num_threads(options.threads)
     names = options.space or list(SETTINGS)
     if options.memory:
         print(peak_memory(SETTINGS[names[0]], options.memory, options.batch))
         return
-    if options.profile:
-        for name in names:
-            show_profile(name, options.batch)
-        return
-    print(f"{'space':10} {'speedup':>8} {'arch':>6} {'weights':>8} {'joint':>6} {'same grads':>11} {'memory':>7} "
-          f"{'plain s':>8} {'default s':>10} {'of matmul peak':>15}", flush=True)  # fmt: skip
+    print("  ".join(f"{title:10}" if title == "space" else title for title in COLUMNS), flush=True)
     for name in names:
         row = measure(name, options.batch, options.repeats, options.threads)
-        parts, whole = row["parts"], row["seconds"]
-        print(f"{name:10} {row['speedup']:8.2f} {parts['architecture']:6.2f} {parts['weights']:8.2f} "
-              f"{parts['joint']:6.2f} {row['same_gradients']:11.2f} {row['memory_ratio']:7.2f} "
-              f"{whole['plain']['whole']:8.3f} {whole['default']['whole']:10.3f} {row['matmul_share']:15.2f}",
-              flush=True)  # fmt: skip
+        show(row)
         if options.json:
             print(json.dumps(row), flush=True)
 

@@ -63,7 +63,9 @@ class CellModule(nn.Module):
         self.cell, self.options = cell, options
         width, scale = options.width, max(feed.scale for feed in feeds)
         if width % options.partial:
-            raise NetworkError(f"partial channels: {options.partial} does not divide a cell's {width} channels")
+            raise NetworkError(
+                f"partial channels: {options.partial} does not divide a cell's {width} channels"
+            )
         adapters = [adapter(feed, width, scale, options.affine) for feed in feeds if cell.adapt]
         self.adapt = nn.ModuleList(adapters)
         self.channels = self._node_channels(feeds)
@@ -138,8 +140,9 @@ class CellModule(nn.Module):
 
     def shuffle(self, x: Tensor) -> Tensor:
         """PC-DARTS' channel shuffle: channel i of group g of K becomes channel g of group i."""
-        groups = self.options.partial
-        return x.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
+        batch, channels, height, width = x.shape
+        groups = x.view(batch, self.options.partial, channels // self.options.partial, height, width)
+        return groups.transpose(1, 2).flatten(1, 2)
 
     def join(self, node: int, values: Mapping[int, Tensor], first: Tensor) -> Tensor:
         """A node from the values of its edges: their sum, or all side by side with zeros for absent ones.

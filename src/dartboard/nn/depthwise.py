@@ -62,7 +62,7 @@ def depthwise(
     if stride == dilation == 2:  # reads even rows and columns only, the padding being even
         x, stride, dilation = x[:, :, ::2, ::2].contiguous(memory_format=torch.channels_last), 1, 1
         tiled = None
-    result: Tensor = _Depthwise.apply(x, weight, tiled, stride, dilation)
+    result: Tensor = _Depthwise.apply(x, weight, tiled, stride, dilation)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -82,8 +82,9 @@ def norm_relu_depthwise(
     Returns:
         The output [B, C, H, W], and the batch's mean and inverse deviation [C].
     """
-    result: tuple[Tensor, Tensor, Tensor] = _NormReLUDepthwise.apply(x, scale, shift, weight, eps, dilation)
-    return result
+    results: tuple[Tensor, Tensor, Tensor]
+    results = _NormReLUDepthwise.apply(x, scale, shift, weight, eps, dilation)  # type: ignore[no-untyped-call]
+    return results
 
 
 def _convolve(x: Tensor, weight: Tensor, stride: int, dilation: int) -> Tensor:
@@ -105,7 +106,7 @@ class _Depthwise(torch.autograd.Function):
         return _convolve(_tile(x, weight) if tiled is None else tiled, weight, stride, dilation)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:  # noqa: ARG004
         x, weight, _, ctx.stride, ctx.dilation = inputs
         ctx.shape = x.shape
         ctx.save_for_backward(x if ctx.needs_input_grad[1] else None, weight)
@@ -161,8 +162,9 @@ def _input_gradient(grad: Tensor, shape: torch.Size, weight: Tensor, stride: int
         like = torch.empty(size, dtype=grad.dtype, device=grad.device, memory_format=torch.channels_last)
         padding = weight.shape[-1] // 2
         tiled = _native_gradients(grad, like, weight, stride, (padding, padding), (True, False))[0]
-    parts = tiled.split(shape[1], dim=1)
-    return sum(parts[1:], parts[0])
+    first, *others = tiled.split(shape[1], dim=1)
+    total: Tensor = sum(others, first)
+    return total
 
 
 def _kernel_gradient(grad: Tensor, x: Tensor, weight: Tensor, stride: int, dilation: int) -> Tensor:

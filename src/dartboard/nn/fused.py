@@ -59,19 +59,19 @@ class _Pass:
             return
         found = dict(outputs(source, present))
         for edge in edges:
-            self._attend(edge, [c for c in candidates if c.edge == edge], found, source)
+            own = [candidate for candidate in candidates if candidate.edge == edge]
+            values = [found[c] if c in found else c.op(source.x) for c in own]
+            weights = self.blend.attend(edge, values).unbind(-1)
+            self._add(own, values, weights)
 
-    def _attend(
-        self, edge: int, candidates: Sequence[Candidate], found: dict[Candidate, Tensor], source: Source
+    def _add(
+        self, candidates: Sequence[Candidate], values: Sequence[Tensor], weights: Sequence[Tensor]
     ) -> None:
-        """Adds the candidates of an edge with the weights that their outputs ask for."""
-        assert self.blend.attend is not None
-        values = [found[c] if c in found else c.op(source.x) for c in candidates]
-        weights = self.blend.attend(edge, values).unbind(-1)
+        """Adds the outputs of an edge's candidates with the weights that attention gives them."""
         for candidate, value, weight in zip(candidates, values, weights, strict=True):
-            if candidate in found:
+            if not isinstance(candidate.op, Zero):
                 factor = self.weights.of(candidate)
-                self.arrived[edge].add(value, weight if factor is None else weight * factor)
+                self.arrived[candidate.edge].add(value, weight if factor is None else weight * factor)
 
     def _collect(self, node: int, first: Tensor) -> Tensor:
         """A node from what has arrived along its edges."""
@@ -84,5 +84,7 @@ class _Pass:
         if rest is None:
             return self.module.join(node, {} if total is None else {edges[0]: total}, first)
         if total is None:
-            total = torch.zeros_like(rest[:, :1]).expand(-1, self.module.options.width - rest.shape[1], -1, -1)
+            total = torch.zeros_like(rest[:, :1]).expand(
+                -1, self.module.options.width - rest.shape[1], -1, -1
+            )
         return self.module.shuffle(torch.cat([total, rest], dim=1))

@@ -16,7 +16,7 @@ from dartboard.space.genotype import Genotype, restrict
 from dartboard.space.spec import Cell, SearchSpace
 
 Live = tuple[tuple[int, ...], ...]
-"""For each edge the candidates that take part, by position in `Edge.ops`; an empty tuple is no edge at all."""
+"""For each edge the candidates that take part, by position in `Edge.ops`; an empty tuple is no edge."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,11 @@ class ArchMixture:
     """
 
     def __init__(self, space: SearchSpace, blends: Mapping[str, Blend]) -> None:
-        self._blends = [blends.get(slot.arch) for slot in space.slots]
+        self._archs = [slot.arch for slot in space.slots]
+        self._blends = blends
 
     def blend(self, slot: int) -> Blend:
-        found = self._blends[slot]
-        assert found is not None, "only slots with a cell are asked for"
-        return found
+        return self._blends[self._archs[slot]]
 
 
 def all_live(cell: Cell) -> Live:

@@ -49,7 +49,7 @@ class NetConfig:
         for name in ("channels", "classes", "partial"):
             if getattr(self, name) < 1:
                 raise NetworkError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if len(self.input) != 3 or min(self.input) < 1:
+        if min(self.input) < 1:
             raise NetworkError(f"input is channels, height and width, all positive, not {self.input}")
         if not 0 <= self.drop_path < 1:
             raise NetworkError(f"drop_path must be in [0, 1), not {self.drop_path}")
@@ -145,14 +145,12 @@ class CellNet(nn.Module):
             raise NetworkError("this network has no auxiliary head; build it with NetConfig(auxiliary=True)")
         return logits, self.auxiliary(read)
 
-    def _run(
-        self, module: nn.Module, index: int, states: list[Tensor], mixture: Mixture
-    ) -> Tensor:
-        if not isinstance(module, CellModule):
-            result: Tensor = module(states[-1])
-            return result
-        entering = states[-module.cell.inputs :]
-        result = module(entering, mixture.blend(index), self.drop_path)
+    def _run(self, module: nn.Module, index: int, states: list[Tensor], mixture: Mixture) -> Tensor:
+        result: Tensor
+        if isinstance(module, CellModule):
+            result = module(states[-module.cell.inputs :], mixture.blend(index), self.drop_path)
+        else:
+            result = module(states[-1])
         return result
 
 

@@ -22,7 +22,7 @@ def normalise(x: Tensor, norms: Sequence[nn.BatchNorm2d], weight: Tensor | None 
         norms: The n batch-norms; their buffers are updated in training as each would do itself.
         weight: [n], or [B, n] for a weight per example; None for none.
     """
-    if any(type(norm) is not nn.BatchNorm2d for norm in norms):  # a synchronised norm keeps its own ways
+    if not _alike(norms):
         blocks = x.chunk(len(norms), dim=1)
         return scaled(torch.cat([norm(b) for norm, b in zip(norms, blocks, strict=True)], dim=1), weight)
     folded = weight is not None and weight.dim() == 1
@@ -41,15 +41,16 @@ def scaled(x: Tensor, weight: Tensor | None) -> Tensor:
 def per_channel(weight: Tensor, channels: int) -> Tensor:
     """A weight per block [..., n] as a weight per channel [..., channels]."""
     repeated = weight[..., None].expand(*weight.shape, channels // weight.shape[-1])
-    return repeated.flatten(-2).contiguous()  # torch 2.13's batch-norm backward misreads a scale with stride 0
+    return repeated.flatten(
+        -2
+    ).contiguous()  # torch 2.13's batch-norm backward misreads a scale with stride 0
 
 
 def normalise_relu_depthwise(
     x: Tensor, norms: Sequence[nn.BatchNorm2d], weight: Tensor, *, dilation: int
 ) -> Tensor:
     """A depthwise convolution of the ReLU of `normalise`; see `dartboard.nn.depthwise`."""
-    plain = all(type(norm) is nn.BatchNorm2d for norm in norms)
-    if is_native(x) or not plain or not norms[0].training:
+    if is_native(x) or not norms[0].training or not _alike(norms):
         return depthwise(F.relu_(normalise(x, norms)), weight, dilation=dilation)
     scale, shift = _affine(norms, None)
     eps = norms[0].eps
@@ -58,6 +59,20 @@ def normalise_relu_depthwise(
     variance = (inverse**-2 - eps) * (count / (count - 1))
     track(norms, mean.chunk(len(norms)), variance.chunk(len(norms)))
     return y
+
+
+def _alike(norms: Sequence[nn.BatchNorm2d]) -> bool:
+    """Whether the norms can run as one; a synchronised or specially set norm keeps its own ways."""
+    first = norms[0]
+    return first.momentum is not None and all(
+        type(norm) is nn.BatchNorm2d
+        and norm.training == first.training
+        and norm.affine == first.affine
+        and norm.momentum == first.momentum
+        and norm.eps == first.eps
+        and norm.track_running_stats
+        for norm in norms
+    )
 
 
 def _affine(norms: Sequence[nn.BatchNorm2d], weight: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
@@ -88,11 +103,10 @@ def _eval(x: Tensor, norms: Sequence[nn.BatchNorm2d], scale: Tensor | None, shif
 @torch.no_grad()
 def track(norms: Sequence[nn.BatchNorm2d], means: Sequence[Tensor], variances: Sequence[Tensor]) -> None:
     """Moves the running statistics of each norm towards its batch mean and unbiased variance."""
-    momentum = norms[0].momentum
-    assert momentum is not None  # every norm of a network is made with torch's default
+    momentum = norms[0].momentum or 0.0
     running = [norm.running_mean for norm in norms] + [norm.running_var for norm in norms]
-    torch._foreach_lerp_(running, [*means, *variances], momentum)
-    torch._foreach_add_([norm.num_batches_tracked for norm in norms], 1)
+    torch._foreach_lerp_(running, [*means, *variances], momentum)  # type: ignore[arg-type]
+    torch._foreach_add_([norm.num_batches_tracked for norm in norms], 1)  # type: ignore[misc]
 
 
 def normalise_once(x: Tensor, norms: Sequence[nn.BatchNorm2d]) -> Tensor | None:
@@ -101,7 +115,7 @@ def normalise_once(x: Tensor, norms: Sequence[nn.BatchNorm2d]) -> Tensor | None:
     In training, batch-norms without affine parameters agree whatever their buffers hold; each buffer is
     updated. In evaluation they may have different running statistics.
     """
-    if not norms[0].training or any(type(norm) is not nn.BatchNorm2d or norm.affine for norm in norms):
+    if not norms[0].training or norms[0].affine or not _alike(norms):
         return None
     mean, variance = torch.zeros(2, x.shape[1], dtype=x.dtype, device=x.device).unbind()
     y = F.batch_norm(x, mean, variance, None, None, True, 1.0, norms[0].eps)

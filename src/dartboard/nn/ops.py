@@ -216,52 +216,59 @@ class FactorizedReduce(Op):
         return torch.cat([half for pair in zip(even, odd, strict=True) for half in pair], dim=1)
 
 
-class Separable(Op):
-    """ReLU, depthwise and pointwise convolution, batch-norm, once or twice: DARTS' separable convolutions."""
+class SeparableLayer(nn.Module):
+    """A depthwise and a pointwise convolution."""
 
-    def __init__(self, site: Site, kernel: int, *, dilation: int = 1, layers: int = 2) -> None:
-        super().__init__(bank=(site, kernel, dilation, layers))
-        last = replace(site, stride=site.stride if layers == 1 else 1)
-        sites = [replace(site, outputs=site.inputs)] * (layers > 1) + [last]
-        self.depthwise = nn.ModuleList(_depthwise_conv(own, kernel, dilation) for own in sites)
-        self.pointwise = nn.ModuleList(nn.Conv2d(own.inputs, own.outputs, 1, bias=False) for own in sites)
-        self.inner = nn.ModuleList(own.norm() for own in sites[:-1])
+    def __init__(self, site: Site, kernel: int, dilation: int) -> None:
+        super().__init__()
+        channels, padding = site.inputs, dilation * (kernel // 2)
+        self.depthwise = nn.Conv2d(
+            channels, channels, kernel, site.stride, padding, dilation, groups=channels, bias=False
+        )
+        self.pointwise = nn.Conv2d(channels, site.outputs, 1, bias=False)
+        self.stride, self.dilation = site.stride, dilation
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.pointwise(self.depthwise(x))
+        return y
+
+
+class Separable(Op):
+    """ReLU, separable layer, batch-norm, once or twice: DARTS' separable and dilated convolutions."""
+
+    def __init__(self, site: Site, kernel: int, *, dilation: int = 1, twice: bool = True) -> None:
+        super().__init__(bank=(site, kernel, dilation, twice))
+        first = replace(site, outputs=site.inputs) if twice else site
+        self.first = SeparableLayer(first, kernel, dilation)
+        self.inner = first.norm() if twice else None
+        self.second = SeparableLayer(replace(site, stride=1), kernel, dilation) if twice else None
         self.norm = site.norm()
 
     def body(self, x: Tensor) -> Tensor:
-        for position, (spread, point) in enumerate(zip(self.depthwise, self.pointwise, strict=True)):
-            x = F.relu(self.inner[position - 1](x) if position else x)
-            x = point(spread(x))
-        return x
+        y: Tensor = self.first(F.relu(x))
+        return y if self.second is None else self.second(F.relu(self.inner(y)))  # type: ignore[misc]
 
     @classmethod
     def fan_out(cls, ops: Sequence["Separable"], source: Source) -> Tensor:
-        x = source.relu
-        for position, spread in enumerate(ops[0].depthwise):
-            weight = torch.cat([op.depthwise[position].weight for op in ops])
-            dilation = spread.dilation[0]
-            if position:
-                norms = [op.inner[position - 1] for op in ops]
-                x = normalise_relu_depthwise(x, norms, weight, dilation=dilation)
-            else:
-                tiled = source.tiled_relu(len(ops))
-                x = depthwise(x, weight, stride=spread.stride[0], dilation=dilation, tiled=tiled)
-            x = F.conv2d(x, torch.cat([op.pointwise[position].weight for op in ops]), groups=len(ops))
-        return x
-
-
-def _depthwise_conv(site: Site, kernel: int, dilation: int) -> nn.Conv2d:
-    channels, padding = site.inputs, dilation * (kernel // 2)
-    return nn.Conv2d(
-        channels, channels, kernel, site.stride, padding, dilation, groups=channels, bias=False
-    )
+        layers, copies = [op.first for op in ops], len(ops)
+        stride, dilation = layers[0].stride, layers[0].dilation
+        spread = torch.cat([layer.depthwise.weight for layer in layers])
+        x = depthwise(source.relu, spread, stride=stride, dilation=dilation, tiled=source.tiled_relu(copies))
+        x = F.conv2d(x, torch.cat([layer.pointwise.weight for layer in layers]), groups=copies)
+        layers = [op.second for op in ops if op.second is not None]
+        if not layers:
+            return x
+        spread = torch.cat([layer.depthwise.weight for layer in layers])
+        norms = [op.inner for op in ops if op.inner is not None]
+        x = normalise_relu_depthwise(x, norms, spread, dilation=dilation)
+        return F.conv2d(x, torch.cat([layer.pointwise.weight for layer in layers]), groups=copies)
 
 
 def _convolve(x: Tensor, convolutions: Sequence[nn.Conv2d]) -> Tensor:
     """Convolutions of one geometry that read the same input, their channels one after the other."""
     first = convolutions[0]
     weight = first.weight if len(convolutions) == 1 else torch.cat([conv.weight for conv in convolutions])
-    return F.conv2d(x, weight, None, first.stride, first.padding)  # type: ignore[arg-type]
+    return F.conv2d(x, weight, None, first.stride, first.padding)
 
 
 def _shifted(x: Tensor) -> Tensor:
@@ -288,7 +295,7 @@ def _register_kernels(name: str, build: Callable[[Site, int], Op], kernels: Sequ
 
 
 _register_kernels("sep_conv_{k}x{k}", Separable, (3, 5, 7))
-_register_kernels("dil_conv_{k}x{k}", lambda site, k: Separable(site, k, dilation=2, layers=1), (3, 5))
+_register_kernels("dil_conv_{k}x{k}", lambda site, k: Separable(site, k, dilation=2, twice=False), (3, 5))
 _register_kernels("nor_conv_{k}x{k}", ReLUConvNorm, (1, 3))
 _register_kernels("conv_bn_relu_{k}x{k}", ConvNormReLU, (1, 3))
 _register_kernels("conv_{k}x1_1x{k}", FactorizedConv, (7,))

@@ -35,7 +35,9 @@ def plain_nodes(
     return nodes
 
 
-def _edge(module: "CellModule", edge: int, nodes: Sequence[Tensor], blend: Blend, drop: Tensor | None) -> Tensor:
+def _edge(
+    module: "CellModule", edge: int, nodes: Sequence[Tensor], blend: Blend, drop: Tensor | None
+) -> Tensor:
     x, rest = module.divide(edge, nodes[module.cell.edges[edge].source])
     candidates = module.candidates(edge, blend)
     outputs = [candidate.op(x) for candidate in candidates]
@@ -52,7 +54,9 @@ def _edge(module: "CellModule", edge: int, nodes: Sequence[Tensor], blend: Blend
     return times(total, None if blend.edges is None else blend.edges[..., edge])
 
 
-def _weights(edge: int, outputs: Sequence[Tensor], places: Sequence[int], blend: Blend) -> list[Tensor | None]:
+def _weights(
+    edge: int, outputs: Sequence[Tensor], places: Sequence[int], blend: Blend
+) -> list[Tensor | None]:
     if blend.attend is not None:
         return list(blend.attend(edge, outputs).unbind(-1))
     if blend.ops is not None:
