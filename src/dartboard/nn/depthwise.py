@@ -58,10 +58,11 @@ def depthwise(
         [B, n * C, ceil(H / stride), ceil(W / stride)].
     """
     if is_native(x):
-        return _convolve(_tile(x, weight), weight, stride, dilation)
+        return _convolve(_tile(x, weight) if tiled is None else tiled, weight, stride, dilation)
     if stride == dilation == 2:  # reads even rows and columns only, the padding being even
         x, stride, dilation = x[:, :, ::2, ::2].contiguous(memory_format=torch.channels_last), 1, 1
         tiled = None
+    tiled = None if tiled is None else tiled.detach()  # the gradient goes to x itself
     result: Tensor = _Depthwise.apply(x, weight, tiled, stride, dilation)  # type: ignore[no-untyped-call]
     return result
 

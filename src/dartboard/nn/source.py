@@ -20,8 +20,7 @@ class Source:
         return F.relu(self.x)
 
     def tiled_relu(self, copies: int) -> Tensor:
-        """ReLU of the node with its channels repeated [B, copies * C, H, W], without gradients."""
+        """ReLU of the node with its channels repeated [B, copies * C, H, W]."""
         if copies not in self._tiled:
-            relu = self.relu.detach()
-            self._tiled[copies] = relu if copies == 1 else torch.cat([relu] * copies, dim=1)
+            self._tiled[copies] = self.relu if copies == 1 else torch.cat([self.relu] * copies, dim=1)
         return self._tiled[copies]
