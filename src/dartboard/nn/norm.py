@@ -41,21 +41,19 @@ def scaled(x: Tensor, weight: Tensor | None) -> Tensor:
 def per_channel(weight: Tensor, channels: int) -> Tensor:
     """A weight per block [..., n] as a weight per channel [..., channels]."""
     repeated = weight[..., None].expand(*weight.shape, channels // weight.shape[-1])
-    return repeated.flatten(
-        -2
-    ).contiguous()  # torch 2.13's batch-norm backward misreads a scale with stride 0
+    # Made contiguous because torch 2.13's batch-norm backward misreads a scale with stride 0.
+    return repeated.flatten(-2).contiguous()
 
 
 def normalise_relu_depthwise(
     x: Tensor, norms: Sequence[nn.BatchNorm2d], weight: Tensor, *, dilation: int
 ) -> Tensor:
     """A depthwise convolution of the ReLU of `normalise`; see `dartboard.nn.depthwise`."""
-    if is_native(x) or not norms[0].training or not _alike(norms):
+    count, eps = x.numel() // x.shape[1], norms[0].eps
+    if is_native(x) or count == 1 or not norms[0].training or not _alike(norms):
         return depthwise(F.relu_(normalise(x, norms)), weight, dilation=dilation)
     scale, shift = _affine(norms, None)
-    eps = norms[0].eps
     y, mean, inverse = norm_relu_depthwise(x, scale, shift, weight, eps=eps, dilation=dilation)
-    count = x.numel() // x.shape[1]
     variance = (inverse**-2 - eps) * (count / (count - 1))
     track(norms, mean.chunk(len(norms)), variance.chunk(len(norms)))
     return y
