@@ -1,0 +1,1 @@
+"""How architecture parameters move: gradients, second-order products, update rules."""
