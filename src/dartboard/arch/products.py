@@ -7,7 +7,7 @@ papers use: cheap in memory, but a ReLU network has kinks, and at a radius of 0.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor
@@ -104,6 +104,8 @@ def shifted(weights: Sequence[Tensor], vector: Sequence[Tensor], step: Tensor | 
 
 def gradients(loss: Tensor, inputs: Sequence[Tensor], *, create_graph: bool = False) -> list[Tensor]:
     """The gradients of a scalar, zeros where it does not depend on an input."""
-    found: Sequence[Tensor | None]  # torch's annotation leaves the None of an unused input out
     found = torch.autograd.grad(loss, list(inputs), create_graph=create_graph, allow_unused=True)
-    return [torch.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
+    slopes = cast(
+        "Sequence[Tensor | None]", found
+    )  # torch's annotation leaves out the None of an unused input
+    return [torch.zeros_like(x) if slope is None else slope for x, slope in zip(inputs, slopes, strict=True)]
