@@ -20,6 +20,10 @@ class NetworkError(DartboardError, ValueError):
     """A network that cannot be built from the space and the configuration given."""
 
 
+class UpdateError(DartboardError, ValueError):
+    """An update rule given numbers or parameters that it cannot work with."""
+
+
 class UnknownNameError(DartboardError, KeyError):
     """A name that nothing is registered under."""
 

@@ -1,0 +1,53 @@
+"""What the update rules share: checked parameter groups, and a step with a closure."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, overload
+
+import torch
+from torch import Tensor
+from torch.optim.optimizer import Optimizer
+
+from dartboard.arch.optim._check import Group
+
+
+class UpdateRule(Optimizer):
+    """A torch optimiser that checks its groups when it gets them and updates in `_update`."""
+
+    @abstractmethod
+    def _check_group(self, group: Group) -> None:
+        """Raise an UpdateError unless the group is one this rule can work with."""
+
+    @abstractmethod
+    def _update(self) -> None:
+        """One update of the parameters that have a gradient; runs without recording gradients."""
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group; one that is refused leaves the optimiser as it was."""
+        super().add_param_group(param_group)
+        try:
+            self._check_group(self.param_groups[-1])
+        except ValueError:
+            self.param_groups.pop()
+            raise
+
+    @overload
+    def step(self, closure: None = None) -> None: ...
+
+    @overload
+    def step(self, closure: Callable[[], float]) -> float: ...
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
+        """One update; returns the loss that `closure`, if there is one, computes with its gradients."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        self._update()
+        return loss
+
+
+def with_gradients(group: Group) -> Iterator[tuple[Tensor, Tensor]]:
+    """The parameters of a group that have a gradient, with it."""
+    return ((p, p.grad) for p in group["params"] if p.grad is not None)

@@ -1,0 +1,57 @@
+"""Checks of what update rules are given; the messages name the value and what would work."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dartboard.errors import UpdateError
+
+Group = Mapping[str, Any]
+"""A parameter group of an optimiser: its numbers and, under "params", its parameters."""
+
+
+def check_number(name: str, value: object, rule: str, holds: Callable[[float], bool]) -> None:
+    """Raise unless `value` is a finite real number for which `holds`; `rule` says it in words."""
+    real = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not (real and holds(value)):  # type: ignore[arg-type]  # a number, as was just seen
+        raise UpdateError(f"{name} must be {rule}, got {value!r}")
+
+
+def check_lr(group: Group) -> None:
+    """Raise unless the group's step size is a number that is not negative."""
+    check_number("lr", group["lr"], "a number >= 0", lambda lr: lr >= 0)
+
+
+def check_count(name: str, value: object, *, least: int = 1) -> None:
+    """Raise unless `value` is a whole number of at least `least`."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise UpdateError(f"{name} must be a whole number >= {least}, got {value!r}")
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Raise unless `value` is one of `choices`."""
+    if value not in choices:
+        raise UpdateError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def check_rows(parameters: Sequence[Tensor]) -> None:
+    """Raise unless every row (last dimension) of every parameter lies on the simplex or is all zero.
+
+    Half precision is refused: a step of 1e-3 on log weights of a few units would be rounded away in it.
+    Reads the values, which waits for the device; optimisers call it when they are made, never in a step.
+    """
+    for theta in parameters:
+        if theta.dim() == 0 or theta.dtype not in (torch.float32, torch.float64):
+            raise UpdateError(
+                f"weights on the simplex must be rows of float32 or float64, got {theta.dtype} "
+                f"of shape {tuple(theta.shape)}"
+            )
+        low, total = theta.detach().amin(), theta.detach().sum(-1)
+        if not low >= 0:
+            raise UpdateError(f"weights on the simplex must be >= 0, got {low.item():g}")
+        off = total[((total - 1).abs() > 1e-3) & (total != 0)]
+        if off.numel() > 0:
+            raise UpdateError(f"each row must sum to 1, got a row with sum {off[0].item():g}; divide by it")
