@@ -241,6 +241,20 @@ class Calls(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+class Arguments(TorchDispatchMode):
+    """Keeps the arguments with which one operator is called."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.found: list[tuple[Any, ...]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.name().split(".")[0] == self.name:
+            self.found.append(args)
+        return func(*args, **(kwargs or {}))
+
+
 class NoWaiting(TorchDispatchMode):
     """Fails on what makes the host wait for a device: values that Python looks at, copies between devices."""
 
