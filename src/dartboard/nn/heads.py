@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from dartboard.nn.ops import ReLUConvNorm, Site
 from dartboard.registry import Registry
 
-STEMS: Registry[Callable[[int, int], "Stem"]] = Registry("stem")
-"""Builders of stems from the image's channels and the channels wanted."""
+STEMS: Registry[Callable[[int, int, int], "Stem"]] = Registry("stem")
+"""Builders of stems from the image's channels, the network's first, and the multiple the stack asks for."""
 
 
 class Stem(nn.Module):
@@ -39,20 +39,22 @@ def _conv_norm(inputs: int, outputs: int, stride: int) -> list[nn.Module]:
 
 
 @STEMS.register("small")
-def small_stem(image: int, channels: int) -> Stem:
+def small_stem(image: int, channels: int, multiple: int) -> Stem:
     """A 3x3 convolution, for images of up to about 64 pixels (CIFAR)."""
-    return Stem([nn.Sequential(*_conv_norm(image, channels, 1))], (1, 1), channels)
+    width = multiple * channels
+    return Stem([nn.Sequential(*_conv_norm(image, width, 1))], (1, 1), width)
 
 
 @STEMS.register("half")
-def half_stem(image: int, channels: int) -> Stem:
+def half_stem(image: int, channels: int, multiple: int) -> Stem:
     """A 3x3 convolution with stride 2 (Tiny-ImageNet, understanding-cells appendix A)."""
-    return Stem([nn.Sequential(*_conv_norm(image, channels, 2))], (2, 2), channels)
+    width = multiple * channels
+    return Stem([nn.Sequential(*_conv_norm(image, width, 2))], (2, 2), width)
 
 
 @STEMS.register("imagenet")
-def imagenet_stem(image: int, channels: int) -> Stem:
-    """Three convolutions with stride 2: DARTS' ImageNet stem, 224 pixels to 56 and 28."""
+def imagenet_stem(image: int, channels: int, _multiple: int) -> Stem:
+    """Three convolutions with stride 2: DARTS' ImageNet stem, 224 pixels to 56 and 28; never widened."""
     first = nn.Sequential(
         *_conv_norm(image, channels // 2, 2), nn.ReLU(), *_conv_norm(channels // 2, channels, 2)
     )

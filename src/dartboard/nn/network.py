@@ -77,7 +77,7 @@ class CellNet(nn.Module):
         self.space, self.config = space, config
         self.drop_path = config.drop_path
         image, stack = config.input[0], space.stack
-        self.stem = STEMS[config.stem_name](image, stack.stem * config.channels)
+        self.stem = STEMS[config.stem_name](image, config.channels, stack.stem)
         feeds = [Feed(self.stem.channels, scale) for scale in self.stem.scales]
         _check_size(space, config, feeds[-1].scale)
         self.slots = nn.ModuleList()
