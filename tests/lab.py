@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from dartboard.nn import ArchMixture, Blend, CellNet, NetConfig, all_live
+from dartboard.nn.cell import CellModule
 from dartboard.nn.mixture import Live
 from dartboard.space import Cell, SearchSpace
 
@@ -239,6 +240,27 @@ class Calls(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.count[func.name().split(".")[0]] += 1
         return func(*args, **(kwargs or {}))
+
+
+class OpCalls:
+    """Counts the calls of a network's ops by themselves, by name; banks are no such calls."""
+
+    def __init__(self, net: CellNet) -> None:
+        self.count: Counter[str] = Counter()
+        self._net = net
+
+    def __enter__(self) -> "OpCalls":
+        edges = [edge for slot in self._net.slots if isinstance(slot, CellModule) for edge in slot.edges]
+        ops = [(name, op) for edge in edges for name, op in edge.items()]  # type: ignore[operator]
+        self._handles = [op.register_forward_hook(partial(self._add, name)) for name, op in ops]
+        return self
+
+    def _add(self, name: str, *_: object) -> None:
+        self.count[name] += 1
+
+    def __exit__(self, *_: object) -> None:
+        for handle in self._handles:
+            handle.remove()
 
 
 class Arguments(TorchDispatchMode):
