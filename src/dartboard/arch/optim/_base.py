@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.optim.optimizer import Optimizer
 
-from dartboard.arch.optim._check import Group
+from dartboard.arch._check import Group
 
 
 class UpdateRule(Optimizer):

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
+from dartboard.arch._check import Group, check_lr, check_number, check_rows
 from dartboard.arch.optim._base import UpdateRule, with_gradients
-from dartboard.arch.optim._check import Group, check_lr, check_number, check_rows
-from dartboard.arch.optim.simplex import (
+from dartboard.arch.simplex import (
     State,
     drop_,
     move_logs,

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dartboard.arch.optim.simplex import drop_, move_logs, normalise_logs, project, recall_logs, record_logs_
+from dartboard.arch.simplex import drop_, move_logs, normalise_logs, project, recall_logs, record_logs_
 
 DEAD = -math.inf
 
