@@ -20,6 +20,14 @@ class NetworkError(DartboardError, ValueError):
     """A network that cannot be built from the space and the configuration given."""
 
 
+class CompositionError(DartboardError, ValueError):
+    """Parts that cannot work together; says why."""
+
+
+class RelaxationError(DartboardError, ValueError):
+    """A relaxation that is asked for what it cannot give, such as a candidate that it has not."""
+
+
 class UpdateError(DartboardError, ValueError):
     """An update rule given numbers or parameters that it cannot work with."""
 
