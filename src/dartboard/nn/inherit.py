@@ -167,7 +167,7 @@ def _edge(own: CellModule, edge: int, other: CellModule, place: int, kept: Kept)
 def _copied(own: nn.Module, other: nn.Module, kept: Kept = ()) -> list[Pair]:
     """Pairs for all tensors of a module that reads the channels `kept` of what the supernet's reads."""
     if type(own) is not type(other):
-        raise NetworkError(f"a {type(own).__name__} cannot take over from a {type(other).__name__}")
+        raise NetworkError(f"it is {type(own).__name__} here, and {type(other).__name__} in the supernet")
     mine, theirs = _tensors(own), _tensors(other)
     for name in mine.keys() ^ theirs.keys():
         if not isinstance((own if name in mine else other).get_submodule(name.rpartition(".")[0]), _NORMS):

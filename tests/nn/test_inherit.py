@@ -1,0 +1,323 @@
+from dataclasses import replace
+from random import Random
+
+import pytest
+import torch
+from torch import nn
+
+import lab
+from dartboard.errors import NetworkError
+from dartboard.nn import OPS, CellNet, Site, one_hot
+from dartboard.nn.inherit import inherit, match_edges
+from dartboard.space import (
+    Cell,
+    Edge,
+    Genotype,
+    SearchSpace,
+    Stack,
+    adopt,
+    get_published,
+    get_space,
+    restrict,
+    sample,
+)
+
+
+def small(name: str) -> SearchSpace:
+    return lab.shrunk(get_space(name))
+
+
+def chosen(space: SearchSpace, seed: int = 0) -> Genotype:
+    return sample(space, Random(seed))
+
+
+def image(batch: int = 3) -> torch.Tensor:
+    torch.manual_seed(1)
+    return torch.randn(batch, 3, 8, 8, dtype=torch.float64)
+
+
+def check(net: CellNet, supernet: CellNet, genotype: Genotype) -> None:
+    inherit(net, supernet)
+    expected = supernet.eval()(image(), one_hot(supernet.space, genotype, like=image()))
+    lab.assert_equal({"logits": net.eval()(image())}, {"logits": expected}, within=1e-9)
+
+
+def test_all_weights_and_buffers_come_from_the_supernet():
+    space = small("darts")
+    genotype, supernet = chosen(space), lab.build(space)
+    net = lab.build(restrict(space, genotype), seed=1)
+    inherit(net, supernet)
+    theirs = lab.tensors(supernet)
+    for slot, module in enumerate(net.slots):
+        whole = supernet.slots[slot].cell.edges
+        for index, edge in enumerate(module.cell.edges):
+            place = next(i for i, e in enumerate(whole) if (e.source, e.target) == (edge.source, edge.target))
+            for name, value in lab.tensors(module.edges[index]).items():
+                assert torch.equal(value, theirs[f"slots.{slot}.edges.{place}.{name}"])
+    for name, value in lab.tensors(net).items():
+        if ".edges." not in name:
+            assert torch.equal(value, theirs[name])
+
+
+def test_the_supernet_and_later_steps_of_the_network_are_apart():
+    space = small("nano")
+    supernet, net = lab.build(space), lab.build(restrict(space, chosen(space)), seed=1)
+    before = {name: value.detach().clone() for name, value in lab.tensors(supernet).items()}
+    inherit(net, supernet)
+    with torch.no_grad():
+        for value in lab.tensors(net).values():
+            value.add_(1)
+    lab.assert_equal(lab.tensors(supernet), before, within=0.0)
+    assert all(parameter.requires_grad for parameter in net.parameters())
+
+
+@pytest.mark.parametrize("name", ["oneshot1", "oneshot3"])
+def test_what_reads_a_concatenation_keeps_the_blocks_that_stay(name):
+    """The consumers are 1x1 convolutions on input edges, the classifier and the auxiliary head."""
+    space = small(name)
+    supernet = lab.build(space, auxiliary=True)
+    for seed in range(4):
+        genotype = chosen(space, seed)
+        net = lab.build(restrict(space, genotype), seed=1, auxiliary=True)
+        assert net.head.linear.in_features < supernet.head.linear.in_features
+        check(net, supernet, genotype)
+        _, expected = supernet(image(), one_hot(space, genotype, like=image()), auxiliary=True)
+        _, found = net(image(), auxiliary=True)
+        lab.assert_equal({"auxiliary": found}, {"auxiliary": expected}, within=1e-9)
+
+
+def concatenating(stack: Stack, **options) -> SearchSpace:
+    """A cell whose last node concatenates two of three edges."""
+    space = lab.shrunk(get_space("oneshot1"))
+    cell = replace(space.cells["cell"], **options)
+    archs = dict.fromkeys(slot.arch for slot in stack.slots() if slot.arch)
+    return SearchSpace("own", tuple((arch, cell) for arch in archs), stack)
+
+
+@pytest.mark.parametrize(
+    "options", [{"adapt": True}, {"adapt": True, "project": True}], ids=["adapt", "project"]
+)
+@pytest.mark.parametrize("reduce", ["cell", "residual", "pool"])
+def test_adapters_projections_and_reductions_read_the_blocks_that_stay(reduce, options):
+    space = concatenating(Stack(cells=3 if reduce == "cell" else 2, reduce=reduce, stages=2), **options)
+    supernet = lab.build(space)
+    for seed in range(3):
+        genotype = chosen(space, seed)
+        check(lab.build(restrict(space, genotype), seed=1), supernet, genotype)
+
+
+def test_a_norm_before_the_classifier_keeps_the_blocks_that_stay():
+    space = concatenating(Stack(cells=1, reduce="pool", stages=1, head_norm=True))
+    supernet, net = lab.build(space), lab.build(restrict(space, chosen(space)), seed=1)
+    inherit(net, supernet)
+    kept = net.head.norm.weight
+    assert len(kept) < len(supernet.head.norm.weight)
+    places = [int((supernet.head.norm.weight == value).nonzero()) for value in kept]
+    assert torch.equal(net.head.linear.weight, supernet.head.linear.weight[:, places])
+    for name in ("bias", "running_mean", "running_var"):
+        assert torch.equal(getattr(net.head.norm, name), getattr(supernet.head.norm, name)[places])
+
+
+def test_scales_and_shifts_that_only_the_network_has_stay():
+    space = small("darts")
+    supernet = lab.build(space, search=True)
+    net = lab.build(restrict(space, chosen(space)), search=False, seed=1)
+    own = {name: value.detach().clone() for name, value in lab.tensors(net).items()}
+    inherit(net, supernet)
+    theirs = {
+        name.rpartition(".")[2]
+        for name, value in lab.tensors(net).items()
+        if not torch.equal(value, own[name])
+    }
+    assert {"weight", "running_mean"} <= theirs
+    norms = [(name, module) for name, module in net.slots.named_modules() if lab.is_norm(module)]
+    for name, norm in norms:
+        assert torch.equal(norm.weight, own[f"slots.{name}.weight"])
+        assert torch.equal(norm.bias, own[f"slots.{name}.bias"])
+
+
+def test_scales_and_shifts_that_only_the_supernet_has_are_left_behind():
+    space = small("darts")
+    net = lab.build(restrict(space, chosen(space)), search=True, seed=1)
+    inherit(net, lab.build(space, search=False))
+    assert torch.equal(
+        net.slots[0].adapt[0].conv.weight, lab.build(space, search=False).slots[0].adapt[0].conv.weight
+    )
+
+
+def test_an_auxiliary_head_that_only_one_has_stays():
+    space = small("nano")
+    net = lab.build(restrict(space, chosen(space)), auxiliary=True, seed=1)
+    before = net.auxiliary.linear.weight.clone()
+    inherit(net, lab.build(space))
+    assert torch.equal(net.auxiliary.linear.weight, before)
+    inherit(net, lab.build(space, auxiliary=True, seed=2))
+    assert not torch.equal(net.auxiliary.linear.weight, before)
+    inherit(lab.build(restrict(space, chosen(space))), lab.build(space, auxiliary=True))
+
+
+def test_a_space_with_fewer_candidates_takes_what_it_has():
+    space = small("nb201")
+    fewer, supernet = lab.build(space.without("none").without("nor_conv_3x3"), seed=1), lab.build(space)
+    inherit(fewer, supernet)
+    for slot in (0, 2):
+        for own, whole in zip(fewer.slots[slot].edges, supernet.slots[slot].edges, strict=True):
+            assert torch.equal(own["nor_conv_1x1"].conv.weight, whole["nor_conv_1x1"].conv.weight)
+
+
+def test_a_published_cell_takes_the_weights_of_its_space():
+    space = get_space("darts").resized(3)
+    genotype, supernet = get_published("darts-v2"), lab.build(space)
+    check(lab.build(adopt(space, genotype), seed=1), supernet, genotype)  # edges as written, not in order
+
+
+def test_parallel_edges_keep_their_order():
+    edges = (Edge(0, 1, ("a", "b")), Edge(0, 1, ("a", "b")), Edge(0, 1, ("c",)))
+    whole = Cell(1, 2, edges, (1,))
+    for ops, places in [
+        (("a", "b"), (0, 1)),
+        (("b", "c"), (0, 2)),
+        (("b", "a", "c"), (0, 1, 2)),
+        (("c",), (2,)),
+    ]:
+        cell = Cell(1, 2, tuple(Edge(0, 1, (op,)) for op in ops), (1,))
+        assert match_edges(cell, whole) == places
+
+
+def test_an_edge_that_the_supernet_lacks_is_refused():
+    whole = Cell(1, 3, (Edge(0, 1, ("a",)), Edge(1, 2, ("a", "b"))), (2,))
+    for edge, message in [
+        (Edge(0, 2, ("a",)), "the supernet has no edge 0 -> 2 with a"),
+        (Edge(1, 2, ("c",)), "the supernet has no edge 1 -> 2 with c"),
+    ]:
+        with pytest.raises(NetworkError, match=message):
+            match_edges(Cell(1, 3, (edge,), (2,)), whole)
+
+
+DIFFERENT = {
+    "channels": {"channels": 8},
+    "classes": {"classes": 6},
+    "partial": {"partial": 2},
+    "stem_name": {"stem": "half"},
+}
+
+
+@pytest.mark.parametrize("option", DIFFERENT)
+def test_networks_built_differently_are_refused(option):
+    space = small("nano")
+    net = lab.build(restrict(space, chosen(space)), **DIFFERENT[option])
+    with pytest.raises(
+        NetworkError, match=f"the networks do not fit: {option} is .*, and .* in the supernet"
+    ):
+        inherit(net, lab.build(space))
+
+
+def test_images_with_other_channels_are_refused():
+    space = small("nano")
+    with pytest.raises(NetworkError, match="images are of 1 channels, and of 3 in the supernet"):
+        inherit(lab.build(restrict(space, chosen(space)), input=(1, 8, 8)), lab.build(space))
+
+
+def test_images_of_another_size_will_do():
+    space = small("nano")
+    inherit(lab.build(restrict(space, chosen(space)), input=(3, 16, 12)), lab.build(space))
+
+
+def test_another_stack_is_refused():
+    space = small("darts")
+    longer = restrict(space, chosen(space)).resized(5)
+    with pytest.raises(NetworkError, match="the spaces 'darts' and 'darts' stack their cells differently"):
+        inherit(lab.build(longer), lab.build(space))
+
+
+def test_another_kind_of_cell_is_refused():
+    space = small("nano")
+    (cell,) = space.cells.values()
+    other = replace(space, archs=(("cell", replace(cell, project=True)),))
+    with pytest.raises(NetworkError, match="in slot 0: project is True, and False in the supernet"):
+        inherit(lab.build(other), lab.build(space))
+
+
+def test_a_refusal_changes_nothing():
+    space = small("nano")
+    (cell,) = space.cells.values()
+    other = replace(cell, edges=tuple(replace(edge, ops=(*edge.ops, "max_pool_3x3")) for edge in cell.edges))
+    net = lab.build(replace(space, archs=(("cell", other),)), seed=1)
+    before = {name: value.detach().clone() for name, value in lab.tensors(net).items()}
+    with pytest.raises(NetworkError, match=r"slot 0: the supernet has no edge 0 -> 1 .*max_pool_3x3"):
+        inherit(net, lab.build(space))
+    lab.assert_equal(lab.tensors(net), before, within=0.0)
+
+
+def test_edges_that_are_concatenated_keep_their_order():
+    space = small("oneshot1")
+    discrete = restrict(space, chosen(space))
+    (cell,) = discrete.cells.values()
+    turned = replace(cell, edges=cell.edges[::-1])
+    with pytest.raises(NetworkError, match="enter node 9 come in another order"):
+        inherit(lab.build(replace(discrete, archs=(("cell", turned),))), lab.build(space))
+
+
+def reading(op: str, *, joined: bool = True) -> tuple[SearchSpace, SearchSpace]:
+    """A space in which `op` reads a concatenation of two edges, and the same with one of them."""
+    skips = (Edge(0, 1, ("skip_connect",)), Edge(0, 1, ("nor_conv_1x1",)))
+    cell = Cell(1, 3, (*skips, Edge(1, 2, (op,))), (2,), joins=(1,) if joined else (), concat=(1,))
+    stack = Stack(cells=1, reduce="pool", stages=1)
+    fewer = replace(cell, edges=cell.edges[1:])
+    return SearchSpace("whole", (("cell", cell),), stack), SearchSpace("fewer", (("cell", fewer),), stack)
+
+
+def test_a_convolution_in_the_cell_keeps_the_blocks_that_stay():
+    whole, fewer = reading("nor_conv_3x3")
+    supernet, net = lab.build(whole), lab.build(fewer, seed=1)
+    inherit(net, supernet)
+    weight = supernet.slots[0].edges[2]["nor_conv_3x3"].conv.weight
+    assert torch.equal(net.slots[0].edges[1]["nor_conv_3x3"].conv.weight, weight[:, 4:])
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        (
+            "sep_conv_3x3",
+            r"sep_conv_3x3 on edge 1 -> 2: .* has the shape \[4, 1, 3, 3\], and \[8, 1, 3, 3\]",
+        ),
+        (
+            "skip_connect",
+            "skip_connect on edge 1 -> 2: it is Identity here, and ReLUConvNorm in the supernet",
+        ),
+    ],
+)
+def test_an_op_that_cannot_be_cut_down_is_refused(op, message):
+    whole, fewer = reading(op)
+    with pytest.raises(NetworkError, match=message):
+        inherit(lab.build(fewer), lab.build(whole))
+
+
+def test_partial_channels_of_a_node_that_lost_some_are_refused():
+    whole, fewer = reading("nor_conv_1x1", joined=False)
+    with pytest.raises(
+        NetworkError, match="partial channels cannot be taken from node 1, which has lost channels"
+    ):
+        inherit(lab.build(fewer, partial=2), lab.build(whole, partial=2))
+
+
+class Moody(nn.Module):
+    """An op whose parameters depend on more than its place."""
+
+    names = iter(["first", "second"])
+
+    def __init__(self, site: Site) -> None:
+        super().__init__()
+        self.register_parameter(next(self.names), nn.Parameter(torch.zeros(site.outputs)))
+
+    def forward(self, x):
+        return x
+
+
+def test_parameters_that_only_one_has_are_refused(monkeypatch):
+    monkeypatch.setitem(OPS._things, "moody", Moody)
+    cell = Cell(1, 2, (Edge(0, 1, ("moody",)),), (1,))
+    space = SearchSpace("own", (("cell", cell),), Stack(cells=1, reduce="pool", stages=1))
+    with pytest.raises(NetworkError, match="moody on edge 0 -> 1: only one of the networks has module"):
+        inherit(lab.build(space), lab.build(space))
