@@ -2,5 +2,17 @@
 
 from dartboard.arch.optim.advice import ExpertAdvice, expert_advice_
 from dartboard.arch.optim.exponentiated import ExponentiatedGradient, exponentiated_gradient_
+from dartboard.arch.optim.geometry import GEOMETRIES, Entropy, Euclidean, Geometry
+from dartboard.arch.optim.mirror import MirrorDescent
 
-__all__ = ["ExpertAdvice", "ExponentiatedGradient", "expert_advice_", "exponentiated_gradient_"]
+__all__ = [
+    "GEOMETRIES",
+    "Entropy",
+    "Euclidean",
+    "ExpertAdvice",
+    "ExponentiatedGradient",
+    "Geometry",
+    "MirrorDescent",
+    "expert_advice_",
+    "exponentiated_gradient_",
+]

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.optim.optimizer import Optimizer
 
 from dartboard.arch._check import Group
+from dartboard.errors import DartboardError
 
 
 class UpdateRule(Optimizer):
@@ -27,7 +28,7 @@ class UpdateRule(Optimizer):
         super().add_param_group(param_group)
         try:
             self._check_group(self.param_groups[-1])
-        except ValueError:
+        except DartboardError:
             self.param_groups.pop()
             raise
 
