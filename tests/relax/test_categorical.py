@@ -3,8 +3,8 @@ import torch
 import torch.nn.functional as F
 
 import lab
-from dartboard.errors import CompositionError
-from dartboard.relax import simplex, softmax
+from dartboard.errors import CompositionError, RelaxationError, UnknownNameError
+from dartboard.relax import Attention, RandomArchitecture, simplex, softmax
 from dartboard.space import NONE, Cell, Edge, SearchSpace, get_space
 
 MAKERS = {"softmax": softmax, "simplex": simplex}
@@ -127,6 +127,26 @@ def test_an_edge_with_one_candidate_left_is_decided(ragged, make):
     assert relaxation.strengths()["cell"].ops[5].tolist() == [0, 1, 0]
     relaxation().blend(0).ops.square().sum().backward()
     assert relaxation.cells["cell"].ops.grad[5].tolist() == [0, 0, 0]
+
+
+def test_only_what_is_there_can_be_kept(ragged):
+    relaxation = simplex(ragged)
+    relaxation.kill("cell", 5, 1)
+    with pytest.raises(RelaxationError, match="no candidate 1 on edge 5 of cell to keep"):
+        relaxation.keep("cell", 5, 1)
+    assert relaxation.live("cell")[5] == (0, 2)
+
+
+def test_a_wrong_arch_has_a_hint(ragged):
+    for relaxation in (
+        simplex(ragged),
+        Attention(ragged),
+        RandomArchitecture(ragged, generator=torch.Generator()),
+    ):
+        with pytest.raises(UnknownNameError, match="did you mean 'cell'"):
+            relaxation.live("cells")
+    with pytest.raises(UnknownNameError, match="no arch called 'celt'"):
+        simplex(ragged).kill("celt", 0, 0)
 
 
 def test_a_kill_keeps_the_parameter_itself(ragged):

@@ -159,6 +159,7 @@ class Attention(Relaxation):
         )
 
     def _candidates(self, arch: str) -> Candidates:
+        self._check_arch(arch)
         return cast(Candidates, self.candidates[arch])
 
     def _slot(self, index: int) -> SlotAttention:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
-from dartboard.errors import CompositionError
+from dartboard.errors import CompositionError, RelaxationError, UnknownNameError
 from dartboard.nn.mixture import Live, Mixture, all_live
 from dartboard.space.spec import SearchSpace
 
@@ -60,11 +60,15 @@ class Relaxation(nn.Module, ABC):
 
     def live(self, arch: str) -> Live:
         """The candidates of an arch that are alive."""
+        self._check_arch(arch)
         return all_live(self.space.cells[arch])
 
     def keep(self, arch: str, edge: int, place: int) -> None:
         """Removes all candidates of an edge but one; see `kill`."""
-        for other in self.live(arch)[edge]:
+        live = self.live(arch)[edge]
+        if place not in live:
+            raise RelaxationError(f"no candidate {place} on edge {edge} of {arch} to keep; there are {live}")
+        for other in live:
             if other != place:
                 self.kill(arch, edge, other)
 
@@ -79,6 +83,7 @@ class Relaxation(nn.Module, ABC):
         Raises:
             CompositionError: If candidates of this relaxation cannot be removed.
             RelaxationError: If there is no such candidate, or it is the last of its edge.
+            UnknownNameError: If there is no such arch.
         """
         raise CompositionError(
             f"{self._kind} draws whole architectures and cannot lose the candidate {place} of edge {edge} of "
@@ -98,6 +103,10 @@ class Relaxation(nn.Module, ABC):
             f"{self._kind} has no gradient of its own for each of {batch} examples: {self._no_examples}; "
             "use a softmax or simplex relaxation"
         )
+
+    def _check_arch(self, arch: str) -> None:
+        if arch not in self.space.cells:
+            raise UnknownNameError("arch", arch, self.space.cells)
 
     _no_examples = "its weights are not parameters"
 

@@ -136,6 +136,7 @@ class Categorical(Relaxation):
         self._cell(arch).kill(edge, place)
 
     def _cell(self, arch: str) -> CellWeights:
+        self._check_arch(arch)
         return cast(CellWeights, self.cells[arch])
 
     def per_example(self, batch: int) -> PerExample:
