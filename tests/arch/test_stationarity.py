@@ -89,6 +89,15 @@ def test_dead_entries_stay_dead_in_the_proximal_point():
     assert bregman_stationarity([x], [found], [Entropy()], scale=0.2).isfinite()
 
 
+def test_the_measure_by_hand():
+    """Equation 7 is symmetric: the two divergences add up to <x - p, grad phi(x) - grad phi(p)>."""
+    x, p = draw(0, 2, 4).softmax(-1), draw(1, 2, 4).softmax(-1)
+    expected = ((x - p) * (x.log() - p.log())).sum().item() + 3.0**2
+    points, proximal = [x, torch.tensor([1.0])], [p, torch.tensor([-2.0])]
+    found = bregman_stationarity(points, proximal, [Entropy(), Euclidean()], scale=0.5)
+    assert found.item() == pytest.approx(4 * expected)
+
+
 def mixture_loss(weight: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:
     """Losses of three ops, mixed: convex in each block, not in both. gamma = 1.6 makes it convex."""
     return (theta * (weight - torch.tensor([-1.0, 0.2, 1.0], dtype=torch.float64)).square()).sum() / 2

@@ -89,7 +89,7 @@ def proximal_point(
         with torch.enable_grad():
             slopes = torch.autograd.grad(function(*leaves), leaves)
         current = [
-            geometry.step(u, scale * slope + _pull(geometry, u, x), lr=lr)
+            geometry.step(u, scale * slope + geometry.gradient(u) - geometry.gradient(x), lr=lr)
             for geometry, u, slope, x in zip(geometries, current, slopes, start, strict=True)
         ]
     return current
@@ -109,11 +109,6 @@ def bregman_stationarity(
         for geometry, x, p in zip(geometries, points, proximal, strict=True)
     ]
     return torch.stack(total).sum() / scale**2
-
-
-def _pull(geometry: Geometry, u: Tensor, x: Tensor) -> Tensor:
-    """Gradient of D(u || x) in u; entries that agree pull nowhere, those at the boundary included."""
-    return torch.where(u == x, 0, geometry.gradient(u) - geometry.gradient(x))
 
 
 def _check(gap: float, curvature: float, gradient_bound: float, iterations: int, blocks: int) -> None:
