@@ -11,6 +11,7 @@ from dartboard.nn import OPS, CellNet, Site, one_hot
 from dartboard.nn.inherit import inherit, match_edges
 from dartboard.space import (
     Cell,
+    Contest,
     Edge,
     Genotype,
     SearchSpace,
@@ -104,6 +105,19 @@ def test_adapters_projections_and_reductions_read_the_blocks_that_stay(reduce, o
     for seed in range(3):
         genotype = chosen(space, seed)
         check(lab.build(restrict(space, genotype), seed=1), supernet, genotype)
+
+
+def test_an_output_of_several_nodes_keeps_the_blocks_that_stay():
+    """The first of two output nodes has lost an edge, so that the second comes earlier."""
+    conv = ("nor_conv_1x1", "nor_conv_3x3")
+    edges = (Edge(0, 1, conv), Edge(0, 1, conv), Edge(0, 2, conv))
+    cell = Cell(1, 3, edges, (1, 2), (Contest((0, 1), 1),), concat=(1,))
+    space = SearchSpace("own", (("cell", cell),), Stack(cells=2, reduce="pool", stages=1))
+    net = lab.build(replace(space, archs=(("cell", replace(cell, edges=edges[1:], contests=())),)), seed=1)
+    supernet = lab.build(space)
+    inherit(net, supernet)
+    weight = supernet.head.linear.weight
+    assert torch.equal(net.head.linear.weight, torch.cat([weight[:, :4], weight[:, 8:]], dim=1))
 
 
 def test_a_norm_before_the_classifier_keeps_the_blocks_that_stay():

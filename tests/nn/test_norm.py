@@ -56,9 +56,10 @@ def check_alike(x, norms, *more, function=normalise, reference=alone):
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("weights", [None, "one", "example"])
-def test_many_norms_are_each_of_them(weights, affine, training):
-    norms, x = make_norms(affine=affine).train(training), image()
-    shape = {"one": (3,), "example": (2, 3)}
+@pytest.mark.parametrize("count", [1, 3])
+def test_many_norms_are_each_of_them(count, weights, affine, training):
+    norms, x = make_norms(count, affine=affine).train(training), image(count)
+    shape = {"one": (count,), "example": (2, count)}
     more = [] if weights is None else [torch.rand(shape[weights], dtype=torch.float64, requires_grad=True)]
     for _ in range(2):  # the second time with buffers that have moved
         check_alike(x, norms, *more)
@@ -152,7 +153,12 @@ def test_blocks_are_weighted():
     assert scaled(x, torch.tensor([1.0, 2.0])).flatten(1).tolist() == [[1, 1, 1, 2, 2, 2]] * 2
     each = scaled(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     assert each.flatten(1).tolist() == [[1, 1, 1, 2, 2, 2], [3, 3, 3, 4, 4, 4]]
-    assert per_channel(torch.tensor([1.0, 2.0]), 4).is_contiguous()  # batch-norm's backward needs it
+
+
+def test_a_weight_per_channel_is_stored_per_channel():
+    """Torch's batch-norm misreads, in its backward, a scale that is one number seen many times."""
+    for count in (1, 2):
+        assert per_channel(torch.ones(count), 4).stride() == (1,)
 
 
 def test_statistics_move_by_the_momentum():
