@@ -8,7 +8,7 @@ from torch import nn
 import lab
 from dartboard.errors import NetworkError
 from dartboard.nn import OPS, CellNet, Site, one_hot
-from dartboard.nn.inherit import inherit, match_edges
+from dartboard.nn.inherit import inherit
 from dartboard.space import (
     Cell,
     Contest,
@@ -183,29 +183,6 @@ def test_a_published_cell_takes_the_weights_of_its_space():
     space = get_space("darts").resized(3)
     genotype, supernet = get_published("darts-v2"), lab.build(space)
     check(lab.build(adopt(space, genotype), seed=1), supernet, genotype)  # edges as written, not in order
-
-
-def test_parallel_edges_keep_their_order():
-    edges = (Edge(0, 1, ("a", "b")), Edge(0, 1, ("a", "b")), Edge(0, 1, ("c",)))
-    whole = Cell(1, 2, edges, (1,))
-    for ops, places in [
-        (("a", "b"), (0, 1)),
-        (("b", "c"), (0, 2)),
-        (("b", "a", "c"), (0, 1, 2)),
-        (("c",), (2,)),
-    ]:
-        cell = Cell(1, 2, tuple(Edge(0, 1, (op,)) for op in ops), (1,))
-        assert match_edges(cell, whole) == places
-
-
-def test_an_edge_that_the_supernet_lacks_is_refused():
-    whole = Cell(1, 3, (Edge(0, 1, ("a",)), Edge(1, 2, ("a", "b"))), (2,))
-    for edge, message in [
-        (Edge(0, 2, ("a",)), "the supernet has no edge 0 -> 2 with a"),
-        (Edge(1, 2, ("c",)), "the supernet has no edge 1 -> 2 with c"),
-    ]:
-        with pytest.raises(NetworkError, match=message):
-            match_edges(Cell(1, 3, (edge,), (2,)), whole)
 
 
 DIFFERENT = {
