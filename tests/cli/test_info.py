@@ -187,7 +187,7 @@ def test_an_image_too_small(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_largest_network_has_facts(capsys: pytest.CaptureFixture[str]) -> None:
     sizes = ["--channels", "100000", "--classes", "100000", "--input", "100000x100000x100000", "--cells", "3"]
-    assert facts(capsys, "nasnet-a", *sizes)["flops"] > 10**21
+    assert facts(capsys, "nasnet-a", *sizes)["flops"] > 10**20
 
 
 def test_an_op_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,14 +39,7 @@ def derivatives(function, inputs, direction):
 @pytest.mark.parametrize("kernel", [3, 5, 7])
 def test_it_is_torchs_own_convolution(kernel, stride, dilation, copies):
     for height, width in SIZES:
-        if (kernel, stride, dilation) != (7, 2, 1) or width > 2:
-            check(kernel, stride, dilation, copies, height, width)
-
-
-@pytest.mark.xfail(reason="columns of the kernel beyond so narrow an image are not cut off it")
-@pytest.mark.parametrize("width", [1, 2])
-def test_a_wide_kernel_halves_a_narrow_image(width):
-    check(7, 2, 1, 1, 5, width)
+        check(kernel, stride, dilation, copies, height, width)
 
 
 def check(kernel, stride, dilation, copies, height, width):

@@ -287,13 +287,7 @@ def test_unshared_cells_cannot_be_repeated():
         get_space("s2").resized(4)
 
 
-@pytest.mark.parametrize(
-    "mix",
-    [
-        "plain",
-        pytest.param("fused", marks=pytest.mark.xfail(reason="no vmap over a change of memory format")),
-    ],
-)
+@pytest.mark.parametrize("mix", ["plain", "fused"])
 @pytest.mark.parametrize("name", ["darts", "nb201", "oneshot1"])
 def test_gradients_for_each_example_at_once(name, mix):
     space = small(name)

@@ -40,6 +40,11 @@ def is_native(x: Tensor) -> bool:
     return x.device.type != "cpu" or torch.is_autocast_enabled("cpu")
 
 
+def channels_last(x: Tensor) -> Tensor:
+    """The same values with the channels of a pixel side by side in memory, also under `torch.vmap`."""
+    return x.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
+
+
 def depthwise(
     x: Tensor, weight: Tensor, *, stride: int = 1, dilation: int = 1, tiled: Tensor | None = None
 ) -> Tensor:
@@ -60,7 +65,7 @@ def depthwise(
     if is_native(x):
         return _convolve(_tile(x, weight) if tiled is None else tiled, weight, stride, dilation)
     if stride == dilation == 2:  # reads even rows and columns only, the padding being even
-        x, stride, dilation = x[:, :, ::2, ::2].contiguous(memory_format=torch.channels_last), 1, 1
+        x, stride, dilation = channels_last(x[:, :, ::2, ::2]), 1, 1
         tiled = None
     tiled = None if tiled is None else tiled.detach()  # the gradient goes to x itself
     result: Tensor = _Depthwise.apply(x, weight, tiled, stride, dilation)  # type: ignore[no-untyped-call]
@@ -187,9 +192,17 @@ def _kernel_gradient_by_columns(grad: Tensor, x: Tensor, weight: Tensor, stride:
     for left in range(0, weight.shape[-1], _COLUMNS):
         part = weight[..., left : left + _COLUMNS]
         seen = stride * (grad.shape[-1] - 1) + part.shape[-1]  # columns of x that these columns meet
-        cut = F.pad(x, (padding - left, seen - x.shape[-1] - padding + left))
+        cut = _cut(x, padding - left, seen - x.shape[-1] - padding + left)
         parts.append(_native_kernel_gradient(grad, cut, part, stride, (padding, 0)))
     return torch.cat(parts, dim=-1)
+
+
+def _cut(x: Tensor, left: int, right: int) -> Tensor:
+    """Columns of zeros put on, or columns taken off where a number is negative."""
+    if -min(left, right) < x.shape[-1]:
+        return F.pad(x, (left, right))
+    wide = F.pad(x, (max(0, left), max(0, right)))  # takes off more than there was before zeros came on
+    return wide[..., max(0, -left) : wide.shape[-1] - max(0, -right)]
 
 
 def _kernel_gradient_by_tap(grad: Tensor, x: Tensor, width: int, dilation: int) -> Tensor:

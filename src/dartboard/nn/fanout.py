@@ -45,12 +45,12 @@ class Weights:
     """The weight of every candidate of a cell, drop-path included.
 
     Args:
-        blend: How the cell is blended; `blend.attend` is not looked at.
+        blend: How the cell is blended; attention takes the place of the ops' weights.
         drop: The drop-path factor of each edge [B, E], or None.
     """
 
     def __init__(self, blend: Blend, drop: Tensor | None) -> None:
-        kept = blend.ops
+        kept = blend.ops if blend.attend is None else None
         if kept is not None and blend.edges is not None:
             kept = kept * blend.edges[..., None]
         elif blend.edges is not None:
@@ -110,19 +110,19 @@ def _combine(terms: Sequence[tuple[Tensor, Tensor | None]], count: int) -> Seque
     """For each of `count` edges the weighted sum of the same tensors, as one matrix product.
 
     Args:
-        terms: Tensors [B, C, H, W], each with a weight for every edge, [count] or [B, count]; all have
-            weights or none has.
+        terms: Tensors [B, C, H, W], each with a weight for every edge, [count] or [B, count], or none.
         count: How many edges there are.
     """
-    tensors = [tensor for tensor, _ in terms]
-    found = [weight for _, weight in terms if weight is not None]
-    if not found:
-        return [add_up(tensors)] * count
-    batch, channels, height, width = tensors[0].shape
-    weight = torch.stack(torch.broadcast_tensors(*found), dim=-1)  # [(B,) count, terms]
-    rows = [tensor.permute(0, 2, 3, 1).reshape(*weight.shape[:-2], -1) for tensor in tensors]
-    mixed = weight @ torch.stack(rows, dim=-2)  # [(B,) count, (B *) H * W * C]
-    return [row.view(batch, height, width, channels).permute(0, 3, 1, 2) for row in mixed.unbind(-2)]
+    plain = [tensor for tensor, weight in terms if weight is None]
+    weighted = [(tensor, weight) for tensor, weight in terms if weight is not None]
+    if not weighted:
+        return [add_up(plain)] * count
+    batch, channels, height, width = terms[0][0].shape
+    weight = torch.stack(torch.broadcast_tensors(*(weight for _, weight in weighted)), dim=-1)
+    rows = [tensor.permute(0, 2, 3, 1).reshape(*weight.shape[:-2], -1) for tensor, _ in weighted]
+    mixed = weight @ torch.stack(rows, dim=-2)  # [(B,) count, terms] @ [(B,) terms, (B *) H * W * C]
+    parts = [row.view(batch, height, width, channels).permute(0, 3, 1, 2) for row in mixed.unbind(-2)]
+    return [add_up([part, *plain]) for part in parts]
 
 
 def outputs(source: Source, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, Tensor]]:

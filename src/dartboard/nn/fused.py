@@ -74,15 +74,18 @@ class _Pass:
                 self.arrived[candidate.edge].add(value, weight if factor is None else weight * factor)
 
     def _collect(self, node: int, first: Tensor) -> Tensor:
-        """A node from what has arrived along its edges."""
+        """A node from what has arrived along its edges; what is summed anyway is summed at once."""
         edges = self.cell.entering(node)
-        if node in self.cell.concat:
-            values = {edge: value for edge in edges if (value := gather([self.arrived[edge]])) is not None}
-            return self.module.join(node, values, first)
+        groups = [(edge,) for edge in edges] if node in self.cell.concat else [edges]
+        values = {group[0]: value for group in groups if group and (value := self._total(group)) is not None}
+        return self.module.join(node, values, first)
+
+    def _total(self, edges: Sequence[int]) -> Tensor | None:
+        """The sum of some edges, the channels that bypass the candidates included; None for nothing."""
         total = gather([self.arrived[edge] for edge in edges])
         rest = gather([self.bypassed[edge] for edge in edges])
         if rest is None:
-            return self.module.join(node, {} if total is None else {edges[0]: total}, first)
+            return total
         if total is None:
             total = torch.zeros_like(rest[:, :1]).expand(
                 -1, self.module.options.width - rest.shape[1], -1, -1

@@ -12,6 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from dartboard.nn.matching import match_edges
 from dartboard.space.genotype import Genotype, restrict
 from dartboard.space.spec import Cell, SearchSpace
 
@@ -99,10 +100,10 @@ def one_hot(space: SearchSpace, genotype: Genotype, *, like: Tensor | None = Non
 
 
 def _one_hot_blend(cell: Cell, chosen: Cell, like: Tensor) -> Blend:
-    kept = {(edge.source, edge.target): edge.ops[0] for edge in chosen.edges}
+    kept = {place: edge.ops[0] for place, edge in zip(match_edges(chosen, cell), chosen.edges, strict=True)}
     live = tuple(
-        tuple(place for place, op in enumerate(edge.ops) if kept.get((edge.source, edge.target)) == op)
-        for edge in cell.edges
+        (edge.ops.index(kept[index]),) if index in kept else () for index, edge in enumerate(cell.edges)
     )
-    most = max(len(edge.ops) for edge in cell.edges)
-    return Blend(live, like.new_tensor([[float(place in own) for place in range(most)] for own in live]))
+    most = max((len(edge.ops) for edge in cell.edges), default=1)
+    ops = [[float(place in own) for place in range(most)] for own in live]
+    return Blend(live, like.new_tensor(ops).view(len(live), most))

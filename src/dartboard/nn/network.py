@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal, overload
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dartboard.errors import NetworkError
 from dartboard.nn.cell import CellModule, CellOptions, Feed
+from dartboard.nn.depthwise import channels_last
 from dartboard.nn.heads import STEMS, AuxiliaryHead, Classifier, PoolReduction, ResidualReduction
 from dartboard.nn.mixture import Mixture, uniform
 from dartboard.space.spec import SearchSpace, Slot
@@ -131,7 +131,7 @@ class CellNet(nn.Module):
         if mixture is None:
             mixture = uniform(self.space, like=x)
         if self.config.mix == "fused":
-            x = x.contiguous(memory_format=torch.channels_last)
+            x = channels_last(x)
         states, read = self.stem(x), None
         if self.space.stack.stem_relu:
             states = [F.relu(state) for state in states]
