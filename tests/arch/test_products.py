@@ -3,6 +3,7 @@ import torch
 from torch import Tensor
 
 from dartboard.arch.products import Exact, Finite, gradients, shifted
+from dartboard.errors import UpdateError
 
 
 class Problem:
@@ -109,7 +110,7 @@ def test_products_change_nothing_but_their_result(products):
 
 @pytest.mark.parametrize("radius", [0.0, -1.0, float("nan")])
 def test_the_radius_must_be_positive(radius):
-    with pytest.raises(ValueError, match="positive"):
+    with pytest.raises(UpdateError, match="positive"):
         Finite(radius)
 
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dartboard.arch.experts import expert_rewards, theoretical_lr
+from dartboard.errors import UpdateError
 from dartboard.arch.regret import (
     Game,
     best_expert,
@@ -244,3 +245,8 @@ def test_regret_by_hand():
     assert best_expert(experts) == 0
     assert regret(own, experts).item() == 1.75
     assert linear_regret(weights, -experts).item() == 1.75
+
+
+def test_one_expert_has_no_bound_to_speak_of():
+    with pytest.raises(UpdateError, match="experts must be a whole number >= 2"):
+        best_regret_bound(1, 10)

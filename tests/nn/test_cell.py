@@ -188,3 +188,23 @@ def test_the_option_chooses_the_path(monkeypatch):
             assert seen == [1]
             run(make(DROPPED, plain=not plain), image())
             assert seen == [1]
+
+
+@PATHS
+@pytest.mark.parametrize(
+    ("live", "shape"),
+    [(2, (3, 6)), (3, (3, 1)), (3, (2, 6)), (3, (4, 3, 5))],
+    ids=["edges", "one", "rows", "places"],
+)
+def test_a_mixture_for_another_cell_is_refused(plain, live, shape):
+    cell = get_space("nano").cells["cell"]
+    module = make(cell, plain=plain)
+    blend = Blend(all_live(cell)[:live], torch.ones(shape, dtype=torch.float64))
+    with pytest.raises(NetworkError, match="for another cell"):
+        module([image()], blend)
+
+
+def test_partial_channels_need_sources_of_the_cells_own_width():
+    cell = Cell(1, 2, (Edge(0, 1, CONV),), (1,), adapt=False)
+    with pytest.raises(NetworkError, match="edge 0 -> 1: its source has 8 channels, the cell 4"):
+        make(cell, ((8, 1),), partial=2)

@@ -285,14 +285,6 @@ def test_an_op_that_cannot_be_cut_down_is_refused(op, message):
         inherit(lab.build(fewer), lab.build(whole))
 
 
-def test_partial_channels_of_a_node_that_lost_some_are_refused():
-    whole, fewer = reading("nor_conv_1x1", joined=False)
-    with pytest.raises(
-        NetworkError, match="partial channels cannot be taken from node 1, which has lost channels"
-    ):
-        inherit(lab.build(fewer, partial=2), lab.build(whole, partial=2))
-
-
 class Moody(nn.Module):
     """An op whose parameters depend on more than its place."""
 

@@ -310,3 +310,23 @@ def test_gradients_for_each_example_at_once(name, mix):
 def test_slots_without_an_arch_are_blocks():
     net = build(small("nb201"), BASE)
     assert [isinstance(module, CellModule) for module in net.slots] == [True, False, True]
+
+
+@pytest.mark.parametrize("probability", [-0.1, 1.0, float("nan")])
+def test_drop_path_is_checked_when_it_is_set(probability):
+    net = build(small("nano"), BASE)
+    with pytest.raises(NetworkError, match="drop_path must be in"):
+        net.drop_path = probability
+    net.drop_path = 0.25
+    assert net.drop_path == 0.25
+
+
+@pytest.mark.parametrize("wrong", [{"input": (32, 32)}, {"channels": 2.5}, {"classes": "ten"}])
+def test_sizes_are_whole_numbers(wrong):
+    with pytest.raises(NetworkError):
+        NetConfig(**wrong)
+
+
+def test_the_imagenet_stem_needs_two_channels():
+    with pytest.raises(NetworkError, match="at least 2 channels"):
+        CellNet(get_space("nb201"), NetConfig(channels=1, input=(3, 128, 128)))

@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -7,6 +9,7 @@ from dartboard.errors import NetworkError, UnknownNameError
 from dartboard.nn import OPS, Blend, Op, Site, build_op
 from dartboard.nn.mixture import all_live
 from dartboard.nn.ops import Wrapped
+from dartboard.nn.source import Source
 from dartboard.space import Cell, Edge, SearchSpace, Stack
 
 SITE = Site(4, 4)
@@ -190,3 +193,11 @@ def test_an_op_with_more_candidates_than_weights_needs_none(gated):
     edge = sum(op(node) for op in cell.edges[0].values())
     second = sum(op(node) for op in cell.edges[1].values()) + sum(op(edge) for op in cell.edges[2].values())
     assert torch.allclose(cell([x], blend)[:, :4], second)
+
+
+def test_copies_of_an_op_that_stands_alone_stay_alone():
+    op = build_op("conv_7x1_1x7", Site(2, 2))
+    twin = copy.deepcopy(op)
+    assert op.bank is twin.bank is None
+    with pytest.raises(NotImplementedError, match="no fan_out for 2 copies"):
+        type(op).fan_out([op, twin], Source(torch.ones(1, 2, 4, 4)))

@@ -189,6 +189,7 @@ def test_a_space_is_loaded_from_a_file(suffix, tmp_path):
         ("edges: all", "edges: [[3, 2], [2, 3]]", "cell: the cell has a cycle: 2 -> 3 -> 2"),
         ("ops: [none, skip_connect, sep_conv_3x3, max_pool_3x3]", "", "cell: edge 0 -> 2 has no op"),
         ("keep: 2", "keep: 0", "cell: a contest between 2 edges cannot keep 0"),
+        ("keep: 2", "keep: 99", "cell: no node has 99 edges to keep: the most that enter one are 4"),
         ("keep: 2", "weighted: true", "cell: `weighted` says .* give `keep`"),
         ("cell:", "cells:", "cells.inputs: "),
         ("stack: {cells: 6}", "stack: {cells: 6", "line 4, column 5: "),

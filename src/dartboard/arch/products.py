@@ -12,6 +12,8 @@ from typing import Protocol, cast
 import torch
 from torch import Tensor
 
+from dartboard.arch._check import check_number
+
 Loss = Callable[[Sequence[Tensor]], Tensor]
 """A loss at given weights."""
 
@@ -67,8 +69,7 @@ class Finite:
     radius: float = 0.01
 
     def __post_init__(self) -> None:
-        if not self.radius > 0:
-            raise ValueError(f"the radius of a finite difference must be positive, not {self.radius}")
+        check_number("radius", self.radius, "a positive number", lambda radius: radius > 0)
 
     def mixed(
         self, loss: Loss, weights: Sequence[Tensor], arch: Sequence[Tensor], vector: Sequence[Tensor]

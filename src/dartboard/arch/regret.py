@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dartboard.arch._check import check_count
 from dartboard.arch.experts import update_log_weights, wipeout
 
 
@@ -81,6 +82,7 @@ def regret_bound(
 
 def best_regret_bound(experts: int, horizon: int, bound: float = 1.0, log_wipeout: float = 0.0) -> float:
     """L sqrt(2 T ln N) (1 - ln gamma / (2 ln N)), the bound at the theoretical lr (XNAS equation 4)."""
+    check_count("experts", experts, least=2)
     saved = log_wipeout / (2 * math.log(experts))
     return bound * math.sqrt(2 * horizon * math.log(experts)) * (1 - saved)
 

@@ -1,5 +1,6 @@
 """Networks: one builder for supernets and discrete networks, and the ops they are made of."""
 
+from dartboard.nn.inherit import inherit
 from dartboard.nn.measure import count_flops, count_parameters
 from dartboard.nn.mixture import ArchMixture, Blend, Mixture, all_live, one_hot, uniform
 from dartboard.nn.network import CellNet, NetConfig
@@ -18,6 +19,7 @@ __all__ = [
     "build_op",
     "count_flops",
     "count_parameters",
+    "inherit",
     "one_hot",
     "uniform",
 ]

@@ -87,6 +87,11 @@ class CellModule(nn.Module):
         spec, options, partial = self.cell.edges[edge], self.options, self.partial(edge)
         stride = options.stride if spec.source < self.cell.inputs else 1
         inputs = self.channels[spec.source] // partial
+        if partial > 1 and self.channels[spec.source] != options.width:
+            raise NetworkError(
+                f"partial channels on edge {spec}: its source has {self.channels[spec.source]} channels, "
+                f"the cell {options.width}"
+            )
         return Site(inputs, options.width // partial, stride, options.affine, options.pool_norm)
 
     def forward(self, entering: Sequence[Tensor], blend: Blend, drop_path: float = 0.0) -> Tensor:
@@ -97,6 +102,7 @@ class CellModule(nn.Module):
             blend: How the candidates are blended.
             drop_path: The probability with which an edge is dropped for an example, in training.
         """
+        self._check_blend(blend)
         if self.cell.adapt:
             entering = [adapt(x) for adapt, x in zip(self.adapt, entering, strict=True)]
         drop = self._drop(entering[0], drop_path) if self.training and drop_path > 0 else None
@@ -105,6 +111,16 @@ class CellModule(nn.Module):
         leaving = [nodes[node] for node in self.cell.output]
         result = leaving[0] if len(leaving) == 1 else torch.cat(leaving, dim=1)
         return result if self.project is None else self.project(result)
+
+    def _check_blend(self, blend: Blend) -> None:
+        edges = len(self.cell.edges)
+        shape = (edges, max((len(edge.ops) for edge in self.cell.edges), default=1))
+        given = shape if blend.ops is None else tuple(blend.ops.shape[-2:])
+        if len(blend.live) != edges or given != shape:
+            raise NetworkError(
+                f"the mixture is for another cell: weights {list(given)} and {len(blend.live)} edges, where "
+                f"this cell takes {list(shape)} and {edges}"
+            )
 
     def _drop(self, x: Tensor, probability: float) -> Tensor:
         """Drop-path factors [B, E], 0 or what keeps the mean; connections into joins are never dropped."""

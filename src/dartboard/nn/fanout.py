@@ -51,6 +51,7 @@ class Weights:
 
     def __init__(self, blend: Blend, drop: Tensor | None) -> None:
         kept = blend.ops if blend.attend is None else None
+        self._by_place = kept is not None
         if kept is not None and blend.edges is not None:
             kept = kept * blend.edges[..., None]
         elif blend.edges is not None:
@@ -63,8 +64,7 @@ class Weights:
         table = self._kept if candidate.op.passthrough else self._dropped
         if table is None:
             return None
-        row = table[candidate.edge]
-        return row[candidate.place if len(row) > 1 else 0]
+        return table[candidate.edge][candidate.place if self._by_place else 0]
 
     def of_bank(self, bank: Sequence[Candidate]) -> Tensor | None:
         """The weights of several candidates, [n] or [B, n]; None is one."""
@@ -81,7 +81,8 @@ def banks(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     """Candidates grouped into what can run as one."""
     groups: dict[object, list[Candidate]] = {}
     for candidate in candidates:
-        groups.setdefault(candidate.op.bank, []).append(candidate)
+        bank = candidate.op.bank
+        groups.setdefault(id(candidate.op) if bank is None else bank, []).append(candidate)
     return list(groups.values())
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dartboard.errors import NetworkError
 from dartboard.nn.ops import ReLUConvNorm, Site
 from dartboard.registry import Registry
 
@@ -55,6 +56,8 @@ def half_stem(image: int, channels: int, multiple: int) -> Stem:
 @STEMS.register("imagenet")
 def imagenet_stem(image: int, channels: int, _multiple: int) -> Stem:
     """Three convolutions with stride 2: DARTS' ImageNet stem, 224 pixels to 56 and 28; never widened."""
+    if channels < 2:
+        raise NetworkError(f"the ImageNet stem needs at least 2 channels, not {channels}")
     first = nn.Sequential(
         *_conv_norm(image, channels // 2, 2), nn.ReLU(), *_conv_norm(channels // 2, channels, 2)
     )

@@ -133,9 +133,6 @@ def _side_by_side(parts: Sequence[Kept], channels: Sequence[int]) -> Kept:
 
 
 def _edge(own: CellModule, edge: int, other: CellModule, place: int, kept: Kept) -> Iterator[Pair]:
-    source = own.cell.edges[edge].source
-    if own.partial(edge) > 1 and len(kept) < other.channels[source]:
-        raise NetworkError(f"partial channels cannot be taken from node {source}, which has lost channels")
     for name in own.cell.edges[edge].ops:
         try:
             yield from _copied(own.edges[edge][name], other.edges[place][name], kept)  # type: ignore[index]

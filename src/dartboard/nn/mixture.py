@@ -82,13 +82,16 @@ def uniform(space: SearchSpace, *, like: Tensor | None = None) -> ArchMixture:
 def _uniform_blend(cell: Cell, like: Tensor) -> Blend:
     if cell.discrete:
         return Blend(all_live(cell))
-    edges = [1.0] * len(cell.edges)
+    ops = like.new_zeros(len(cell.edges), max(len(edge.ops) for edge in cell.edges))
+    for row, edge in zip(ops, cell.edges, strict=True):
+        row[: len(edge.ops)] = 1 / len(
+            edge.ops
+        )  # filled in place: a list would have to be sent to the device
+    edges = like.new_ones(len(cell.edges))
     for contest in cell.contests:
-        for edge in contest.edges if contest.weighted else ():
-            edges[edge] = 1 / len(contest.edges)
-    most = max(len(edge.ops) for edge in cell.edges)
-    ops = [[(place < len(edge.ops)) / len(edge.ops) for place in range(most)] for edge in cell.edges]
-    return Blend(all_live(cell), like.new_tensor(ops), like.new_tensor(edges))
+        for index in contest.edges if contest.weighted else ():
+            edges[index] = 1 / len(contest.edges)
+    return Blend(all_live(cell), ops, edges)
 
 
 def one_hot(space: SearchSpace, genotype: Genotype, *, like: Tensor | None = None) -> ArchMixture:

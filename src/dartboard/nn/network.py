@@ -26,7 +26,7 @@ class NetConfig:
         classes: How many classes there are.
         input: Channels, height and width of the images.
         stem: A registered stem; `auto` chooses by the size of the images.
-        auxiliary: Whether there is an auxiliary classifier two thirds up the stack.
+        auxiliary: Whether there is an auxiliary classifier after the last reduction.
         drop_path: The probability with which an edge is dropped for an example, in training.
         partial: Only one in this many channels passes the candidates (PC-DARTS' K).
         search: The form networks have during a search: batch-norms without scale and shift, and one
@@ -47,12 +47,14 @@ class NetConfig:
 
     def __post_init__(self) -> None:
         for name in ("channels", "classes", "partial"):
-            if getattr(self, name) < 1:
-                raise NetworkError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if min(self.input) < 1:
+            value = getattr(self, name)
+            if not isinstance(value, int):
+                raise NetworkError(f"{name} must be a whole number, not {value!r}")
+            if value < 1:
+                raise NetworkError(f"{name} must be at least 1, not {value}")
+        if len(tuple(self.input)) != 3 or min(self.input) < 1:
             raise NetworkError(f"input is channels, height and width, all positive, not {self.input}")
-        if not 0 <= self.drop_path < 1:
-            raise NetworkError(f"drop_path must be in [0, 1), not {self.drop_path}")
+        _check_probability(self.drop_path)
         if self.mix not in ("fused", "plain"):
             raise NetworkError(f"mix must be 'fused' or 'plain', not {self.mix!r}")
 
@@ -70,12 +72,16 @@ class CellNet(nn.Module):
     Args:
         space: What is built.
         config: The numbers around it.
+
+    Attributes:
+        drop_path: The probability with which an edge is dropped for an example, in training; starts as
+            the configuration's, and a schedule may set it.
     """
 
     def __init__(self, space: SearchSpace, config: NetConfig) -> None:
         super().__init__()
         self.space, self.config = space, config
-        self.drop_path = config.drop_path
+        self._drop_path = config.drop_path
         image, stack = config.input[0], space.stack
         self.stem = STEMS[config.stem_name](image, config.channels, stack.stem)
         feeds = [Feed(self.stem.channels, scale) for scale in self.stem.scales]
@@ -89,6 +95,15 @@ class CellNet(nn.Module):
         read = feeds[len(self.stem.scales) + self._auxiliary_slot].channels
         self.auxiliary = AuxiliaryHead(read, config.classes) if config.auxiliary else None
         self.head = Classifier(feeds[-1].channels, config.classes, norm=stack.head_norm)
+
+    @property
+    def drop_path(self) -> float:
+        return self._drop_path
+
+    @drop_path.setter
+    def drop_path(self, probability: float) -> None:
+        _check_probability(probability)
+        self._drop_path = probability
 
     def _build(self, slot: Slot, feeds: list[Feed]) -> tuple[nn.Module, Feed]:
         config, stack = self.config, self.space.stack
@@ -152,6 +167,11 @@ class CellNet(nn.Module):
         else:
             result = module(states[-1])
         return result
+
+
+def _check_probability(drop_path: float) -> None:
+    if not 0 <= drop_path < 1:
+        raise NetworkError(f"drop_path must be in [0, 1), not {drop_path}")
 
 
 def _check_size(space: SearchSpace, config: NetConfig, scale: int) -> None:

@@ -59,7 +59,7 @@ class Op(nn.Module):
 
     norm: nn.BatchNorm2d | None
     bank: Hashable
-    """Copies with equal banks can run as one in `fan_out`."""
+    """Copies with equal banks can run as one in `fan_out`; None stands alone."""
     shared: ClassVar[bool] = False
     """Whether all copies that leave a node have the same body: no weights, nothing but the input."""
     passthrough: ClassVar[bool] = False
@@ -68,7 +68,7 @@ class Op(nn.Module):
     def __init__(self, bank: Hashable = None) -> None:
         super().__init__()
         self.norm = None
-        self.bank = id(self) if bank is None else (type(self), bank)
+        self.bank = None if bank is None else (type(self), bank)
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.body(x)
@@ -81,7 +81,9 @@ class Op(nn.Module):
     @classmethod
     def fan_out(cls, ops: Sequence[Any], source: Source) -> Tensor:
         """The bodies of `ops`, all reading `source`, their channels one after the other; one if shared."""
-        result: Tensor = ops[0].body(source.x)  # banks of more than one override this
+        if len(ops) > 1 and not cls.shared:
+            raise NotImplementedError(f"{cls.__name__} has a bank, but no fan_out for {len(ops)} copies")
+        result: Tensor = ops[0].body(source.x)
         return result
 
 

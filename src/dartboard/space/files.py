@@ -17,6 +17,9 @@ In YAML a space reads like this:
 """
 
 import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -109,9 +112,16 @@ class _ShortCell(BaseModel):
             edges = tuple(Edge(source, target, ops or self.ops) for source, target, ops in self.edges)
         if self.weighted and self.keep is None:
             raise SpaceError("`weighted` says how edges win a place; give `keep`, the number of places, too")
-        contests = () if self.keep is None else keep_per_node(edges, self.keep, weighted=self.weighted)
         flags = {"adapt": self.adapt, "project": self.project}
-        return Cell(self.inputs, self.nodes, edges, self.output, contests, self.joins, self.concat, **flags)
+        cell = Cell(self.inputs, self.nodes, edges, self.output, (), self.joins, self.concat, **flags)
+        return cell if self.keep is None else replace(cell, contests=self._contests(edges, self.keep))
+
+    def _contests(self, edges: Sequence[Edge], keep: int) -> tuple[Contest, ...]:
+        """One contest a node; early nodes may have fewer edges than places, but not all nodes."""
+        most = max(Counter(edge.target for edge in edges).values(), default=0)
+        if keep > most:
+            raise SpaceError(f"no node has {keep} edges to keep: the most that enter one are {most}")
+        return keep_per_node(edges, keep, weighted=self.weighted)
 
 
 class _ShortSpace(BaseModel):
