@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dartboard.arch.experts import expert_rewards, theoretical_lr
-from dartboard.errors import UpdateError
 from dartboard.arch.regret import (
     Game,
     best_expert,
@@ -18,6 +17,7 @@ from dartboard.arch.regret import (
     regret,
     regret_bound,
 )
+from dartboard.errors import UpdateError
 
 SEEDS = st.integers(0, 10**6)
 OUT = -math.inf
