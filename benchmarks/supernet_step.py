@@ -121,6 +121,7 @@ def measure_times(steps: dict[str, Step], repeats: int) -> dict[str, dict[str, f
 def peak_memory(setting: Setting, mix: str, batch: int) -> int:
     """Bytes that a whole step adds to the memory of this process; meant for a process of its own."""
     step = Step(setting, mix, batch, ask=mix == "fused")
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far, that of imports and building
     before = _status("VmRSS")
     for _ in range(2):
         step.run("architecture")
