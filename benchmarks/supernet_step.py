@@ -67,10 +67,7 @@ class Step:
         self.space, self.ask = space, ask
         self.images = torch.randn(batch, 3, 32, 32)
         self.labels = torch.randint(10, (batch,))
-        self.alphas = {
-            arch: torch.zeros(len(cell.edges), max(len(edge.ops) for edge in cell.edges), requires_grad=True)
-            for arch, cell in space.archs
-        }
+        self.alphas = {arch: torch.zeros(cell.shape, requires_grad=True) for arch, cell in space.archs}
 
     def loss(self) -> Tensor:
         blends = {

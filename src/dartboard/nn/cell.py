@@ -61,6 +61,7 @@ class CellModule(nn.Module):
     def __init__(self, cell: Cell, feeds: Sequence[Feed], options: CellOptions) -> None:
         super().__init__()
         self.cell, self.options = cell, options
+        self._shape = cell.shape
         width, scale = options.width, max(feed.scale for feed in feeds)
         if width % options.partial:
             raise NetworkError(
@@ -113,13 +114,11 @@ class CellModule(nn.Module):
         return result if self.project is None else self.project(result)
 
     def _check_blend(self, blend: Blend) -> None:
-        edges = len(self.cell.edges)
-        shape = (edges, max((len(edge.ops) for edge in self.cell.edges), default=1))
-        given = shape if blend.ops is None else tuple(blend.ops.shape[-2:])
-        if len(blend.live) != edges or given != shape:
+        given = self._shape if blend.ops is None else tuple(blend.ops.shape[-2:])
+        if len(blend.live) != self._shape[0] or given != self._shape:
             raise NetworkError(
                 f"the mixture is for another cell: weights {list(given)} and {len(blend.live)} edges, where "
-                f"this cell takes {list(shape)} and {edges}"
+                f"this cell takes {list(self._shape)} and {self._shape[0]}"
             )
 
     def _drop(self, x: Tensor, probability: float) -> Tensor:

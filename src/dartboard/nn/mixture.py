@@ -82,7 +82,7 @@ def uniform(space: SearchSpace, *, like: Tensor | None = None) -> ArchMixture:
 def _uniform_blend(cell: Cell, like: Tensor) -> Blend:
     if cell.discrete:
         return Blend(all_live(cell))
-    ops = like.new_zeros(len(cell.edges), max(len(edge.ops) for edge in cell.edges))
+    ops = like.new_zeros(cell.shape)
     for row, edge in zip(ops, cell.edges, strict=True):
         row[: len(edge.ops)] = 1 / len(
             edge.ops
@@ -107,6 +107,5 @@ def _one_hot_blend(cell: Cell, chosen: Cell, like: Tensor) -> Blend:
     live = tuple(
         (edge.ops.index(kept[index]),) if index in kept else () for index, edge in enumerate(cell.edges)
     )
-    most = max((len(edge.ops) for edge in cell.edges), default=1)
-    ops = [[float(place in own) for place in range(most)] for own in live]
-    return Blend(live, like.new_tensor(ops).view(len(live), most))
+    ops = [[float(place in own) for place in range(cell.shape[1])] for own in live]
+    return Blend(live, like.new_tensor(ops).view(cell.shape))

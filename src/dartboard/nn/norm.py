@@ -86,17 +86,19 @@ def _affine(norms: Sequence[nn.BatchNorm2d], weight: Tensor | None) -> tuple[Ten
 
 
 def _train(x: Tensor, norms: Sequence[nn.BatchNorm2d], scale: Tensor | None, shift: Tensor | None) -> Tensor:
-    mean, variance = _statistics(x, norms[0])
-    y = F.batch_norm(x, mean, variance, scale, shift, True, 1.0, norms[0].eps)  # momentum 1: this batch's own
+    y, mean, variance = _by_batch(x, norms[0], scale, shift)
     track(norms, mean.chunk(len(norms)), variance.chunk(len(norms)))
     return y
 
 
-def _statistics(x: Tensor, norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor]:
-    """Buffers for the mean and variance of a batch, in the type of the norm's own."""
+def _by_batch(
+    x: Tensor, norm: nn.BatchNorm2d, scale: Tensor | None, shift: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Batch-norm by the batch's statistics; these come too, in the type of the norm's buffers."""
     like = x if norm.running_mean is None else norm.running_mean
     mean, variance = torch.zeros(2, x.shape[1], dtype=like.dtype, device=x.device).unbind()
-    return mean, variance
+    y = F.batch_norm(x, mean, variance, scale, shift, True, 1.0, norm.eps)  # momentum 1: this batch's own
+    return y, mean, variance
 
 
 def _eval(x: Tensor, norms: Sequence[nn.BatchNorm2d], scale: Tensor | None, shift: Tensor | None) -> Tensor:
@@ -122,7 +124,6 @@ def normalise_once(x: Tensor, norms: Sequence[nn.BatchNorm2d]) -> Tensor | None:
     """
     if not norms[0].training or norms[0].affine or not _alike(norms):
         return None
-    mean, variance = _statistics(x, norms[0])
-    y = F.batch_norm(x, mean, variance, None, None, True, 1.0, norms[0].eps)
+    y, mean, variance = _by_batch(x, norms[0], None, None)
     track(norms, [mean] * len(norms), [variance] * len(norms))
     return y

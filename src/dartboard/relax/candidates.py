@@ -55,7 +55,7 @@ def _read(module: Candidates, _: object) -> None:
 
 def op_mask(cell: Cell) -> Tensor:
     """Which places of a table [E, N] are candidates; edges may have fewer than the most."""
-    most = max(len(edge.ops) for edge in cell.edges)
+    most = cell.shape[1]
     return torch.tensor([[place < len(edge.ops) for place in range(most)] for edge in cell.edges])
 
 

@@ -142,6 +142,11 @@ class Cell:
         return range(self.inputs, self.nodes)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """How many edges there are, and the most candidates that one has (at least 1)."""
+        return len(self.edges), max((len(edge.ops) for edge in self.edges), default=1)
+
+    @property
     def discrete(self) -> bool:
         """Whether nothing is left to choose."""
         return not self.contests and all(len(edge.ops) == 1 for edge in self.edges)
