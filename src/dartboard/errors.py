@@ -32,6 +32,10 @@ class UpdateError(DartboardError, ValueError):
     """An update rule given numbers or parameters that it cannot work with."""
 
 
+class DataError(DartboardError, ValueError):
+    """Images or labels that cannot be read, or that do not fit what is asked of them."""
+
+
 class UnknownNameError(DartboardError, KeyError):
     """A name that nothing is registered under."""
 

@@ -1,5 +1,26 @@
 """Images to search and train on."""
 
+from dartboard.data.augment import PLAIN, Augment, Augmentation
 from dartboard.data.digits import BRIGHTEST, Digits, load_digits
+from dartboard.data.sets import Dataset, ImageSet
+from dartboard.data.sources import DATASETS, READERS, load_dataset
+from dartboard.data.split import split
+from dartboard.data.stream import Batch, Stream, sweep
 
-__all__ = ["BRIGHTEST", "Digits", "load_digits"]
+__all__ = [
+    "BRIGHTEST",
+    "DATASETS",
+    "PLAIN",
+    "READERS",
+    "Augment",
+    "Augmentation",
+    "Batch",
+    "Dataset",
+    "Digits",
+    "ImageSet",
+    "Stream",
+    "load_dataset",
+    "load_digits",
+    "split",
+    "sweep",
+]

@@ -1,0 +1,109 @@
+"""Random changes to a batch of images, each example by its own draw, all examples at once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from dartboard.data._check import check_count
+from dartboard.data.chance import send
+from dartboard.errors import DataError
+
+Augmentation = Callable[[Tensor, Tensor, Tensor, torch.Generator], Tensor]
+"""From images (uint8 [N, C, H, W]), mean and deviation (float32 [C]) and a generator on the CPU to what a
+network is given (float32 [N, C, H, W]); all chance comes from the generator."""
+
+
+@dataclass(frozen=True)
+class Augment:
+    """Crop, flip, normalise and cut out, as DARTS trains on CIFAR-10 (Liu et al. 2019, appendix A.1).
+
+    Args:
+        pad: Zeros put around the image, in pixel units, of which a random window of the image's size is
+            kept.
+        flip: Whether half of the images are mirrored left to right.
+        cutout: Side of a square of zeros in the normalised image, centred on any of its pixels and clipped
+            at the border (DeVries & Taylor 2017). A square of even side
+            reaches one pixel further above and left of its centre than below and right.
+    """
+
+    pad: int = 0
+    flip: bool = False
+    cutout: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("pad", self.pad, least=0)
+        check_count("cutout", self.cutout, least=0)
+        if not isinstance(self.flip, bool):
+            raise DataError(f"flip must be True or False, got {self.flip!r}")
+
+    def __call__(self, x: Tensor, mean: Tensor, deviation: Tensor, generator: torch.Generator) -> Tensor:
+        """Images as a network is given them, float32 [N, C, H, W].
+
+        Each example takes the same five draws whatever is switched on, so that one change does not alter
+        another.
+
+        Args:
+            x: Pixels, uint8 [N, C, H, W].
+            mean: Of each channel, in pixel units, float32 [C].
+            deviation: Of each channel, in pixel units, float32 [C].
+            generator: Where all chance comes from; on the CPU, wherever the images are.
+        """
+        top, left, mirrored, row, column = self._draw(x, generator)
+        if self.pad:
+            x = crop(x, self.pad, top, left)
+        if self.flip:
+            x = torch.where(mirrored.bool()[:, None, None, None], x.flip(3), x)
+        x = normalise(x, mean, deviation)
+        return cut_out_(x, self.cutout, row, column) if self.cutout else x
+
+    def _draw(self, x: Tensor, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """Places to crop, whether to flip and centres to cut out, int64 [N] each."""
+        window = 2 * self.pad + 1
+        ranges = torch.tensor([window, window, 2, *x.shape[2:]])
+        draws = torch.rand(len(x), len(ranges), generator=generator)
+        return send((draws * ranges).long(), x.device).unbind(1)
+
+
+PLAIN = Augment()
+"""Nothing but normalisation."""
+
+
+def normalise(x: Tensor, mean: Tensor, deviation: Tensor) -> Tensor:
+    """Pixels less the mean, then divided by the deviation, of their channel; float32 [N, C, H, W]."""
+    return (x - mean[:, None, None]).div_(deviation[:, None, None])
+
+
+def crop(x: Tensor, pad: int, top: Tensor, left: Tensor) -> Tensor:
+    """Windows of the images' own size from the images with `pad` zeros on each side.
+
+    Args:
+        x: Images [N, C, H, W].
+        pad: Zeros on each side.
+        top: The window's first row in the padded image, from 0 to 2 * pad, int64 [N].
+        left: Its first column, likewise.
+    """
+    height, width = x.shape[2:]
+    windows = F.pad(x, (pad,) * 4).unfold(2, height, 1).unfold(3, width, 1)  # a view [N, C, top, left, H, W]
+    return windows[torch.arange(len(x), device=x.device), :, top, left]
+
+
+def cut_out_(x: Tensor, side: int, row: Tensor, column: Tensor) -> Tensor:
+    """Zeroes, in place, a square around a centre in each image; what is beyond the border is left out.
+
+    Args:
+        x: Images [N, C, H, W].
+        side: Of the square, in pixels.
+        row: Of the centre, int64 [N].
+        column: Of the centre, int64 [N].
+    """
+    rows, columns = _near(row, side, x.shape[2]), _near(column, side, x.shape[3])
+    return x.masked_fill_(rows[:, None, :, None] & columns[:, None, None, :], 0)
+
+
+def _near(centre: Tensor, side: int, size: int) -> Tensor:
+    """Which of `size` places lie in the stretch of `side` around each centre, bool [N, size]."""
+    offset = torch.arange(size, device=centre.device) - (centre - side // 2)[:, None]
+    return (offset >= 0) & (offset < side)
