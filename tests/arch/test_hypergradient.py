@@ -23,20 +23,20 @@ def network(seed: int) -> Point:
         mixed = mix[0] * torch.tanh(hidden) + mix[1] * hidden + mix[2] * torch.sin(hidden)
         return (mixed @ at[1] - y).square().mean()
 
-    return Point(lambda at: loss("train", at), lambda at: loss("valid", at), weights, [alpha])
+    return Point([lambda at: loss("train", at)], [lambda at: loss("valid", at)], weights, [alpha])
 
 
 def unroll(point: Point, lr: float, *, create_graph: bool, extra: float = 0.0) -> list[Tensor]:
     """The weights after a step of descent with weight decay `extra`."""
     leaves = [weight.detach().requires_grad_() for weight in point.weights]
-    slopes = gradients(point.train(leaves), leaves, create_graph=create_graph)
+    slopes = gradients(point.train[0](leaves), leaves, create_graph=create_graph)
     return [w - lr * (g + extra * w) for w, g in zip(leaves, slopes, strict=True)]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_first_order_is_the_partial_gradient(seed):
     point = network(seed)
-    (expected,) = torch.autograd.grad(point.valid(point.weights), point.arch)
+    (expected,) = torch.autograd.grad(point.valid[0](point.weights), point.arch)
     torch.testing.assert_close(first_order(point)[0], expected)
 
 
@@ -45,7 +45,7 @@ def test_first_order_is_the_partial_gradient(seed):
 @pytest.mark.parametrize(("products", "tolerance"), [(Exact(), 1e-12), (Finite(1e-4), 1e-6)])
 def test_second_order_is_the_gradient_through_the_unrolled_step(seed, decay, products, tolerance):
     point, lr = network(seed), 0.1
-    through = point.valid(unroll(point, lr, create_graph=True, extra=decay))
+    through = point.valid[0](unroll(point, lr, create_graph=True, extra=decay))
     (expected,) = torch.autograd.grad(through, point.arch)
     unrolled = [weight.detach() for weight in unroll(point, lr, create_graph=False, extra=decay)]
     (found,) = second_order(point, unrolled, lr, products)
@@ -61,7 +61,7 @@ def test_amended_is_equation_6_with_whole_matrices(seed, products, tolerance):
 
     def flat(weights: Tensor) -> Tensor:
         parts = weights.split([shape.numel() for shape in shapes])
-        return point.train([part.view(shape) for part, shape in zip(parts, shapes, strict=True)])
+        return point.train[0]([part.view(shape) for part, shape in zip(parts, shapes, strict=True)])
 
     w = torch.cat([weight.flatten() for weight in point.weights]).requires_grad_()
     (slope,) = torch.autograd.grad(flat(w), w, create_graph=True)
@@ -69,7 +69,7 @@ def test_amended_is_equation_6_with_whole_matrices(seed, products, tolerance):
     hessian = torch.stack([row[0] for row in rows])
     mixed = torch.stack([row[1] for row in rows], dim=1)  # [arch, weights]
     leaves = [weight.detach().requires_grad_() for weight in point.weights]
-    direct, *valid = torch.autograd.grad(point.valid(leaves), [*point.arch, *leaves])
+    direct, *valid = torch.autograd.grad(point.valid[0](leaves), [*point.arch, *leaves])
     expected = direct - eta * mixed @ hessian @ torch.cat([part.flatten() for part in valid])
     (found,) = amended(point, eta, products)
     torch.testing.assert_close(found, expected, atol=tolerance, rtol=tolerance)
@@ -86,7 +86,9 @@ def test_the_toy_of_amended_darts(alpha):
     """A.1: loss (w x - alpha)^2, x = 1 in training and 2 in validation, w at its optimum alpha."""
     a = torch.tensor([alpha], dtype=torch.float64, requires_grad=True)
     w = a.detach().clone()
-    point = Point(lambda at: (at[0] - a).square().sum(), lambda at: (2 * at[0] - a).square().sum(), [w], [a])
+    point = Point(
+        [lambda at: (at[0] - a).square().sum()], [lambda at: (2 * at[0] - a).square().sum()], [w], [a]
+    )
     assert first_order(point)[0].item() == pytest.approx(-2 * alpha)
     eta = 0.25  # here H = 2, so eta * H equals H^-1 and the amended gradient is the true one
     g2 = 4 * alpha
@@ -129,7 +131,7 @@ def test_a_counterexample_by_hand():
     def train(at):
         return 0.5 * at[0] @ hessian @ at[0] + (a @ mixed) @ at[0]
 
-    point = Point(train, lambda at: slope @ at[0], [torch.zeros(2, dtype=torch.float64)], [a])
+    point = Point([train], [lambda at: slope @ at[0]], [torch.zeros(2, dtype=torch.float64)], [a])
     amending = amended(point, 1.0, Exact())[0]
     true = -mixed @ torch.linalg.solve(hessian, slope)
     assert amending.item() == pytest.approx(3.5)

@@ -5,9 +5,10 @@ g2 = -d2L_train/(da dw) . H^-1 . dL_val/dw, H = d2L_train/dw2 (amended-darts equ
 keeps g1; its second order unrolls one step of training; the amended gradient replaces H^-1 by eta H.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from dartboard.arch.products import Loss, Products, gradients
@@ -17,22 +18,32 @@ from dartboard.arch.products import Loss, Products, gradients
 class Point:
     """Where a gradient is taken: losses as functions of the weights, with the leaves they read.
 
+    A loss may come in parts, one for each piece of a batch: it is their sum, and no two of them are held in
+    memory together.
+
     Args:
-        train: The training loss at given weights.
-        valid: The validation loss at given weights.
+        train: The training loss at given weights, in parts.
+        valid: The validation loss at given weights, in parts.
         weights: The weights, as they are.
         arch: The architecture parameters, leaves that both losses read.
     """
 
-    train: Loss
-    valid: Loss
+    train: Sequence[Loss]
+    valid: Sequence[Loss]
     weights: Sequence[Tensor]
     arch: Sequence[Tensor]
 
 
 def first_order(point: Point) -> list[Tensor]:
     """g1: the gradient of the validation loss at the weights as they are."""
-    return gradients(point.valid([weight.detach() for weight in point.weights]), point.arch)
+    weights = [weight.detach() for weight in point.weights]
+    return total(gradients(valid(weights), point.arch) for valid in point.valid)
+
+
+def train_slopes(point: Point) -> list[Tensor]:
+    """The gradient of the training loss in the weights, which a virtual step follows."""
+    leaves = [weight.detach().requires_grad_() for weight in point.weights]
+    return total(gradients(train(leaves), leaves) for train in point.train)
 
 
 def second_order(point: Point, unrolled: Sequence[Tensor], lr: float, products: Products) -> list[Tensor]:
@@ -46,7 +57,7 @@ def second_order(point: Point, unrolled: Sequence[Tensor], lr: float, products: 
         products: How the mixed derivative is multiplied.
     """
     direct, slopes = _both(point, unrolled)
-    mixed = products.mixed(point.train, point.weights, point.arch, slopes)
+    mixed = _mixed(point, products, slopes)
     return [g - lr * m for g, m in zip(direct, mixed, strict=True)]
 
 
@@ -58,13 +69,22 @@ def amended(point: Point, eta: float, products: Products) -> list[Tensor]:
     non-symmetric matrix H^-1 M H: the claim is false in general, and a test shows a counterexample.
     """
     direct, slopes = _both(point, point.weights)
-    curved = products.hessian(point.train, point.weights, slopes)
-    mixed = products.mixed(point.train, point.weights, point.arch, curved)
+    curved = total(products.hessian(train, point.weights, slopes) for train in point.train)
+    mixed = _mixed(point, products, curved)
     return [g - eta * m for g, m in zip(direct, mixed, strict=True)]
 
 
 def _both(point: Point, weights: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """The gradients of the validation loss in the architecture and in the weights."""
     leaves = [weight.detach().requires_grad_() for weight in weights]
-    found = gradients(point.valid(leaves), [*point.arch, *leaves])
+    found = total(gradients(valid(leaves), [*point.arch, *leaves]) for valid in point.valid)
     return found[: len(point.arch)], found[len(point.arch) :]
+
+
+def _mixed(point: Point, products: Products, vector: Sequence[Tensor]) -> list[Tensor]:
+    return total(products.mixed(train, point.weights, point.arch, vector) for train in point.train)
+
+
+def total(parts: Iterable[list[Tensor]]) -> list[Tensor]:
+    """Lists of tensors added up, entry by entry."""
+    return [torch.stack(own).sum(0) if len(own) > 1 else own[0] for own in zip(*parts, strict=True)]

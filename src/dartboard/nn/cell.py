@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from dartboard.errors import NetworkError
 from dartboard.nn.fanout import Candidate
 from dartboard.nn.fused import fused_nodes
-from dartboard.nn.mixture import Blend
+from dartboard.nn.mixture import Blend, Live
 from dartboard.nn.ops import FactorizedReduce, Op, ReLUConvNorm, Site, build_op
 from dartboard.nn.plain import plain_nodes
 from dartboard.space.spec import Cell
@@ -137,8 +137,20 @@ class CellModule(nn.Module):
 
     def _op(self, edge: int, name: str) -> Op:
         ops: nn.ModuleDict = self.edges._modules[str(edge)]  # type: ignore[assignment]
-        op: Op = ops._modules[name]  # type: ignore[assignment]  # both far quicker than indexing
+        try:
+            op: Op = ops._modules[name]  # type: ignore[assignment]  # both far quicker than indexing
+        except KeyError:
+            raise NetworkError(f"{name} on edge {self.cell.edges[edge]} has been removed") from None
         return op
+
+    def prune(self, live: Live) -> list[nn.Parameter]:
+        """Removes all candidates but those in `live`; returns the parameters that went with them."""
+        gone: list[nn.Parameter] = []
+        for edge, ops, places in zip(self.cell.edges, self.edges, live, strict=True):
+            kept = {edge.ops[place] for place in places}
+            for name in [name for name in ops if name not in kept]:  # type: ignore[attr-defined]
+                gone += ops.pop(name).parameters()  # type: ignore[operator]
+        return gone
 
     def partial(self, edge: int) -> int:
         """One in how many channels pass the candidates of the edge at position `edge`."""

@@ -98,11 +98,12 @@ def one_hot(space: SearchSpace, genotype: Genotype, *, like: Tensor | None = Non
     """The mixture that gives the ops of `genotype` weight one and everything else none at all."""
     like = torch.empty(0) if like is None else like
     chosen = restrict(space, genotype).cells
-    blends = {arch: _one_hot_blend(cell, chosen[arch], like) for arch, cell in space.archs}
+    blends = {arch: one_hot_blend(cell, chosen[arch], like) for arch, cell in space.archs}
     return ArchMixture(space, blends)
 
 
-def _one_hot_blend(cell: Cell, chosen: Cell, like: Tensor) -> Blend:
+def one_hot_blend(cell: Cell, chosen: Cell, like: Tensor) -> Blend:
+    """The blend that gives the ops of `chosen`, a cell restricted from `cell`, weight one."""
     kept = {place: edge.ops[0] for place, edge in zip(match_edges(chosen, cell), chosen.edges, strict=True)}
     live = tuple(
         (edge.ops.index(kept[index]),) if index in kept else () for index, edge in enumerate(cell.edges)

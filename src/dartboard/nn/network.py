@@ -1,5 +1,6 @@
 """The network builder: one class for supernets and for discrete networks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, overload
 
@@ -10,7 +11,7 @@ from dartboard.errors import NetworkError
 from dartboard.nn.cell import CellModule, CellOptions, Feed
 from dartboard.nn.depthwise import channels_last
 from dartboard.nn.heads import STEMS, AuxiliaryHead, Classifier, PoolReduction, ResidualReduction
-from dartboard.nn.mixture import Mixture, uniform
+from dartboard.nn.mixture import Live, Mixture, uniform
 from dartboard.space.spec import SearchSpace, Slot
 
 IMAGENET_SIZE = 128
@@ -159,6 +160,20 @@ class CellNet(nn.Module):
         if self.auxiliary is None:
             raise NetworkError("this network has no auxiliary head; build it with NetConfig(auxiliary=True)")
         return logits, self.auxiliary(read)
+
+    def prune(self, live: Mapping[str, Live]) -> list[nn.Parameter]:
+        """Removes for good all candidates but those given for each arch; a mixture must not ask for them.
+
+        Returns:
+            The parameters that went with them, for whoever optimises them.
+        """
+        cells = ((slot.arch, module) for slot, module in zip(self.space.slots, self.slots, strict=True))
+        return [
+            parameter
+            for arch, module in cells
+            if isinstance(module, CellModule)
+            for parameter in module.prune(live[arch])
+        ]
 
     def _run(self, module: nn.Module, index: int, states: list[Tensor], mixture: Mixture) -> Tensor:
         result: Tensor

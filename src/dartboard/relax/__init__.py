@@ -5,7 +5,7 @@ from dartboard.relax.base import Relaxation, Strength
 from dartboard.relax.catalog import RELAXATIONS
 from dartboard.relax.categorical import Categorical, simplex, softmax
 from dartboard.relax.per_example import Feedback, PerExample
-from dartboard.relax.samplers import Gumbel, RandomArchitecture
+from dartboard.relax.samplers import Gumbel, RandomArchitecture, aside
 
 __all__ = [
     "RELAXATIONS",
@@ -17,6 +17,7 @@ __all__ = [
     "RandomArchitecture",
     "Relaxation",
     "Strength",
+    "aside",
     "simplex",
     "softmax",
 ]

@@ -38,6 +38,9 @@ class Relaxation(nn.Module, ABC):
         space: The space whose choices it stands for.
     """
 
+    draws = False
+    """Whether mixtures depend on chance, so that two of them differ though nothing has been learnt."""
+
     def __init__(self, space: SearchSpace) -> None:
         super().__init__()
         self.space = space

@@ -112,6 +112,8 @@ class Categorical(Relaxation):
                 "would be one; leave edge_weights out"
             )
         self.cells = nn.ModuleDict(cells)
+        self.on_simplex = isinstance(form, Simplex)
+        """Whether the parameters are the weights themselves."""
 
     def forward(self) -> ArchMixture:
         return ArchMixture(self.space, self._blends())

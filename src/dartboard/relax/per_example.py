@@ -1,6 +1,6 @@
 """Weights with a batch axis in every slot: one backward pass tells what each example in each slot says."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -62,8 +62,11 @@ class PerExample:
         A loss that is the mean over the batch makes every example's gradient smaller by the batch size.
         """
         leaves = self.leaves()
-        found = torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)
-        gradients = {id(leaf): gradient for leaf, gradient in zip(leaves, found, strict=True)}
+        return self.gather(torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True))
+
+    def gather(self, found: Sequence[Tensor]) -> Mapping[str, Feedback]:
+        """The gradients of all `leaves`, by arch."""
+        gradients = {id(leaf): gradient for leaf, gradient in zip(self.leaves(), found, strict=True)}
         return {arch: self._gather(slots, gradients) for arch, slots in self._readers.items()}
 
     def _gather(self, slots: list[int], gradients: Mapping[int, Tensor]) -> Feedback:

@@ -4,7 +4,8 @@ Which candidates run must be known on the host, so a draw waits for the device: 
 archs together. Noise comes from a generator whose state is part of the relaxation's state.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from random import Random
 
 import torch
@@ -50,6 +51,17 @@ class Dice(nn.Module):
         self.generator.set_state(state.cpu())
 
 
+@contextmanager
+def aside(module: nn.Module) -> Iterator[None]:
+    """Inside, all dice of a module roll as they would outside; afterwards they are as if they had not."""
+    before = [(own, own.generator.get_state()) for own in module.modules() if isinstance(own, Dice)]
+    try:
+        yield
+    finally:
+        for own, state in before:
+            own.generator.set_state(state)
+
+
 class Gumbel(Relaxation):
     """Runs one op an edge, drawn from a categorical relaxation's weights u (GDAS).
 
@@ -70,6 +82,7 @@ class Gumbel(Relaxation):
         CompositionError: If the inner relaxation has no weights to draw from.
     """
 
+    draws = True
     _no_examples = "only the op that was drawn is computed, so the others have no reward"
 
     def __init__(self, inner: Categorical, *, generator: torch.Generator, temperature: float = 10.0) -> None:
@@ -162,6 +175,7 @@ class RandomArchitecture(Relaxation):
         generator: Where chance comes from; its state is saved with the relaxation.
     """
 
+    draws = True
     like: Tensor
 
     def __init__(self, space: SearchSpace, *, generator: torch.Generator) -> None:

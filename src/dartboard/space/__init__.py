@@ -5,6 +5,7 @@ from dartboard.space.codecs import CODECS, Codec, decode, from_nb101, prune_nb10
 from dartboard.space.files import load_space, space_from_json, space_from_yaml, space_to_json
 from dartboard.space.genotype import Genotype, adopt, enumerate_genotypes, restrict, sample
 from dartboard.space.graph import count, count_cell, depth, mean_source, on_path, reachable, width
+from dartboard.space.mutate import mutate
 from dartboard.space.published import PUBLISHED, Published, get_published
 from dartboard.space.spec import NONE, Cell, Contest, Edge, SearchSpace, Slot, Stack
 
@@ -33,6 +34,7 @@ __all__ = [
     "get_space",
     "load_space",
     "mean_source",
+    "mutate",
     "on_path",
     "prune_nb101",
     "reachable",

@@ -73,10 +73,16 @@ def restrict(space: SearchSpace, genotype: Genotype) -> SearchSpace:
     Raises:
         GenotypeError: If the genotype is not of this space; says which arch and edge, and what was expected.
     """
+    taken = decisions(space, genotype)
+    archs = ((name, decided(cell, tuple(taken[name].items()))) for name, cell in space.archs)
+    return replace(space, archs=tuple(archs))
+
+
+def decisions(space: SearchSpace, genotype: Genotype) -> dict[str, dict[int, str]]:
+    """For each arch the op of every edge that the genotype keeps, by the edge's position; see `restrict`."""
     _check_archs(space, genotype)
     cells = genotype.cells
-    archs = ((name, _restrict_cell(name, cell, cells[name])) for name, cell in space.archs)
-    return replace(space, archs=tuple(archs))
+    return {name: _decisions_of(name, cell, cells[name]) for name, cell in space.archs}
 
 
 def adopt(space: SearchSpace, genotype: Genotype) -> SearchSpace:
@@ -110,7 +116,7 @@ def _check_archs(space: SearchSpace, genotype: Genotype) -> None:
             )
 
 
-def _restrict_cell(name: str, cell: Cell, chosen: Cell) -> Cell:
+def _decisions_of(name: str, cell: Cell, chosen: Cell) -> dict[int, str]:
     if sorted(chosen.output) != sorted(cell.output):
         raise GenotypeError(
             f"{name}: expected the output nodes {list(cell.output)}, got {list(chosen.output)}"
@@ -125,7 +131,7 @@ def _restrict_cell(name: str, cell: Cell, chosen: Cell) -> Cell:
                     f"{name}, edge {edge}: expected one of {', '.join(edge.ops)}; the edge is missing"
                 )
             ops[index] = NONE
-    return _decided(cell, tuple(ops.items()))
+    return ops
 
 
 def _placed(name: str, cell: Cell, chosen: Cell) -> dict[int, str]:
@@ -178,7 +184,7 @@ def _check_contest(name: str, cell: Cell, contest: Contest, ops: Mapping[int, st
             )
 
 
-def _decided(cell: Cell, choice: Choice) -> Cell:
+def decided(cell: Cell, choice: Choice) -> Cell:
     """The cell with the chosen edges alone, in the cell's order."""
     edges = tuple(replace(cell.edges[index], ops=(op,)) for index, op in sorted(choice))
     return replace(cell, edges=edges, contests=())
@@ -191,9 +197,9 @@ def sample(space: SearchSpace, rng: Random) -> Genotype:
 
 def _sample_cell(cell: Cell, rng: Random) -> Cell:
     kept = [index for contest in cell.contests for index in _sample_contest(cell, contest, rng)]
-    choice = [(index, rng.choice(_winners(cell.edges[index]))) for index in kept]
+    choice = [(index, rng.choice(winners(cell.edges[index]))) for index in kept]
     choice += [(index, rng.choice(edge.ops)) for index, edge in _free(cell)]
-    return _decided(cell, tuple(choice))
+    return decided(cell, tuple(choice))
 
 
 def _sample_contest(cell: Cell, contest: Contest, rng: Random) -> list[int]:
@@ -212,27 +218,27 @@ def _sample_contest(cell: Cell, contest: Contest, rng: Random) -> list[int]:
 
 def enumerate_genotypes(space: SearchSpace) -> Iterator[Genotype]:
     """All genotypes of the space, one at a time, `graph.count(space)` of them."""
-    decisions = [(name, choices) for name, cell in space.archs for choices in _decisions(cell)]
-    for choices in product(*(choices for _, choices in decisions)):
+    open_ = [(name, choices) for name, cell in space.archs for choices in _open_decisions(cell)]
+    for choices in product(*(choices for _, choices in open_)):
         taken: dict[str, Choice] = dict.fromkeys(space.cells, ())
-        for (name, _), choice in zip(decisions, choices, strict=True):
+        for (name, _), choice in zip(open_, choices, strict=True):
             taken[name] += choice
-        yield Genotype(tuple((name, _decided(cell, taken[name])) for name, cell in space.archs))
+        yield Genotype(tuple((name, decided(cell, taken[name])) for name, cell in space.archs))
 
 
-def _decisions(cell: Cell) -> Iterator[list[Choice]]:
+def _open_decisions(cell: Cell) -> Iterator[list[Choice]]:
     """The independent decisions of a cell, each as the list of what it can come to."""
     for contest in cell.contests:
         yield [
             tuple(zip(kept, ops, strict=True))
             for kept in combinations(contest.edges, contest.keep)
-            for ops in product(*(_winners(cell.edges[index]) for index in kept))
+            for ops in product(*(winners(cell.edges[index]) for index in kept))
         ]
     for index, edge in _free(cell):
         yield [((index, op),) for op in edge.ops]
 
 
-def _winners(edge: Edge) -> list[str]:
+def winners(edge: Edge) -> list[str]:
     """The ops a contested edge can stay with."""
     return [op for op in edge.ops if op != NONE]
 

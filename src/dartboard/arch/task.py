@@ -1,0 +1,154 @@
+"""The problem a search works on: the loss of a network under a relaxation, with and without side effects."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from dartboard.nn.mixture import Mixture
+from dartboard.nn.network import CellNet
+from dartboard.relax.base import Relaxation
+
+Batch = tuple[Tensor, Tensor]
+"""Images [B, C, H, W] and labels [B]."""
+
+
+class Task:
+    """Telling images apart with the network of a space, blended by a relaxation.
+
+    Args:
+        net: The network.
+        relaxation: What blends its candidates.
+        auxiliary: The weight of the auxiliary classifier's loss; 0 leaves it out.
+        smoothing: How much of each label is spread over all classes.
+        precision: The type that forward passes compute in where torch thinks it safe; None leaves all as
+            it is.
+        scale: What losses are multiplied with before gradients are taken, and gradients divided by after;
+            for half precision, whose small numbers would vanish. None for nothing.
+
+    Attributes:
+        pieces: In how many pieces a batch passes the network, to save memory; gradients are those of the
+            whole batch but for batch-norms, which see a piece at a time.
+    """
+
+    def __init__(
+        self,
+        net: CellNet,
+        relaxation: Relaxation,
+        *,
+        auxiliary: float = 0.0,
+        smoothing: float = 0.0,
+        precision: torch.dtype | None = None,
+        scale: Tensor | None = None,
+    ) -> None:
+        self.net, self.relaxation = net, relaxation
+        self.auxiliary, self.smoothing = auxiliary, smoothing
+        self.precision, self.scale = precision, scale
+        self.pieces = 1
+        self.forward: nn.Module = net
+        """What computes logits: the network, or a compiled form of it with the same parameters."""
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Reads the network's parameters and buffers again, after some have left it."""
+        self._named = dict(self.net.named_parameters())
+        self.weights: list[nn.Parameter] = [*self._named.values(), *self.relaxation.weight_parameters()]
+        """All that is trained as weights: the network's own first, then the relaxation's."""
+        buffers = list(self.net.buffers())
+        self._statistics = [[b for b in buffers if b.dtype is dtype] for dtype in {b.dtype for b in buffers}]
+
+    @property
+    def own_weights(self) -> list[nn.Parameter]:
+        """The network's parameters, in the order of `probe`."""
+        return list(self._named.values())
+
+    def split(self, batch: Batch) -> Iterator[tuple[Batch, float]]:
+        """The pieces of a batch, each with its share of the examples."""
+        x, y = batch
+        for images, labels in zip(x.chunk(self.pieces), y.chunk(self.pieces), strict=True):
+            yield (images, labels), len(labels) / len(y)
+
+    def logits(self, x: Tensor, mixture: Mixture) -> Tensor:
+        """What the network says [B, classes], in full precision."""
+        with self._autocast():
+            said: Tensor = self.forward(x, mixture)
+        return said.float() if self.precision else said
+
+    def loss(self, batch: Batch, mixture: Mixture | None = None) -> tuple[Tensor, Tensor]:
+        """The mean loss of a batch, and the logits.
+
+        Args:
+            batch: Images and labels.
+            mixture: How candidates are blended; None asks the relaxation for a fresh one.
+        """
+        x, y = batch
+        mixture = self.relaxation() if mixture is None else mixture
+        if not self.auxiliary:
+            logits = self.logits(x, mixture)
+            return self._loss(logits, y), logits
+        with self._autocast():
+            logits, beside = self.forward(x, mixture, auxiliary=True)
+        return self._loss(logits, y) + self.auxiliary * self._loss(beside, y), logits
+
+    def _loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return F.cross_entropy(
+            logits.float() if self.precision else logits, labels, label_smoothing=self.smoothing
+        )
+
+    def probe(self, batch: Batch, weights: Sequence[Tensor]) -> Tensor:
+        """The loss the network would have with other weights in the place of `own_weights`.
+
+        Chance (drop-path) is the same in every probe until somebody else draws from it. Statistics of
+        batch-norms move as in any forward pass; see `undisturbed`.
+        """
+        swapped = dict(zip(self._named, weights, strict=True))
+        x, y = batch
+        with torch.random.fork_rng([x.device] if x.is_cuda else []), self._autocast():
+            said = functional_call(
+                self.net, swapped, (x, self.relaxation()), {"auxiliary": bool(self.auxiliary)}
+            )
+        if not self.auxiliary:
+            return self._loss(said, y)
+        return self._loss(said[0], y) + self.auxiliary * self._loss(said[1], y)
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Inside, forward passes leave the statistics of batch-norms as they were."""
+        before = [[buffer.clone() for buffer in group] for group in self._statistics]
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for group, values in zip(self._statistics, before, strict=True):
+                    torch._foreach_copy_(group, values)
+
+    def _autocast(self) -> AbstractContextManager[None]:
+        if self.precision is None:
+            return nullcontext()
+        return torch.autocast(self._named[next(iter(self._named))].device.type, self.precision)
+
+    def scaled(self, loss: Tensor) -> Tensor:
+        """The loss as gradients are taken of it; see `unscaled`."""
+        return loss if self.scale is None else loss * self.scale
+
+    def unscaled(self, gradients: Sequence[Tensor]) -> list[Tensor]:
+        """Gradients of the loss from those of `scaled`; all zero where one of them overflowed."""
+        if self.scale is None:
+            return list(gradients)
+        finite = torch.stack([gradient.isfinite().all() for gradient in gradients]).all()
+        return [torch.where(finite, gradient / self.scale, 0.0) for gradient in gradients]
+
+
+@contextmanager
+def frozen(parameters: Sequence[nn.Parameter]) -> Iterator[None]:
+    """Inside, no gradients of these parameters are computed."""
+    for parameter in parameters:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in parameters:
+            parameter.requires_grad_(True)
