@@ -36,6 +36,14 @@ class DataError(DartboardError, ValueError):
     """Images or labels that cannot be read, or that do not fit what is asked of them."""
 
 
+class RunError(DartboardError):
+    """A directory that is no run, a run that is in use, or a value that a run cannot record."""
+
+
+class CheckpointError(RunError):
+    """A checkpoint that cannot be read back as it was written."""
+
+
 class UnknownNameError(DartboardError, KeyError):
     """A name that nothing is registered under."""
 

@@ -1,0 +1,88 @@
+"""The texts of a run: JSON and YAML that are checked when written and explained when damaged."""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dartboard.errors import RunError
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes a value that occurs twice twice, for people."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        return True
+
+
+def plain(value: Any, place: str) -> Any:
+    """The value made of dicts with str keys, lists, str, bool, None and finite numbers.
+
+    Args:
+        value: Such a value, or one with other mappings or with tuples in it.
+        place: What to call it in an error.
+
+    Raises:
+        RunError: If there is anything else in it; says where.
+    """
+    if isinstance(value, Mapping):
+        return {_key(key, place): plain(item, f"{place}.{key}") for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item, f"{place}[{number}]") for number, item in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise RunError(f"{place} is {value}; only finite numbers are recorded: leave it out")
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise RunError(f"{place} is a {type(value).__name__}; record numbers (`.item()`), texts, lists and dicts")
+
+
+def _key(key: object, place: str) -> str:
+    if isinstance(key, str):
+        return key
+    raise RunError(f"{place} has the key {key!r}; keys that are recorded are texts")
+
+
+def line(value: Any) -> str:
+    """Plain values as one line of JSON; floats keep every bit."""
+    return json.dumps(value, allow_nan=False) + "\n"
+
+
+def pretty(value: Any) -> str:
+    """Plain values as JSON for people."""
+    return json.dumps(value, allow_nan=False, indent=1) + "\n"
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file says; RunError if it is not JSON."""
+    return parse(path.read_bytes(), str(path))
+
+
+def parse(text: str | bytes, place: str) -> Any:
+    """What a JSON text says; RunError, with the place, if it is not JSON."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise RunError(f"{place} is not JSON ({error}); it was changed after it was written") from None
+
+
+def to_yaml(config: Mapping[str, Any]) -> str:
+    """A configuration as YAML in its own order; RunError if YAML cannot say it."""
+    try:
+        return yaml.dump(dict(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    except yaml.YAMLError as error:
+        reason = " ".join(str(part) for part in error.args)
+        raise RunError(f"the configuration cannot be written as YAML: {reason}; use plain values") from None
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping that a YAML file holds; RunError if it holds none."""
+    try:
+        config = yaml.safe_load(path.read_bytes())
+    except yaml.YAMLError as error:
+        raise RunError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(config, dict):
+        raise RunError(f"{path} holds no configuration: expected keys and values, got {config!r}")
+    return config

@@ -1,0 +1,62 @@
+"""What a run was started with: versions, machine, command line and source."""
+
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import dartboard
+
+_SECONDS = 5  # that git may take
+
+
+def describe_environment() -> dict[str, Any]:
+    """Versions, machine, command line and source of this process, as plain values."""
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": list(sys.argv),
+        "dartboard": dartboard.__version__,
+        "git": describe_source(Path(dartboard.__file__).parents[2]),
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+        "platform": platform.platform(),
+        "host": socket.gethostname(),
+        "cpus": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+    }
+
+
+def describe_source(root: Path) -> dict[str, Any] | None:
+    """Revision of a source tree and whether it has changes, or None where git cannot say."""
+    if not (root / ".git").exists():  # else git would answer for a repository around it
+        return None
+    revision = _git(root, "rev-parse", "HEAD")
+    changes = _git(root, "status", "--porcelain")
+    if revision is None or changes is None:
+        return None
+    return {"revision": revision, "dirty": bool(changes)}
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    """What git prints, or None if it is not there, fails or takes too long."""
+    git = shutil.which("git")
+    if git is None:
+        return None
+    command = [git, "--no-optional-locks", "-C", str(root), *arguments]
+    try:
+        done = subprocess.run(  # noqa: S603  # nothing in it comes from outside
+            command, capture_output=True, text=True, timeout=_SECONDS, check=True
+        )
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,221 @@
+"""Runs: one directory with everything that a search writes.
+
+    config.yaml       the configuration, resolved; a directory that has it is a run
+    environment.json  a list with what the run was started with, one entry a start
+    space.json        the search space, where there is one
+    metrics.jsonl     one line an epoch
+    epochs/0007.json  details of an epoch
+    checkpoints/      the newest checkpoints
+    result.json       what came out, once the run is finished
+    log.txt           what was logged, with times in UTC
+    lock              held by the process that writes
+
+All files but the log are there whole or not at all, whenever the process is killed.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from dartboard.errors import RunError
+from dartboard.runs import _texts, atomic
+from dartboard.runs._directory import CONFIG, ENVIRONMENT, SPACE, check_free, check_run, taking
+from dartboard.runs.checkpoint import latest_state, save_checkpoint
+from dartboard.runs.environment import describe_environment
+from dartboard.runs.lock import Lock, is_locked
+from dartboard.runs.tree import Tree
+from dartboard.space import SearchSpace, space_to_json
+
+METRICS, EPOCHS, CHECKPOINTS = "metrics.jsonl", "epochs", "checkpoints"
+RESULT, LOG = "result.json", "log.txt"
+
+State = Literal["finished", "running", "stopped"]
+
+
+class Run:
+    """A run on disk; made with `create`, `resume` or `read`.
+
+    Attributes:
+        path: Its directory.
+        config: Its configuration, as config.yaml says it.
+    """
+
+    def __init__(self, path: Path, config: dict[str, Any], lock: Lock | None = None) -> None:
+        self.path = path
+        self.config = config
+        self._lock = lock
+        self._handlers: list[logging.Handler] = []
+
+    @classmethod
+    def create(
+        cls, path: str | Path, config: Mapping[str, Any], *, space: SearchSpace | None = None
+    ) -> "Run":
+        """A new run, locked.
+
+        Args:
+            path: Its directory, which must not be there or be empty.
+            config: Plain values.
+            space: The space that is searched.
+
+        Raises:
+            RunError: If the directory is a run or holds something else, or YAML cannot say `config`.
+        """
+        path, text = Path(path), _texts.to_yaml(config)
+        check_free(path)
+        path.mkdir(parents=True, exist_ok=True)
+        with taking(path) as lock:
+            check_free(path)  # again: it may have become a run before it was locked
+            atomic.remove_leftovers(path)
+            if space is not None:
+                atomic.write_text(path / SPACE, space_to_json(space) + "\n")
+            atomic.write_text(path / ENVIRONMENT, _texts.pretty([describe_environment()]))
+            atomic.write_text(path / CONFIG, text)  # last: from here on it is a run
+            return cls(path, _texts.read_yaml(path / CONFIG), lock)
+
+    @classmethod
+    def resume(cls, path: str | Path) -> "Run":
+        """A run that is there already, locked, with one more entry in environment.json.
+
+        Raises:
+            RunError: If it is no run, or is in use.
+        """
+        path = Path(path)
+        check_run(path)
+        with taking(path) as lock:
+            for folder in (path, path / EPOCHS):
+                if folder.is_dir():
+                    atomic.remove_leftovers(folder)
+            starts = [*_texts.read_json(path / ENVIRONMENT), describe_environment()]
+            atomic.write_text(path / ENVIRONMENT, _texts.pretty(starts))
+            return cls(path, _texts.read_yaml(path / CONFIG), lock)
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Run":
+        """A run to look at, in use or not; everything that writes raises RunError."""
+        path = Path(path)
+        check_run(path)
+        return cls(path, _texts.read_yaml(path / CONFIG))
+
+    def record(self, epoch: int, metrics: Mapping[str, Any], details: Mapping[str, Any]) -> None:
+        """Adds an epoch, later than those recorded: a line of metrics and a file of details.
+
+        A finished run that goes on like this is no longer finished.
+
+        Raises:
+            RunError: If the epoch is recorded already or a number is not finite.
+        """
+        self._check_writable()
+        row = {"epoch": epoch, **_texts.plain(metrics, "metrics")}
+        text = _texts.pretty(_texts.plain(details, "details"))
+        self._check_next(epoch, row)
+        (self.path / RESULT).unlink(missing_ok=True)
+        (self.path / EPOCHS).mkdir(exist_ok=True)
+        atomic.write_text(self._epoch_path(epoch), text)
+        self._write_metrics([*self.metrics(), row])  # last: an epoch that is listed has its details
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The metrics of all epochs, in order, each with its number under "epoch"."""
+        path = self.path / METRICS
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        return [_texts.parse(text, f"{path}, line {number}") for number, text in enumerate(lines, 1)]
+
+    def epoch(self, number: int) -> dict[str, Any]:
+        """The details of an epoch.
+
+        Raises:
+            RunError: If there are none.
+        """
+        try:
+            return dict(_texts.read_json(self._epoch_path(number)))
+        except FileNotFoundError:
+            known = [row["epoch"] for row in self.metrics()]
+            there = f"the last is {known[-1]}" if known else "there are none yet"
+            raise RunError(f"{self.path} has no epoch {number}; {there}") from None
+
+    def rewind(self, epoch: int) -> None:
+        """Forgets what was recorded for `epoch` and later ones, and the result if there were any.
+
+        Checkpoints stay: they are what to go on from.
+        """
+        self._check_writable()
+        rows = self.metrics()
+        kept = [row for row in rows if row["epoch"] < epoch]
+        if len(kept) < len(rows):
+            (self.path / RESULT).unlink(missing_ok=True)
+            self._write_metrics(kept)
+        for path in (self.path / EPOCHS).glob("*.json"):
+            if int(path.stem) >= epoch:
+                path.unlink()
+
+    def save(self, step: int, state: Tree) -> None:
+        """Writes a checkpoint; see `save_checkpoint`."""
+        self._check_writable()
+        save_checkpoint(self.path / CHECKPOINTS, step, state)
+
+    def load(self, *, fall_back: bool = False) -> tuple[int, Tree] | None:
+        """Step and state of the newest checkpoint; see `latest_state`."""
+        return latest_state(self.path / CHECKPOINTS, fall_back=fall_back)
+
+    def finish(self, result: Mapping[str, Any]) -> None:
+        """Writes what came out; from then on the run is finished."""
+        self._check_writable()
+        atomic.write_text(self.path / RESULT, _texts.pretty(_texts.plain(result, "result")))
+
+    def result(self) -> dict[str, Any] | None:
+        """What came out, or None as long as the run is not finished."""
+        path = self.path / RESULT
+        return dict(_texts.read_json(path)) if path.exists() else None
+
+    @property
+    def state(self) -> State:
+        """`finished` with a result; without one `running` if somebody holds the lock, else `stopped`."""
+        if (self.path / RESULT).exists():
+            return "finished"
+        return "running" if is_locked(self.path) else "stopped"
+
+    def log_handler(self) -> logging.Handler:
+        """A handler that appends to log.txt, with times in UTC; closed with the run."""
+        self._check_writable()
+        handler = logging.FileHandler(self.path / LOG, encoding="utf-8", delay=True)
+        form = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s")
+        form.default_time_format, form.default_msec_format = "%Y-%m-%dT%H:%M:%S", ""
+        form.converter = time.gmtime
+        handler.setFormatter(form)
+        self._handlers.append(handler)
+        return handler
+
+    def close(self) -> None:
+        """Releases the lock and closes the log; what is left can only read."""
+        for handler in self._handlers:
+            handler.close()
+        if self._lock is not None:
+            self._lock.release()
+        self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _check_writable(self) -> None:
+        if self._lock is None:
+            raise RunError(f"{self.path} is open for reading only; open it with Run.resume to write")
+
+    def _check_next(self, epoch: int, row: Mapping[str, Any]) -> None:
+        if row["epoch"] != epoch:
+            raise RunError("metrics have an 'epoch' of their own; the number of the epoch is added to them")
+        last = max((row["epoch"] for row in self.metrics()), default=-1)
+        if epoch <= last:
+            raise RunError(f"epoch {epoch} comes after {last}, which is recorded already; rewind first")
+
+    def _write_metrics(self, rows: list[dict[str, Any]]) -> None:
+        atomic.write_text(self.path / METRICS, "".join(map(_texts.line, rows)))
+
+    def _epoch_path(self, number: int) -> Path:
+        return self.path / EPOCHS / f"{number:04d}.json"
