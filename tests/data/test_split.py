@@ -48,6 +48,12 @@ def test_shares_mean_what_is_written() -> None:
     assert labels[split(labels, 0.29, 0)[1]].bincount().tolist() == [29] * 10
 
 
+def test_chance_decides_between_equal_remainders() -> None:
+    labels = torch.tensor([0] * 3 + [1] * 13)  # a tenth is 0.3 and 1.3
+    shares = {tuple(labels[split(labels, 0.1, seed)[1]].tolist()) for seed in range(30)}
+    assert shares == {(0, 1), (1, 1)}
+
+
 def test_nothing_and_everything_can_be_chosen() -> None:
     labels = torch.tensor([0, 1, 1])
     assert [part.tolist() for part in split(labels, 0, 0)] == [[0, 1, 2], []]

@@ -12,10 +12,9 @@ from dartboard.errors import DataError
 def split(labels: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
     """The numbers of the examples that are left and of those that are chosen, both sorted.
 
-    In all, `share` of the examples are chosen, rounded to the nearest whole number. Of each class the same
-    share is chosen, rounded up where the remainder is largest (Hamilton's method) and down elsewhere; chance
-    decides between equal remainders. With the same seed, what a class gives to a share it gives first to
-    every larger one.
+    In all, `share` of the examples are chosen, rounded to the nearest whole number (halves to even). Of each
+    class the same share is chosen, rounded up where the remainder is largest (Hamilton's method) and down
+    elsewhere; chance decides between equal remainders.
 
     Args:
         labels: Whole numbers [N].

@@ -79,7 +79,7 @@ class Stream:
         check_count("step", step, least=0)
         lap, place = divmod(step, self.steps)
         indices = self._order(lap)[place * self._batch : (place + 1) * self._batch]
-        x, y = self.images.images[indices], self.images.labels[indices]
+        x, y = (part.index_select(0, indices) for part in (self.images.images, self.images.labels))
         chance = generator(*self._key, "augment", step)
         return Batch(self._augment(x, self._mean, self._deviation, chance), y)
 
