@@ -69,9 +69,9 @@ def parse(text: str | bytes, place: str) -> Any:
 
 
 def to_yaml(config: Mapping[str, Any]) -> str:
-    """A configuration as YAML in its own order; RunError if YAML cannot say it."""
+    """A configuration as YAML in its own order, tuples as lists; RunError if YAML cannot say it."""
     try:
-        return yaml.dump(dict(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+        return yaml.dump(dict(config), Dumper=_Dumper, sort_keys=False)
     except yaml.YAMLError as error:
         reason = " ".join(str(part) for part in error.args)
         raise RunError(f"the configuration cannot be written as YAML: {reason}; use plain values") from None

@@ -5,7 +5,6 @@ import json
 import os
 import socket
 import time
-import weakref
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -21,8 +20,8 @@ _TRIES, _PAUSE = 5, 0.04  # a look at the lock by `is_locked` holds it for a mom
 class Lock:
     """The right to write to a run, taken with `with` or `take`.
 
-    The file stays when the lock is released; what counts is the system's lock on it. A forked process
-    does not inherit it, so that workers which outlive a killed run do not keep it.
+    It is held until it is released or the process ends. The file stays; what counts is the system's lock
+    on it. A forked process does not inherit it, so workers that outlive a killed run do not keep it.
 
     Args:
         run: Directory of the run.
@@ -87,7 +86,7 @@ def is_locked(run: Path) -> bool:
     return False
 
 
-_taken: "weakref.WeakSet[Lock]" = weakref.WeakSet()
+_taken: set[Lock] = set()
 
 
 @cache

@@ -150,10 +150,10 @@ class Run:
             if int(path.stem) >= epoch:
                 path.unlink()
 
-    def save(self, step: int, state: Tree) -> None:
+    def save(self, step: int, state: Tree, *, keep: int = 2) -> None:
         """Writes a checkpoint; see `save_checkpoint`."""
         self._check_writable()
-        save_checkpoint(self.path / CHECKPOINTS, step, state)
+        save_checkpoint(self.path / CHECKPOINTS, step, state, keep=keep)
 
     def load(self, *, fall_back: bool = False) -> tuple[int, Tree] | None:
         """Step and state of the newest checkpoint; see `latest_state`."""
@@ -208,11 +208,13 @@ class Run:
             raise RunError(f"{self.path} is open for reading only; open it with Run.resume to write")
 
     def _check_next(self, epoch: int, row: Mapping[str, Any]) -> None:
+        if epoch < 0:
+            raise RunError(f"epochs are counted from 0, got {epoch}")
         if row["epoch"] != epoch:
             raise RunError("metrics have an 'epoch' of their own; the number of the epoch is added to them")
         last = max((row["epoch"] for row in self.metrics()), default=-1)
         if epoch <= last:
-            raise RunError(f"epoch {epoch} comes after {last}, which is recorded already; rewind first")
+            raise RunError(f"epoch {epoch} cannot follow epoch {last}, which is recorded; rewind first")
 
     def _write_metrics(self, rows: list[dict[str, Any]]) -> None:
         atomic.write_text(self.path / METRICS, "".join(map(_texts.line, rows)))

@@ -1,0 +1,86 @@
+from pathlib import Path
+
+import pytest
+
+from dartboard.errors import RunError
+from dartboard.runs import Lock, is_locked
+from dartboard.runs._directory import check_free, check_run, is_run, taking
+
+
+def make_run(path: Path) -> Path:
+    path.mkdir(parents=True)
+    (path / "config.yaml").touch()
+    return path
+
+
+def test_a_run_is_what_has_a_configuration(tmp_path):
+    assert not is_run(tmp_path)
+    assert not is_run(tmp_path / "nowhere")
+    assert is_run(make_run(tmp_path / "run"))
+    check_run(tmp_path / "run")
+
+
+def test_a_missing_directory_is_no_run(tmp_path):
+    with pytest.raises(RunError, match="nowhere is no run: there is no such directory"):
+        check_run(tmp_path / "nowhere")
+
+
+def test_runs_inside_are_offered(tmp_path):
+    for number in range(8):
+        make_run(tmp_path / f"run{number}")
+    with pytest.raises(RunError) as caught:
+        check_run(tmp_path)
+    offered = ", ".join(str(tmp_path / f"run{number}") for number in range(6))
+    assert str(caught.value).endswith(f"is no run: it has no config.yaml; did you mean {offered} and 2 more?")
+
+
+def test_the_run_around_is_offered(tmp_path):
+    (make_run(tmp_path / "run") / "checkpoints").mkdir()
+    with pytest.raises(RunError, match=f"did you mean {tmp_path / 'run'}\\?$"):
+        check_run(tmp_path / "run" / "checkpoints")
+
+
+def test_with_nothing_near_nothing_is_offered(tmp_path):
+    with pytest.raises(RunError, match=r"has no config\.yaml$"):
+        check_run(tmp_path)
+
+
+def test_a_run_is_not_free(tmp_path):
+    path = make_run(tmp_path / "run")
+    message = f"{path} already holds a run; continue it with --resume {path} or choose another directory"
+    with pytest.raises(RunError, match=message):
+        check_free(path)
+
+
+@pytest.mark.parametrize("name", ["thesis.tex", "space.json", "environment.json", ".git"])
+def test_a_directory_with_something_in_it_is_not_free(tmp_path, name):
+    (tmp_path / name).touch()
+    with pytest.raises(RunError, match=f"is not empty: it holds {name}; choose another directory"):
+        check_free(tmp_path)
+
+
+def test_a_file_is_not_free(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="file is a file"):
+        check_free(tmp_path / "file")
+
+
+def test_what_a_killed_maker_left_is_free(tmp_path):
+    check_free(tmp_path / "nowhere")
+    check_free(tmp_path)
+    for name in (".space.json.0123456789abcdef.tmp", "lock", "space.json", "environment.json"):
+        (tmp_path / name).touch()
+        check_free(tmp_path)
+    (tmp_path / "more").touch()
+    with pytest.raises(RunError, match="is not empty"):
+        check_free(tmp_path)
+
+
+def test_taking_releases_only_on_failure(tmp_path):
+    with taking(tmp_path) as lock:
+        pass
+    assert is_locked(tmp_path)
+    lock.release()
+    with pytest.raises(KeyError), taking(tmp_path):
+        raise KeyError
+    Lock(tmp_path).take()
