@@ -44,6 +44,18 @@ class CheckpointError(RunError):
     """A checkpoint that cannot be read back as it was written."""
 
 
+class OptionError(DartboardError, ValueError):
+    """An option whose value cannot be used."""
+
+
+class DivergedError(DartboardError, ArithmeticError):
+    """A loss that is infinite or no number."""
+
+
+class SearchStopped(DartboardError):  # noqa: N818
+    """A search that was asked to stop, and has saved its state."""
+
+
 class UnknownNameError(DartboardError, KeyError):
     """A name that nothing is registered under."""
 

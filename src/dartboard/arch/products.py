@@ -105,6 +105,8 @@ def shifted(weights: Sequence[Tensor], vector: Sequence[Tensor], step: Tensor | 
 
 def gradients(loss: Tensor, inputs: Sequence[Tensor], *, create_graph: bool = False) -> list[Tensor]:
     """The gradients of a scalar, zeros where it does not depend on an input."""
+    if not loss.requires_grad:
+        return [torch.zeros_like(x) for x in inputs]
     found = torch.autograd.grad(loss, list(inputs), create_graph=create_graph, allow_unused=True)
     slopes = cast(
         "Sequence[Tensor | None]", found

@@ -1,0 +1,32 @@
+"""Searching: methods as compositions, and the loop that runs them."""
+
+from dartboard.search import methods
+from dartboard.search.hooks import Hook, Temperature, Wipeout
+from dartboard.search.method import METHODS, Method, Plan, make_method
+from dartboard.search.options import SearchOptions
+from dartboard.search.record import Record, Result
+from dartboard.search.schedule import SCHEDULES
+from dartboard.search.searcher import Searcher
+from dartboard.search.select import BestOfSamples, CellByCell, DrawOne, Evolve, FromStrengths, Selector
+
+__all__ = [
+    "METHODS",
+    "SCHEDULES",
+    "BestOfSamples",
+    "CellByCell",
+    "DrawOne",
+    "Evolve",
+    "FromStrengths",
+    "Hook",
+    "Method",
+    "Plan",
+    "Record",
+    "Result",
+    "SearchOptions",
+    "Searcher",
+    "Selector",
+    "Temperature",
+    "Wipeout",
+    "make_method",
+    "methods",
+]

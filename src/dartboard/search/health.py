@@ -1,0 +1,135 @@
+"""How a search is doing: numbers for every epoch, and plain words when it goes wrong."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dartboard.relax.base import Strength
+from dartboard.space.genotype import Genotype
+from dartboard.space.graph import on_path
+from dartboard.space.spec import NONE, Cell, SearchSpace
+
+SKIP = "skip_connect"
+COLLAPSED = 0.75
+"""From this share of skip connections on, a cell is called collapsing."""
+GAP = 0.3
+"""From this loss of accuracy on, discretising is called costly."""
+UNDECIDED = 0.99
+"""Above this share of the largest entropy, a search has hardly begun to decide."""
+
+
+@dataclass(frozen=True)
+class CellHealth:
+    """How decided one arch is, and what it would be now.
+
+    Args:
+        entropy: Mean entropy of the candidates' strengths, in nats, over edges that have a choice.
+        largest_entropy: What it would be with equal strengths.
+        margin: Mean lead of the strongest candidate over the next.
+        alive: Candidates that have not been removed.
+        skips: Edges of the current choice that are skip connections.
+        edges: Edges of the current choice that are there.
+        ops: How often each op is chosen.
+        dead_end: Whether the current choice leads nowhere from its inputs to its output.
+    """
+
+    entropy: float
+    largest_entropy: float
+    margin: float
+    alive: int
+    skips: int
+    edges: int
+    ops: dict[str, int]
+    dead_end: bool
+
+
+def entropies(weights: Tensor) -> Tensor:
+    """The entropy of each row [..., N], in nats; entries that are zero count for nothing."""
+    entropy: Tensor = torch.special.entr(weights).sum(-1)
+    return entropy
+
+
+def cell_health(cell: Cell, chosen: Cell, strength: Strength) -> CellHealth:
+    """How decided a cell is; `chosen` is what it would be now."""
+    open_ = [index for index, edge in enumerate(cell.edges) if len(edge.ops) > 1]
+    ops = strength.ops[open_]
+    best = ops.topk(min(2, ops.shape[-1]), dim=-1).values
+    margin = (best[:, 0] - best[:, -1]).mean() if open_ and ops.shape[-1] > 1 else torch.zeros(())
+    sizes = torch.tensor([float(len(cell.edges[index].ops)) for index in open_])
+    counts = Counter(edge.ops[0] for edge in chosen.edges)
+    return CellHealth(
+        entropy=_mean(entropies(ops)),
+        largest_entropy=_mean(sizes.log()),
+        margin=float(margin),
+        alive=int((ops > 0).sum()),
+        skips=counts[SKIP],
+        edges=len(chosen.edges) - counts[NONE],
+        ops=dict(sorted(counts.items())),
+        dead_end=not on_path(chosen),
+    )
+
+
+def _mean(values: Tensor) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+def measure(
+    space: SearchSpace, genotype: Genotype, strengths: Mapping[str, Strength]
+) -> dict[str, CellHealth]:
+    """The health of each arch."""
+    cells = genotype.cells
+    return {arch: cell_health(cell, cells[arch], _on_host(strengths[arch])) for arch, cell in space.archs}
+
+
+def _on_host(strength: Strength) -> Strength:
+    return Strength(strength.ops.detach().double().cpu(), strength.edges.detach().double().cpu())
+
+
+def mean_entropy(health: Mapping[str, CellHealth]) -> float:
+    """The mean entropy over all archs."""
+    return sum(own.entropy for own in health.values()) / len(health)
+
+
+def warnings(
+    health: Mapping[str, CellHealth],
+    *,
+    done: bool,
+    learns: bool = True,
+    accuracy: float | None = None,
+    discrete: float | None = None,
+) -> Iterator[str]:
+    """What is going wrong, in words.
+
+    Args:
+        health: The health of each arch.
+        done: Whether the search is over; some things are wrong only then.
+        learns: Whether strengths are learnt, so that equal ones are a bad sign.
+        accuracy: Of the supernet on held-out images.
+        discrete: Of the supernet with the current choice alone.
+    """
+    for arch, own in health.items():
+        yield from _cell_warnings(arch, own)
+    if accuracy is not None and discrete is not None and accuracy - discrete > GAP and done:
+        yield (
+            f"accuracy falls from {accuracy:.1%} to {discrete:.1%} when the cell is made discrete: the "
+            "supernet relies on blends; train the found network before you judge it"
+        )
+    if done and learns and all(own.entropy > UNDECIDED * own.largest_entropy for own in health.values()):
+        yield (
+            "the strengths have hardly moved from equal ones: the choice is close to chance; search longer, "
+            "or with a larger method.lr"
+        )
+
+
+def _cell_warnings(arch: str, own: CellHealth) -> Iterator[str]:
+    cell = arch if arch.startswith("cell") else f"{arch} cell"
+    if own.edges > 1 and own.skips >= COLLAPSED * own.edges:
+        yield (
+            f"{own.skips} of {own.edges} edges of the {cell} are {SKIP}: the search is collapsing; take the "
+            "genotype of an earlier epoch, or try gaea-darts-erm, amended-darts or fewer epochs"
+        )
+    if own.dead_end:
+        yield f"nothing leads from the inputs to the output of the {cell}: leave {NONE!r} out of the space"

@@ -1,0 +1,108 @@
+"""What may happen beside a search: a base class of no-ops, and the ones that methods bring along."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dartboard.arch.optim import ExpertAdvice
+from dartboard.errors import CompositionError
+from dartboard.relax.samplers import Gumbel
+from dartboard.search.schedule import SCHEDULES
+from dartboard.space.spec import NONE
+
+if TYPE_CHECKING:
+    from dartboard.search.record import Record, Result
+    from dartboard.search.searcher import Searcher
+
+
+class Hook:
+    """Things to do at certain times of a search; what is raised stops it.
+
+    A hook that changes the search must do so by what it reads from the searcher alone, so that a search that
+    was killed and resumed goes the same way.
+    """
+
+    def check(self, searcher: "Searcher") -> None:
+        """When the parts are put together; raises a CompositionError if this hook does not fit them."""
+
+    def on_start(self, searcher: "Searcher") -> None:
+        """Before the first step of this process, after the state of an earlier one has been loaded."""
+
+    def on_epoch_start(self, searcher: "Searcher") -> None:
+        """Before the first step of an epoch; again when a process goes on in the middle of it."""
+
+    def on_step_end(self, searcher: "Searcher") -> None:
+        """After each step, when `searcher.step` counts it already."""
+
+    def on_epoch_end(self, searcher: "Searcher", record: "Record") -> None:
+        """After each epoch, when it has been measured and recorded."""
+
+    def on_select(self, searcher: "Searcher") -> None:
+        """After the last epoch, before the final selection, which may take a while."""
+
+    def on_end(self, searcher: "Searcher", result: "Result") -> None:
+        """When all is done and written."""
+
+
+@dataclass(frozen=True)
+class Temperature(Hook):
+    """Lets the temperature of samples fall from epoch to epoch (GDAS).
+
+    Args:
+        start: In the first epoch.
+        end: In the last epoch.
+        schedule: How it goes from one to the other.
+    """
+
+    start: float = 10.0
+    end: float = 0.1
+    schedule: str = "linear"
+
+    def check(self, searcher: "Searcher") -> None:
+        if not isinstance(searcher.relaxation, Gumbel):
+            raise CompositionError(
+                f"a temperature needs samples, and {type(searcher.relaxation).__name__} draws none by it"
+            )
+
+    def on_epoch_start(self, searcher: "Searcher") -> None:
+        share = searcher.epoch / max(searcher.plan.epochs - 1, 1)
+        relaxation = searcher.relaxation
+        assert isinstance(relaxation, Gumbel)  # noqa: S101  # `check` has seen to it
+        relaxation.temperature = SCHEDULES[self.schedule](self.start, self.end, share)
+
+
+@dataclass(frozen=True)
+class Wipeout(Hook):
+    """Removes candidates that the update has dropped: they are computed and trained no more (xnas 3.2).
+
+    Dropped candidates have weight zero at once; asking which they are makes the host wait for the device, so
+    it is done every few steps, always at the same ones. An edge in a contest keeps one op that is not `none`.
+
+    Args:
+        every: Every so many steps, and at the end of epochs.
+    """
+
+    every: int = 10
+
+    def check(self, searcher: "Searcher") -> None:
+        if not isinstance(searcher.update, ExpertAdvice):
+            raise CompositionError(
+                f"wipeout needs an update that drops candidates; {type(searcher.update).__name__} does not"
+            )
+
+    def on_step_end(self, searcher: "Searcher") -> None:
+        if searcher.step % self.every == 0 or searcher.step % searcher.plan.steps == 0:
+            self._sweep(searcher)
+
+    def _sweep(self, searcher: "Searcher") -> None:
+        relaxation, update = searcher.relaxation, searcher.update
+        assert isinstance(update, ExpertAdvice)  # noqa: S101  # `check` has seen to it
+        killed = False
+        for (arch, cell), dropped in zip(searcher.space.archs, update.dropped(), strict=True):
+            for edge, place in dropped:
+                live = relaxation.live(arch)[edge]
+                left = {cell.edges[edge].ops[own] for own in live if own != place}
+                if place in live and (left - {NONE} or (left and cell.contest_of(edge) is None)):
+                    relaxation.kill(arch, edge, place)
+                    killed = True
+        if killed:
+            searcher.prune()

@@ -1,0 +1,139 @@
+"""A search method: not a class to inherit from, but a composition of parts.
+
+A registered function of a few lines returns one; its keyword arguments are the method's options.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import torch
+from pydantic import TypeAdapter, ValidationError
+from torch.optim import Optimizer
+
+from dartboard.arch.gradient import ArchGradient
+from dartboard.errors import CompositionError, OptionError, UnknownNameError
+from dartboard.registry import Registry
+from dartboard.relax.base import Relaxation
+from dartboard.search.hooks import Hook
+from dartboard.search.select import FromStrengths, Selector
+from dartboard.space.spec import SearchSpace
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long a search will be, for those who must know before it starts.
+
+    Args:
+        epochs: Passes over the training images.
+        steps: Steps in an epoch.
+        batch: Examples in a step.
+        warmup: Epochs at the start in which the architecture rests.
+    """
+
+    epochs: int
+    steps: int
+    batch: int
+    warmup: int = 0
+
+    @property
+    def arch_steps(self) -> int:
+        """How many times the architecture is updated."""
+        return max(self.epochs - self.warmup, 0) * self.steps
+
+
+STRONGEST = FromStrengths()
+Relax = Callable[[SearchSpace, torch.Generator], Relaxation]
+Update = Callable[[Relaxation, Plan], Optimizer]
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a space is searched.
+
+    Args:
+        relax: Makes the relaxation of a space.
+        gradient: Where the gradient of the architecture parameters comes from; None if there are none.
+        update: Makes the optimiser of the architecture parameters; None if there are none.
+        select: Takes the decisions when all is trained.
+        preview: Takes them after every epoch, for the record; None for `select` itself.
+        bilevel: Whether the architecture is judged by images of its own, half of them by default.
+        joint: Whether both gradients come from one pass; only where the architecture is judged by the images
+            that the weights are trained on.
+        partial: Only one in this many channels passes the candidates (PC-DARTS' K).
+        warmup: Epochs at the start in which the architecture rests.
+        trains: Whether weights are trained at all.
+        hooks: What else happens, and when.
+    """
+
+    relax: Relax
+    gradient: ArchGradient | None = None
+    update: Update | None = None
+    select: Selector = STRONGEST
+    preview: Selector | None = None
+    bilevel: bool = False
+    joint: bool = False
+    partial: int = 1
+    warmup: int = 0
+    trains: bool = True
+    hooks: tuple[Hook, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.gradient is None) != (self.update is None):
+            raise CompositionError("a gradient needs an update, and an update a gradient; give both or none")
+        if self.gradient is None and (self.bilevel or self.joint or self.warmup):
+            raise CompositionError(
+                "bilevel, joint and warmup are about architecture parameters, and this method has none"
+            )
+        if self.joint and self.bilevel:
+            raise CompositionError(
+                "joint takes both gradients from one batch, and bilevel judges the architecture by another; "
+                "use bilevel=false with joint"
+            )
+        if self.joint and not hasattr(self.gradient, "joint"):
+            raise CompositionError(
+                f"{type(self.gradient).__name__} needs passes of its own and cannot come from the weights' "
+                "pass; leave joint out"
+            )
+
+    def compose(self, space: SearchSpace, generator: torch.Generator) -> Relaxation:
+        """The relaxation of a space.
+
+        Raises:
+            CompositionError: If the method has no meaning on this space; says why.
+        """
+        if space.discrete:
+            raise CompositionError(f"space {space.name!r} has nothing left to choose; search another")
+        relaxation = self.relax(space, generator)
+        if self.gradient is not None:
+            self.gradient.check(relaxation)
+        return relaxation
+
+
+METHODS: Registry[Callable[..., Method]] = Registry("method")
+
+
+def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
+    """The method registered under `name`, with options as its function takes them.
+
+    Raises:
+        UnknownNameError: If there is no such method, or it has no such option.
+        OptionError: If an option's value is of the wrong kind.
+    """
+    make = METHODS[name]
+    known = signature(make, eval_str=True).parameters
+    given = {}
+    for key, value in (options or {}).items():
+        if key not in known:
+            raise UnknownNameError(f"option of method {name}", key, known)
+        given[key] = _checked(name, key, known[key].annotation, value)
+    return make(**given)
+
+
+def _checked(name: str, key: str, kind: Any, value: Any) -> Any:
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"].lower()
+        raise OptionError(f"method.{key}={value!r} of {name}: {reason}") from None

@@ -1,0 +1,85 @@
+"""The numbers of a search, checked when they are given; every default is first-order DARTS' own."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Options(BaseModel):
+    """A group of options: immutable, and what it does not know it refuses."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class NetOptions(Options):
+    """The supernet around the space."""
+
+    channels: int = Field(default=16, ge=1, description="channels of the first stage")
+    stem: str = Field(default="auto", description="small, half, imagenet, or auto: by the size of the images")
+    auxiliary: float = Field(
+        default=0.0, ge=0, description="weight of an auxiliary classifier's loss; 0 for none"
+    )
+    drop_path: float = Field(
+        default=0.0, ge=0, lt=1, description="chance of an edge to be dropped, in training"
+    )
+    mix: Literal["fused", "plain"] = Field(default="fused", description="the fast path, or the plain formula")
+
+
+class DataOptions(Options):
+    """How images are divided and varied."""
+
+    valid: float | None = Field(
+        default=None, ge=0, le=0.9, description="share held out; by default 0.5 if bilevel, else 0.1"
+    )
+    seed: int = Field(default=0, description="of the division into training and validation images")
+    pad: int = Field(default=0, ge=0, description="random crops of images with so many zeros around them")
+    flip: bool = Field(default=False, description="random horizontal flips")
+    cutout: int = Field(default=0, ge=0, description="side of a square that is cut out; 0 for none")
+
+
+class WeightOptions(Options):
+    """How the network's weights are trained: stochastic gradient descent."""
+
+    lr: float = Field(default=0.025, gt=0, description="learning rate at the start")
+    lr_end: float = Field(default=0.001, ge=0, description="learning rate at the end")
+    schedule: str = Field(default="cosine", description="how it goes from one to the other")
+    momentum: float = Field(default=0.9, ge=0, lt=1)
+    nesterov: bool = Field(default=False, description="Nesterov's form of momentum")
+    weight_decay: float = Field(default=3e-4, ge=0)
+    clip: float = Field(default=5.0, ge=0, description="largest norm of the gradient; 0 for no limit")
+    smoothing: float = Field(default=0.0, ge=0, lt=1, description="label smoothing")
+
+
+class HealthOptions(Options):
+    """What is measured after every epoch."""
+
+    examples: int = Field(default=2000, ge=1, description="at most so many held-out images are looked at")
+    discrete: bool = Field(default=True, description="accuracy of the supernet with the current choice alone")
+    hessian: bool = Field(default=False, description="largest eigenvalue of the loss in the architecture")
+
+
+class CheckpointOptions(Options):
+    """When the state is saved besides the end of every epoch."""
+
+    seconds: float = Field(default=300.0, gt=0, description="at the latest after so many seconds")
+    steps: int = Field(default=0, ge=0, description="after every so many steps; 0 for not by steps")
+    keep: int = Field(default=2, ge=1, description="how many are kept")
+
+
+class SearchOptions(Options):
+    """Everything about a search but its space, its method and its images."""
+
+    epochs: int = Field(default=50, ge=1)
+    batch: int = Field(default=64, ge=1, description="examples in a step")
+    pieces: int = Field(default=1, ge=1, description="a batch passes in so many pieces, to save memory")
+    seed: int = Field(default=0, ge=0, description="of the start and of all that is drawn")
+    precision: Literal["full", "bf16", "fp16"] = Field(
+        default="full", description="what forward passes compute in"
+    )
+    compile: bool = Field(default=False, description="compile the supernet with torch.compile")
+    deterministic: bool = Field(default=False, description="only deterministic kernels; matters on GPUs")
+    net: NetOptions = NetOptions()
+    data: DataOptions = DataOptions()
+    weights: WeightOptions = WeightOptions()
+    health: HealthOptions = HealthOptions()
+    checkpoint: CheckpointOptions = CheckpointOptions()

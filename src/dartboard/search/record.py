@@ -1,0 +1,143 @@
+"""What is measured of a search: after every epoch, and at the end."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from dartboard.arch.curvature import largest_eigenvalue
+from dartboard.nn.mixture import one_hot
+from dartboard.relax.base import Strength
+from dartboard.runs import digest
+from dartboard.search import health
+from dartboard.search.evaluate import accuracy
+from dartboard.space.codecs import CODECS
+from dartboard.space.genotype import Genotype
+
+if TYPE_CHECKING:
+    from dartboard.search.searcher import Searcher
+
+
+@dataclass(frozen=True)
+class Record:
+    """An epoch, measured.
+
+    Args:
+        epoch: Its number, from 0.
+        metrics: Numbers, ready for a line of JSON.
+        genotype: What would be chosen now.
+        strengths: Of each arch.
+        warnings: What is going wrong, in words.
+    """
+
+    epoch: int
+    metrics: Mapping[str, Any]
+    genotype: Genotype
+    strengths: Mapping[str, Strength]
+    warnings: tuple[str, ...]
+
+    def details(self) -> dict[str, Any]:
+        """Genotype and strengths, ready for JSON."""
+        strengths = {
+            arch: {"ops": own.ops.tolist(), "edges": own.edges.tolist()}
+            for arch, own in self.strengths.items()
+        }
+        return {"epoch": self.epoch, "genotype": to_json(self.genotype), "strengths": strengths}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a search came to.
+
+    Args:
+        genotype: What was chosen.
+        epochs: How many epochs were trained.
+        seconds: How long it took, over all processes that worked on it.
+        entropy: Mean entropy of the strengths at the end, in nats.
+        valid_accuracy: Of the supernet on held-out images; None if nothing was trained.
+        digest: Of every weight, buffer and strength, to compare two searches to the last bit.
+        warnings: What went wrong, in words.
+    """
+
+    genotype: Genotype
+    epochs: int
+    seconds: float
+    entropy: float
+    valid_accuracy: float | None
+    digest: str
+    warnings: tuple[str, ...] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return asdict(self) | {"genotype": to_json(self.genotype), "warnings": list(self.warnings)}
+
+
+def to_json(genotype: Genotype) -> Any:
+    """A genotype as plain values."""
+    return json.loads(CODECS["json"].encode(genotype))
+
+
+def measure_epoch(searcher: "Searcher") -> Record:
+    """Measures the epoch that has just ended; changes nothing."""
+    method, task = searcher.method, searcher.task
+    select = method.preview or method.select
+    rng = Random(f"{searcher.options.seed} epoch {searcher.epoch}")
+    genotype = select(task, searcher.valid_batches, rng)
+    strengths = task.relaxation.strengths()
+    cells = health.measure(searcher.space, genotype, strengths)
+    metrics = _metrics(searcher, genotype, cells)
+    warned = health.warnings(
+        cells,
+        done=searcher.epoch + 1 == searcher.plan.epochs,
+        learns=searcher.update is not None,
+        accuracy=metrics["valid_accuracy"],
+        discrete=metrics.get("discrete_accuracy"),
+    )
+    warnings = tuple(warned)
+    metrics |= {"warnings": list(warnings)}
+    return Record(searcher.epoch, metrics, genotype, strengths, warnings)
+
+
+def _metrics(
+    searcher: "Searcher", genotype: Genotype, cells: Mapping[str, health.CellHealth]
+) -> dict[str, Any]:
+    task, chosen = searcher.task, searcher.options.health
+    metrics: dict[str, Any] = {
+        "step": searcher.step,
+        "seconds": searcher.seconds,
+        "lr": searcher.optimiser.param_groups[0]["lr"],
+        **searcher.meter.read(),
+        "valid_accuracy": accuracy(task, task.relaxation, searcher.valid_batches()),
+        "entropy": health.mean_entropy(cells),
+        "pieces": task.pieces,
+        "cells": {arch: asdict(own) for arch, own in cells.items()},
+    }
+    if chosen.discrete:
+        like = task.own_weights[0]
+        fixed = one_hot(searcher.space, genotype, like=like)
+        metrics["discrete_accuracy"] = accuracy(task, lambda: fixed, searcher.valid_batches())
+    if chosen.hessian and task.relaxation.arch_parameters():
+        metrics["hessian"] = largest_eigenvalue(task, next(iter(searcher.valid_batches())))
+    return metrics
+
+
+def conclude(searcher: "Searcher") -> Result:
+    """Selects and measures when all is trained; changes nothing."""
+    task = searcher.task
+    rng = Random(f"{searcher.options.seed} end")
+    genotype = searcher.method.select(task, searcher.valid_batches, rng)
+    strengths = task.relaxation.strengths()
+    cells = health.measure(searcher.space, genotype, strengths)
+    trained = searcher.method.trains
+    found = accuracy(task, task.relaxation, searcher.valid_batches()) if trained else None
+    weighed = {arch: {"ops": own.ops, "edges": own.edges} for arch, own in strengths.items()}
+    return Result(
+        genotype=genotype,
+        epochs=searcher.epoch,
+        seconds=searcher.seconds,
+        entropy=health.mean_entropy(cells),
+        valid_accuracy=found,
+        digest=digest({"net": dict(task.net.state_dict()), "strengths": weighed}),
+        warnings=tuple(health.warnings(cells, done=True, learns=searcher.update is not None)),
+    )

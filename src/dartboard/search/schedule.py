@@ -1,0 +1,35 @@
+"""How a number goes from its start to its end while a search goes from 0 to 1."""
+
+import math
+from collections.abc import Callable
+
+from dartboard.registry import Registry
+
+Schedule = Callable[[float, float, float], float]
+"""The number at a share of the way, from its start and its end."""
+
+SCHEDULES: Registry[Schedule] = Registry("schedule")
+
+
+@SCHEDULES.register("cosine")
+def cosine(start: float, end: float, share: float) -> float:
+    """Half a wave down: slow, quick, slow."""
+    return end + (start - end) * (1 + math.cos(math.pi * share)) / 2
+
+
+@SCHEDULES.register("linear")
+def linear(start: float, end: float, share: float) -> float:
+    """A straight line."""
+    return start + (end - start) * share
+
+
+@SCHEDULES.register("exponential")
+def exponential(start: float, end: float, share: float) -> float:
+    """The same factor every epoch; an end of zero is reached as a millionth of the start."""
+    return float(start * (max(end, 1e-6 * start) / start) ** share)
+
+
+@SCHEDULES.register("constant")
+def constant(start: float, _end: float, _share: float) -> float:
+    """The start, all the way."""
+    return start

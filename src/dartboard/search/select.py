@@ -1,0 +1,196 @@
+"""Selectors: from a trained supernet to a genotype."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Protocol
+
+from dartboard.arch.task import Batch, Task
+from dartboard.errors import CompositionError
+from dartboard.nn.mixture import Blend, Mixture, one_hot, one_hot_blend
+from dartboard.relax.attention import Attention
+from dartboard.relax.base import Strength
+from dartboard.search.evaluate import accuracy
+from dartboard.space.genotype import Genotype, decided, sample
+from dartboard.space.mutate import mutate
+from dartboard.space.spec import NONE, Cell, Contest, SearchSpace
+
+Batches = Callable[[], Iterable[Batch]]
+"""The held-out images, as often as one asks."""
+
+
+class Selector(Protocol):
+    """Takes all decisions of a space."""
+
+    def __call__(self, task: Task, valid: Batches, rng: Random) -> Genotype:
+        """The genotype.
+
+        Args:
+            task: The trained network under its relaxation; nothing of it is changed.
+            valid: Held-out images.
+            rng: Where chance comes from.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class FromStrengths:
+    """Keeps what is strongest (DARTS' rule).
+
+    An edge keeps its strongest op. A contest keeps the edges whose strongest op other than `none`, times the
+    edge's own weight where it has one, is largest. Among equals the first wins.
+    """
+
+    def __call__(self, task: Task, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
+        return strongest(task.net.space, task.relaxation.strengths())
+
+
+def strongest(space: SearchSpace, strengths: Mapping[str, Strength]) -> Genotype:
+    """The genotype that keeps what is strongest; see `FromStrengths`."""
+    return Genotype(tuple((arch, strongest_cell(cell, strengths[arch])) for arch, cell in space.archs))
+
+
+def strongest_cell(cell: Cell, strength: Strength) -> Cell:
+    """The cell with its strongest edges and ops alone."""
+    ops, edges = strength.ops.tolist(), strength.edges.tolist()
+    kept = {index for contest in cell.contests for index in _winners(cell, contest, ops, edges)}
+    free = {index for index in range(len(cell.edges)) if cell.contest_of(index) is None}
+    choice = [(index, _best(cell, index, ops[index], none=index in free)) for index in sorted(kept | free)]
+    return decided(cell, tuple((index, cell.edges[index].ops[place]) for index, place in choice))
+
+
+def _winners(cell: Cell, contest: Contest, ops: list[list[float]], edges: list[float]) -> list[int]:
+    able = [index for index in contest.edges if cell.edges[index].ops != (NONE,)]
+    best = {index: ops[index][_best(cell, index, ops[index], none=False)] for index in able}
+    return sorted(able, key=lambda index: -edges[index] * best[index])[: contest.keep]
+
+
+def _best(cell: Cell, edge: int, strengths: Sequence[float], *, none: bool) -> int:
+    """The place of the strongest op of an edge, with or without `none` among them."""
+    places = [place for place, op in enumerate(cell.edges[edge].ops) if none or op != NONE]
+    return max(places, key=lambda place: strengths[place])
+
+
+@dataclass(frozen=True)
+class CellByCell:
+    """Decides cell by cell, front to back, each seen behind the ones decided before (asm-nas Algorithm 1).
+
+    For each cell one pass over the held-out images: the mean attention over all of them decides. Cells that
+    share their decisions are decided together, when the first of them is reached.
+    """
+
+    def __call__(self, task: Task, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
+        relaxation, space = task.relaxation, task.net.space
+        if not isinstance(relaxation, Attention):
+            raise CompositionError(f"cell by cell needs attention, not {type(relaxation).__name__}")
+        chosen: dict[str, Cell] = {}
+        for arch in dict.fromkeys(slot.arch for slot in space.slots if slot.arch):
+            attention = self._attention(task, relaxation, valid, chosen)
+            chosen[arch] = strongest_cell(space.cells[arch], attention[arch])
+        return Genotype(tuple((arch, chosen[arch]) for arch, _ in space.archs))
+
+    def _attention(
+        self, task: Task, relaxation: Attention, valid: Batches, chosen: Mapping[str, Cell]
+    ) -> Mapping[str, Strength]:
+        """Mean attention of all archs over the held-out images, behind the cells chosen already."""
+        before = {name: buffer.clone() for name, buffer in relaxation.named_buffers()}
+        with relaxation.collecting():
+            accuracy(task, lambda: PartlyDecided(task, chosen), valid())
+        found = relaxation.strengths()
+        for name, buffer in relaxation.named_buffers():
+            buffer.copy_(before[name])
+        return found
+
+
+class PartlyDecided:
+    """A fresh mixture of a task's relaxation in which some archs are decided.
+
+    Args:
+        task: The network and its relaxation.
+        chosen: The discrete cell of each arch that is decided.
+    """
+
+    def __init__(self, task: Task, chosen: Mapping[str, Cell]) -> None:
+        space, like = task.net.space, task.own_weights[0]
+        self._archs = [slot.arch for slot in space.slots]
+        self._mixture: Mixture = task.relaxation()
+        self._blends = {arch: one_hot_blend(space.cells[arch], cell, like) for arch, cell in chosen.items()}
+
+    def blend(self, slot: int) -> Blend:
+        return self._blends.get(self._archs[slot]) or self._mixture.blend(slot)
+
+
+@dataclass(frozen=True)
+class BestOfSamples:
+    """Draws architectures and keeps the one that does best with the shared weights (random search).
+
+    Args:
+        samples: How many are drawn.
+    """
+
+    samples: int = 100
+
+    def __call__(self, task: Task, valid: Batches, rng: Random) -> Genotype:
+        space, like = task.net.space, task.own_weights[0]
+        drawn = [sample(space, rng) for _ in range(self.samples)]
+        blended = [one_hot(space, own, like=like) for own in drawn]
+        scores = [accuracy(task, partial(_same, own), valid()) for own in blended]
+        return max(zip(scores, drawn, strict=True), key=lambda pair: pair[0])[1]
+
+
+def _same(mixture: Mixture) -> Mixture:
+    return mixture
+
+
+@dataclass(frozen=True)
+class DrawOne:
+    """Any architecture, each as likely as any other: what every method has to beat."""
+
+    def __call__(self, task: Task, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
+        return sample(task.net.space, rng)
+
+
+Score = Callable[[Genotype], float]
+"""How good an architecture is, by somebody who knows; more is better."""
+
+
+@dataclass(frozen=True)
+class Evolve:
+    """Regularised evolution (Real et al. 2019): the best of a few has a child, the oldest leaves.
+
+    Args:
+        score: How good an architecture is: a benchmark's validation accuracy.
+        population: How many live at a time.
+        tournament: Of how many the best has a child.
+        cycles: How many architectures are scored in all, the first population included.
+    """
+
+    score: Score
+    population: int = 50
+    tournament: int = 10
+    cycles: int = 300
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.tournament <= self.population <= self.cycles:
+            raise CompositionError(
+                "evolution needs 1 <= tournament <= population <= cycles, not "
+                f"{self.tournament}, {self.population} and {self.cycles}"
+            )
+
+    def __call__(self, task: Task, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
+        return self.history(task.net.space, rng)[-1][1]
+
+    def history(self, space: SearchSpace, rng: Random) -> list[tuple[float, Genotype]]:
+        """The best so far after each architecture that was scored, with its score."""
+        living: list[tuple[float, Genotype]] = []
+        best: list[tuple[float, Genotype]] = []
+        for born in range(self.cycles):
+            if born < self.population:
+                child = sample(space, rng)
+            else:
+                rivals = rng.sample(living, self.tournament)
+                child = mutate(space, max(rivals, key=lambda own: own[0])[1], rng)
+            living = [*living[-self.population + 1 :], (self.score(child), child)]
+            best.append(max([*best[-1:], living[-1]], key=lambda own: own[0]))
+        return best

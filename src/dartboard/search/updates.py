@@ -1,0 +1,66 @@
+"""Update rules for methods: each makes the optimiser of a relaxation's architecture parameters."""
+
+from typing import Any
+
+from torch.optim import Adam, Optimizer
+
+from dartboard.arch.experts import theoretical_lr
+from dartboard.arch.optim import ExpertAdvice, ExponentiatedGradient
+from dartboard.errors import CompositionError
+from dartboard.relax.base import Relaxation
+from dartboard.relax.categorical import Categorical
+from dartboard.relax.samplers import Gumbel
+from dartboard.search.method import Plan, Update
+
+
+def adam(lr: float, weight_decay: float) -> Update:
+    """Adam with DARTS' moments; for logits."""
+
+    def make(relaxation: Relaxation, _: Plan) -> Optimizer:
+        parameters = relaxation.arch_parameters()
+        return Adam(parameters, lr, betas=(0.5, 0.999), weight_decay=weight_decay)
+
+    return make
+
+
+def exponentiated_gradient(lr: float, floor: float = 0.0) -> Update:
+    """Exponentiated gradient; for weights on the simplex (gaea 3.2)."""
+
+    def make(relaxation: Relaxation, _: Plan) -> Optimizer:
+        check_simplex(relaxation, "the exponentiated gradient")
+        return ExponentiatedGradient(relaxation.arch_parameters(), lr, floor=floor)
+
+    return make
+
+
+def expert_advice(bound: float, zeta: float, lr: float | None = None) -> Update:
+    """Exponentiated gradient with wipeout, at the rate that theory gives for each arch (xnas 3.1).
+
+    Args:
+        bound: The largest absolute reward.
+        zeta: Less than 1 drops candidates sooner.
+        lr: A rate for all archs instead.
+    """
+
+    def make(relaxation: Relaxation, plan: Plan) -> Optimizer:
+        check_simplex(relaxation, "expert advice")
+        slots = [slot.arch for slot in relaxation.space.slots]
+        groups: list[dict[str, Any]] = []
+        for (arch, cell), parameter in zip(relaxation.space.archs, relaxation.arch_parameters(), strict=True):
+            feedbacks = plan.batch * slots.count(arch)
+            horizon = max(plan.arch_steps, 1) * feedbacks
+            rate = lr or theoretical_lr(max(cell.shape[1], 2), horizon, bound)
+            groups.append({"params": [parameter], "lr": rate, "horizon": horizon, "feedbacks": feedbacks})
+        return ExpertAdvice(groups, groups[0]["lr"], horizon=1, bound=bound, zeta=zeta)
+
+    return make
+
+
+def check_simplex(relaxation: Relaxation, what: str) -> None:
+    """Refuses a relaxation whose parameters are not weights on the simplex."""
+    inner = relaxation.inner if isinstance(relaxation, Gumbel) else relaxation
+    if not isinstance(inner, Categorical) or not inner.on_simplex:
+        raise CompositionError(
+            f"{what} moves weights on the simplex, and the parameters of {type(relaxation).__name__} are "
+            "logits or none; use a simplex relaxation, or Adam"
+        )
