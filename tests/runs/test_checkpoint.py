@@ -92,6 +92,8 @@ def test_one_that_was_being_replaced_counts_until_it_is(tmp_path, path):
     aside.mkdir()
     assert list_checkpoints(tmp_path) == [path]
     assert latest_state(tmp_path)[1]["step"] == 70
+    save_checkpoint(tmp_path, 8, state_of(8))
+    assert not aside.exists()
 
 
 def test_later_steps_are_of_a_course_given_up(tmp_path):

@@ -72,6 +72,14 @@ def test_revision_and_changes(repository):
     assert describe_source(repository) == {"revision": revision, "dirty": True}
 
 
+def test_looking_does_not_touch_the_repository(repository):
+    index = repository / ".git" / "index"
+    os.utime(repository / "file", (1, 1))  # git would note that it is unchanged
+    before = index.read_bytes()
+    describe_source(repository)
+    assert index.read_bytes() == before
+
+
 def test_a_folder_inside_someone_elses_repository_is_none(repository):
     inner = repository / "site-packages"
     inner.mkdir()

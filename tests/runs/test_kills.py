@@ -2,6 +2,7 @@
 
 import json
 import signal
+from itertools import count
 from random import Random
 
 import pytest
@@ -115,8 +116,8 @@ def check_checkpoints(folder):
     return step
 
 
-def first_checkpoint(folder):
-    save_checkpoint(folder, 1, {"step": 1, "weights": torch.ones(20_000)})
+def save(folder, step):
+    save_checkpoint(folder, step, {"step": step, "weights": torch.full((20_000,), float(step))})
 
 
 def check_run(path):
@@ -131,26 +132,32 @@ def check_run(path):
 
 @pytest.mark.parametrize("work", ["later_steps", "same_step"])
 def test_the_newest_checkpoint_loads_after_a_kill_at_any_time(tmp_path, kill, work):
-    first_checkpoint(tmp_path)
+    save(tmp_path, 1)
     found = []
     for moment in moments():
         assert kill(work, tmp_path, "after", moment)
         found.append(check_checkpoints(tmp_path))
     assert found == sorted(found)
     assert (found[-1] > KILLS) == (work == "later_steps")
-    save_checkpoint(tmp_path, found[-1] + 1, {})
+    save(tmp_path, found[-1] + 1)
     assert not any(map(is_leftover, tmp_path.iterdir()))
 
 
 @pytest.mark.parametrize("work", ["one_step", "one_step_again"])
 def test_the_newest_checkpoint_loads_after_a_kill_before_any_operation(tmp_path, kill, work):
-    first_checkpoint(tmp_path)
-    newest, number = 1, 1
-    while kill(work, tmp_path, "before", number):
-        assert check_checkpoints(tmp_path) >= newest
-        newest, number = check_checkpoints(tmp_path), number + 1
+    for number in count(1):
+        folder = tmp_path / str(number)
+        save(folder, 1)
+        save(folder, 2)
+        killed = kill(work, folder, "before", number)
+        newest = check_checkpoints(folder)
+        assert newest >= 2
+        save(folder, newest + 1)
+        assert check_checkpoints(folder) == newest + 1
+        assert len(list(folder.iterdir())) == 2
+        if not killed:
+            break
     assert number > 10
-    assert not any(map(is_leftover, tmp_path.iterdir()))
 
 
 def test_records_are_whole_after_a_kill_at_any_time(tmp_path, kill):

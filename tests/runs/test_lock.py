@@ -1,7 +1,9 @@
+import fcntl
 import os
 import signal
 import socket
 from datetime import UTC, datetime
+from threading import Timer
 
 import pytest
 
@@ -65,6 +67,17 @@ def test_a_refused_taker_does_not_disturb_the_holder(tmp_path):
         for _ in range(2):
             with pytest.raises(RunError, match="is in use by process"):
                 Lock(tmp_path).take()
+
+
+def test_someone_who_only_looks_is_no_hindrance(tmp_path):
+    with Lock(tmp_path):
+        pass
+    with (tmp_path / "lock").open() as file:
+        fcntl.flock(file, fcntl.LOCK_SH)  # as `is_locked` does for a moment
+        timer = Timer(0.05, fcntl.flock, (file, fcntl.LOCK_UN))
+        timer.start()
+        with Lock(tmp_path):
+            timer.join()
 
 
 def test_looking_takes_nothing(tmp_path):

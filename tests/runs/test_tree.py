@@ -92,6 +92,7 @@ def test_odd_tensors_come_back_plain():
         "parameter": torch.nn.Parameter(base),
         "conjugate": phases.conj(),
         "negative": phases.conj().imag,
+        "one negative": phases[:1, :1].conj().imag,
         "strided": base[::2, 1::2],
     }
     back = through_files(tree)

@@ -41,7 +41,7 @@ def save_checkpoint(folder: Path, step: int, state: Tree, *, keep: int = 2) -> P
     if step < 0 or keep < 1:
         raise RunError(f"a checkpoint is of step 0 or later and at least 1 is kept; got {step=}, {keep=}")
     folder.mkdir(parents=True, exist_ok=True)
-    atomic.remove_leftovers(folder)
+    _remove_leftovers(folder)
     path = folder / f"step-{step:010d}"
     with atomic.whole_directory(path) as temporary:
         _write(temporary, state)
@@ -107,6 +107,14 @@ def _newest_good(paths: Sequence[Path]) -> tuple[Path, Tree] | None:
 
 def _step(path: Path) -> int:
     return int(path.name.removesuffix(atomic.OLD).removeprefix("step-"))
+
+
+def _remove_leftovers(folder: Path) -> None:
+    atomic.remove_leftovers(folder)
+    listed = set(list_checkpoints(folder))
+    for path in folder.glob(f"step-*{atomic.OLD}"):
+        if path not in listed:  # what replaced it is there
+            atomic.discard(path)
 
 
 def _prune(folder: Path, step: int, keep: int) -> None:

@@ -50,7 +50,7 @@ def pack(tree: Tree) -> tuple[dict[str, Tensor], JSON]:
         RunError: If the tree holds something else than `Tree` says, or a tensor of a type not `STORABLE`.
     """
     tensors, plain = _flatten(tree)
-    return {name: _resolved(tensor).clone() for name, tensor in tensors.items()}, plain
+    return {name: _copy(tensor) for name, tensor in tensors.items()}, plain
 
 
 def unpack(tensors: Mapping[str, Tensor], plain: JSON) -> Tree:
@@ -80,13 +80,14 @@ def digest(tree: Tree) -> str:
     sha = hashlib.sha256(json.dumps(plain, sort_keys=True).encode())
     for name, tensor in sorted(tensors.items()):
         sha.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
-        sha.update(_resolved(tensor).reshape(-1).view(torch.uint8).numpy().data)
+        sha.update(_copy(tensor).reshape(-1).view(torch.uint8).numpy().data)
     return sha.hexdigest()
 
 
-def _resolved(tensor: Tensor) -> Tensor:
-    """Contiguous on the CPU, with its values as they stand in memory."""
-    return tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+def _copy(tensor: Tensor) -> Tensor:
+    """A copy on the CPU, contiguous down to the strides of single elements, with its values in memory."""
+    values = tensor.detach().cpu().resolve_conj().resolve_neg()
+    return values.clone(memory_format=torch.contiguous_format)
 
 
 def _flatten(tree: Tree) -> tuple[dict[str, Tensor], JSON]:
