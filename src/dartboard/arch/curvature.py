@@ -8,6 +8,7 @@ from torch import Tensor
 
 from dartboard.arch.products import gradients
 from dartboard.arch.task import Batch, Task, frozen
+from dartboard.relax.samplers import aside
 
 SMALL = 3
 """Matrices up to this size are written out, as Lanczos' method asks for more."""
@@ -20,12 +21,13 @@ def largest_eigenvalue(task: Task, batch: Batch, *, tolerance: float = 1e-3) -> 
     waits for the device.
 
     Args:
-        task: The problem; nothing of it is changed.
+        task: The problem; nothing of it is changed, chance included.
         batch: Images and labels.
         tolerance: The relative accuracy.
     """
     parameters = task.relaxation.arch_parameters()
-    with task.undisturbed(), frozen(task.weights):
+    devices = [batch[0].device] if batch[0].is_cuda else []
+    with task.undisturbed(), frozen(task.weights), aside(task.relaxation), torch.random.fork_rng(devices):
         slopes = gradients(task.loss(batch)[0], parameters, create_graph=True)
         return _largest(slopes, parameters, tolerance)
 

@@ -145,10 +145,11 @@ class Task:
 @contextmanager
 def frozen(parameters: Sequence[nn.Parameter]) -> Iterator[None]:
     """Inside, no gradients of these parameters are computed."""
-    for parameter in parameters:
+    thawed = [parameter for parameter in parameters if parameter.requires_grad]
+    for parameter in thawed:
         parameter.requires_grad_(False)
     try:
         yield
     finally:
-        for parameter in parameters:
+        for parameter in thawed:
             parameter.requires_grad_(True)

@@ -1,0 +1,137 @@
+"""What the tests of searches share: small problems with random weights, few images, short searches."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import lab
+from dartboard.arch.task import Batch, Task
+from dartboard.data import Dataset, ImageSet, load_dataset
+from dartboard.relax import RELAXATIONS
+from dartboard.relax.categorical import Categorical
+from dartboard.search import Searcher, SearchOptions, make_method
+from dartboard.space import SearchSpace, get_space
+
+SHORT: dict[str, Any] = {
+    "epochs": 2,
+    "batch": 16,
+    "net": {"channels": 4},
+    "health": {"examples": 32},
+}
+
+
+def problem(
+    space: SearchSpace | str = "nano", relax: str = "softmax", *, seed: int = 0, **options: Any
+) -> Task:
+    """A small network under a relaxation, everything random; float64 unless `dtype` says otherwise."""
+    space = get_space(space) if isinstance(space, str) else space
+    given = {name: options.pop(name) for name in ("smoothing", "precision", "scale") if name in options}
+    auxiliary = options.pop("auxiliary", 0.0)
+    net = lab.build(space, seed=seed, auxiliary=auxiliary > 0, **options)
+    generator = torch.Generator().manual_seed(seed)
+    relaxation = RELAXATIONS[relax](space, generator).to(next(net.parameters()).dtype)
+    inner = getattr(relaxation, "inner", relaxation)
+    for values in relaxation.arch_parameters():
+        unsettle(values, generator, on_simplex=isinstance(inner, Categorical) and inner.on_simplex)
+    return Task(net, relaxation, auxiliary=auxiliary, **given)
+
+
+@torch.no_grad()
+def unsettle(values: Tensor, generator: torch.Generator, *, on_simplex: bool) -> None:
+    """Random values in the place of equal ones; rows that were on the simplex stay there."""
+    noise = torch.randn(values.shape, generator=generator).to(values)
+    if on_simplex:
+        values.mul_(noise.exp())
+        values.div_(values.sum(-1, keepdim=True).clamp_min(1e-12))
+    else:
+        values.add_(noise)
+
+
+def batch(seed: int, size: int = 4, *, image: int = 8, dtype: torch.dtype = torch.float64) -> Batch:
+    """Random images with labels."""
+    generator = torch.Generator().manual_seed(100 + seed)
+    x = torch.randn(size, 3, image, image, generator=generator, dtype=torch.float64)
+    return x.to(dtype), torch.randint(5, (size,), generator=generator)
+
+
+def snapshot(task: Task) -> dict[str, Any]:
+    """All that somebody could change of a task, but for the gradients of architecture parameters."""
+    weights = dict(task.net.named_parameters())
+    own = {id(values) for values in task.relaxation.arch_parameters()}
+    both = (("net", task.net), ("relaxation", task.relaxation))
+    return {
+        **{f"value {key}": value.clone() for key, value in state(task).items()},
+        **{f"slope {name}": clone(values.grad) for name, values in weights.items()},
+        **{
+            f"slope {name}": clone(values.grad)
+            for name, values in task.relaxation.named_parameters()
+            if id(values) not in own
+        },
+        **{f"mode {kind} {name}": own.training for kind, part in both for name, own in part.named_modules()},
+        **{
+            f"flag {kind} {name}": v.requires_grad
+            for kind, part in both
+            for name, v in part.named_parameters()
+        },
+    }
+
+
+def state(task: Task) -> dict[str, Tensor]:
+    """Weights, statistics and the relaxation's state, by name."""
+    parts: tuple[tuple[str, nn.Module], ...] = (("net", task.net), ("relaxation", task.relaxation))
+    return {f"{kind}.{key}": value for kind, part in parts for key, value in part.state_dict().items()}
+
+
+def clone(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.clone()
+
+
+def differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
+    """The names under which two snapshots differ."""
+    assert found.keys() == expected.keys()
+    return [name for name, value in expected.items() if not same(found[name], value)]
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Whether two values are equal, to the last bit where they are tensors."""
+    if isinstance(expected, Tensor) and isinstance(found, Tensor):
+        return torch.equal(found, expected)
+    return bool(found == expected) if not isinstance(expected, Tensor) else False
+
+
+@cache
+def digits(size: int = 96) -> Dataset:
+    """The first digits alone."""
+    whole = load_dataset("digits")
+    train = ImageSet(whole.train.images[:size], whole.train.labels[:size])
+    return Dataset("few digits", whole.classes, train)
+
+
+def search(
+    method: str = "gaea-darts", *, method_options: Mapping[str, Any] | None = None, **more: Any
+) -> Searcher:
+    """A search of a few steps on a few digits.
+
+    Args:
+        method: Its name.
+        method_options: What its function takes.
+        more: Arguments of the searcher; everything else are search options in the place of `SHORT`.
+    """
+    given = {key: more.pop(key) for key in ("run", "hooks") if key in more}
+    space = more.pop("space", "nano")
+    space = get_space(space) if isinstance(space, str) else space
+    data = more.pop("data", None) or digits()
+    options = SearchOptions.model_validate(merged(SHORT, more))
+    return Searcher(space, make_method(method, method_options or {}), data, options, **given)
+
+
+def merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested options, those of `more` in the place of those of `base`."""
+    nested = {
+        key: merged(base.get(key, {}), value) if isinstance(value, Mapping) else value
+        for key, value in more.items()
+    }
+    return {**base, **nested}
