@@ -8,11 +8,11 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from dartboard import __version__
-from dartboard.cli import demo, info
+from dartboard.cli import demo, info, search
 from dartboard.cli.arguments import UsageError
 from dartboard.errors import DartboardError, UnknownNameError
 
-VERBS = {"info": info, "demo": demo}
+VERBS = {"search": search, "info": info, "demo": demo}
 """Each verb is a module with a docstring, `configure(parser)` and `run(args)`."""
 
 MISTAKE = 2
@@ -64,11 +64,23 @@ def _run(argv: Sequence[str]) -> int:
     if verb is not None and verb not in VERBS:
         raise UnknownNameError("verb", verb, VERBS)
     try:
-        args = make_parser().parse_args(argv)
+        args = _parse(argv)
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
     code: int = args.run(args)
     return code
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    """What the words mean; overrides may stand anywhere among the flags of a verb that takes them."""
+    parser = make_parser()
+    args, rest = parser.parse_known_args(argv)
+    late = [word for word in rest if not word.startswith("-")] if "overrides" in args else []
+    if late != rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if late:
+        args.overrides += late
+    return args
 
 
 def _leave_pipe() -> int:

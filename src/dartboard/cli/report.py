@@ -15,6 +15,9 @@ from dartboard.space import PUBLISHED, Cell, SearchSpace, Stack
 LABEL = 15  # columns for what stands before a value
 LONGEST = 60  # digits of a number that is written in full
 
+Archs = tuple[tuple[str, Cell], ...]
+"""Cells by the names of their archs."""
+
 
 def print_cell(
     name: str, space: SearchSpace, build: Build, network: NetworkFacts, cells: Mapping[str, CellFacts]
@@ -25,18 +28,23 @@ def print_cell(
         terminal.write([Text(name, "bold"), Text(PUBLISHED[name].paper, "dim"), ""])
     terminal.write(_network_lines(space, build, network))
     terminal.write(_shape_lines(cells, terminal.width))
-    blocks = [[Text(_names(archs), "bold"), *draw_cell(cell, terminal.pen)] for cell, archs in _same(space)]
-    terminal.write(["", *beside(blocks, terminal.width)])
+    terminal.write(["", *draw_cells(space.archs, terminal)])
+
+
+def draw_cells(archs: Archs, terminal: Terminal) -> list[Text]:
+    """The drawings of all different cells, side by side as far as the terminal is wide."""
+    blocks = [[Text(_names(names), "bold"), *draw_cell(cell, terminal.pen)] for cell, names in _same(archs)]
+    return beside(blocks, terminal.width)
 
 
 def print_space(space: SearchSpace, facts: SpaceFacts) -> None:
     """Print what there is to choose in a space."""
     terminal = Terminal()
     terminal.write([Text(f"space {space.name}", "bold")])
-    terminal.write(_line("architectures", _number(facts.architectures)))
-    terminal.write(_line("stack", _stack_words(space.stack)))
-    terminal.write(_line("ops", ", ".join(facts.ops), terminal.width))
-    for cell, archs in _same(space):
+    terminal.write(labelled("architectures", _number(facts.architectures)))
+    terminal.write(labelled("stack", _stack_words(space.stack)))
+    terminal.write(labelled("ops", ", ".join(facts.ops), terminal.width))
+    for cell, archs in _same(space.archs):
         drawing = draw_cell(cell, terminal.pen)
         terminal.write(["", _choice(archs, facts.cells[archs[0]]), *drawing])
 
@@ -45,10 +53,10 @@ def _network_lines(space: SearchSpace, build: Build, network: NetworkFacts) -> I
     shape = "x".join(map(str, build.input))
     auxiliary = network.parameters_auxiliary
     more = f" ({auxiliary:,} with the auxiliary head)" if auxiliary != network.parameters else ""
-    yield from _line("stack", f"{space.name}, {_stack_words(space.stack)}")
-    yield from _line("network", f"{build.channels} channels, {build.classes} classes, input {shape}")
-    yield from _line("parameters", f"{network.parameters:,}{more}")
-    yield from _line("FLOPs", f"{network.flops:,} an image, or {network.flops // 2:,} multiply-adds")
+    yield from labelled("stack", f"{space.name}, {_stack_words(space.stack)}")
+    yield from labelled("network", f"{build.channels} channels, {build.classes} classes, input {shape}")
+    yield from labelled("parameters", f"{network.parameters:,}{more}")
+    yield from labelled("FLOPs", f"{network.flops:,} an image, or {network.flops // 2:,} multiply-adds")
 
 
 def _shape_lines(cells: Mapping[str, CellFacts], width: int) -> Iterator[Text]:
@@ -59,10 +67,12 @@ def _shape_lines(cells: Mapping[str, CellFacts], width: int) -> Iterator[Text]:
     }
     for label, values in shapes.items():
         each = ", ".join(f"{arch} {value}" for arch, value in values.items())
-        yield from _line(label, each if len(set(values.values())) > 1 else next(iter(values.values())), width)
+        yield from labelled(
+            label, each if len(set(values.values())) > 1 else next(iter(values.values())), width
+        )
 
 
-def _line(label: str, value: str, width: int = sys.maxsize) -> list[Text]:
+def labelled(label: str, value: str, width: int = sys.maxsize) -> list[Text]:
     """A label and its value, the value in several lines where `width` asks for it."""
     lines = wrap(value, max(width - LABEL, LABEL)) or [""]
     labels = [label] + [""] * (len(lines) - 1)
@@ -74,10 +84,10 @@ def _names(archs: list[str]) -> str:
     return ", ".join(archs) if len(archs) < 4 else f"{archs[0]} to {archs[-1]}"
 
 
-def _same(space: SearchSpace) -> list[tuple[Cell, list[str]]]:
-    """Each different cell of the space, once, with the archs that have it."""
+def _same(archs: Archs) -> list[tuple[Cell, list[str]]]:
+    """Each different cell, once, with the archs that have it."""
     groups: dict[Cell, list[str]] = {}
-    for arch, cell in space.archs:
+    for arch, cell in archs:
         groups.setdefault(cell, []).append(arch)
     return list(groups.items())
 

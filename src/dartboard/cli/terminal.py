@@ -9,10 +9,14 @@ from dartboard.cli.draw import Pen, pen_for
 
 
 class Terminal(Console):
-    """Standard output, in colour where that is a terminal and NO_COLOR is not set."""
+    """Standard output, in colour where that is a terminal and NO_COLOR is not set.
 
-    def __init__(self) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    Args:
+        stderr: Standard error instead.
+    """
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, soft_wrap=True, stderr=stderr)
 
     @property
     def pen(self) -> Pen:

@@ -121,14 +121,18 @@ def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
         UnknownNameError: If there is no such method, or it has no such option.
         OptionError: If an option's value is of the wrong kind.
     """
-    make = METHODS[name]
-    known = signature(make, eval_str=True).parameters
+    return METHODS[name](**check_options(name, options or {}))
+
+
+def check_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a method as its function takes them; raises as `make_method` does."""
+    known = signature(METHODS[name], eval_str=True).parameters
     given = {}
-    for key, value in (options or {}).items():
+    for key, value in options.items():
         if key not in known:
             raise UnknownNameError(f"option of method {name}", key, known)
         given[key] = _checked(name, key, known[key].annotation, value)
-    return make(**given)
+    return given
 
 
 def _checked(name: str, key: str, kind: Any, value: Any) -> Any:

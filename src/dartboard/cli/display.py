@@ -1,0 +1,162 @@
+"""What is seen of a search while it runs: a live display, plain lines, or nothing."""
+
+import logging
+import re
+import sys
+from collections.abc import Mapping
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from dartboard.cli.report import draw_cells
+from dartboard.cli.terminal import Terminal
+from dartboard.cli.words import span
+from dartboard.search.hooks import Hook
+from dartboard.search.record import Record
+from dartboard.search.searcher import Searcher
+
+PAUSE = 0.25  # seconds between two looks: each waits for the device
+LABELS = {
+    "train_loss": "loss {:.3f}",
+    "train_accuracy": "train {:.1%}",
+    "valid_accuracy": "valid {:.1%}",
+    "entropy": "entropy {:.3f}",
+}
+
+
+def numbers(metrics: Mapping[str, Any]) -> str:
+    """The numbers of an epoch that are shown, as far as they are there."""
+    return "  ".join(form.format(metrics[name]) for name, form in LABELS.items() if name in metrics)
+
+
+class Display(Hook):
+    """Shows nothing; the base of those that do.
+
+    Inside a `with`, what the package warns of is shown as well, each thing once.
+    """
+
+    def __init__(self) -> None:
+        self._start: tuple[float, int] | None = None
+        self._noted: set[str] = set()
+        self._handler = _Notes(self)
+
+    def say(self, lines: list[str]) -> None:
+        """Shows lines that stay."""
+
+    def note(self, warning: str) -> None:
+        """Shows a warning, unless it has been shown."""
+        text = re.sub(r"^epoch \d+: ", "", warning)
+        if text not in self._noted:
+            self._noted.add(text)
+            self.say([f"warning: {text}"])
+
+    def on_start(self, searcher: Searcher) -> None:
+        self._start = monotonic(), searcher.step
+
+    def left(self, searcher: Searcher) -> str:
+        """How long it will take from here, by the pace so far."""
+        assert self._start is not None  # noqa: S101  # `on_start` has seen to it
+        start, first = self._start
+        pace = (monotonic() - start) / max(searcher.step - first, 1)
+        return f"{span(pace * (searcher.plan.epochs * searcher.plan.steps - searcher.step))} left"
+
+    def __enter__(self) -> Self:
+        logging.getLogger("dartboard").addHandler(self._handler)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        logging.getLogger("dartboard").removeHandler(self._handler)
+
+
+class _Notes(logging.Handler):
+    """Hands warnings to a display."""
+
+    def __init__(self, display: Display) -> None:
+        super().__init__(logging.WARNING)
+        self._display = display
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._display.note(record.getMessage())
+
+
+class Lines(Display):
+    """One plain line an epoch."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__()
+        self.terminal = terminal
+
+    def say(self, lines: list[str]) -> None:
+        self.terminal.write(lines)
+        self.terminal.file.flush()
+
+    def on_epoch_end(self, searcher: Searcher, record: Record) -> None:
+        epochs = searcher.plan.epochs
+        place = f"epoch {searcher.epoch:{len(str(epochs))}} of {epochs}"
+        self.say([f"{place}  {numbers(record.metrics)}  {self.left(searcher)}"])
+
+
+class Screen(Display):
+    """A display that is drawn anew several times a second.
+
+    Args:
+        terminal: Where.
+    """
+
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__()
+        self.terminal = terminal
+        self._live = Live(console=terminal, auto_refresh=False, transient=True)
+        self._metrics: dict[str, Any] = {}
+        self._cells: list[Text] = []
+        self._drawn = 0.0
+
+    def say(self, lines: list[str]) -> None:
+        self.terminal.write(lines)
+
+    def on_step_end(self, searcher: Searcher) -> None:
+        if monotonic() - self._drawn >= PAUSE:
+            self._metrics |= searcher.meter.read()
+            self._draw(searcher, self.left(searcher))
+
+    def on_epoch_end(self, searcher: Searcher, record: Record) -> None:
+        self._metrics = dict(record.metrics)
+        self._cells = draw_cells(record.genotype.archs, self.terminal)
+        self._draw(searcher, self.left(searcher))
+
+    def on_select(self, searcher: Searcher) -> None:
+        self._draw(searcher, "choosing the cell")
+
+    def _draw(self, searcher: Searcher, remark: str) -> None:
+        plan = searcher.plan
+        epoch = min(searcher.epoch + 1, plan.epochs)
+        step = searcher.step - (epoch - 1) * plan.steps
+        place = f"epoch {epoch} of {plan.epochs}, step {step} of {plan.steps}, {remark}"
+        lines = [Text(place, "bold"), Text(numbers(self._metrics)), Text(), *self._cells]
+        self._live.update(Group(*lines), refresh=True)
+        self._drawn = monotonic()
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return super().__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        self._live.stop()
+
+
+def choose_display(*, quiet: bool, json: bool) -> Display:
+    """The display for where the program writes; JSON leaves standard output alone."""
+    if quiet or (json and not sys.stderr.isatty()):
+        return Display()
+    terminal = Terminal(stderr=json)
+    moves = terminal.is_terminal and not terminal.is_dumb_terminal
+    return Screen(terminal) if moves else Lines(terminal)

@@ -1,0 +1,31 @@
+"""Ctrl-C and SIGTERM while a search runs: the first asks it to save and stop, the second ends it at once."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def stop_on_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
+    """Inside, a first signal calls `stop` and a second raises KeyboardInterrupt.
+
+    Yields:
+        The numbers of the signals that came, in order.
+    """
+    caught: list[int] = []
+
+    def handle(number: int, _: FrameType | None) -> None:
+        caught.append(number)
+        if len(caught) > 1:
+            raise KeyboardInterrupt
+        stop()
+
+    before = {number: signal.signal(number, handle) for number in SIGNALS}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,124 @@
+"""Everything that says what a search does, gathered from several places and turned into its parts.
+
+In YAML a search reads like this; what is left out has a default:
+
+    space: {name: nb201, cells: 3, without: [none]}   # or the name alone
+    method: {name: gaea-darts, lr: 0.1}               # the method's own options beside its name
+    data: {name: digits, pad: 1}
+    epochs: 25
+    weights: {lr: 0.05}
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from dartboard.data import DATASETS, Dataset, load_dataset
+from dartboard.search.method import METHODS, Method, check_options, make_method
+from dartboard.search.options import DataOptions, Options, SearchOptions
+from dartboard.search.schedule import SCHEDULES
+from dartboard.space import SPACES, SearchSpace, load_space
+
+NAMED = ("space", "method", "data")
+"""The groups that have a name; the name alone will do for them."""
+
+
+def _several(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+class SpaceChoice(Options):
+    """What is searched."""
+
+    name: str = Field(default="nano", description="a space of the catalogue, or a file")
+    cells: int | None = Field(
+        default=None, ge=1, description="cells in the stack; by default the space's own"
+    )
+    without: Annotated[tuple[str, ...], BeforeValidator(_several)] = Field(
+        default=(), description="ops to leave out"
+    )
+
+
+class MethodChoice(Options):
+    """How it is searched; the method's own options stand beside its name."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str = Field(default="darts", description="a method")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The method's own options."""
+        return dict(self.model_extra or {})
+
+
+class DataChoice(DataOptions):
+    """The images, how they are divided and varied."""
+
+    name: str = Field(default="digits", description="a data set, or a file")
+
+
+class SearchConfig(SearchOptions):
+    """Everything it takes to repeat a search: the same values give the same result."""
+
+    space: SpaceChoice = SpaceChoice()
+    method: MethodChoice = MethodChoice()
+    data: DataChoice = DataChoice()
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a search is made of."""
+
+    space: SearchSpace
+    method: Method
+    data: Dataset
+    options: SearchOptions
+
+
+def build(config: SearchConfig) -> Parts:
+    """The parts that a configuration names.
+
+    Raises:
+        DartboardError: If there is no such space, method or data set, or an option does not fit it.
+    """
+    SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
+    method = make_method(config.method.name, config.method.options)
+    return Parts(build_space(config.space), method, load_dataset(config.data.name), search_options(config))
+
+
+def build_space(choice: SpaceChoice) -> SearchSpace:
+    """The space that is meant, resized and without the ops that are left out."""
+    space = load_space(choice.name)
+    for op in choice.without:
+        space = space.without(op)
+    return space if choice.cells is None else space.resized(choice.cells)
+
+
+def search_options(config: SearchConfig) -> SearchOptions:
+    """The options of the search loop: everything but the names."""
+    values = config.model_dump(exclude={"space": True, "method": True, "data": {"name"}})
+    return SearchOptions.model_validate(values)
+
+
+def resolved(config: SearchConfig) -> dict[str, Any]:
+    """The configuration as plain values, every default of the method written out and files by full paths."""
+    values = config.model_dump(mode="json")
+    values["method"] = {"name": config.method.name} | _all_options(config.method)
+    values["space"]["name"] = _full(config.space.name, SPACES)
+    values["data"]["name"] = _full(config.data.name, DATASETS)
+    return {key: values[key] for key in (*NAMED, *(key for key in values if key not in NAMED))}
+
+
+def _all_options(method: MethodChoice) -> dict[str, Any]:
+    parameters = signature(METHODS[method.name]).parameters
+    defaults = {name: parameter.default for name, parameter in parameters.items()}
+    return defaults | check_options(method.name, method.options)
+
+
+def _full(name: str, known: Mapping[str, object]) -> str:
+    return name if name in known else str(Path(name).resolve())

@@ -1,0 +1,89 @@
+"""How long a search will take and how much memory, from a few real steps that leave no trace."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from random import Random
+from statistics import median
+from time import perf_counter
+
+import torch
+
+from dartboard.search.evaluate import accuracy
+from dartboard.search.memory import peak_memory
+from dartboard.search.searcher import EVALUATION_BATCH, Searcher
+from dartboard.search.state import capture, copied, restore
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a search will need.
+
+    Args:
+        seconds: For all of it.
+        step_seconds: For one step, when the architecture moves too.
+        memory_bytes: The most that tensors on the device, or this process on a CPU, take.
+    """
+
+    seconds: float
+    step_seconds: float
+    memory_bytes: int
+
+
+def forecast(searcher: Searcher, steps: int = 3) -> Forecast:
+    """Times a few steps and one batch of each evaluation, then puts everything back.
+
+    Args:
+        searcher: A search that has not begun; afterwards it goes as if this had not been.
+        steps: How many steps are timed; one more comes before them.
+    """
+    if not searcher.plan.epochs:
+        return Forecast(0.0, 0.0, peak_memory(searcher.device))
+    plan = searcher.plan
+    with _put_back(searcher):
+        moving = _step_seconds(searcher, plan.warmup, steps)
+        resting = _step_seconds(searcher, 0, steps) if plan.warmup else 0.0
+        epoch, end = _evaluation_seconds(searcher)
+    training = plan.steps * (plan.warmup * resting + (plan.epochs - plan.warmup) * moving)
+    seconds = training + plan.epochs * epoch + end
+    return Forecast(seconds, moving, peak_memory(searcher.device))
+
+
+@contextmanager
+def _put_back(searcher: Searcher) -> Iterator[None]:
+    """Restores the search and torch's generators when the block ends."""
+    state = copied(capture(searcher))
+    try:
+        yield
+    finally:
+        restore(searcher, state)
+
+
+def _step_seconds(searcher: Searcher, epoch: int, steps: int) -> float:
+    """The time of a step in an epoch; the first step does not count, for it makes things ready."""
+    searcher.epoch = epoch
+    searcher.net.train()
+    searcher.relaxation.train()
+    return median([_seconds(searcher.device, searcher.train_step) for _ in range(steps + 1)][1:])
+
+
+def _evaluation_seconds(searcher: Searcher) -> tuple[float, float]:
+    """The time of what is measured after an epoch, and at the end."""
+    task, method, health = searcher.task, searcher.method, searcher.options.health
+    batch = next(iter(searcher.valid_batches()))
+    batches = math.ceil(min(len(searcher.supply.valid), health.examples) / EVALUATION_BATCH)
+    device, rng = searcher.device, Random(0)
+    select = _seconds(device, lambda: method.select(task, lambda: [batch], rng))
+    preview = method.preview
+    early = select if preview is None else _seconds(device, lambda: preview(task, lambda: [batch], rng))
+    measure = _seconds(device, lambda: accuracy(task, task.relaxation, [batch]))
+    return batches * (early + measure * (1 + health.discrete)), batches * (select + measure)
+
+
+def _seconds(device: torch.device, act: Callable[[], object]) -> float:
+    start = perf_counter()
+    act()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return perf_counter() - start

@@ -1,0 +1,176 @@
+"""Where the settings of a search come from, and what is said when one of them is wrong.
+
+Later places win over earlier ones: defaults, a recipe, a YAML file, environment variables such as
+DARTBOARD_SEARCH_WEIGHTS__LR, flags, and words like `weights.lr=0.05`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import PydanticBaseSettingsSource as Source
+
+from dartboard.errors import OptionError, UnknownNameError
+from dartboard.search.config import NAMED, SearchConfig
+from dartboard.search.recipes import RECIPES
+
+PREFIX = "DARTBOARD_SEARCH_"
+CHOICES = ("space", "method")
+"""Groups whose other values belong to the name: another name leaves them behind."""
+
+Layer = Mapping[str, Any]
+"""Settings from one place, nested."""
+
+
+def load_config(
+    *,
+    recipe: str | None = None,
+    file: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Layer | None = None,
+    words: Iterable[str] = (),
+) -> SearchConfig:
+    """The configuration that several places make together.
+
+    Args:
+        recipe: A name in `RECIPES`.
+        file: A YAML file.
+        environment: Variables, of which those with the prefix count.
+        flags: Values by key; a name alone will do for space, method and data.
+        words: Each `key=value`, the key dotted and the value in YAML.
+
+    Raises:
+        UnknownNameError: If there is no such setting or recipe.
+        OptionError: If a value cannot be used; says which.
+    """
+    layers: list[Layer] = [
+        RECIPES[recipe]() if recipe is not None else {},
+        read_file(Path(file)) if file is not None else {},
+        from_environment(environment or {}),
+        flags or {},
+        from_words(words),
+    ]
+    return merge(layers)
+
+
+def merge(layers: Sequence[Layer]) -> SearchConfig:
+    """The configuration of several layers, of which later ones win."""
+
+    class Merged(BaseSettings):
+        model_config = SettingsConfigDict(extra="allow")
+
+        @classmethod
+        def settings_customise_sources(
+            cls, settings_cls: type[BaseSettings], *_: Source, **__: Source
+        ) -> tuple[Source, ...]:
+            return tuple(_LayerSource(settings_cls, long_form(layer)) for layer in reversed(layers))
+
+    return validate(Merged().model_extra or {})
+
+
+def validate(values: Layer) -> SearchConfig:
+    """The configuration that plain values say."""
+    try:
+        return SearchConfig.model_validate(long_form(values))
+    except ValidationError as error:
+        raise explain(error) from None
+
+
+class _LayerSource(Source):
+    """One layer, without the groups that a later layer has replaced."""
+
+    def __init__(self, settings: type[BaseSettings], layer: Layer) -> None:
+        super().__init__(settings)
+        self.layer = layer
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002
+        return self.layer.get(field_name), field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.layer.items() if not self._replaced(key, value)}
+
+    def _replaced(self, key: str, value: Any) -> bool:
+        later = self.current_state.get(key)
+        if key not in CHOICES or not isinstance(value, Mapping) or not isinstance(later, Mapping):
+            return False
+        own = value.get("name")
+        return bool(later.get("name", own) != own)
+
+
+def long_form(layer: Layer) -> dict[str, Any]:
+    """The layer with names alone written as groups."""
+    short = {key: {"name": layer[key]} for key in NAMED if isinstance(layer.get(key), str)}
+    return {**layer, **short}
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """The settings in a YAML file."""
+    try:
+        found = yaml.safe_load(path.read_bytes())
+    except OSError as error:
+        raise OptionError(f"cannot read the configuration {str(path)!r}: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise OptionError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    if found is not None and not isinstance(found, dict):
+        raise OptionError(f"{path}: expected lines such as 'epochs: 25', got {found!r}")
+    return {str(key): value for key, value in (found or {}).items()}
+
+
+def from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
+    """The settings in environment variables; two underscores stand for a dot."""
+    found = {name.removeprefix(PREFIX): value for name, value in variables.items() if name.startswith(PREFIX)}
+    return from_words(f"{name.lower().replace('__', '.')}={value}" for name, value in found.items())
+
+
+def from_words(words: Iterable[str]) -> dict[str, Any]:
+    """The settings in words such as `weights.lr=0.05`; of equal keys the last counts."""
+    layer: dict[str, Any] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or not all(key.split(".")):
+            raise OptionError(f"expected a setting such as weights.lr=0.05, got {word!r}")
+        _put(layer, key, _parse(key, text))
+    return layer
+
+
+def _parse(key: str, text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise OptionError(f"{key}={text}: not a value in YAML ({' '.join(str(error).split())})") from None
+
+
+def _put(layer: dict[str, Any], key: str, value: Any) -> None:
+    """Puts a value where its dotted key says; a name alone becomes a group that others can join."""
+    *groups, last = key.split(".")
+    if not groups and last in NAMED and isinstance(value, str):
+        groups, last = [last], "name"
+    for group in groups:
+        inner = layer.get(group)
+        layer[group] = inner if isinstance(inner, dict) else {}
+        layer = layer[group]
+    layer[last] = value
+
+
+def explain(error: ValidationError) -> OptionError | UnknownNameError:
+    """The first mistake in a configuration, in words."""
+    first = error.errors()[0]
+    place = [str(part) for part in first["loc"]]
+    key = ".".join(place)
+    if first["type"] == "extra_forbidden":
+        return UnknownNameError("setting", key, _known(place[:-1]))
+    return OptionError(f"{key}={first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}")
+
+
+def _known(groups: Sequence[str]) -> list[str]:
+    """The dotted keys of a group."""
+    model: type[BaseModel] = SearchConfig
+    for group in groups:
+        kind = model.model_fields[group].annotation
+        assert isinstance(kind, type) and issubclass(kind, BaseModel)  # noqa: S101, PT018
+        model = kind
+    return [".".join([*groups, name]) for name in model.model_fields]
