@@ -86,8 +86,7 @@ def digest(tree: Tree) -> str:
 
 def _copy(tensor: Tensor) -> Tensor:
     """A copy on the CPU, contiguous down to the strides of single elements, with its values in memory."""
-    values = tensor.detach().cpu().resolve_conj().resolve_neg()
-    return values.clone(memory_format=torch.contiguous_format)
+    return tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
 
 
 def _flatten(tree: Tree) -> tuple[dict[str, Tensor], JSON]:
