@@ -12,7 +12,7 @@ from dataclasses import asdict
 from dartboard.cli import report
 from dartboard.cli.arguments import UsageError, image_shape, positive
 from dartboard.cli.facts import Build, cell_facts, network_facts, space_facts
-from dartboard.cli.lookup import find_genotype, home_of
+from dartboard.cli.lookup import find_genotype, home_of, space_of_run
 from dartboard.space import CODECS, PUBLISHED, SPACES, Genotype, SearchSpace, adopt, load_space
 
 SIZES = ("channels", "cells", "classes", "input")
@@ -25,7 +25,8 @@ def configure(parser: ArgumentParser) -> None:
         "cell",
         nargs="?",
         metavar="CELL",
-        help=f"a published cell ({', '.join(PUBLISHED)}), a genotype in any notation, or a file with one",
+        help=f"a published cell ({', '.join(PUBLISHED)}), a genotype in any notation, a file with one, or "
+        "the directory of a run",
     )
     parser.add_argument(
         "--space",
@@ -81,7 +82,7 @@ def _describe_cell(args: Namespace) -> None:
 
 def _stack(genotype: Genotype, args: Namespace) -> SearchSpace:
     """The space to build the genotype in: 20 cells where shared cells reduce, else as many as it has."""
-    space = load_space(args.space) if args.space else home_of(genotype)
+    space = load_space(args.space) if args.space else space_of_run(args.cell) or home_of(genotype)
     stack = space.stack
     usual = 20 if stack.reduce == "cell" and stack.shared else stack.cells
     return adopt(space, genotype).resized(args.cells or usual)

@@ -1,5 +1,6 @@
 """From what stands on the command line to the cell and the space that are meant."""
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,13 +16,16 @@ from dartboard.space import (
     decode,
     get_published,
     get_space,
+    load_space,
 )
 
 
 def find_genotype(text: str) -> Genotype:
-    """The genotype that is published under `text`, stands in the file `text`, or is written there itself."""
+    """The genotype that `text` means: a published one, that of a run or a file, or the text itself."""
     if text in PUBLISHED:
         return get_published(text)
+    if is_run(text):
+        return _found(text)
     if _is_file(text):
         return _read(Path(text))
     if any(codec.start.match(text.strip()) for codec in CODECS.values()):
@@ -37,6 +41,25 @@ def _is_file(text: str) -> bool:
     return False
 
 
+def is_run(text: str) -> bool:
+    """Whether a text is the directory of a run."""
+    with suppress(OSError):
+        return (Path(text) / "config.yaml").is_file()
+    return False
+
+
+def _found(path: str) -> Genotype:
+    """What a run has found: its result, or as long as there is none what its last epoch would choose."""
+    from dartboard.runs import Run
+
+    run = Run.read(path)
+    epochs = run.metrics()
+    found = run.result() or (run.epoch(epochs[-1]["epoch"]) if epochs else {})
+    if "genotype" not in found:
+        raise GenotypeError(f"the run {path} has no genotype yet; its first epoch is not over")
+    return decode(json.dumps(found["genotype"]))
+
+
 def _read(path: Path) -> Genotype:
     try:
         return decode(path.read_text(encoding="utf-8"))
@@ -44,6 +67,12 @@ def _read(path: Path) -> Genotype:
         raise GenotypeError(f"{path}: not a text in UTF-8") from None
     except GenotypeError as error:
         raise GenotypeError(f"{path}: {error}") from None
+
+
+def space_of_run(text: str) -> SearchSpace | None:
+    """The space that a run searches, if `text` is the directory of a run that has recorded one."""
+    path = Path(text) / "space.json"
+    return load_space(path) if is_run(text) and path.is_file() else None
 
 
 def home_of(genotype: Genotype) -> SearchSpace:

@@ -291,13 +291,32 @@ def skip_connect(site: Site) -> Op:
     return Identity() if site.inputs == site.outputs else ReLUConvNorm(site, 1)
 
 
-def _register_kernels(name: str, build: Callable[[Site, int], Op], kernels: Sequence[int]) -> None:
+def _register_kernels(
+    name: str, build: Callable[[Site, int], Op], kernels: Sequence[int], about: str
+) -> None:
+    def builder(kernel: int) -> Callable[[Site], Op]:
+        def make(site: Site) -> Op:
+            return build(site, kernel)
+
+        make.__doc__ = about.format(k=kernel)
+        return make
+
     for kernel in kernels:
-        OPS.register(name.format(k=kernel))(lambda site, kernel=kernel: build(site, kernel))  # type: ignore[misc]
+        OPS.register(name.format(k=kernel))(builder(kernel))
 
 
-_register_kernels("sep_conv_{k}x{k}", Separable, (3, 5, 7))
-_register_kernels("dil_conv_{k}x{k}", lambda site, k: Separable(site, k, dilation=2, twice=False), (3, 5))
-_register_kernels("nor_conv_{k}x{k}", ReLUConvNorm, (1, 3))
-_register_kernels("conv_bn_relu_{k}x{k}", ConvNormReLU, (1, 3))
-_register_kernels("conv_{k}x1_1x{k}", FactorizedConv, (7,))
+def _dilated(site: Site, kernel: int) -> Op:
+    return Separable(site, kernel, dilation=2, twice=False)
+
+
+_register_kernels(
+    "sep_conv_{k}x{k}", Separable, (3, 5, 7), "{k}x{k} depthwise separable convolution, applied twice."
+)
+_register_kernels(
+    "dil_conv_{k}x{k}", _dilated, (3, 5), "{k}x{k} depthwise separable convolution of every other pixel."
+)
+_register_kernels("nor_conv_{k}x{k}", ReLUConvNorm, (1, 3), "ReLU, {k}x{k} convolution, batch-norm.")
+_register_kernels("conv_bn_relu_{k}x{k}", ConvNormReLU, (1, 3), "{k}x{k} convolution, batch-norm, ReLU.")
+_register_kernels(
+    "conv_{k}x1_1x{k}", FactorizedConv, (7,), "1x{k} convolution, then {k}x1, in place of one of {k}x{k}."
+)
