@@ -1,0 +1,93 @@
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from dartboard.data import DATASETS
+from dartboard.errors import CompositionError, DataError, OptionError, SpaceError, UnknownNameError
+from dartboard.runs import Run
+from dartboard.search import METHODS, SearchOptions
+from dartboard.search.config import SearchConfig, build, build_space, resolved, search_options
+from dartboard.search.settings import load_config, validate
+from dartboard.space import get_space
+
+YAML_SPACE = """
+name: mine
+stack: {cells: 1, reduce: residual, stages: 2, stem: 1, head_norm: true}
+cell: {inputs: 1, nodes: 3, ops: [skip_connect, nor_conv_3x3], edges: all, output: [2], adapt: false}
+"""
+
+
+def test_the_defaults_are_those_of_the_loop() -> None:
+    assert search_options(SearchConfig()) == SearchOptions()
+    parts = build(SearchConfig())
+    assert (parts.space, parts.data.name, parts.method.bilevel) == (get_space("nano"), "digits", True)
+
+
+def test_every_option_of_the_loop_can_be_set() -> None:
+    values = SearchOptions().model_dump() | {"epochs": 3, "data": {"pad": 2, "flip": True, "valid": 0.25}}
+    config = SearchConfig.model_validate(values)
+    assert search_options(config) == SearchOptions.model_validate(values)
+
+
+def test_a_space_is_resized_and_loses_ops() -> None:
+    config = load_config(words=["space=nb201", "space.cells=2", "space.without=[none, avg_pool_3x3]"])
+    expected = get_space("nb201").without("none").without("avg_pool_3x3").resized(2)
+    assert build_space(config.space) == expected
+    assert build_space(load_config(words=["space.without=none"]).space) == get_space("nano").without("none")
+
+
+def test_a_space_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(YAML_SPACE)
+    assert build_space(load_config(flags={"space": str(file)}).space).name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("word", "error", "message"),
+    [
+        ("space=nanno", UnknownNameError, "no space called 'nanno'; did you mean 'nano'?"),
+        ("space.without=[conv]", SpaceError, "space 'nano' has no op 'conv' to leave out"),
+        ("method=dart", UnknownNameError, "no method called 'dart'; did you mean 'darts'?"),
+        ("method.lrr=1", UnknownNameError, "no option of method darts called 'lrr'; did you mean 'lr'?"),
+        ("method.lr=fast", OptionError, "method.lr='fast' of darts: input should be a valid number"),
+        ("method=evolution", CompositionError, "evolution needs an oracle"),
+        ("data=digit", UnknownNameError, "no data set or file called 'digit'; did you mean 'digits'?"),
+        ("data=no/such.npz", DataError, "there is no file 'no/such.npz'"),
+        ("weights.schedule=cos", UnknownNameError, "no schedule called 'cos'; did you mean 'cosine'?"),
+    ],
+)
+def test_a_part_that_is_not_there(word: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as raised:
+        build(load_config(words=[word]))
+    assert message in str(raised.value)
+
+
+def test_a_configuration_is_frozen() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        SearchConfig().epochs = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "evolution"])
+def test_what_is_resolved_says_the_same(method: str, tmp_path: Path) -> None:
+    config = load_config(flags={"method": method}, words=["weights.lr=1e-3", "data.valid=0.3"])
+    run = Run.create(tmp_path / "run", resolved(config))
+    again = validate(run.config)
+    assert build(again).options == build(config).options
+    assert resolved(again) == resolved(config) == run.config
+    assert load_config(file=tmp_path / "run" / "config.yaml") == again
+
+
+def test_what_is_resolved_has_every_option_of_the_method() -> None:
+    values = resolved(load_config(words=["method=gdas", "method.lr=1e-1"]))
+    expected = {"bilevel": True, "joint": False, "lr": 0.1, "weight_decay": 1e-3, "start": 10.0, "end": 0.1}
+    assert values["method"] == {"name": "gdas"} | expected
+    assert list(values)[:3] == ["space", "method", "data"]
+
+
+def test_files_are_resolved_to_full_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    values = resolved(load_config(flags={"space": "mine.yaml", "data": "mine.npz"}))
+    assert values["space"]["name"] == str(tmp_path / "mine.yaml")
+    assert values["data"]["name"] == str(tmp_path / "mine.npz")
+    assert resolved(load_config())["data"]["name"] in DATASETS

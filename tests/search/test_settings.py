@@ -1,0 +1,132 @@
+from pathlib import Path
+
+import pytest
+
+from dartboard.errors import OptionError, UnknownNameError
+from dartboard.search.config import SearchConfig
+from dartboard.search.settings import from_words, load_config
+
+
+def test_nothing_gives_the_defaults() -> None:
+    assert load_config() == SearchConfig()
+
+
+def test_later_places_win(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("weights: {lr: 0.2, momentum: 0.8}\nepochs: 7\n")
+    places = {
+        "recipe": "quick",
+        "file": file,
+        "environment": {"DARTBOARD_SEARCH_WEIGHTS__LR": "0.3", "DARTBOARD_SEARCH_EPOCHS": "8"},
+        "flags": {"epochs": 9},
+        "words": ["epochs=10"],
+    }
+    epochs, rates = [], []
+    for count in range(len(places) + 1):
+        config = load_config(**dict(list(places.items())[:count]))  # type: ignore[arg-type]
+        epochs.append(config.epochs)
+        rates.append(config.weights.lr)
+    assert epochs[2:] == [7, 8, 9, 10]
+    assert epochs[0] == 50 != epochs[1]
+    assert rates[0] == 0.025 != rates[1]
+    assert rates[2:] == [0.2, 0.3, 0.3, 0.3]
+    assert config.weights.momentum == 0.8
+
+
+def test_a_name_alone_and_a_group_mean_the_same() -> None:
+    short = load_config(flags={"space": "nb201", "method": "gdas", "data": "digits"})
+    assert load_config(flags={"space": {"name": "nb201"}, "method": {"name": "gdas"}}) == short
+    assert load_config(words=["space=nb201", "method.name=gdas"]) == short
+
+
+def test_options_stay_with_the_method_they_were_given_for() -> None:
+    config = load_config(recipe="pc-darts", flags={"method": "darts"})
+    assert config.method.options == {}
+    assert load_config(recipe="pc-darts", flags={"method": "pc-darts"}).method.options["warmup"] == 15
+    assert load_config(recipe="gaea-nb201", flags={"space": "darts"}).space.without == ()
+    assert load_config(recipe="gaea-nb201", words=["space.cells=2"]).space.without == ("none",)
+    assert load_config(recipe="darts", flags={"data": "mine.npz"}).data.pad == 4
+
+
+def test_words_are_read_as_yaml() -> None:
+    words = ["weights.lr=1e-3", "data.flip=true", "space.without=[none]", "data.valid=null", "space.cells=2"]
+    config = load_config(words=words)
+    assert (config.weights.lr, config.data.flip, config.data.valid) == (1e-3, True, None)
+    assert (config.space.without, config.space.cells) == (("none",), 2)
+
+
+def test_words_join_groups() -> None:
+    assert from_words(["space=nano", "space.cells=2", "net.channels=4", "net.channels=8"]) == {
+        "space": {"name": "nano", "cells": 2},
+        "net": {"channels": 8},
+    }
+
+
+def test_variables_without_the_prefix_do_not_count() -> None:
+    assert load_config(environment={"EPOCHS": "3", "DARTBOARD_DATA": "x"}) == SearchConfig()
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("weights.lrr=1", "no setting called 'weights.lrr'; did you mean 'weights.lr'?"),
+        ("epoch=2", "no setting called 'epoch'; did you mean 'epochs'?"),
+        ("space.cell=2", "no setting called 'space.cell'; did you mean 'space.cells'?"),
+        ("data.path=x", "no setting called 'data.path'; did you mean 'data.pad'?"),
+    ],
+)
+def test_an_unknown_key_gets_a_hint(word: str, message: str) -> None:
+    with pytest.raises(UnknownNameError) as raised:
+        load_config(words=[word])
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("epochs=x", "epochs='x': input should be a valid integer"),
+        ("epochs=0", "epochs=0: input should be greater than or equal to 1"),
+        ("weights.lr=0", "weights.lr=0: input should be greater than 0"),
+        ("net=3", "net=3: input should be a valid dictionary"),
+        ("method=3", "method=3: input should be a valid dictionary"),
+        ("net.mix=fast", "net.mix='fast': input should be 'fused' or 'plain'"),
+        ("space.without=[1]", "space.without.0=1: input should be a valid string"),
+        ("weights.lr.x=3", "weights.lr={'x': 3}: input should be a valid number"),
+        ("weights=[1", "weights=[1: not a value in YAML"),
+        ("weights", "expected a setting such as weights.lr=0.05, got 'weights'"),
+        ("=3", "expected a setting such as weights.lr=0.05, got '=3'"),
+        ("a..b=3", "expected a setting such as weights.lr=0.05, got 'a..b=3'"),
+    ],
+)
+def test_a_bad_value_is_named(word: str, message: str) -> None:
+    with pytest.raises(OptionError) as raised:
+        load_config(words=[word])
+    assert str(raised.value).startswith(message)
+
+
+def test_a_misspelt_variable_is_not_ignored() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'epochs'"):
+        load_config(environment={"DARTBOARD_SEARCH_EPOCH": "3"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("- 1", "expected lines such as 'epochs: 25', got \\[1\\]"), ("a: [", "is not YAML: while parsing")],
+)
+def test_a_file_that_is_no_configuration(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(OptionError, match=message):
+        load_config(file=file)
+
+
+def test_a_missing_file_and_an_empty_one(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"cannot read the configuration 'none\.yaml': No such file"):
+        load_config(file="none.yaml")
+    (tmp_path / "empty.yaml").touch()
+    assert load_config(file=tmp_path / "empty.yaml") == SearchConfig()
+
+
+def test_an_unknown_recipe() -> None:
+    with pytest.raises(UnknownNameError, match="no recipe called 'dart'; did you mean 'darts'"):
+        load_config(recipe="dart")
