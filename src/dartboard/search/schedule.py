@@ -14,13 +14,14 @@ SCHEDULES: Registry[Schedule] = Registry("schedule")
 @SCHEDULES.register("cosine")
 def cosine(start: float, end: float, share: float) -> float:
     """Half a wave down: slow, quick, slow."""
-    return end + (start - end) * (1 + math.cos(math.pi * share)) / 2
+    left = (1 + math.cos(math.pi * share)) / 2
+    return start * left + end * (1 - left)
 
 
 @SCHEDULES.register("linear")
 def linear(start: float, end: float, share: float) -> float:
     """A straight line."""
-    return start + (end - start) * share
+    return start * (1 - share) + end * share  # in this form both ends are exact
 
 
 @SCHEDULES.register("exponential")

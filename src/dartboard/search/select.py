@@ -191,6 +191,6 @@ class Evolve:
             else:
                 rivals = rng.sample(living, self.tournament)
                 child = mutate(space, max(rivals, key=lambda own: own[0])[1], rng)
-            living = [*living[-self.population + 1 :], (self.score(child), child)]
+            living = [*living, (self.score(child), child)][-self.population :]
             best.append(max([*best[-1:], living[-1]], key=lambda own: own[0]))
         return best

@@ -49,7 +49,7 @@ def expert_advice(bound: float, zeta: float, lr: float | None = None) -> Update:
         for (arch, cell), parameter in zip(relaxation.space.archs, relaxation.arch_parameters(), strict=True):
             feedbacks = plan.batch * slots.count(arch)
             horizon = max(plan.arch_steps, 1) * feedbacks
-            rate = lr or theoretical_lr(max(cell.shape[1], 2), horizon, bound)
+            rate = theoretical_lr(max(cell.shape[1], 2), horizon, bound) if lr is None else lr
             groups.append({"params": [parameter], "lr": rate, "horizon": horizon, "feedbacks": feedbacks})
         return ExpertAdvice(groups, groups[0]["lr"], horizon=1, bound=bound, zeta=zeta)
 

@@ -38,5 +38,7 @@ def _moves(cell: Cell, taken: Mapping[int, str]) -> Iterator[Move]:
             yield edge, [(edge, other) for other in ops if other != op]
         rivals = [] if contest is None else [index for index in contest.edges if index not in taken]
         entries = [(rival, own) for rival in rivals for own in winners(cell.edges[rival])]
-        if entries:
-            yield edge, entries
+        source = cell.edges[edge].source  # a parallel edge with the same op would be no change
+        others = [(rival, own) for rival, own in entries if (cell.edges[rival].source, own) != (source, op)]
+        if others:
+            yield edge, others

@@ -1,0 +1,142 @@
+from random import Random
+
+import pytest
+import torch
+
+from dartboard.arch.gradient import Amended, ClippedRewards, FirstOrder, SecondOrder
+from dartboard.arch.products import Exact, Finite
+from dartboard.errors import CompositionError, OptionError, UnknownNameError
+from dartboard.relax import RELAXATIONS
+from dartboard.search import METHODS, Method, Plan, make_method
+from dartboard.search.updates import adam, exponentiated_gradient
+from dartboard.space import get_space, restrict, sample
+
+SOFTMAX, ADAM = RELAXATIONS["softmax"], adam(1e-3, 0.0)
+
+
+def test_a_plan_counts_the_steps_of_the_architecture():
+    assert Plan(10, 7, 64).arch_steps == 70
+    assert Plan(10, 7, 64, warmup=4).arch_steps == 42
+    assert Plan(3, 7, 64, warmup=4).arch_steps == 0
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ({"gradient": FirstOrder()}, "a gradient needs an update, and an update a gradient"),
+        ({"update": ADAM}, "a gradient needs an update, and an update a gradient"),
+        ({"bilevel": True}, "are about architecture parameters, and this method has none"),
+        ({"joint": True}, "are about architecture parameters, and this method has none"),
+        ({"warmup": 3}, "are about architecture parameters, and this method has none"),
+        (
+            {"gradient": FirstOrder(), "update": ADAM, "joint": True, "bilevel": True},
+            "joint takes both gradients from one batch, and bilevel judges the architecture by another",
+        ),
+        (
+            {"gradient": SecondOrder(), "update": ADAM, "joint": True},
+            "SecondOrder needs passes of its own and cannot come from the weights' pass; leave joint out",
+        ),
+        ({"gradient": Amended(), "update": ADAM, "joint": True}, "Amended needs passes of its own"),
+    ],
+)
+def test_parts_that_cannot_work_together_say_why(parts, reason):
+    with pytest.raises(CompositionError, match=reason):
+        Method(SOFTMAX, **parts)
+
+
+@pytest.mark.parametrize("gradient", [FirstOrder(), ClippedRewards()])
+def test_what_comes_from_one_pass_can_be_joint(gradient):
+    assert Method(SOFTMAX, gradient, ADAM, joint=True).joint
+
+
+def test_a_gradient_is_checked_against_the_relaxation_of_the_space():
+    method = Method(SOFTMAX, ClippedRewards(), ADAM)
+    with pytest.raises(CompositionError, match="use a simplex relaxation"):
+        method.compose(get_space("nano"), torch.Generator())
+
+
+def test_a_relaxation_is_composed_for_the_space_with_the_chance_given():
+    method, space = make_method("darts"), get_space("nano")
+    made = [method.compose(space, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
+    values = [own.arch_parameters()[0] for own in made]
+    assert made[0].space is space
+    assert torch.equal(values[0], values[1])
+    assert not torch.equal(values[0], values[2])
+
+
+def test_a_space_with_nothing_left_to_choose_is_refused():
+    space = get_space("nano")
+    with pytest.raises(CompositionError, match="'nano' has nothing left to choose; search another"):
+        make_method("darts").compose(restrict(space, sample(space, Random(0))), torch.Generator())
+
+
+def test_a_wrong_name_gets_a_hint():
+    with pytest.raises(UnknownNameError, match="no method called 'gaea-dart'; did you mean 'gaea-darts'"):
+        make_method("gaea-dart")
+
+
+def test_a_wrong_option_gets_a_hint():
+    with pytest.raises(
+        UnknownNameError, match="no option of method gaea-darts called 'flor'; did you mean 'floor'"
+    ):
+        make_method("gaea-darts", {"flor": 0.1})
+    with pytest.raises(UnknownNameError, match="no option of method random called 'zzz'"):
+        make_method("random", {"zzz": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("darts", {"lr": "fast"}, "method.lr='fast' of darts: input should be a valid number"),
+        (
+            "darts",
+            {"bilevel": "perhaps"},
+            "method.bilevel='perhaps' of darts: input should be a valid boolean",
+        ),
+        ("pc-darts", {"partial": 2.5}, "method.partial=2.5 of pc-darts: input should be a valid integer"),
+        (
+            "darts-2nd",
+            {"product": "rough"},
+            "method.product='rough' of darts-2nd: input should be 'exact' or",
+        ),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused(name, options, words):
+    with pytest.raises(OptionError, match=words):
+        make_method(name, options)
+
+
+def test_texts_become_what_they_say():
+    method = make_method("pc-darts", {"partial": "2", "warmup": "3", "bilevel": "false"})
+    assert (method.partial, method.warmup, method.bilevel) == (2, 3, False)
+
+
+def test_options_reach_the_parts():
+    assert make_method("darts-2nd").gradient == SecondOrder(Exact())
+    assert make_method("darts-2nd", {"product": "finite", "radius": 0.5}).gradient == SecondOrder(Finite(0.5))
+    assert make_method("amended-darts", {"eta": 0.7}).gradient == Amended(0.7, Exact())
+    assert make_method("xnas", {"bound": 3.0}).gradient == ClippedRewards(3.0)
+
+
+def test_joint_needs_the_single_level():
+    with pytest.raises(CompositionError, match="use bilevel=false with joint"):
+        make_method("darts", {"joint": True})
+    assert make_method("darts", {"joint": True, "bilevel": False}).joint
+    assert make_method("gaea-darts-erm", {"joint": True}).joint
+
+
+def test_evolution_needs_an_oracle():
+    with pytest.raises(CompositionError, match="evolution needs an oracle"):
+        make_method("evolution")
+    assert not make_method("evolution", {"score": lambda _: 0.0}).trains
+
+
+def test_a_wrong_update_for_the_parameters_is_refused_when_it_is_made():
+    method = Method(SOFTMAX, FirstOrder(), exponentiated_gradient(0.1))
+    relaxation = method.compose(get_space("nano"), torch.Generator())
+    with pytest.raises(CompositionError, match="use a simplex relaxation, or Adam"):
+        method.update(relaxation, Plan(1, 1, 1))
+
+
+def test_every_method_says_in_a_line_what_it_is():
+    assert all(make.__doc__.splitlines()[0].endswith(".") for make in METHODS.values())

@@ -1,0 +1,407 @@
+from collections import Counter
+from copy import deepcopy
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import pytest
+import torch
+from scipy.stats import chisquare
+
+import lab
+from dartboard.errors import CompositionError
+from dartboard.nn import Blend
+from dartboard.relax.base import Strength
+from dartboard.search.select import BestOfSamples, CellByCell, DrawOne, Evolve, FromStrengths, strongest
+from dartboard.space import (
+    Cell,
+    Contest,
+    Edge,
+    Genotype,
+    Stack,
+    enumerate_genotypes,
+    get_space,
+    restrict,
+    sample,
+)
+from dartboard.space.catalog import stacked
+from dartboard.space.genotype import decisions
+from dartboard.space.graph import count
+from searching import batch, differences, problem, snapshot
+
+
+def nothing():
+    raise AssertionError("nobody should look at images")
+
+
+def strengths_of(space, seed=0):
+    """Random strengths of ops, equal ones of edges."""
+    generator = torch.Generator().manual_seed(seed)
+    return {
+        arch: Strength(torch.rand(cell.shape, generator=generator), torch.ones(len(cell.edges)))
+        for arch, cell in space.archs
+    }
+
+
+def kept(genotype, arch):
+    return {(edge.source, edge.target, edge.ops[0]) for edge in genotype.cells[arch].edges}
+
+
+# DARTS' rule
+
+
+def darts_parse(weights, ops):
+    """The rule as DARTS' own code has it: `parse` in its network, with tables of plain numbers."""
+    gene, width, start = set(), 2, 0
+    none = ops.index("none")
+    for node in range(4):
+        rows = weights[start : start + width]
+        ranked = sorted(
+            range(node + 2), key=lambda x: -max(rows[x][k] for k in range(len(rows[x])) if k != none)
+        )
+        for source in ranked[:2]:
+            best = None
+            for k in range(len(rows[source])):
+                if k != none and (best is None or rows[source][k] > rows[source][best]):
+                    best = k
+            gene.add((source, node + 2, ops[best]))
+        start, width = start + width, width + 1
+    return gene
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_darts_keeps_two_edges_a_node_and_their_best_ops(seed):
+    space = get_space("darts")
+    found = strengths_of(space, seed)
+    for own in found.values():
+        own.ops[:, 0] += 0.5  # none is mostly the strongest, and never counts
+    genotype = strongest(space, found)
+    restrict(space, genotype)
+    for arch, cell in space.archs:
+        assert kept(genotype, arch) == darts_parse(found[arch].ops.tolist(), cell.edges[0].ops)
+
+
+def test_among_equals_the_first_wins():
+    space = get_space("darts")
+    equal = {arch: Strength(torch.ones(cell.shape), torch.ones(14)) for arch, cell in space.archs}
+    genotype = strongest(space, equal)
+    expected = {(source, target, "max_pool_3x3") for target in range(2, 6) for source in (0, 1)}
+    assert kept(genotype, "normal") == expected
+
+
+def test_an_edge_of_its_own_keeps_none_where_that_is_strongest():
+    space = get_space("nb201")
+    ops = torch.zeros(6, 5)
+    ops[:, 0] = torch.tensor([0.9, 0.1, 0.9, 0.1, 0.9, 0.1])
+    ops[:, 3] = 0.5
+    genotype = strongest(space, {"cell": Strength(ops, torch.ones(6))})
+    assert [edge.ops[0] for edge in genotype.cells["cell"].edges] == ["none", "nor_conv_3x3"] * 3
+
+
+def test_weights_of_edges_count_beside_those_of_ops():
+    """Three edges into one node, two kept: products 0.6, 0.2 and 0.3, though the second has the best op."""
+    edges = tuple(Edge(source, 3, ("none", "skip_connect", "nor_conv_1x1")) for source in range(3))
+    chain = (Edge(0, 1, ("skip_connect",)), Edge(1, 2, ("skip_connect",)))
+    cell = Cell(1, 4, (*chain, *edges), (3,), contests=(Contest((2, 3, 4), 2),))
+    ops = torch.tensor([[1.0, 0, 0], [1.0, 0, 0], [0.2, 0.6, 0.2], [0, 0.1, 0.9], [0.5, 0.2, 0.3]])
+    weights = torch.tensor([1.0, 1.0, 1.0, 0.2 / 0.9, 1.0])
+    space = stacked("three", cell, Stack(cells=1, reduce="pool", stages=1))
+    for edge_weights, expected in ((weights, {0, 2}), (torch.ones(5), {0, 1})):
+        genotype = strongest(space, {"cell": Strength(ops, edge_weights)})
+        assert {source for source, target, _ in kept(genotype, "cell") if target == 3} == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weighted_contests_are_decided_by_the_edges_weights(seed):
+    space = get_space("oneshot1")
+    cell = space.cells["cell"]
+    found = strengths_of(space, seed)["cell"]
+    for index, edge in enumerate(cell.edges):
+        if len(edge.ops) == 1:
+            found.ops[index] = torch.tensor([1.0, 0.0, 0.0])
+    weights = torch.rand(len(cell.edges), generator=torch.Generator().manual_seed(seed))
+    genotype = strongest(space, {"cell": Strength(found.ops, weights)})
+    taken = decisions(space, genotype)["cell"]
+    for contest in cell.contests:
+        best = sorted(contest.edges, key=lambda index: -weights[index])[: contest.keep]
+        assert taken.keys() & set(contest.edges) == set(best)
+    for index, edge in enumerate(cell.edges):
+        if len(edge.ops) > 1:
+            assert taken[index] == edge.ops[int(found.ops[index].argmax())]
+
+
+def test_edges_that_can_only_be_none_win_no_place():
+    edges = (Edge(0, 1, ("none",)), Edge(0, 1, ("skip_connect",)), Edge(0, 1, ("nor_conv_1x1",)))
+    cell = Cell(1, 2, edges, (1,), contests=(Contest((0, 1, 2), 2),))
+    space = stacked("absent", cell, Stack(cells=1, reduce="pool", stages=1))
+    genotype = strongest(space, {"cell": Strength(torch.tensor([[9.0], [1.0], [1.0]]), torch.ones(3))})
+    assert {op for _, _, op in kept(genotype, "cell")} == {"skip_connect", "nor_conv_1x1"}
+
+
+def test_the_selector_reads_the_relaxation():
+    task = problem("darts", relax="softmax")
+    genotype = FromStrengths()(task, nothing, Random(0))
+    assert genotype == strongest(task.net.space, task.relaxation.strengths())
+
+
+# Cell by cell
+
+
+def unshared(cell: Cell, *, shared: bool = False):
+    """Three cells in a row, each with decisions of its own."""
+    stack = Stack(cells=3, reduce="pool", stages=1, shared=shared, stem=1, pool_norm=False)
+    return stacked("row", cell, stack)
+
+
+NANO = get_space("nano").cells["cell"]
+CONTESTED = Cell(
+    1,
+    4,
+    (
+        Edge(0, 1, ("none", "skip_connect", "nor_conv_1x1")),
+        Edge(0, 2, ("nor_conv_1x1", "avg_pool_3x3")),
+        Edge(1, 2, ("skip_connect", "avg_pool_3x3")),
+        Edge(0, 3, ("skip_connect", "nor_conv_3x3")),
+        Edge(1, 3, ("skip_connect", "nor_conv_1x1")),
+        Edge(2, 3, ("none", "avg_pool_3x3", "nor_conv_1x1")),
+    ),
+    (3,),
+    contests=(Contest((3, 4, 5), keep=2),),
+    adapt=False,
+)
+
+
+def attentive(space, seed=0):
+    """A problem whose attention differs a lot from edge to edge."""
+    task = problem(space, "attention", seed=seed)
+    with torch.no_grad():
+        for values in task.relaxation.weight_parameters():
+            values.mul_(4.0)
+    return task
+
+
+def images():
+    return [batch(0, 3), batch(1, 2)]
+
+
+@torch.no_grad()
+def mean_attention(net, relaxation, mixture):
+    """Mean attention over all examples, in evaluation mode."""
+    net.eval()
+    with relaxation.collecting():
+        for x, _ in images():
+            net(x, mixture())
+    return {arch: strength.ops for arch, strength in relaxation.strengths().items()}
+
+
+def by_keeping(task) -> Genotype:
+    """Algorithm 1 by removing candidates from a copy, one cell after another."""
+    net, relaxation = deepcopy((task.net, task.relaxation))
+    chosen = {}
+    for arch, cell in net.space.archs:
+        found = mean_attention(net, relaxation, relaxation)[arch]
+        places = [int(row[: len(edge.ops)].argmax()) for row, edge in zip(found, cell.edges, strict=True)]
+        for edge, place in enumerate(places):
+            relaxation.keep(arch, edge, place)
+        ops = [replace(edge, ops=(edge.ops[place],)) for edge, place in zip(cell.edges, places, strict=True)]
+        chosen[arch] = replace(cell, edges=tuple(ops))
+    return Genotype(tuple(chosen.items()))
+
+
+SPACES = {"row": unshared(NANO), "asm": lab.shrunk(get_space("asm"), cells=2)}
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+def test_cells_are_decided_front_to_back_behind_discrete_ones(space):
+    task = attentive(space)
+    found = CellByCell()(task, images, Random(0))
+    assert found == by_keeping(task)
+    restrict(space, found)
+
+
+def test_the_order_matters():
+    """Some later cell is decided otherwise than if all were decided at once."""
+    different = 0
+    for seed in range(3):
+        task = attentive(SPACES["row"], seed)
+        net, relaxation = deepcopy((task.net, task.relaxation))
+        mean_attention(net, relaxation, relaxation)
+        at_once = strongest(net.space, relaxation.strengths()).cells
+        found = CellByCell()(task, images, Random(0)).cells
+        assert found["cell00"] == at_once["cell00"]
+        different += found != at_once
+    assert different
+
+
+class Decided:
+    """A mixture in which some archs are one-hot, written out by hand."""
+
+    def __init__(self, task, relaxation, taken):
+        self.archs = [slot.arch for slot in task.net.space.slots]
+        self.cells, self.rest, self.taken = task.net.space.cells, relaxation(), taken
+
+    def blend(self, slot):
+        arch = self.archs[slot]
+        if arch not in self.taken:
+            return self.rest.blend(slot)
+        cell, taken = self.cells[arch], self.taken[arch]
+        live = [(edge.ops.index(taken[i]),) if i in taken else () for i, edge in enumerate(cell.edges)]
+        return Blend(tuple(live), torch.ones(cell.shape, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["unshared", "shared"])
+def test_contests_are_decided_on_the_way(shared):
+    space = unshared(CONTESTED, shared=shared)
+    task = attentive(space)
+    net, relaxation = deepcopy((task.net, task.relaxation))
+    taken = {}
+    for arch, _ in space.archs:
+        found = mean_attention(net, relaxation, lambda: Decided(task, relaxation, taken))[arch]
+        mine = strongest(space, {own: Strength(found, torch.ones(6)) for own, _ in space.archs})
+        taken[arch] = decisions(space, mine)[arch]
+        assert len(taken[arch].keys() & {3, 4, 5}) == 2
+    assert decisions(space, CellByCell()(task, images, Random(0))) == taken
+
+
+def test_selecting_cell_by_cell_leaves_no_trace():
+    task = attentive(SPACES["row"])
+    task.loss(batch(3))  # in training, so that the running means are not those of the start
+    before = snapshot(task)
+    CellByCell()(task, images, Random(0))
+    assert differences(snapshot(task), before) == []
+
+
+def test_cell_by_cell_needs_attention():
+    with pytest.raises(CompositionError, match="cell by cell needs attention, not Categorical"):
+        CellByCell()(problem(), images, Random(0))
+
+
+# Samples
+
+
+@torch.no_grad()
+def score_alone(task, genotype) -> float:
+    """Right answers of the supernet that runs one architecture."""
+    cell, taken = task.net.space.cells["cell"], decisions(task.net.space, genotype)["cell"]
+    live = tuple((edge.ops.index(taken[i]),) for i, edge in enumerate(cell.edges))
+
+    class Alone:
+        def blend(self, _slot):
+            return Blend(live)
+
+    net = deepcopy(task.net).eval()
+    return sum(int((net(x, Alone()).argmax(1) == y).sum()) for x, y in images()) / 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_sample_is_kept(seed):
+    task = problem(seed=seed)
+    rng = Random(seed)
+    drawn = [sample(task.net.space, rng) for _ in range(12)]
+    scores = [score_alone(task, genotype) for genotype in drawn]
+    assert len(set(scores)) > 1
+    assert BestOfSamples(12)(task, images, Random(seed)) == drawn[scores.index(max(scores))]
+
+
+def test_measuring_samples_leaves_no_trace():
+    task = problem(relax="random", drop_path=0.2)
+    before, chance = snapshot(task), torch.get_rng_state()
+    BestOfSamples(3)(task, images, Random(0))
+    assert differences(snapshot(task), before) == []
+    assert torch.equal(torch.get_rng_state(), chance)
+
+
+def test_one_is_drawn_with_equal_chances():
+    task, rng = problem(relax="random"), Random(0)
+    counts = Counter(DrawOne()(task, nothing, rng) for _ in range(20 * 216))
+    known = list(enumerate_genotypes(task.net.space))
+    assert set(counts) <= set(known)
+    assert chisquare([counts[genotype] for genotype in known]).pvalue > 0.01
+
+
+# Evolution
+
+
+class Scores:
+    """Scores architectures in a way that is told, and remembers them in order."""
+
+    def __init__(self, rule):
+        self.rule, self.seen = rule, []
+
+    def __call__(self, genotype):
+        self.seen.append(genotype)
+        return self.rule(len(self.seen), genotype)
+
+
+def differ(space, one, other) -> int:
+    taken, left = decisions(space, one), decisions(space, other)
+    return sum(taken["cell"].get(edge) != left["cell"].get(edge) for edge in range(6))
+
+
+@pytest.mark.parametrize("population", [1, 2, 5])
+def test_the_oldest_leaves(population):
+    """Where older ones are better and all compete, the parent is always the oldest that still lives."""
+    space, scores = get_space("nb201"), Scores(lambda born, _: -born)
+    Evolve(scores, population, population, cycles=20).history(space, Random(0))
+    assert len(scores.seen) == 20
+    for parent, child in zip(scores.seen, scores.seen[population:], strict=False):
+        assert differ(space, parent, child) == 1
+
+
+def test_the_best_of_the_tournament_has_a_child():
+    """Where younger ones are better and all compete, the parent is always the youngest."""
+    space, scores = get_space("nb201"), Scores(lambda born, _: born)
+    Evolve(scores, 5, 5, cycles=20).history(space, Random(0))
+    for parent, child in pairwise(scores.seen[4:]):
+        assert differ(space, parent, child) == 1
+
+
+def test_a_small_tournament_leaves_others_a_chance():
+    space, scores = get_space("nb201"), Scores(lambda born, _: born)
+    Evolve(scores, 5, 1, cycles=40).history(space, Random(0))
+    assert any(differ(space, parent, child) > 1 for parent, child in pairwise(scores.seen[4:]))
+
+
+def test_the_history_is_the_best_so_far():
+    space = get_space("nano")
+    assert count(space) == 216
+    scores = Scores(
+        lambda _, genotype: sum(edge.ops[0] == "sep_conv_3x3" for edge in genotype.cells["cell"].edges)
+    )
+    history = Evolve(scores, 5, 3, cycles=40).history(space, Random(1))
+    known = [scores.rule(0, genotype) for genotype in scores.seen]
+    assert [score for score, _ in history] == [max(known[: n + 1]) for n in range(40)]
+    assert all(scores.rule(0, genotype) == score for score, genotype in history)
+
+
+def likeness(target):
+    return lambda genotype: -differ(get_space("nb201"), target, genotype)
+
+
+def test_evolution_finds_more_than_chance_and_the_same_for_the_same_chance():
+    space = get_space("nb201")
+    score = likeness(sample(space, Random(99)))
+    evolve = Evolve(score, population=10, tournament=5, cycles=60)
+    found, drawn = 0, 0
+    for seed in range(8):
+        found += evolve.history(space, Random(seed))[-1][0]
+        rng = Random(seed)
+        drawn += max(score(sample(space, rng)) for _ in range(60))
+    assert found > drawn + 4
+    assert evolve.history(space, Random(3)) == evolve.history(space, Random(3))
+    assert evolve.history(space, Random(3)) != evolve.history(space, Random(4))
+
+
+def test_the_selector_returns_the_best_it_has_seen():
+    task = problem(relax="random")
+    scores = Scores(
+        lambda _, genotype: sum(edge.ops[0] == "nor_conv_1x1" for edge in genotype.cells["cell"].edges)
+    )
+    found = Evolve(scores, 5, 3, 30)(task, nothing, Random(0))
+    assert scores.rule(0, found) == max(scores.rule(0, genotype) for genotype in scores.seen)
+
+
+@pytest.mark.parametrize("numbers", [(5, 6, 10), (5, 0, 10), (20, 5, 10)])
+def test_numbers_that_make_no_sense_are_refused(numbers):
+    with pytest.raises(CompositionError, match="1 <= tournament <= population <= cycles"):
+        Evolve(lambda _: 0.0, *numbers)
