@@ -48,7 +48,10 @@ class JointGradient(ArchGradient, Protocol):
     """A gradient that can come from the same forward and backward pass as the weights'."""
 
     def joint(self, task: Task, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Fills the `.grad` of architecture parameters and weights; returns loss and logits of the batch."""
+        """Fills the `.grad` of architecture parameters and weights; returns loss and logits of the batch.
+
+        Those of the weights are as `backward` leaves them: of the scaled loss, where there is a scale.
+        """
         ...
 
 
@@ -75,14 +78,16 @@ class FirstOrder:
         return torch.stack(losses).sum()
 
     def joint(self, task: Task, batch: Batch) -> tuple[Tensor, Tensor]:
-        parameters = [*task.relaxation.arch_parameters(), *task.weights]
+        parameters = task.relaxation.arch_parameters()
         found, losses, said = [], [], []
         for piece, share in task.split(batch):
             loss, logits = task.loss(piece)
-            found.append(gradients(task.scaled(share * loss), parameters))
+            found.append(gradients(task.scaled(share * loss), [*parameters, *task.weights]))
             losses.append(share * loss.detach())
             said.append(logits.detach())
-        fill(parameters, task.unscaled(total(found)))
+        slopes = total(found)
+        fill(parameters, task.unscaled(slopes)[: len(parameters)])
+        fill(task.weights, slopes[len(parameters) :])
         return torch.stack(losses).sum(), torch.cat(said)
 
 
@@ -128,8 +133,9 @@ class ClippedRewards:
             mixture = task.relaxation.per_example(len(piece[1]))
             loss, logits = task.loss(piece, mixture)
             leaves = mixture.leaves()
-            found = task.unscaled(gradients(task.scaled(share * loss), [*leaves, *weights]))
-            rewards.append(self._rewards(mixture.gather(found[: len(leaves)]), len(batch[1])))
+            found = gradients(task.scaled(share * loss), [*leaves, *weights])
+            own = task.unscaled(found)[: len(leaves)]
+            rewards.append(self._rewards(mixture.gather(own), len(batch[1])))
             slopes.append(found[len(leaves) :])
             losses.append(share * loss.detach())
             said.append(logits.detach())

@@ -10,7 +10,7 @@ from typing import cast
 import torch
 from torch import Tensor
 from torch.amp import GradScaler
-from torch.nn.utils import clip_grad_norm_
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim import Optimizer
 
 from dartboard.arch.gradient import ArchGradient, JointGradient
@@ -84,11 +84,14 @@ class Stepper:
     def _move_weights(self, loss: Tensor) -> None:
         if self.scaler is not None:
             self.scaler.unscale_(self.optimiser)
+        weights = self.task.weights
+        norm = get_total_norm([own.grad for own in weights if own.grad is not None]) if self.clip else None
         seen = {"loss": loss}
-        if self.clip:
-            norm = clip_grad_norm_(self.task.weights, self.clip)
-            seen |= {} if self.scaler else {"norm of the gradient": norm}  # the scaler skips what overflows
+        if norm is not None and self.scaler is None:  # the scaler skips what overflows
+            seen["norm of the gradient"] = norm
         self.guard(seen)
+        if norm is not None:
+            clip_grads_with_norm_(weights, self.clip, norm)
         if self.scaler is None:
             self.optimiser.step()
         else:
