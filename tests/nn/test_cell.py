@@ -208,3 +208,33 @@ def test_partial_channels_need_sources_of_the_cells_own_width():
     cell = Cell(1, 2, (Edge(0, 1, CONV),), (1,), adapt=False)
     with pytest.raises(NetworkError, match="edge 0 -> 1: its source has 8 channels, the cell 4"):
         make(cell, ((8, 1),), partial=2)
+
+
+@PATHS
+def test_pruning_takes_out_all_but_what_lives(plain):
+    cell = get_space("nano").cells["cell"]
+    module = make(cell, plain=plain)
+    before = {id(own) for own in module.parameters()}
+    gone = module.prune(((0, 2), (1,), (3, 5)))
+    assert [list(ops) for ops in module.edges] == [
+        ["none", "nor_conv_1x1"],
+        ["skip_connect"],
+        ["nor_conv_3x3", "sep_conv_3x3"],
+    ]
+    after = {id(own) for own in module.parameters()}
+    assert gone
+    assert after | {id(own) for own in gone} == before
+    assert not after & {id(own) for own in gone}
+    assert module.prune(((0, 2), (1,), (3, 5))) == []
+
+
+@PATHS
+def test_what_was_pruned_cannot_be_asked_for(plain):
+    cell = get_space("nano").cells["cell"]
+    module = make(cell, plain=plain)
+    live = ((1, 2), (1, 2), (1, 2))
+    module.prune(live)
+    weights = torch.rand(3, 6, dtype=torch.float64)
+    assert module([image()], Blend(live, weights)).isfinite().all()
+    with pytest.raises(NetworkError, match=r"nor_conv_3x3 on edge 0 -> 1 has been removed"):
+        module([image()], Blend(((1, 2, 3), (1, 2), (1, 2)), weights))

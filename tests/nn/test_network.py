@@ -10,7 +10,7 @@ from torch.func import functional_call, grad, vmap
 import dartboard.nn.cell
 import lab
 from dartboard.errors import NetworkError, SpaceError, UnknownNameError
-from dartboard.nn import CellNet, NetConfig, uniform
+from dartboard.nn import ArchMixture, Blend, CellNet, NetConfig, all_live, uniform
 from dartboard.nn.cell import CellModule
 from dartboard.space import (
     PUBLISHED,
@@ -330,3 +330,61 @@ def test_sizes_are_whole_numbers(wrong):
 def test_the_imagenet_stem_needs_two_channels():
     with pytest.raises(NetworkError, match="at least 2 channels"):
         CellNet(get_space("nb201"), NetConfig(channels=1, input=(3, 128, 128)))
+
+
+LIVE = ((1, 2, 5), (0, 3), (2, 3, 4))
+
+
+def without_weight(space, live, every):
+    """Weights that are zero for all candidates but the live ones, over all candidates or those alone."""
+    cell = space.cells["cell"]
+    weights = torch.zeros(cell.shape, dtype=torch.float64)
+    for row, places in zip(weights, live, strict=True):
+        row[list(places)] = torch.rand(
+            len(places), dtype=torch.float64, generator=torch.Generator().manual_seed(4)
+        )
+    return ArchMixture(space, {"cell": Blend(all_live(cell) if every else live, weights)})
+
+
+@pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
+@pytest.mark.parametrize("mix", ["plain", "fused"])
+def test_candidates_without_weight_can_go_and_nothing_else_changes(mix, training):
+    """Loss, logits and the slopes of all that stays are the same; statistics too, in training."""
+    space = small("nano")
+    whole = lab.build(space, mix=mix).train(training)
+    bare = copy.deepcopy(whole)
+    gone = bare.prune({"cell": LIVE})
+    assert gone
+    found = []
+    for net, every in ((whole, True), (bare, False)):
+        logits = net(image(), without_weight(space, LIVE, every))
+        F.cross_entropy(logits, torch.tensor([0, 1])).backward()
+        found.append(logits)
+    torch.testing.assert_close(*found, rtol=1e-12, atol=1e-12)
+    slopes, values = dict(whole.named_parameters()), whole.state_dict()
+    assert len(slopes) == len(dict(bare.named_parameters())) + len(gone)
+    for name, parameter in bare.named_parameters():
+        torch.testing.assert_close(parameter.grad, slopes[name].grad, rtol=1e-10, atol=1e-12)
+    for name, value in bare.state_dict().items():
+        torch.testing.assert_close(value, values[name])
+
+
+def test_pruned_candidates_are_not_in_the_state():
+    space = small("nano")
+    net, other = lab.build(space), lab.build(space, seed=1)
+    net.prune({"cell": LIVE})
+    with pytest.raises(RuntimeError, match="Missing key"):
+        other.load_state_dict(net.state_dict())
+    other.prune({"cell": LIVE})
+    other.load_state_dict(net.state_dict())
+    mixture = without_weight(space, LIVE, False)
+    assert torch.equal(other.eval()(image(), mixture), net.eval()(image(), mixture))
+
+
+def test_every_slot_loses_what_its_arch_loses():
+    space = small("darts")
+    net = lab.build(space)
+    kept = tuple((3,) for _ in range(14))
+    net.prune({"normal": kept, "reduce": all_live(space.cells["reduce"])})
+    left = [{len(ops) for ops in module.edges} for module in net.slots]
+    assert left == [{1}, {8}, {1}]

@@ -9,7 +9,7 @@ import lab
 from dartboard.errors import CompositionError, RelaxationError
 from dartboard.nn import ArchMixture, Blend, one_hot
 from dartboard.relax import Attention, Gumbel, RandomArchitecture, simplex, softmax
-from dartboard.relax.samplers import Dice, straight_through
+from dartboard.relax.samplers import Dice, aside, straight_through
 from dartboard.space import enumerate_genotypes, get_space, restrict
 
 SHARES = (0.6, 0.3, 0.1)
@@ -213,3 +213,30 @@ def test_random_architectures_have_the_type_of_the_relaxation(ragged, generator)
 def test_random_architectures_lose_no_candidate(ragged, generator):
     with pytest.raises(CompositionError, match="leave the op out of the space"):
         RandomArchitecture(ragged, generator=generator).kill("cell", 0, 0)
+
+
+@pytest.mark.parametrize("kind", ["gumbel", "random"])
+def test_what_is_drawn_aside_is_drawn_again(ragged, generator, kind):
+    make = on_logits if kind == "gumbel" else RandomArchitecture
+    relaxation = make(ragged, generator=generator)
+    relaxation()
+    with aside(relaxation):
+        looked = [relaxation().blend(0).live for _ in range(5)]
+    assert len(set(looked)) > 1
+    assert [relaxation().blend(0).live for _ in range(5)] == looked
+
+
+def test_chance_comes_back_after_an_error(ragged, generator):
+    relaxation = on_logits(ragged, generator)
+    before = relaxation.dice.get_extra_state()
+    with pytest.raises(ZeroDivisionError), aside(relaxation):  # noqa: PT012
+        relaxation()
+        raise ZeroDivisionError
+    assert torch.equal(relaxation.dice.get_extra_state(), before)
+
+
+def test_all_dice_of_a_module_are_put_aside(ragged):
+    both = torch.nn.ModuleList(on_logits(ragged, torch.Generator().manual_seed(seed)) for seed in (1, 2))
+    with aside(both):
+        looked = [own().blend(0).live for own in both]
+    assert [own().blend(0).live for own in both] == looked
