@@ -77,9 +77,14 @@ def build_task(
         drop_path=net.drop_path,
         partial=method.partial,
         search=True,
-        mix=net.mix,
+        mix="plain" if options.compile else net.mix,  # one graph; the fused path is many small ones
     )
     relaxation = method.compose(space, torch.Generator().manual_seed(options.seed)).to(device)
+    if options.compile and relaxation.draws:
+        raise CompositionError(
+            f"{type(relaxation).__name__} draws another network for every step, and each would be compiled "
+            "anew; set compile=false"
+        )
     task = Task(
         CellNet(space, config).to(device),
         relaxation,

@@ -76,7 +76,7 @@ class SearchOptions(Options):
     precision: Literal["full", "bf16", "fp16"] = Field(
         default="full", description="what forward passes compute in"
     )
-    compile: bool = Field(default=False, description="compile the supernet with torch.compile")
+    compile: bool = Field(default=False, description="leave the speed to torch.compile")
     deterministic: bool = Field(default=False, description="only deterministic kernels; matters on GPUs")
     net: NetOptions = NetOptions()
     data: DataOptions = DataOptions()

@@ -1,0 +1,95 @@
+"""How much a supernet minds when one mixed edge becomes what was chosen for it (asm-nas 5.3.1)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from torch import Tensor
+
+from dartboard.arch.task import Task
+from dartboard.nn.mixture import Blend, Mixture
+from dartboard.search.evaluate import accuracy
+from dartboard.search.select import Batches
+from dartboard.space.genotype import Genotype, decisions
+
+Attend = Callable[[int, Sequence[Tensor]], Tensor]
+
+
+@dataclass(frozen=True)
+class EdgeStability:
+    """What became of the accuracy when one edge was decided and all others stayed mixed.
+
+    Args:
+        arch: The arch; the edge is decided in every slot that reads it.
+        edge: The position of the edge in its cell.
+        op: What was chosen for it; None if the edge was not kept.
+        accuracy: With the edge decided.
+        change: Against the supernet with every edge mixed; close to zero is stable.
+    """
+
+    arch: str
+    edge: int
+    op: str | None
+    accuracy: float
+    change: float
+
+
+def stability(task: Task, genotype: Genotype, valid: Batches) -> list[EdgeStability]:
+    """Decides one edge at a time, all others mixed, and measures; one pass over the images for each edge.
+
+    Args:
+        task: The trained network under its relaxation; nothing of it is changed.
+        genotype: What was chosen.
+        valid: Held-out images.
+    """
+    mixed = accuracy(task, task.relaxation, valid())
+    found = []
+    for arch, chosen in decisions(task.net.space, genotype).items():
+        cell = task.net.space.cells[arch]
+        for index, edge in enumerate(cell.edges):
+            op = chosen.get(index)
+            place = None if op is None else edge.ops.index(op)
+            now = accuracy(task, partial(EdgeDecided, task, arch, index, place), valid())
+            found.append(EdgeStability(arch, index, op, now, now - mixed))
+    return found
+
+
+class EdgeDecided:
+    """A fresh mixture of a task's relaxation in which one edge is decided.
+
+    Args:
+        task: The network and its relaxation.
+        arch: The arch of the edge.
+        edge: Its position.
+        place: The place of the op that it keeps; None for no edge.
+    """
+
+    def __init__(self, task: Task, arch: str, edge: int, place: int | None) -> None:
+        self._archs = [slot.arch for slot in task.net.space.slots]
+        self._mixture: Mixture = task.relaxation()
+        self._arch, self._edge, self._place = arch, edge, place
+
+    def blend(self, slot: int) -> Blend:
+        blend = self._mixture.blend(slot)
+        return blend if self._archs[slot] != self._arch else decide(blend, self._edge, self._place)
+
+
+def decide(blend: Blend, edge: int, place: int | None) -> Blend:
+    """The blend with one edge decided: its op has weight one, or there is no edge."""
+    live = list(blend.live)
+    live[edge] = () if place is None else (place,)
+    ops, edges, attend = blend.ops, blend.edges, blend.attend
+    if ops is not None:
+        ops = ops.clone()
+        ops[..., edge, :] = 0.0
+        if place is not None:
+            ops[..., edge, place] = 1.0
+    if edges is not None:
+        edges = edges.clone()
+        edges[..., edge] = 1.0
+    attend = None if attend is None else partial(_attend_elsewhere, attend, edge)
+    return replace(blend, live=tuple(live), ops=ops, edges=edges, attend=attend)
+
+
+def _attend_elsewhere(attend: Attend, edge: int, asked: int, outputs: Sequence[Tensor]) -> Tensor:
+    return outputs[0].new_ones(len(outputs[0]), 1) if asked == edge else attend(asked, outputs)

@@ -1,0 +1,90 @@
+import pytest
+import torch
+
+import lab
+from dartboard.arch.task import Task
+from dartboard.nn import one_hot
+from dartboard.relax import RELAXATIONS
+from dartboard.search.select import strongest
+from dartboard.search.stability import EdgeDecided, decide, stability
+from dartboard.space import get_space
+from dartboard.space.genotype import decisions
+
+PAIRS = [("softmax", "nano"), ("softmax", "darts"), ("simplex", "oneshot1"), ("attention", "s2")]
+each_pair = pytest.mark.parametrize(("name", "space"), PAIRS, ids=map("-".join, PAIRS))
+
+
+def make_task(name, space):
+    space = lab.shrunk(get_space(space), cells=2)
+    relaxation = RELAXATIONS[name](space, torch.Generator().manual_seed(0)).double()
+    torch.manual_seed(1)
+    for values in relaxation.parameters():
+        values.data += torch.randn_like(values) if name == "softmax" else 0.0
+    return Task(lab.build(space).eval(), relaxation.eval())
+
+
+def batches(seed=0, count=3):
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(count, 20, 3, 8, 8, generator=generator, dtype=torch.float64)
+    return [(images, torch.randint(5, (20,), generator=generator)) for images in x]
+
+
+class AllDecided:
+    """Every edge decided, one after the other."""
+
+    def __init__(self, task, genotype):
+        self.task, self.mixture = task, task.relaxation()
+        self.taken = decisions(task.net.space, genotype)
+
+    def blend(self, slot):
+        space = self.task.net.space
+        arch, blend = space.slots[slot].arch, self.mixture.blend(slot)
+        for index, edge in enumerate(space.cells[arch].edges):
+            op = self.taken[arch].get(index)
+            blend = decide(blend, index, None if op is None else edge.ops.index(op))
+        return blend
+
+
+@each_pair
+@torch.no_grad()
+def test_with_every_edge_decided_the_supernet_is_the_chosen_network(name, space):
+    task, x = make_task(name, space), batches()[0][0]
+    genotype = strongest(task.net.space, task.relaxation.strengths())
+    expected = task.net(x, one_hot(task.net.space, genotype, like=x))
+    torch.testing.assert_close(task.net(x, AllDecided(task, genotype)), expected, rtol=0, atol=1e-12)
+    assert not torch.allclose(task.net(x, task.relaxation()), expected)
+
+
+@torch.no_grad()
+def test_one_edge_decided_leaves_the_others_mixed():
+    task = make_task("softmax", "nano")
+    (arch,) = task.net.space.cells
+    before = task.relaxation().blend(0)
+    after = EdgeDecided(task, arch, 1, 3).blend(0)
+    assert after.live == (before.live[0], (3,), before.live[2])
+    assert after.ops[1].tolist() == [0, 0, 0, 1, 0, 0]
+    assert torch.equal(after.ops[[0, 2]], before.ops[[0, 2]])
+
+
+@pytest.mark.parametrize(("name", "space"), [("softmax", "nano"), ("attention", "s2")])
+def test_stability_is_the_change_of_accuracy_edge_by_edge(name, space):
+    task, images = make_task(name, space), batches()
+    genotype = strongest(task.net.space, task.relaxation.strengths())
+    found = stability(task, genotype, lambda: images)
+    assert len(found) == sum(len(cell.edges) for cell in task.net.space.cells.values())
+    mixed = right(task, task.relaxation, images)
+    for own in found:
+        edge = task.net.space.cells[own.arch].edges[own.edge]
+        place = None if own.op is None else edge.ops.index(own.op)
+        expected = right(
+            task, lambda own=own, place=place: EdgeDecided(task, own.arch, own.edge, place), images
+        )
+        assert own.accuracy == pytest.approx(expected)
+        assert own.change == pytest.approx(expected - mixed)
+    assert any(own.change for own in found)
+
+
+@torch.no_grad()
+def right(task, mixture, images):
+    said = torch.cat([task.net(x, mixture()).argmax(1) == y for x, y in images])
+    return said.double().mean().item()
