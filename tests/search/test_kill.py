@@ -1,0 +1,271 @@
+"""Searches that are really killed, at random moments, and go on as if nothing had happened."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from threading import Timer
+
+import pytest
+import torch
+
+from dartboard.cli.main import main
+from dartboard.errors import CheckpointError, RunError
+from dartboard.runs import Run, list_checkpoints
+from dartboard.search import METHODS, Searcher
+from dartboard.search.config import build
+from dartboard.search.settings import load_config
+from search import victim
+
+SEED = 20
+PATIENCE = 120
+"""A process that takes so many seconds is stuck."""
+LAST = victim.EPOCHS * victim.STEPS
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """As the processes: how sums are split among threads can change their last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@contextmanager
+def started(command):
+    """A process that does not outlive the block, whatever happens in it."""
+    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
+    watchdog = Timer(PATIENCE, process.kill)
+    watchdog.start()
+    try:
+        yield process
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.communicate()
+
+
+def victim_process(path, method, places=0):
+    """A search that holds after so many places, or never."""
+    return started([sys.executable, victim.__file__, path, method, places])
+
+
+@dataclass(frozen=True)
+class Kill:
+    """A moment at which a process was killed.
+
+    Args:
+        place: The last place it said it was at.
+        saved: The step of the newest checkpoint; 0 if there was none.
+    """
+
+    place: str
+    saved: int
+
+
+def kill(path, method, rng, most=4):
+    """Kills a search at a random moment after a random place, well before its end."""
+    places, pause = rng.randint(1, most), rng.uniform(0, 0.1)
+    with victim_process(path, method, places + 3 if most > 1 else 1) as process:
+        said = [process.stdout.readline().strip() for _ in range(places)]
+        time.sleep(pause)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+    assert all(said)
+    run = Run.read(path)
+    assert run.state == "stopped"
+    assert run.result() is None
+    saved = [int(own.name[5:15]) for own in list_checkpoints(path / "checkpoints")]
+    return Kill(said[-1], max(saved, default=0))
+
+
+def resume(path, method, **how):
+    """Goes on in this process, to the end."""
+    with Run.resume(path) as run:
+        victim.make(method, run).fit(**how)
+
+
+def story(path):
+    """All that a finished run says, but for the time it took."""
+    run = Run.read(path)
+    assert run.state == "finished"
+    rows = [{**row, "seconds": 0} for row in run.metrics()]
+    return {
+        "result": {**run.result(), "seconds": 0},
+        "metrics": rows,
+        "epochs": [run.epoch(row["epoch"]) for row in rows],
+    }
+
+
+@cache
+def undisturbed(method):
+    """The story of a search that nobody touched."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        with Run.create(path, {}) as run:
+            victim.make(method, run).fit()
+        return story(path)
+
+
+@pytest.mark.parametrize("method", ["xnas", "gdas", "darts-2nd"])
+def test_a_killed_search_goes_on_to_the_same_bits(tmp_path, method):
+    rng = Random(f"{SEED} {method}")
+    killed = kill(tmp_path / "run", method, rng, most=12)
+    print(f"seed {SEED}: {method} killed after step {killed.place}")  # noqa: T201
+    assert int(killed.place) < LAST
+    assert killed.saved >= int(killed.place) - 2
+    resume(tmp_path / "run", method)
+    assert story(tmp_path / "run") == undisturbed(method)
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Collects what was killed, and prints it at the end."""
+    rows = {}
+    yield rows
+    print(f"\nseed {SEED}\n{'method':16} kills  killed after step (saved)")  # noqa: T201
+    for method, kills in rows.items():
+        where = ", ".join(f"{own.place} ({own.saved})" for own in kills)
+        print(f"{method:16} {len(kills):5}  {where}")  # noqa: T201
+    print(f"{'all':16} {sum(map(len, rows.values())):5}")  # noqa: T201
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_survives_kills(tmp_path, table, method):
+    """Twice where something is trained; the others are killed before they choose, and choose the same."""
+    rng, path = Random(f"{SEED} {method}"), tmp_path / "run"
+    trains = bool(undisturbed(method)["metrics"])
+    table[method] = [kill(path, method, rng, most=6 if trains else 1) for _ in range(2 if trains else 1)]
+    if trains:
+        assert all(int(own.place) < LAST for own in table[method])
+    else:
+        assert [own.place for own in table[method]] == ["select"]
+    with victim_process(path, method) as process:
+        said, _ = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0
+    steps = [int(line) for line in said.split()[:-1]]
+    assert steps == list(range(table[method][-1].saved + 1, LAST + 1)) or not trains
+    assert story(path) == undisturbed(method)
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A run that was killed when it had several checkpoints.
+
+    Args:
+        path: Its directory.
+        process: The number of the process that was killed.
+        refusal: What somebody else was told who wanted to write to it before that.
+    """
+
+    path: Path
+    process: int
+    refusal: str
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    path = tmp_path_factory.mktemp("killed") / "run"
+    with victim_process(path, "gaea-darts", 9) as process:
+        for _ in range(9):
+            process.stdout.readline()
+        assert Run.read(path).state == "running"
+        with pytest.raises(RunError) as caught:
+            Run.resume(path)
+    return Killed(path, process.pid, str(caught.value))
+
+
+def test_a_run_has_one_writer_until_it_is_killed(killed):
+    assert f"{killed.path} is in use by process {killed.process} on host" in killed.refusal
+    assert Run.read(killed.path).state == "stopped"
+    assert len(list_checkpoints(killed.path / "checkpoints")) == 2
+
+
+def cut_off(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def change(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+DAMAGES = [
+    ("tensors.safetensors", cut_off, "truncated"),
+    ("tensors.safetensors", change, "checksum differs"),
+    ("state.json", cut_off, "cut off"),
+    ("state.json", Path.unlink, "missing"),
+]
+
+
+@pytest.mark.parametrize(("name", "damage", "said"), DAMAGES)
+def test_a_damaged_checkpoint_is_named_and_the_one_before_leads_to_the_same_bits(
+    tmp_path, killed, name, damage, said
+):
+    path = tmp_path / "run"
+    shutil.copytree(killed.path, path)
+    older, newest = list_checkpoints(path / "checkpoints")
+    damage(newest / name)
+    with pytest.raises(CheckpointError, match=said) as caught:
+        resume(path, "gaea-darts")
+    for part in (str(newest / name), older.name, "--fall-back"):
+        assert part in str(caught.value)
+    resume(path, "gaea-darts", fall_back=True)
+    assert story(path) == undisturbed("gaea-darts")
+
+
+WORDS = [
+    *("epochs=6", "batch=75", "net.channels=4", "net.drop_path=0.2", "data.pad=1"),
+    *("checkpoint.steps=3", "health.examples=20"),
+]
+"""A search of the digits: ten steps an epoch."""
+
+
+def program(*words):
+    return started([Path(sys.executable).with_name("dartboard"), "search", "--threads", 1, "--json", *words])
+
+
+def wait_for_step(process, path, step):
+    """Until a checkpoint says that the search has come so far."""
+    while True:
+        found = list_checkpoints(path / "checkpoints")
+        if found and int(found[-1].name[5:15]) >= step:
+            return
+        assert process.poll() is None
+        time.sleep(0.01)
+
+
+def test_the_program_is_killed_then_interrupted_and_ends_with_the_same_bits(tmp_path, capsys):
+    rng, path = Random(SEED), tmp_path / "run"
+    with program("--space", "nano", "--method", "gaea-gdas", "--out", path, *WORDS) as process:
+        wait_for_step(process, path, rng.randint(3, 15))
+        time.sleep(rng.uniform(0, 0.1))
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+    assert Run.read(path).state == "stopped"
+    with program("--resume", path) as process:
+        wait_for_step(process, path, rng.randint(21, 33))
+        assert main(["search", "--resume", str(path)]) == 2
+        assert f"is in use by process {process.pid}" in capsys.readouterr().err
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 128 + signal.SIGINT
+    assert Run.read(path).state == "stopped"
+    with program("--resume", path) as process:
+        printed, _ = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0
+    parts = build(load_config(flags={"space": "nano", "method": "gaea-gdas"}, words=WORDS))
+    with Run.create(tmp_path / "other", {}) as run:
+        result = Searcher(parts.space, parts.method, parts.data, parts.options, run=run).fit()
+    assert json.loads(printed)["digest"] == result.digest
+    assert story(path) == story(tmp_path / "other")
