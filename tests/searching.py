@@ -118,14 +118,13 @@ def search(
     Args:
         method: Its name.
         method_options: What its function takes.
-        more: Arguments of the searcher; everything else are search options in the place of `SHORT`.
+        more: `space`, `run` and `hooks`; all else are search options in the place of `SHORT`.
     """
     given = {key: more.pop(key) for key in ("run", "hooks") if key in more}
     space = more.pop("space", "nano")
     space = get_space(space) if isinstance(space, str) else space
-    data = more.pop("data", None) or digits()
     options = SearchOptions.model_validate(merged(SHORT, more))
-    return Searcher(space, make_method(method, method_options or {}), data, options, **given)
+    return Searcher(space, make_method(method, method_options or {}), digits(), options, **given)
 
 
 def merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:

@@ -86,8 +86,8 @@ class Searcher:
     def _check_warmup(self) -> None:
         if self.plan.epochs and self.plan.warmup >= self.plan.epochs:
             raise OptionError(
-                f"the architecture rests for {self.plan.warmup} epochs and the search has {self.plan.epochs}, "
-                "so it would never move; set method.warmup, or more epochs"
+                f"the architecture rests for {self.plan.warmup} epochs and the search has "
+                f"{self.plan.epochs}, so it would never move; set method.warmup, or more epochs"
             )
 
     def _build(self) -> None:
@@ -180,6 +180,7 @@ class Searcher:
         else:
             self._end_epoch()
             return
+        self._build()  # afresh: candidates may have left the network since the epoch began
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         restore(self, start)
@@ -196,6 +197,7 @@ class Searcher:
             self.train_step()
             self._call("on_step_end")
             if self._stopping:
+                self._stopping = False
                 self._save()
                 raise SearchStopped(f"stopped after step {self.step} of {self.plan.epochs * self.plan.steps}")
             if self._save_is_due() and self.step < end:

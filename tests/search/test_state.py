@@ -1,0 +1,118 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from dartboard.runs import Run
+from dartboard.search import Hook
+from dartboard.search.state import capture, chance, copied, restore, set_chance
+from searching import search
+
+KINDS = {
+    "first order": ("darts", {}, {}),
+    "samples": ("gdas", {}, {}),
+    "dropped": ("xnas", {"zeta": 0.01}, {}),
+    "attention": ("asm", {}, {}),
+    "random": ("random-ws", {"samples": 3, "epoch_samples": 2}, {}),
+    "second order": ("darts-2nd", {}, {"net": {"drop_path": 0.3, "auxiliary": 0.4}}),
+    "joint": ("gaea-darts-erm", {"joint": True}, {"weights": {"nesterov": True}, "pieces": 2}),
+    "half": ("gaea-darts", {}, {"precision": "fp16"}),
+}
+
+
+class Note(Hook):
+    """Captures the state after a step."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def on_step_end(self, searcher):
+        if searcher.step == self.step:
+            self.state = copied(capture(searcher))
+
+
+class GoOn(Hook):
+    """Starts from a state that was captured."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def on_start(self, searcher):
+        restore(searcher, self.state)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fresh_search_goes_on_to_the_last_bit(kind, tmp_path):
+    """From the middle of an epoch, through the files of a checkpoint."""
+    method, options, more = KINDS[kind]
+    note = Note(4)
+    expected = search(method, method_options=options, hooks=[note], **more).fit()
+    with Run.create(tmp_path / "run", {}) as run:
+        run.save(4, note.state)
+        _, state = run.load()
+    found = search(method, method_options=options, hooks=[GoOn(state)], **more).fit()
+    assert replace(found, seconds=0) == replace(expected, seconds=0)
+
+
+def test_a_state_holds_where_the_search_is():
+    note = Note(4)
+    search(hooks=[note], pieces=2).fit()
+    assert {key: note.state[key] for key in ("epoch", "step", "pieces")} == {
+        "epoch": 1,
+        "step": 4,
+        "pieces": 2,
+    }
+    assert note.state["seconds"] > 0
+    searcher = search()
+    restore(searcher, note.state)
+    assert (searcher.epoch, searcher.step, searcher.task.pieces) == (1, 4, 2)
+    assert searcher.seconds >= note.state["seconds"]
+    assert searcher.meter.counts == [1, 1]
+
+
+def test_a_copied_state_stands_alone():
+    searcher = search()
+    searcher.train_step()
+    own, copy = capture(searcher), copied(capture(searcher))
+    searcher.train_step()
+    assert torch.equal(own["net"]["head.linear.weight"], searcher.net.head.linear.weight)
+    assert not torch.equal(copy["net"]["head.linear.weight"], searcher.net.head.linear.weight)
+    buffers = [state["optimiser"]["state"][0]["momentum_buffer"] for state in (own, copy)]
+    assert not torch.equal(*buffers)
+    assert not torch.equal(own["meter"]["sums"], copy["meter"]["sums"])
+    assert copy["step"] == 1
+
+
+def test_chance_is_part_of_it():
+    device = torch.device("cpu")
+    torch.manual_seed(3)
+    states = chance(device)
+    first = torch.rand(3)
+    torch.manual_seed(4)
+    set_chance(device, states)
+    assert torch.equal(torch.rand(3), first)
+
+
+@pytest.mark.parametrize("part", ["net", "relaxation", "optimiser", "update", "meter", "chance"])
+def test_every_part_matters(part):
+    """A state in which one part is that of another moment leads elsewhere, or cannot be restored."""
+    more = {"net": {"drop_path": 0.3}}
+    early, late = Note(1), Note(4)
+    method = "darts"
+    metrics = Metrics()
+    search(method, hooks=[early, late, metrics], **more).fit()
+    found = Metrics()
+    searcher = search(method, hooks=[GoOn(late.state | {part: early.state[part]}), found], **more)
+    searcher.fit()
+    assert found.seen[-1] != metrics.seen[-1] or found.losses != metrics.losses[-len(found.losses) :]
+
+
+class Metrics(Hook):
+    """Notes the digest of all that moves, and the mean losses."""
+
+    def __init__(self):
+        self.seen, self.losses = [], []
+
+    def on_epoch_end(self, searcher, record):
+        self.losses.append((record.metrics["train_loss"], record.metrics["arch_loss"]))
+        self.seen.append({key: value.sum().item() for key, value in searcher.net.state_dict().items()})
