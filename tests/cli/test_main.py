@@ -42,7 +42,7 @@ def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> N
     [
         (["inof"], "no verb called 'inof'; did you mean 'info'?"),
         (["--json", "inof"], "no verb called 'inof'; did you mean 'info'?"),
-        (["qqq"], "no verb called 'qqq'; there are demo, info, search"),
+        (["qqq"], "no verb called 'qqq'; there are demo, info, list, search"),
         ([], "the following arguments are required: VERB; see dartboard --help"),
         (["info", "darts-v2", "--channel=3"], "unrecognized arguments: --channel=3; see dartboard --help"),
         (
@@ -104,7 +104,14 @@ def test_a_reader_that_leaves_is_no_error(form: list[str], unbuffered: str, prog
 
 @pytest.mark.parametrize(
     "args",
-    [["--help"], ["--version"], ["info", "--help"], ["info", "--space", "darts"], ["info", "nonsense"]],
+    [
+        ["--help"],
+        ["--version"],
+        ["search", "--help"],
+        ["info", "--space", "darts"],
+        ["info", "nonsense"],
+        ["list", "spaces"],
+    ],
 )
 def test_torch_is_loaded_only_where_a_network_is_built(args: list[str]) -> None:
     load = "import sys; from dartboard.cli.main import main; "

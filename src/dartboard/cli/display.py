@@ -39,6 +39,9 @@ class Display(Hook):
     Inside a `with`, what the package warns of is shown as well, each thing once.
     """
 
+    shows = False
+    """Whether anything is seen of it."""
+
     def __init__(self) -> None:
         self._start: tuple[float, int] | None = None
         self._noted: set[str] = set()
@@ -88,13 +91,14 @@ class _Notes(logging.Handler):
 class Lines(Display):
     """One plain line an epoch."""
 
+    shows = True
+
     def __init__(self, terminal: Terminal) -> None:
         super().__init__()
         self.terminal = terminal
 
     def say(self, lines: list[str]) -> None:
         self.terminal.write(lines)
-        self.terminal.file.flush()
 
     def on_epoch_end(self, searcher: Searcher, record: Record) -> None:
         epochs = searcher.plan.epochs
@@ -108,6 +112,8 @@ class Screen(Display):
     Args:
         terminal: Where.
     """
+
+    shows = True
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__()

@@ -76,11 +76,12 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     """What the words mean; overrides may stand anywhere among the flags of a verb that takes them."""
     parser = make_parser()
     args, rest = parser.parse_known_args(argv)
-    late = [word for word in rest if not word.startswith("-")] if "overrides" in args else []
-    if late != rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    if late:
-        args.overrides += late
+    takes = "overrides" in args
+    if wrong := [word for word in rest if word.startswith("-") or not takes]:
+        hint = "; settings without a flag are written like weights.lr=0.05" if takes else ""
+        parser.error(f"unrecognized arguments: {' '.join(wrong)}{hint}")
+    if rest:
+        args.overrides += rest
     return args
 
 

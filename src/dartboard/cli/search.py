@@ -10,7 +10,6 @@ import os
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from dartboard.cli.display import Display
     from dartboard.runs import Run
     from dartboard.search import Result, Searcher
-    from dartboard.search.config import SearchConfig
+    from dartboard.search.config import Parts
 
 NAMED = ("space", "method", "data", "epochs", "seed")
 """Flags that are settings of the search."""
@@ -60,10 +59,9 @@ def run(args: Namespace) -> int:
 
     device = prepare(args.device, args.threads)
     display = choose_display(quiet=args.quiet, json=args.json)
-    with ExitStack() as stack:
-        start = _start if args.resume is None else _reopen
-        searcher, run = start(args, device, display)
-        stack.enter_context(run)
+    searcher, run = (_start if args.resume is None else _reopen)(args, device, display)
+    with run:
+        display.say([_plan(searcher, run), f"writing to {run.path}"])
         return _fit(searcher, run, args, display)
 
 
@@ -81,7 +79,6 @@ def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple
     """A new search in a new run; nothing is written if the search cannot be made."""
     from dartboard.cli.places import claim
     from dartboard.runs import Run
-    from dartboard.search import Searcher
     from dartboard.search.config import build, resolved
     from dartboard.search.settings import load_config
 
@@ -89,45 +86,44 @@ def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple
     config = load_config(
         recipe=args.recipe, file=args.config, environment=os.environ, flags=flags, words=args.overrides
     )
-    parts = build(config)
-    hooks = [display]
-    searcher = Searcher(parts.space, parts.method, parts.data, parts.options, device=device, hooks=hooks)
-    run = Run.create(claim(args.out, config), resolved(config), space=parts.space)
-    searcher.run = run
-    display.say(_plan(config, searcher, run))
-    display.say(_forecast(searcher))
-    return searcher, run
+    searcher = _searcher(build(config), device, display)
+    searcher.run = Run.create(claim(args.out, config), resolved(config), space=searcher.space)
+    return searcher, searcher.run
 
 
 def _reopen(args: Namespace, device: "torch.device", display: "Display") -> tuple["Searcher", "Run"]:
     """The search of a run that is there already, in the space that the run has recorded."""
     from dartboard.runs import Run
-    from dartboard.search import Searcher
     from dartboard.search.config import build
     from dartboard.search.settings import validate
 
     run = Run.resume(args.resume)
     try:
-        config = validate(run.config)
-        parts = build(config)
         space = space_from_json((run.path / "space.json").read_text(encoding="utf-8"))
-        searcher = Searcher(space, parts.method, parts.data, parts.options, device=device, hooks=[display])
+        searcher = _searcher(build(validate(run.config), space), device, display)
     except BaseException:
         run.close()
         raise
     searcher.run = run
-    display.say(_plan(config, searcher, run))
     return searcher, run
 
 
-def _plan(config: "SearchConfig", searcher: "Searcher", run: "Run") -> list[str]:
-    plan = searcher.plan
+def _searcher(parts: "Parts", device: "torch.device", display: "Display") -> "Searcher":
+    from dartboard.search import Searcher
+
+    return Searcher(parts.space, parts.method, parts.data, parts.options, device=device, hooks=[display])
+
+
+def _plan(searcher: "Searcher", run: "Run") -> str:
+    from dartboard.search.settings import validate
+
+    plan, config = searcher.plan, validate(run.config)
     what = f"{config.space.name} with {config.method.name} on {config.data.name}"
     length = f"{plan.epochs} epochs of {plan.steps} steps" if plan.epochs else "nothing is trained"
-    return [f"searching {what}: {length}, {searcher.device}", f"writing to {run.path}"]
+    return f"searching {what}: {length}, on {searcher.device}"
 
 
-def _forecast(searcher: "Searcher") -> list[str]:
+def _forecast(searcher: "Searcher") -> str:
     from dartboard.search.forecast import forecast
     from dartboard.search.memory import is_out_of_memory
 
@@ -136,8 +132,8 @@ def _forecast(searcher: "Searcher") -> list[str]:
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        return ["memory is short: batches will pass in pieces"]
-    return [f"forecast: {span(ahead.seconds)}, {size(ahead.memory_bytes)} of memory"]
+        return "memory is short: batches will pass in pieces"
+    return f"forecast: {span(ahead.seconds)}, {size(ahead.memory_bytes)} of memory"
 
 
 def _fit(searcher: "Searcher", run: "Run", args: Namespace, display: "Display") -> int:
@@ -145,6 +141,8 @@ def _fit(searcher: "Searcher", run: "Run", args: Namespace, display: "Display") 
     from dartboard.cli.signals import stop_on_signals
 
     with stop_on_signals(searcher.stop) as caught:
+        if display.shows and args.resume is None:
+            display.say([_forecast(searcher)])
         try:
             with display:
                 result = searcher.fit(fall_back=args.fall_back)

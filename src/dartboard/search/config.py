@@ -80,15 +80,20 @@ class Parts:
     options: SearchOptions
 
 
-def build(config: SearchConfig) -> Parts:
+def build(config: SearchConfig, space: SearchSpace | None = None) -> Parts:
     """The parts that a configuration names.
+
+    Args:
+        config: What is asked for.
+        space: Taken in the place of the one that is named, if given.
 
     Raises:
         DartboardError: If there is no such space, method or data set, or an option does not fit it.
     """
     SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
     method = make_method(config.method.name, config.method.options)
-    return Parts(build_space(config.space), method, load_dataset(config.data.name), search_options(config))
+    space = space or build_space(config.space)
+    return Parts(space, method, load_dataset(config.data.name), search_options(config))
 
 
 def build_space(choice: SpaceChoice) -> SearchSpace:

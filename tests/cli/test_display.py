@@ -1,0 +1,128 @@
+import os
+import pty
+import re
+import select
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dartboard.cli import display
+from dartboard.cli.display import Display, Lines, Screen, choose_display, numbers
+from dartboard.cli.terminal import Terminal
+from dartboard.cli.words import span
+from searching import search
+
+TINY = ("batch=256", "net.channels=4", "health.examples=64", "epochs=2")
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        monkeypatch.setattr(display, "monotonic", lambda: self.now)
+
+
+def test_numbers_that_are_there() -> None:
+    metrics = {"train_loss": 1.23456, "train_accuracy": 0.5, "valid_accuracy": 0.25, "entropy": 1.5, "lr": 3}
+    assert numbers(metrics) == "loss 1.235  train 50.0%  valid 25.0%  entropy 1.500"
+    assert numbers({"entropy": 0.1}) == "entropy 0.100"
+
+
+def test_time_left_follows_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, shown, searcher = Clock(monkeypatch), Display(), search("darts", epochs=10)
+    searcher.step = 4  # as after a resume
+    shown.on_start(searcher)
+    clock.now += 8
+    searcher.step = 6
+    assert shown.left(searcher) == f"{span(4 * (10 * searcher.plan.steps - 6))} left"
+
+
+def test_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    search("darts", hooks=[Lines(Terminal())], epochs=2).fit()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("epoch 1 of 2  loss ")
+    assert lines[1].endswith("  0 s left")
+    assert "valid" in lines[0]
+    assert "entropy" in lines[0]
+
+
+def test_a_display_that_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with Display() as shown:
+        search("darts", hooks=[shown]).fit()
+        shown.note("careful")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_warning_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with Lines(Terminal()):
+        for epoch in (1, 2):
+            display.logging.getLogger("dartboard.search").warning("epoch %d: it collapses", epoch)
+        display.logging.getLogger("dartboard.search").info("all is well")
+    display.logging.getLogger("dartboard.search").debug("nobody listens any more")
+    assert capsys.readouterr().out == "warning: it collapses\n"
+
+
+def test_the_meter_is_read_at_most_four_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, searcher = Clock(monkeypatch), search("darts")
+    screen, reads = Screen(Terminal()), []
+    monkeypatch.setattr(searcher.meter, "read", lambda: reads.append(clock.now) or {})
+    screen.on_start(searcher)
+    for _ in range(1000):  # ten seconds
+        clock.now += 0.01
+        screen.on_step_end(searcher)
+    assert 35 <= len(reads) <= 40
+
+
+def run_in_terminal(program: Path, folder: Path, *args: str, stream: str) -> tuple[str, bytes]:
+    """What a command writes to a terminal on one stream, without colours, and to a pipe on the other."""
+    main, side = pty.openpty()
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: side}
+    env = os.environ | {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40", "PYTHONUTF8": "1"}
+    process = subprocess.Popen([program, *args], cwd=folder, env=env, **streams)  # type: ignore[call-overload]
+    os.close(side)
+    seen = b""
+    while process.poll() is None or select.select([main], [], [], 0)[0]:
+        if select.select([main], [], [], 0.1)[0]:
+            try:
+                seen += os.read(main, 1 << 16)
+            except OSError:  # the other side is closed
+                break
+    os.close(main)
+    other = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return re.sub(r"\x1b\[[\d;]*m", "", seen.decode()), next(part for part in other if part is not None)
+
+
+def test_a_terminal_sees_a_live_display(program: Path, tmp_path: Path) -> None:
+    seen, rest = run_in_terminal(program, tmp_path, "search", *TINY, "epochs=3", stream="stdout")
+    assert "\x1b[?25l" in seen  # the cursor hides
+    assert seen.rindex("\x1b[?25h") > seen.rindex("\x1b[?25l")
+    for words in (
+        "forecast: ",
+        "epoch 1 of 3, step ",
+        "epoch 3 of 3, step 2 of 2, choosing the cell",
+        "loss ",
+    ):
+        assert words in seen
+    assert seen.count("0 in") > 3  # the cell of each epoch, and at the end
+    assert rest == b""
+
+
+def test_json_leaves_the_display_to_standard_error(program: Path, tmp_path: Path) -> None:
+    seen, rest = run_in_terminal(program, tmp_path, "search", *TINY, "--json", stream="stderr")
+    assert "epoch 2 of 2, step 2 of 2" in seen
+    assert rest.startswith(b'{"run": "runs/darts-nano-digits-s0", ')
+    assert rest.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("quiet", "json", "kind"),
+    [(True, False, Display), (False, True, Display), (True, True, Display), (False, False, Lines)],
+)
+def test_without_a_terminal(quiet: bool, json: bool, kind: type[Display]) -> None:
+    found = choose_display(quiet=quiet, json=json)
+    assert type(found) is kind
+    assert found.shows == (kind is Lines)
