@@ -72,10 +72,10 @@ class Kill:
     saved: int
 
 
-def kill(path, method, rng, most=4):
+def kill(path, method, rng, most):
     """Kills a search at a random moment after a random place, well before its end."""
     places, pause = rng.randint(1, most), rng.uniform(0, 0.1)
-    with victim_process(path, method, places + 3 if most > 1 else 1) as process:
+    with victim_process(path, method, places + 2 if most > 1 else 1) as process:
         said = [process.stdout.readline().strip() for _ in range(places)]
         time.sleep(pause)
         process.kill()
@@ -116,10 +116,10 @@ def undisturbed(method):
         return story(path)
 
 
-@pytest.mark.parametrize("method", ["xnas", "gdas", "darts-2nd"])
+@pytest.mark.parametrize("method", ["xnas", "gdas", "asm"])
 def test_a_killed_search_goes_on_to_the_same_bits(tmp_path, method):
     rng = Random(f"{SEED} {method}")
-    killed = kill(tmp_path / "run", method, rng, most=12)
+    killed = kill(tmp_path / "run", method, rng, most=11)
     print(f"seed {SEED}: {method} killed after step {killed.place}")  # noqa: T201
     assert int(killed.place) < LAST
     assert killed.saved >= int(killed.place) - 2
@@ -145,7 +145,7 @@ def test_every_method_survives_kills(tmp_path, table, method):
     """Twice where something is trained; the others are killed before they choose, and choose the same."""
     rng, path = Random(f"{SEED} {method}"), tmp_path / "run"
     trains = bool(undisturbed(method)["metrics"])
-    table[method] = [kill(path, method, rng, most=6 if trains else 1) for _ in range(2 if trains else 1)]
+    table[method] = [kill(path, method, rng, most=4 if trains else 1) for _ in range(2 if trains else 1)]
     if trains:
         assert all(int(own.place) < LAST for own in table[method])
     else:
@@ -204,7 +204,6 @@ def change(path):
 DAMAGES = [
     ("tensors.safetensors", cut_off, "truncated"),
     ("tensors.safetensors", change, "checksum differs"),
-    ("state.json", cut_off, "cut off"),
     ("state.json", Path.unlink, "missing"),
 ]
 
@@ -226,7 +225,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_leads_to_the_same_bits
 
 
 WORDS = [
-    *("epochs=6", "batch=75", "net.channels=4", "net.drop_path=0.2", "data.pad=1"),
+    *("epochs=4", "batch=75", "net.channels=4", "net.drop_path=0.2", "data.pad=1"),
     *("checkpoint.steps=3", "health.examples=20"),
 ]
 """A search of the digits: ten steps an epoch."""
@@ -246,22 +245,26 @@ def wait_for_step(process, path, step):
         time.sleep(0.01)
 
 
-def test_the_program_is_killed_then_interrupted_and_ends_with_the_same_bits(tmp_path, capsys):
+SIGNALS = [
+    pytest.param([signal.SIGINT], id="interrupt"),
+    pytest.param([signal.SIGKILL, signal.SIGINT, signal.SIGTERM], id="all", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("signals", SIGNALS)
+def test_the_program_is_stopped_and_ends_with_the_same_bits(tmp_path, capsys, signals):
     rng, path = Random(SEED), tmp_path / "run"
-    with program("--space", "nano", "--method", "gaea-gdas", "--out", path, *WORDS) as process:
-        wait_for_step(process, path, rng.randint(3, 15))
-        time.sleep(rng.uniform(0, 0.1))
-        process.kill()
-        assert process.wait() == -signal.SIGKILL
-    assert Run.read(path).state == "stopped"
-    with program("--resume", path) as process:
-        wait_for_step(process, path, rng.randint(21, 33))
-        assert main(["search", "--resume", str(path)]) == 2
-        assert f"is in use by process {process.pid}" in capsys.readouterr().err
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 128 + signal.SIGINT
-    assert Run.read(path).state == "stopped"
-    with program("--resume", path) as process:
+    words = ["--space", "nano", "--method", "gaea-gdas", "--out", path, *WORDS]
+    for place, number in enumerate(signals):
+        with program(*words) as process:
+            wait_for_step(process, path, 10 * place + rng.randint(1, 10))
+            assert main(["search", "--resume", str(path)]) == 2
+            assert f"is in use by process {process.pid}" in capsys.readouterr().err
+            process.send_signal(number)
+            assert process.wait(PATIENCE) == (-number if number == signal.SIGKILL else 128 + number)
+        assert Run.read(path).state == "stopped"
+        words = ["--resume", path]
+    with program(*words) as process:
         printed, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
     parts = build(load_config(flags={"space": "nano", "method": "gaea-gdas"}, words=WORDS))

@@ -20,7 +20,7 @@ from dartboard.search import Hook, Searcher, SearchOptions, make_method
 from dartboard.search.options import CheckpointOptions, DataOptions, NetOptions
 from dartboard.space import get_space
 
-EPOCHS, STEPS, BATCH = 4, 5, 4
+EPOCHS, STEPS, BATCH = 3, 5, 4
 PATIENCE = 60
 """Nobody kills it after so many seconds: it leaves by itself."""
 
