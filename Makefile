@@ -29,8 +29,8 @@ test: $(VENV)/.dev
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.dev
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks docs
+	$(BIN)/ruff check src tests benchmarks docs
 	$(BIN)/mypy --strict src
 	$(BIN)/python -m pytest -q tests/test_imports.py
 
@@ -41,8 +41,8 @@ slow: $(VENV)/.dev
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 format: $(VENV)/.dev
-	$(BIN)/ruff check --fix-only --quiet src tests benchmarks
-	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix-only --quiet src tests benchmarks docs
+	$(BIN)/ruff format src tests benchmarks docs
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info

@@ -59,6 +59,7 @@ class Task:
         """All that is trained as weights: the network's own first, then the relaxation's."""
         buffers = list(self.net.buffers())
         self._statistics = [[b for b in buffers if b.dtype is dtype] for dtype in {b.dtype for b in buffers}]
+        self._kept = [[torch.empty_like(buffer) for buffer in group] for group in self._statistics]
 
     @property
     def own_weights(self) -> list[nn.Parameter]:
@@ -116,14 +117,18 @@ class Task:
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:
-        """Inside, forward passes leave the statistics of batch-norms as they were."""
-        before = [[buffer.clone() for buffer in group] for group in self._statistics]
+        """Inside, forward passes leave the statistics of batch-norms as they were; not to be nested."""
+        self._copy(self._kept, self._statistics)
         try:
             yield
         finally:
-            with torch.no_grad():
-                for group, values in zip(self._statistics, before, strict=True):
-                    torch._foreach_copy_(group, values)
+            self._copy(self._statistics, self._kept)
+
+    @staticmethod
+    @torch.no_grad()
+    def _copy(targets: list[list[Tensor]], sources: list[list[Tensor]]) -> None:
+        for into, values in zip(targets, sources, strict=True):
+            torch._foreach_copy_(into, values)
 
     def _autocast(self) -> AbstractContextManager[None]:
         if self.precision is None:
