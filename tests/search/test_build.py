@@ -109,15 +109,14 @@ def test_the_relaxation_starts_from_the_seed_and_the_network_from_torch():
     assert not torch.equal(*starts)
 
 
-def test_what_is_compiled_is_the_plain_formula():
+def test_what_is_compiled_is_the_plain_formula(monkeypatch):
+    monkeypatch.setattr(torch, "compile", torch.nn.Sequential)
     task = built(compile=True)
     assert task.net.config.mix == "plain"
-    assert task.forward is not task.net
+    assert isinstance(task.forward, torch.nn.Sequential)
     assert {id(own) for own in task.forward.parameters()} == {id(own) for own in task.net.parameters()}
 
 
 def test_what_draws_is_not_compiled():
-    with pytest.raises(
-        CompositionError, match="Gumbel draws another network for every step.* set compile=false"
-    ):
+    with pytest.raises(CompositionError, match="Gumbel draws another network for every step"):
         built("gdas", compile=True)
