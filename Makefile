@@ -14,7 +14,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 .PHONY: help demo test check bench slow format clean clean-all
 
 help:
-	@echo "make demo    install, and train a supernet on the embedded digits for a few steps"
+	@echo "make demo    install, and search for a cell on the embedded digits, half a minute"
 	@echo "make test    install what the tests need and run them"
 	@echo "make check   formatting, lint, types and the direction of the imports"
 	@echo "make slow    the tests that take minutes"

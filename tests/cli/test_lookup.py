@@ -1,9 +1,11 @@
+import json
 from pathlib import Path
 
 import pytest
 
-from dartboard.cli.lookup import find_genotype, home_of
+from dartboard.cli.lookup import find_genotype, home_of, space_of_run
 from dartboard.errors import GenotypeError, UnknownNameError
+from dartboard.runs import Run
 from dartboard.space import CODECS, PUBLISHED, Genotype, get_published, get_space
 
 DARTS_V2 = PUBLISHED["darts-v2"].text
@@ -49,6 +51,25 @@ def test_a_missing_file_is_named(text: str) -> None:
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(GenotypeError, match="there is no file"):
         find_genotype(str(tmp_path))
+
+
+def test_a_run_gives_its_result_or_its_last_epoch(tmp_path: Path) -> None:
+    early, late = (json.loads(CODECS["json"].encode(get_published(name))) for name in ("xnas", "pc-darts"))
+    with Run.create(tmp_path / "run", {}, space=get_space("darts")) as run:
+        with pytest.raises(GenotypeError, match="has no genotype yet; its first epoch is not over"):
+            find_genotype(str(run.path))
+        run.record(0, {}, {"genotype": early})
+        assert find_genotype(str(run.path)) == get_published("xnas")
+        run.finish({"genotype": late})
+        assert find_genotype(str(run.path)) == get_published("pc-darts")
+
+
+def test_the_space_of_a_run(tmp_path: Path) -> None:
+    Run.create(tmp_path / "with", {}, space=get_space("nano")).close()
+    Run.create(tmp_path / "without", {}).close()
+    assert space_of_run(str(tmp_path / "with")) == get_space("nano")
+    assert space_of_run(str(tmp_path / "without")) is None
+    assert space_of_run("darts-v2") is None
 
 
 def test_a_bad_file_is_named(tmp_path: Path) -> None:
