@@ -19,16 +19,6 @@ from dartboard.search import Searcher
 
 TINY = ("batch=256", "net.channels=4", "health.examples=64", "epochs=2")
 KEYS = {"run", "genotype", "epochs", "seconds", "entropy", "valid_accuracy", "digest"}
-    "run",
-    "genotype",
-    "epochs",
-    "seconds",
-    "entropy",
-    "valid_accuracy",
-    "discrete_accuracy",
-    "digest",
-    "warnings",
-}
 Capture = pytest.CaptureFixture[str]
 
 
