@@ -100,11 +100,14 @@ def test_the_result_is_what_there_is():
     assert result.digest == digest(everything)
     assert result.epochs == 0
     assert result.valid_accuracy == accuracy(searcher.task, searcher.relaxation, searcher.valid_batches())
+    chosen = one_hot(searcher.space, result.genotype)
+    assert result.discrete_accuracy == accuracy(searcher.task, lambda: chosen, searcher.valid_batches())
     facts = json.loads(json.dumps(result.facts()))
     assert CODECS["json"].decode(json.dumps(facts["genotype"])) == result.genotype
     assert facts["warnings"] == list(result.warnings)
     assert facts.keys() == {
-        "genotype", "epochs", "seconds", "entropy", "valid_accuracy", "digest", "warnings",
+        "genotype", "epochs", "seconds", "entropy", "valid_accuracy", "discrete_accuracy", "digest",
+        "warnings",
     }  # fmt: skip
 
 

@@ -321,7 +321,7 @@ def test_a_run_holds_every_epoch_and_the_result(run):
     assert [run.epoch(number)["epoch"] for number in (0, 1)] == [0, 1]
     assert run.result() == result.facts()
     assert run.state == "finished"
-    assert "done: Result(" in (run.path / "log.txt").read_text()
+    assert f'"digest": "{result.digest}"' in (run.path / "log.txt").read_text()
 
 
 def test_logging_is_as_before_afterwards(run):

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from dartboard.errors import CheckpointError
 from dartboard.runs import Run
 from dartboard.search import Hook
 from dartboard.search.state import capture, chance, copied, restore, set_chance
@@ -116,3 +117,15 @@ class Metrics(Hook):
     def on_epoch_end(self, searcher, record):
         self.losses.append((record.metrics["train_loss"], record.metrics["arch_loss"]))
         self.seen.append({key: value.sum().item() for key, value in searcher.net.state_dict().items()})
+
+
+def test_a_state_of_another_version_is_refused():
+    searcher = search("darts")
+    with pytest.raises(CheckpointError, match="version 0, and this dartboard reads version 1"):
+        restore(searcher, capture(searcher) | {"version": 0})
+
+
+def test_a_state_of_another_search_is_refused():
+    state = copied(capture(search("darts")))
+    with pytest.raises(CheckpointError, match="of a search with other settings"):
+        restore(search("darts", net={"channels": 8}), state)

@@ -31,7 +31,8 @@ class Task:
 
     Attributes:
         pieces: In how many pieces a batch passes the network, to save memory; gradients are those of the
-            whole batch but for batch-norms, which see a piece at a time.
+            whole batch but for batch-norms, which see a piece at a time, and relaxations that draw, which
+            draw for each piece.
     """
 
     def __init__(

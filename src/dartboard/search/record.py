@@ -56,6 +56,7 @@ class Result:
         seconds: How long it took, over all processes that worked on it.
         entropy: Mean entropy of the strengths at the end, in nats.
         valid_accuracy: Of the supernet on held-out images; None if nothing was trained.
+        discrete_accuracy: Of the supernet with the chosen ops alone; None if nothing was trained.
         digest: Of every weight, buffer and strength, to compare two searches to the last bit.
         warnings: What went wrong, in words.
     """
@@ -65,6 +66,7 @@ class Result:
     seconds: float
     entropy: float
     valid_accuracy: float | None
+    discrete_accuracy: float | None
     digest: str
     warnings: tuple[str, ...] = ()
 
@@ -114,12 +116,16 @@ def _metrics(
         "cells": {arch: asdict(own) for arch, own in cells.items()},
     }
     if chosen.discrete:
-        like = task.own_weights[0]
-        fixed = one_hot(searcher.space, genotype, like=like)
-        metrics["discrete_accuracy"] = accuracy(task, lambda: fixed, searcher.valid_batches())
+        metrics["discrete_accuracy"] = _discrete_accuracy(searcher, genotype)
     if chosen.hessian and task.relaxation.arch_parameters():
         metrics["hessian"] = largest_eigenvalue(task, next(iter(searcher.valid_batches())))
     return metrics
+
+
+def _discrete_accuracy(searcher: "Searcher", genotype: Genotype) -> float:
+    """The accuracy of the supernet with the chosen ops alone."""
+    chosen = one_hot(searcher.space, genotype, like=searcher.task.own_weights[0])
+    return accuracy(searcher.task, lambda: chosen, searcher.valid_batches())
 
 
 def conclude(searcher: "Searcher") -> Result:
@@ -130,14 +136,17 @@ def conclude(searcher: "Searcher") -> Result:
     strengths = task.relaxation.strengths()
     cells = health.measure(searcher.space, genotype, strengths)
     trained = searcher.method.trains
-    found = accuracy(task, task.relaxation, searcher.valid_batches()) if trained else None
+    mixed = accuracy(task, task.relaxation, searcher.valid_batches()) if trained else None
+    discrete = _discrete_accuracy(searcher, genotype) if trained else None
+    learns = searcher.update is not None
     weighed = {arch: {"ops": own.ops, "edges": own.edges} for arch, own in strengths.items()}
     return Result(
         genotype=genotype,
         epochs=searcher.epoch,
         seconds=searcher.seconds,
         entropy=health.mean_entropy(cells),
-        valid_accuracy=found,
+        valid_accuracy=mixed,
+        discrete_accuracy=discrete,
         digest=digest({"net": dict(task.net.state_dict()), "strengths": weighed}),
-        warnings=tuple(health.warnings(cells, done=True, learns=searcher.update is not None)),
+        warnings=tuple(health.warnings(cells, done=True, learns=learns, accuracy=mixed, discrete=discrete)),
     )

@@ -1,5 +1,6 @@
 """The search loop."""
 
+import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -152,7 +153,7 @@ class Searcher:
             result = conclude(self)
             if self.run is not None:
                 self.run.finish(result.facts())
-            log.info("done: %s", result)
+            log.info("done: %s", json.dumps(result.facts()))
             self._call("on_end", result)
             return result
 

@@ -6,6 +6,9 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
+from dartboard.errors import CheckpointError
+from dartboard.search.memory import is_out_of_memory
+
 if TYPE_CHECKING:
     from dartboard.search.searcher import Searcher
 
@@ -32,7 +35,26 @@ def capture(searcher: "Searcher") -> dict[str, Any]:
 
 
 def restore(searcher: "Searcher", state: dict[str, Any]) -> None:
-    """Puts a search, made from the same arguments, where it was when `state` was captured."""
+    """Puts a search, made from the same arguments, where it was when `state` was captured.
+
+    Raises:
+        CheckpointError: If the state is of another version of dartboard, or of another search.
+    """
+    if state.get("version") != VERSION:
+        raise CheckpointError(
+            f"the state has version {state.get('version')}, and this dartboard reads version {VERSION}; "
+            "go on with the dartboard that wrote it (environment.json says which)"
+        )
+    try:
+        _restore(searcher, state)
+    except (KeyError, RuntimeError, ValueError) as error:
+        if is_out_of_memory(error):
+            raise
+        first = str(error).strip().split("\n")[-1].strip()
+        raise CheckpointError(f"the state is of a search with other settings: {first}") from error
+
+
+def _restore(searcher: "Searcher", state: dict[str, Any]) -> None:
     searcher.relaxation.load_state_dict(state["relaxation"])
     searcher.prune()
     searcher.net.load_state_dict(state["net"])
