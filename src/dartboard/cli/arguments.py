@@ -1,6 +1,6 @@
 """Argument types that several verbs share; what they refuse, they say how to write."""
 
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
 
 from dartboard.errors import DartboardError
 
@@ -28,3 +28,14 @@ def image_shape(text: str) -> tuple[int, int, int]:
         raise ArgumentTypeError(f"expected channels x height x width like 3x32x32, got {text!r}")
     channels, height, width = map(positive, sizes)
     return channels, height, width
+
+
+def add_plugins(parser: ArgumentParser) -> None:
+    """Declare the option that loads code of one's own."""
+    parser.add_argument(
+        "--plugin",
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="run a Python file that registers methods, spaces, ops or recipes; may be given several times",
+    )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from rich.text import Text
 
+from dartboard.cli.arguments import add_plugins
 from dartboard.cli.terminal import Terminal
 from dartboard.errors import UnknownNameError
 
@@ -46,11 +47,16 @@ KINDS = {"methods": _methods, "spaces": _spaces, "ops": _ops, "recipes": _recipe
 
 def configure(parser: ArgumentParser) -> None:
     """Declare the verb's arguments."""
+    add_plugins(parser)
     parser.add_argument("kind", nargs="?", metavar="KIND", help=f"{', '.join(KINDS)} (default: all of them)")
 
 
 def run(args: Namespace) -> int:
     """Print the names of one kind, or of all."""
+    from dartboard.search.plugins import load_plugin
+
+    for file in args.plugin:
+        load_plugin(file)
     if args.kind is not None and args.kind not in KINDS:
         raise UnknownNameError("kind of thing", args.kind, KINDS)
     terminal = Terminal()

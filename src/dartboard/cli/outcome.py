@@ -14,9 +14,13 @@ def print_outcome(result: Result, path: Path) -> None:
     terminal = Terminal()
     terminal.write(["", *draw_cells(result.genotype.archs, terminal), ""])
     if result.valid_accuracy is not None:
-        terminal.write(
-            labelled("accuracy", f"{result.valid_accuracy:.1%} of held-out images, by the supernet")
+        alone = (
+            ""
+            if result.discrete_accuracy is None
+            else f"; {result.discrete_accuracy:.1%} with the cell alone"
         )
+        words = f"{result.valid_accuracy:.1%} of held-out images, by the supernet{alone}"
+        terminal.write(labelled("accuracy", words))
     terminal.write(labelled("entropy", f"{result.entropy:.3f}"))
     terminal.write(labelled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
     for warning in result.warnings:

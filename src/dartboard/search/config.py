@@ -20,6 +20,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from dartboard.data import DATASETS, Dataset, load_dataset
 from dartboard.search.method import METHODS, Method, check_options, make_method
 from dartboard.search.options import DataOptions, Options, SearchOptions
+from dartboard.search.plugins import check_plugins
 from dartboard.search.schedule import SCHEDULES
 from dartboard.space import SPACES, SearchSpace, load_space
 
@@ -68,6 +69,9 @@ class SearchConfig(SearchOptions):
     space: SpaceChoice = SpaceChoice()
     method: MethodChoice = MethodChoice()
     data: DataChoice = DataChoice()
+    plugins: tuple[str, ...] = Field(
+        default=(), description="full paths of Python files that must have been loaded"
+    )
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,7 @@ def build(config: SearchConfig, space: SearchSpace | None = None) -> Parts:
     Raises:
         DartboardError: If there is no such space, method or data set, or an option does not fit it.
     """
+    check_plugins(config.plugins)
     SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
     method = make_method(config.method.name, config.method.options)
     space = space or build_space(config.space)
@@ -106,7 +111,7 @@ def build_space(choice: SpaceChoice) -> SearchSpace:
 
 def search_options(config: SearchConfig) -> SearchOptions:
     """The options of the search loop: everything but the names."""
-    values = config.model_dump(exclude={"space": True, "method": True, "data": {"name"}})
+    values = config.model_dump(exclude={"space": True, "method": True, "plugins": True, "data": {"name"}})
     return SearchOptions.model_validate(values)
 
 
