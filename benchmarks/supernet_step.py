@@ -16,16 +16,14 @@ import json
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from _common import added_memory, seconds
 from dartboard.nn import ArchMixture, Blend, CellNet, NetConfig, all_live
 from dartboard.space import get_space
 
@@ -94,13 +92,6 @@ class Step:
         return 5 * int(counter.get_total_flops())
 
 
-def seconds(run: Callable[[], object]) -> float:
-    """How long `run` takes."""
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
-
-
 def measure_times(steps: dict[str, Step], repeats: int) -> dict[str, dict[str, float]]:
     """Median seconds of each part of each step, all interleaved."""
     times: dict[str, dict[str, list[float]]] = {name: {part: [] for part in PARTS} for name in steps}
@@ -118,18 +109,13 @@ def measure_times(steps: dict[str, Step], repeats: int) -> dict[str, dict[str, f
 def peak_memory(setting: Setting, mix: str, batch: int) -> int:
     """Bytes that a whole step adds to the memory of this process; meant for a process of its own."""
     step = Step(setting, mix, batch, ask=mix == "fused")
-    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far, that of imports and building
-    before = _status("VmRSS")
-    for _ in range(2):
-        step.run("architecture")
-        step.run("weights")
-    return _status("VmHWM") - before
 
+    def steps() -> None:
+        for _ in range(2):
+            step.run("architecture")
+            step.run("weights")
 
-def _status(field: str) -> int:
-    """A memory figure of this process in bytes (not getrusage's, which a child inherits from its parent)."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field + ":"))
+    return added_memory(steps)
 
 
 def memory_in_child(name: str, mix: str, batch: int, threads: int) -> int:

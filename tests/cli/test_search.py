@@ -72,7 +72,7 @@ def test_what_people_see(capsys: Capture) -> None:
     assert lines[2].startswith("forecast: ")
     assert [line[:12] for line in lines if line.startswith("epoch")] == ["epoch 1 of 2", "epoch 2 of 2"]
     assert lines.count("cell") == 1
-    assert any(line.endswith("of held-out images, by the supernet") for line in lines)
+    assert "accuracy       7.8% of held-out images, by the supernet; 4.7% with the cell alone" in lines
     assert lines[-1] == "next           dartboard info runs/darts-nano-digits-s0"
     assert not any("\x1b" in line for line in lines)
 

@@ -1,6 +1,7 @@
 """Argument types that several verbs share; what they refuse, they say how to write."""
 
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
 
 from dartboard.errors import DartboardError
 
@@ -39,3 +40,12 @@ def add_plugins(parser: ArgumentParser) -> None:
         metavar="FILE.py",
         help="run a Python file that registers methods, spaces, ops or recipes; may be given several times",
     )
+
+
+def load_plugins(files: Sequence[str]) -> list[str]:
+    """Run the files that were named; returns their full paths."""
+    if not files:
+        return []
+    from dartboard.search.plugins import load_plugin  # with all that plugins may need, torch included
+
+    return [load_plugin(file) for file in files]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from rich.text import Text
 
-from dartboard.cli.arguments import add_plugins
+from dartboard.cli.arguments import add_plugins, load_plugins
 from dartboard.cli.terminal import Terminal
 from dartboard.errors import UnknownNameError
 
@@ -53,10 +53,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the names of one kind, or of all."""
-    from dartboard.search.plugins import load_plugin
-
-    for file in args.plugin:
-        load_plugin(file)
+    load_plugins(args.plugin)
     if args.kind is not None and args.kind not in KINDS:
         raise UnknownNameError("kind of thing", args.kind, KINDS)
     terminal = Terminal()

@@ -13,7 +13,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dartboard.cli.arguments import UsageError, add_plugins, positive
+from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
 from dartboard.cli.words import size, span
 from dartboard.errors import SearchStopped
 from dartboard.space import SPACES, space_from_json
@@ -81,12 +81,11 @@ def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple
     from dartboard.cli.places import claim
     from dartboard.runs import Run
     from dartboard.search.config import build, resolved
-    from dartboard.search.plugins import load_plugin
     from dartboard.search.settings import load_config
 
     flags = {name: value for name in NAMED if (value := getattr(args, name)) is not None}
     if args.plugin:
-        flags["plugins"] = [load_plugin(file) for file in args.plugin]
+        flags["plugins"] = load_plugins(args.plugin)
     config = load_config(
         recipe=args.recipe, file=args.config, environment=os.environ, flags=flags, words=args.overrides
     )
@@ -99,11 +98,9 @@ def _reopen(args: Namespace, device: "torch.device", display: "Display") -> tupl
     """The search of a run that is there already, in the space that the run has recorded."""
     from dartboard.runs import Run
     from dartboard.search.config import build
-    from dartboard.search.plugins import load_plugin
     from dartboard.search.settings import validate
 
-    for file in args.plugin:
-        load_plugin(file)
+    load_plugins(args.plugin)
     run = Run.resume(args.resume)
     try:
         space = space_from_json((run.path / "space.json").read_text(encoding="utf-8"))
