@@ -1,0 +1,76 @@
+"""What the benchmarks share: a clock, medians of interleaved runs, and the memory of a step."""
+
+import multiprocessing
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import TypeVar
+
+import torch
+
+from dartboard.data import Dataset, ImageSet
+from dartboard.search import Searcher, SearchOptions, make_method
+from dartboard.search.options import NetOptions
+from dartboard.space import SearchSpace
+
+
+def seconds(run: Callable[[], object]) -> float:
+    """How long `run` takes."""
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+Key = TypeVar("Key", str, int)
+
+
+def median_seconds(runs: Mapping[Key, Callable[[], object]], repeats: int) -> dict[Key, float]:
+    """Median seconds of each run, all interleaved, each round in another order; the first does not count."""
+    times: dict[Key, list[float]] = {name: [] for name in runs}
+    rng = Random(0)
+    for _ in range(repeats + 1):
+        for name in rng.sample(list(runs), len(runs)):
+            times[name].append(seconds(runs[name]))
+    return {name: statistics.median(own[1:]) for name, own in times.items()}
+
+
+def added_memory(run: Callable[[], object]) -> int:
+    """Bytes that `run` adds to the memory of this process; meant for a process of its own."""
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far, that of imports and building
+    before = status("VmRSS")
+    run()
+    return status("VmHWM") - before
+
+
+def status(field: str) -> int:
+    """A memory figure of this process in bytes (not getrusage's, which a child inherits from its parent)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field + ":"))
+
+
+def in_fork(measure: Callable[[], int]) -> int:
+    """What `measure` returns in a fresh copy of this process, which should not have computed before."""
+    context = multiprocessing.get_context("fork")
+    receive, send = context.Pipe(duplex=False)
+    process = context.Process(target=lambda: send.send(measure()))
+    process.start()
+    send.close()
+    found: int = receive.recv()
+    process.join()
+    return found
+
+
+def make_searcher(
+    space: SearchSpace, method: str, *, channels: int = 16, batch: int = 16, **options: object
+) -> Searcher:
+    """A search on random images of 32x32 pixels, long enough that no schedule ends while it is measured."""
+    chance = torch.Generator().manual_seed(0)
+    pixels = torch.randint(256, (4 * batch, 3, 32, 32), dtype=torch.uint8, generator=chance)
+    data = Dataset("noise", tuple("0123456789"), ImageSet(pixels, torch.arange(4 * batch) % 10))
+    numbers = SearchOptions(epochs=1000, batch=batch, net=NetOptions(channels=channels))
+    searcher = Searcher(space, make_method(method, options), data, numbers)
+    searcher.net.train()
+    searcher.relaxation.train()
+    return searcher
