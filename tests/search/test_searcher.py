@@ -546,6 +546,13 @@ def test_a_step_that_spoils_the_last_numbers_of_an_epoch_is_found_before_it_is_w
     assert run.load() is None
 
 
+def test_where_the_guard_looks_seldom_nothing_bad_is_saved_in_between(run, monkeypatch):
+    monkeypatch.setattr(Searcher, "_guard", lambda *_: None)
+    with pytest.raises(DivergedError, match="the mean loss is nan at step 2"):
+        search(run=run, hooks=[Spoil(1)], checkpoint={"steps": 1}).fit()
+    assert run.load()[0] == 1
+
+
 # Warm-up and compositions
 
 

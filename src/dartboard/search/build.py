@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import torch
+from torch.optim import SGD
 
 from dartboard.arch.task import Task
 from dartboard.data import Augment, Dataset, ImageSet, Stream, split
@@ -96,3 +97,15 @@ def build_task(
     if options.compile:
         task.forward = torch.compile(task.net)  # type: ignore[assignment]
     return task
+
+
+def build_optimiser(task: Task, options: SearchOptions) -> SGD:
+    """The optimiser of all that is trained as weights."""
+    chosen = options.weights
+    return SGD(
+        task.weights,
+        chosen.lr,
+        momentum=chosen.momentum,
+        weight_decay=chosen.weight_decay,
+        nesterov=chosen.nesterov,
+    )

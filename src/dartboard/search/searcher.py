@@ -3,19 +3,18 @@
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.amp import GradScaler
-from torch.optim import SGD, Optimizer
+from torch.optim import Optimizer
 
 from dartboard.data import Batch, Dataset, sweep
 from dartboard.errors import OptionError, SearchStopped
 from dartboard.runs import Run
-from dartboard.search.build import build_task, divide
+from dartboard.search.build import build_optimiser, build_task, divide
 from dartboard.search.guard import check_finite
 from dartboard.search.hooks import Hook
 from dartboard.search.memory import is_out_of_memory
@@ -24,7 +23,8 @@ from dartboard.search.method import Method, Plan
 from dartboard.search.options import SearchOptions
 from dartboard.search.record import Result, conclude, measure_epoch
 from dartboard.search.schedule import SCHEDULES
-from dartboard.search.state import capture, chance, copied, restore, set_chance
+from dartboard.search.session import OwnChance, deterministic, logged
+from dartboard.search.state import capture, copied, restore
 from dartboard.search.step import Stepper
 from dartboard.space.spec import SearchSpace
 
@@ -77,7 +77,7 @@ class Searcher:
         self.epoch = self.step = 0
         self._clock = self._saved = monotonic()
         self._stopping = False
-        self._chance: dict[str, Tensor] = {}
+        self._own_chance = OwnChance(self.device)
         with self._own_chance():
             torch.manual_seed(self.options.seed)
             self._build()
@@ -95,23 +95,13 @@ class Searcher:
         options = self.options
         self.task = build_task(self.space, self.method, self.data, options, self.device)
         self.net, self.relaxation = self.task.net, self.task.relaxation
-        self.optimiser = self._make_optimiser()
+        self.optimiser = build_optimiser(self.task, options)
         make = self.method.update
         self.update: Optimizer | None = None if make is None else make(self.relaxation, self.plan)
         scaler = GradScaler(self.device.type) if options.precision == "fp16" else None
         parts = self.method.gradient, self.update, options.weights.clip, scaler
         self.stepper = Stepper(self.task, self.optimiser, *parts, guard=self._guard)
         self.meter = Meter(self.device)
-
-    def _make_optimiser(self) -> SGD:
-        chosen = self.options.weights
-        return SGD(
-            self.task.weights,
-            chosen.lr,
-            momentum=chosen.momentum,
-            weight_decay=chosen.weight_decay,
-            nesterov=chosen.nesterov,
-        )
 
     @property
     def seconds(self) -> float:
@@ -144,7 +134,7 @@ class Searcher:
             DivergedError: If a loss became infinite or no number.
             CheckpointError: If the run's last checkpoint is damaged.
         """
-        with self._session():
+        with deterministic(self.options.deterministic), self._own_chance(), logged(self.run):
             self._resume(fall_back)
             self._call("on_start")
             while self.epoch < self.plan.epochs:
@@ -223,6 +213,10 @@ class Searcher:
         if self.device.type == "cpu" or self.step % CHECK_STEPS == 0:
             check_finite(self.task, numbers, epoch=self.epoch, step=self.step)
 
+    def _check_means(self) -> None:
+        """What the guard has not looked at must be finite too before anything is written."""
+        check_finite(self.task, {"mean loss": self.meter.sums.sum()}, epoch=self.epoch, step=self.step)
+
     def _set_lr(self) -> None:
         chosen = self.options.weights
         lr = SCHEDULES[chosen.schedule](chosen.lr, chosen.lr_end, self.epoch / self.plan.epochs)
@@ -230,7 +224,7 @@ class Searcher:
             group["lr"] = lr
 
     def _end_epoch(self) -> None:
-        check_finite(self.task, {"loss": self.meter.sums.sum()}, epoch=self.epoch, step=self.step)
+        self._check_means()
         record = measure_epoch(self)
         if self.run is not None:
             self.run.record(record.epoch, record.metrics, record.details())
@@ -247,6 +241,7 @@ class Searcher:
         return bool(by_steps) or monotonic() - self._saved > chosen.seconds
 
     def _save(self) -> None:
+        self._check_means()
         self._saved = monotonic()
         if self.run is not None:
             self.run.save(self.step, capture(self), keep=self.options.checkpoint.keep)
@@ -264,42 +259,3 @@ class Searcher:
     def _call(self, time: str, *given: Any) -> None:
         for hook in self.hooks:
             getattr(hook, time)(self, *given)
-
-    @contextmanager
-    def _session(self) -> Iterator[None]:
-        """Inside, chance is the search's own, and what is logged goes to the run too."""
-        before = torch.are_deterministic_algorithms_enabled()
-        torch.use_deterministic_algorithms(self.options.deterministic or before)
-        try:
-            with self._own_chance(), self._logging():
-                yield
-        finally:
-            torch.use_deterministic_algorithms(before)
-
-    @contextmanager
-    def _logging(self) -> Iterator[None]:
-        """Inside, what is logged is also written to the run."""
-        if self.run is None:
-            yield
-            return
-        handler, logger = self.run.log_handler(), logging.getLogger("dartboard")
-        level = logger.level
-        logger.addHandler(handler)
-        logger.setLevel(min(level or logging.INFO, logging.INFO))
-        try:
-            yield
-        finally:
-            logger.removeHandler(handler)
-            logger.setLevel(level)
-
-    @contextmanager
-    def _own_chance(self) -> Iterator[None]:
-        """Inside, torch draws for the search; outside, its generators are as everybody else left them."""
-        devices = [self.device] if self.device.type == "cuda" else []
-        with torch.random.fork_rng(devices):
-            if self._chance:
-                set_chance(self.device, self._chance)
-            try:
-                yield
-            finally:
-                self._chance = chance(self.device)
