@@ -18,8 +18,12 @@ import dartboard
 _SECONDS = 5  # that git may take
 
 
-def describe_environment() -> dict[str, Any]:
-    """Versions, machine, command line and source of this process, as plain values."""
+def describe_environment(device: str | None = None) -> dict[str, Any]:
+    """Versions, machine, command line and source of this process, as plain values.
+
+    Args:
+        device: Where it computes, if that is known.
+    """
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": list(sys.argv),
@@ -31,6 +35,7 @@ def describe_environment() -> dict[str, Any]:
         "platform": platform.platform(),
         "host": socket.gethostname(),
         "cpus": os.cpu_count(),
+        "device": device,
         "threads": torch.get_num_threads(),
         "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
     }

@@ -51,7 +51,12 @@ class Run:
 
     @classmethod
     def create(
-        cls, path: str | Path, config: Mapping[str, Any], *, space: SearchSpace | None = None
+        cls,
+        path: str | Path,
+        config: Mapping[str, Any],
+        *,
+        space: SearchSpace | None = None,
+        device: str | None = None,
     ) -> "Run":
         """A new run, locked.
 
@@ -59,6 +64,7 @@ class Run:
             path: Its directory, which must not be there or be empty.
             config: Plain values.
             space: The space that is searched.
+            device: Where it computes, for environment.json.
 
         Raises:
             RunError: If the directory is a run or holds something else, or YAML cannot say `config`.
@@ -71,12 +77,12 @@ class Run:
             atomic.remove_leftovers(path)
             if space is not None:
                 atomic.write_text(path / SPACE, space_to_json(space) + "\n")
-            atomic.write_text(path / ENVIRONMENT, _texts.pretty([describe_environment()]))
+            atomic.write_text(path / ENVIRONMENT, _texts.pretty([describe_environment(device)]))
             atomic.write_text(path / CONFIG, text)  # last: from here on it is a run
             return cls(path, _texts.read_yaml(path / CONFIG), lock)
 
     @classmethod
-    def resume(cls, path: str | Path) -> "Run":
+    def resume(cls, path: str | Path, *, device: str | None = None) -> "Run":
         """A run that is there already, locked, with one more entry in environment.json.
 
         Raises:
@@ -88,7 +94,7 @@ class Run:
             for folder in (path, path / EPOCHS):
                 if folder.is_dir():
                     atomic.remove_leftovers(folder)
-            starts = [*_texts.read_json(path / ENVIRONMENT), describe_environment()]
+            starts = [*_texts.read_json(path / ENVIRONMENT), describe_environment(device)]
             atomic.write_text(path / ENVIRONMENT, _texts.pretty(starts))
             return cls(path, _texts.read_yaml(path / CONFIG), lock)
 
@@ -98,6 +104,10 @@ class Run:
         path = Path(path)
         check_run(path)
         return cls(path, _texts.read_yaml(path / CONFIG))
+
+    def environment(self) -> list[dict[str, Any]]:
+        """What the run was started with, an entry a start."""
+        return list(_texts.read_json(self.path / ENVIRONMENT))
 
     def record(self, epoch: int, metrics: Mapping[str, Any], details: Mapping[str, Any]) -> None:
         """Adds an epoch, later than those recorded: a line of metrics and a file of details.
