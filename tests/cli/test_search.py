@@ -14,6 +14,7 @@ import yaml
 from dartboard.cli.display import Display
 from dartboard.cli.main import main
 from dartboard.data import load_digits
+from dartboard.errors import SearchStopped
 from dartboard.runs import Run
 from dartboard.search import Searcher
 
@@ -204,7 +205,7 @@ def test_a_search_that_was_stopped_goes_on(
 def test_a_second_signal_leaves_at_once(capsys: Capture) -> None:
     with signal_at(1, signal.SIGINT, signal.SIGINT):
         assert main(["search", *TINY, "--out", "run", "--quiet"]) == 130
-    assert capsys.readouterr() == ("", "dartboard: interrupted\n")
+    assert capsys.readouterr() == ("", "interrupted; go on with: dartboard search --resume run\n")
     assert not Path("run/checkpoints").exists()
 
 
@@ -271,3 +272,44 @@ def test_a_real_process(number: signal.Signals, program: Path, capsys: Capture) 
     assert process.returncode == 128 + number
     assert err.endswith("of 20000; go on with: dartboard search --resume run\n")
     assert Run.read("run").state == "stopped"
+
+
+def test_a_run_goes_on_with_its_own_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Searcher, "fit", stop_at_once)
+    before = torch.get_num_threads()
+    try:
+        assert main(["search", *TINY, "--threads", "3", "--out", "run", "--quiet"]) == 0
+        torch.set_num_threads(before)
+        assert main(["search", "--resume", "run", "--quiet"]) == 0
+        assert torch.get_num_threads() == 3
+        assert [start["threads"] for start in Run.read(tmp_path / "run").environment()] == [3, 3]
+        assert [start["device"] for start in Run.read(tmp_path / "run").environment()] == ["cpu", "cpu"]
+    finally:
+        torch.set_num_threads(before)
+
+
+def stop_at_once(*_: object, **__: object) -> None:
+    raise SearchStopped("stopped after step 0")
+
+
+def test_other_threads_are_mentioned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr(Searcher, "fit", stop_at_once)
+    before = torch.get_num_threads()
+    try:
+        assert main(["search", *TINY, "--threads", "1", "--out", "run", "--quiet"]) == 0
+        assert capsys.readouterr().err == "stopped after step 0; go on with: dartboard search --resume run\n"
+        assert main(["search", "--resume", "run", "--threads", "2", "--quiet"]) == 0
+    finally:
+        torch.set_num_threads(before)
+    words = "dartboard: the run used threads 1, now 2: the result can differ in the last bits\n"
+    assert capsys.readouterr().err.startswith(words)
+
+
+def test_memory_that_cannot_be_had_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried 1 byte")
+
+    monkeypatch.setattr(Searcher, "__init__", fail)
+    assert complaint(capsys, *TINY).startswith("out of memory; use a smaller net.channels")

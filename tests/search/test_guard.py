@@ -27,8 +27,7 @@ def test_the_first_number_that_is_not_finite_is_named_with_its_value():
     found = message(problem(), loss=1.0, norm_of_the_gradient=INF)
     assert found.startswith("the norm of the gradient is inf at step 42 (epoch 3): ")
     assert "all weights are finite, so the forward pass overflowed" in found
-    assert ADVICE in found
-    assert found.endswith("The last good checkpoint is untouched")
+    assert found.endswith(ADVICE)
 
 
 def place(tensor) -> None:

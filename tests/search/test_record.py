@@ -143,3 +143,10 @@ def test_the_last_epoch_is_judged_as_the_end():
     assert "hardly moved" in warned.seen[1][0][0]
     assert warned.seen[1][1] == list(warned.seen[1][0])
     assert result.warnings == warned.seen[1][0]
+
+
+@pytest.mark.parametrize("method", ["xnas", "gaea-gdas", "gdas", "gaea-pc-darts", "asm"])
+def test_the_hessian_stops_no_search(method):
+    options = {"warmup": 0} if "pc" in method else {"zeta": 0.01} if method == "xnas" else {}
+    searcher = search(method, method_options=options, health={"hessian": True})
+    assert searcher.fit().epochs == searcher.plan.epochs

@@ -10,6 +10,7 @@ import torch
 from pydantic import BaseModel
 
 import dartboard.nn.cell
+import dartboard.search.searcher
 from dartboard.errors import CheckpointError, CompositionError, DivergedError, OptionError, SearchStopped
 from dartboard.runs import Run
 from dartboard.search import Hook, Searcher, SearchOptions, Temperature, make_method
@@ -516,7 +517,7 @@ class Spoil(Hook):
 def test_a_loss_that_is_no_number_is_named_and_the_last_checkpoint_is_good(run, method, steps):
     searcher = search(method, run=run, hooks=[Spoil(steps + 1)])
     place = rf"is nan at step {steps + 1} \(epoch 1\)"
-    words = f"{place}: weight head.linear.weight is not finite; try a smaller weights.lr"
+    words = f"{place}: weight head.linear.weight is not finite; start again with a smaller weights.lr"
     with pytest.raises(DivergedError, match=words):
         searcher.fit()
     with again(run) as reopened:
@@ -546,10 +547,37 @@ def test_a_step_that_spoils_the_last_numbers_of_an_epoch_is_found_before_it_is_w
     assert run.load() is None
 
 
+def test_a_stop_during_the_selection_is_heeded_and_goes_on_to_the_same_end(run):
+    class Late(Hook):
+        def on_select(self, searcher):
+            searcher.stop()
+
+    with pytest.raises(SearchStopped, match="stopped after step 6 of 6"):
+        search(run=run, hooks=[Late()]).fit()
+    with again(run) as reopened:
+        assert search(run=reopened).fit().digest == digest()
+
+
+def test_memory_that_runs_out_while_measuring_is_no_end(run, monkeypatch):
+    measure, calls = dartboard.search.searcher.measure_epoch, []
+
+    def fail_once(searcher):
+        calls.append(searcher.task.pieces)
+        if len(calls) == 2:
+            raise torch.OutOfMemoryError("no more")
+        return measure(searcher)
+
+    monkeypatch.setattr(dartboard.search.searcher, "measure_epoch", fail_once)
+    search(run=run).fit()
+    assert calls == [1, 1, 2]
+    assert [row["epoch"] for row in run.metrics()] == [0, 1]
+
+
 def test_where_the_guard_looks_seldom_nothing_bad_is_saved_in_between(run, monkeypatch):
     monkeypatch.setattr(Searcher, "_guard", lambda *_: None)
-    with pytest.raises(DivergedError, match="the mean loss is nan at step 2"):
-        search(run=run, hooks=[Spoil(1)], checkpoint={"steps": 1}).fit()
+    words = "weight head.linear.weight is not finite after step 2"
+    with pytest.raises(DivergedError, match=words):
+        search(run=run, hooks=[Spoil(2)], checkpoint={"steps": 1}).fit()
     assert run.load()[0] == 1
 
 

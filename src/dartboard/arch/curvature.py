@@ -1,13 +1,15 @@
 """How curved a loss is in the architecture parameters."""
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from torch import Tensor
 
 from dartboard.arch.products import gradients
-from dartboard.arch.task import Batch, Task, frozen
+from dartboard.arch.task import Batch, Task
 from dartboard.relax.samplers import aside
 
 SMALL = 3
@@ -24,11 +26,16 @@ def largest_eigenvalue(task: Task, batch: Batch, *, tolerance: float = 1e-3) -> 
         task: The problem; nothing of it is changed, chance included.
         batch: Images and labels.
         tolerance: The relative accuracy.
+
+    Returns:
+        The eigenvalue; NaN where the method finds none.
     """
     parameters = task.relaxation.arch_parameters()
-    devices = [batch[0].device] if batch[0].is_cuda else []
-    with task.undisturbed(), frozen(task.weights), aside(task.relaxation), torch.random.fork_rng(devices):
-        slopes = gradients(task.loss(batch)[0], parameters, create_graph=True)
+    with task.undisturbed(), aside(task.relaxation):
+        loss = task.probe(batch, [weight.detach() for weight in task.own_weights])
+        slopes = gradients(loss, parameters, create_graph=True)
+        if not any(slope.requires_grad for slope in slopes):  # the loss is linear
+            return 0.0
         return _largest(slopes, parameters, tolerance)
 
 
@@ -50,4 +57,9 @@ def _largest(slopes: list[Tensor], parameters: list[torch.nn.Parameter], toleran
         return float(np.linalg.eigvalsh(np.stack([product(row) for row in np.eye(size)])).max())
     operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(size)
-    return float(eigsh(operator, k=1, which="LA", v0=start, tol=tolerance, return_eigenvectors=False)[0])
+    if not product(start).any():
+        return 0.0
+    try:
+        return float(eigsh(operator, k=1, which="LA", v0=start, tol=tolerance, return_eigenvectors=False)[0])
+    except ArpackError:
+        return math.nan

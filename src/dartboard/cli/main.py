@@ -17,6 +17,7 @@ VERBS = {"search": search, "info": info, "list": list_, "demo": demo}
 """Each verb is a module with a docstring, `configure(parser)` and `run(args)`."""
 
 MISTAKE = 2
+OUT_OF_MEMORY = "out of memory; use a smaller net.channels or batch, or fewer cells"
 INTERRUPTED = 130  # 128 + SIGINT
 PIPE_CLOSED = 141  # 128 + SIGPIPE
 
@@ -54,6 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _leave_pipe()
         print(f"dartboard: error: {_one_line(error)}", file=sys.stderr)
         return MISTAKE
+    except (RuntimeError, MemoryError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        print(f"dartboard: error: {OUT_OF_MEMORY}", file=sys.stderr)
+        return MISTAKE
     except KeyboardInterrupt:
         print("dartboard: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -83,6 +89,12 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     if rest:
         args.overrides += rest
     return args
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    from dartboard.search.memory import is_out_of_memory
+
+    return is_out_of_memory(error)
 
 
 def _leave_pipe() -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
 from dartboard.cli.words import size, span
 from dartboard.errors import SearchStopped
-from dartboard.space import SPACES, space_from_json
+from dartboard.space import SPACES, load_space
 
 if TYPE_CHECKING:
     import torch
@@ -58,7 +58,7 @@ def run(args: Namespace) -> int:
     from dartboard.cli.display import choose_display
     from dartboard.cli.machine import prepare
 
-    device = prepare(args.device, args.threads)
+    device = prepare(*_machine(args))
     display = choose_display(quiet=args.quiet, json=args.json)
     searcher, run = (_start if args.resume is None else _reopen)(args, device, display)
     with run:
@@ -76,6 +76,23 @@ def _check(args: Namespace) -> None:
         raise UsageError("--fall-back chooses among the checkpoints of a run; name the run with --resume")
 
 
+def _machine(args: Namespace) -> tuple[str | None, int | None]:
+    """Device and threads: those asked for, or those of the run that goes on, whose bits depend on them."""
+    if args.resume is None:
+        return args.device, args.threads
+    from dartboard.runs import Run
+
+    last = Run.read(args.resume).environment()[-1]
+    wanted = {"device": args.device or last.get("device"), "threads": args.threads or last.get("threads")}
+    for name, value in wanted.items():
+        if value != last.get(name):
+            words = (
+                f"the run used {name} {last.get(name)}, now {value}: the result can differ in the last bits"
+            )
+            print(f"dartboard: {words}", file=sys.stderr)
+    return wanted["device"], wanted["threads"]
+
+
 def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple["Searcher", "Run"]:
     """A new search in a new run; nothing is written if the search cannot be made."""
     from dartboard.cli.places import claim
@@ -90,20 +107,22 @@ def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple
         recipe=args.recipe, file=args.config, environment=os.environ, flags=flags, words=args.overrides
     )
     searcher = _searcher(build(config), device, display)
-    searcher.run = Run.create(claim(args.out, config), resolved(config), space=searcher.space)
+    searcher.run = Run.create(
+        claim(args.out, config), resolved(config), space=searcher.space, device=str(device)
+    )
     return searcher, searcher.run
 
 
 def _reopen(args: Namespace, device: "torch.device", display: "Display") -> tuple["Searcher", "Run"]:
     """The search of a run that is there already, in the space that the run has recorded."""
-    from dartboard.runs import Run
+    from dartboard.runs import SPACE, Run
     from dartboard.search.config import build
     from dartboard.search.settings import validate
 
     load_plugins(args.plugin)
-    run = Run.resume(args.resume)
+    run = Run.resume(args.resume, device=str(device))
     try:
-        space = space_from_json((run.path / "space.json").read_text(encoding="utf-8"))
+        space = load_space(str(run.path / SPACE))
         searcher = _searcher(build(validate(run.config), space), device, display)
     except BaseException:
         run.close()
@@ -145,17 +164,22 @@ def _fit(searcher: "Searcher", run: "Run", args: Namespace, display: "Display") 
     from dartboard.cli.signals import stop_on_signals
 
     with stop_on_signals(searcher.stop) as caught:
-        if display.shows and args.resume is None:
-            display.say([_forecast(searcher)])
         try:
+            if display.shows and args.resume is None:
+                display.say([_forecast(searcher)])
             with display:
                 result = searcher.fit(fall_back=args.fall_back)
-        except SearchStopped as stopped:
-            again = shlex.join(["dartboard", "search", "--resume", str(run.path)])
-            print(f"{stopped}; go on with: {again}", file=sys.stderr)
-            return SIGNALLED + caught[0]
+        except (SearchStopped, KeyboardInterrupt) as stopped:
+            words = str(stopped) or "interrupted"
+            print(f"{words}; go on with: {_resume_command(run.path, args)}", file=sys.stderr)
+            return SIGNALLED + caught[0] if caught else 0
     _print(result, run.path, args)
     return 0
+
+
+def _resume_command(path: Path, args: Namespace) -> str:
+    plugins = [word for file in args.plugin for word in ("--plugin", file)]
+    return shlex.join(["dartboard", "search", "--resume", str(path), *plugins])
 
 
 def _print(result: "Result", path: Path, args: Namespace) -> None:

@@ -1,10 +1,12 @@
 """Ctrl-C and SIGTERM while a search runs: the first asks it to save and stop, the second ends it at once."""
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+NOTICE = b"dartboard: stopping after this step; once more to stop at once\n"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -21,6 +23,7 @@ def stop_on_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
         caught.append(number)
         if len(caught) > 1:
             raise KeyboardInterrupt
+        os.write(2, NOTICE)  # not print: the signal may have come in the middle of one
         stop()
 
     before = {number: signal.signal(number, handle) for number in SIGNALS}

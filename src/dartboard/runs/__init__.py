@@ -1,5 +1,6 @@
 """Runs on disk: configuration, metrics, checkpoints and results, safe against kills at any moment."""
 
+from dartboard.runs._directory import SPACE, is_run
 from dartboard.runs.atomic import whole_directory, write_bytes, write_text
 from dartboard.runs.checkpoint import latest_state, list_checkpoints, load_checkpoint, save_checkpoint
 from dartboard.runs.environment import describe_environment
@@ -8,12 +9,14 @@ from dartboard.runs.store import Run
 from dartboard.runs.tree import Tree, digest, pack, unpack
 
 __all__ = [
+    "SPACE",
     "Lock",
     "Run",
     "Tree",
     "describe_environment",
     "digest",
     "is_locked",
+    "is_run",
     "latest_state",
     "list_checkpoints",
     "load_checkpoint",

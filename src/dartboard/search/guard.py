@@ -8,7 +8,7 @@ from torch import Tensor
 from dartboard.arch.task import Task
 from dartboard.errors import DivergedError
 
-ADVICE = "try a smaller weights.lr or method.lr, weights.clip=5, or precision=full"
+ADVICE = "start again with a smaller weights.lr or method.lr, weights.clip=5, or precision=full"
 
 
 def check_finite(task: Task, numbers: Mapping[str, Tensor], *, epoch: int, step: int) -> None:
@@ -31,9 +31,19 @@ def check_finite(task: Task, numbers: Mapping[str, Tensor], *, epoch: int, step:
         f"{culprit} is not finite" if culprit else "all weights are finite, so the forward pass overflowed"
     )
     raise DivergedError(
-        f"the {bad} is {float(numbers[bad])} at step {step} (epoch {epoch}): {where}; {ADVICE}. "
-        "The last good checkpoint is untouched"
+        f"the {bad} is {float(numbers[bad])} at step {step} (epoch {epoch}): {where}; {ADVICE}"
     )
+
+
+def check_state(task: Task, *, epoch: int, step: int) -> None:
+    """Raises if anything that would be saved is not finite; waits for the device.
+
+    Raises:
+        DivergedError: Says the step, the tensor and what to try.
+    """
+    culprit = next(_not_finite(task), None)
+    if culprit is not None:
+        raise DivergedError(f"{culprit} is not finite after step {step} (epoch {epoch}); {ADVICE}")
 
 
 def _not_finite(task: Task) -> Iterator[str]:

@@ -1,12 +1,14 @@
 """What is measured of a search: after every epoch, and at the end."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from dartboard.arch.curvature import largest_eigenvalue
+from dartboard.arch.task import Batch
 from dartboard.nn.mixture import one_hot
 from dartboard.relax.base import Strength
 from dartboard.runs import digest
@@ -118,8 +120,16 @@ def _metrics(
     if chosen.discrete:
         metrics["discrete_accuracy"] = _discrete_accuracy(searcher, genotype)
     if chosen.hessian and task.relaxation.arch_parameters():
-        metrics["hessian"] = largest_eigenvalue(task, next(iter(searcher.valid_batches())))
+        found = largest_eigenvalue(task, _hessian_batch(searcher))
+        metrics |= {"hessian": found} if math.isfinite(found) else {}
     return metrics
+
+
+def _hessian_batch(searcher: "Searcher") -> Batch:
+    """As many held-out images as one piece of a step has, since the memory needed is of that kind."""
+    x, y = next(iter(searcher.valid_batches()))
+    most = max(searcher.options.batch // searcher.task.pieces, 1)
+    return x[:most], y[:most]
 
 
 def _discrete_accuracy(searcher: "Searcher", genotype: Genotype) -> float:

@@ -15,13 +15,13 @@ from dartboard.data import Batch, Dataset, sweep
 from dartboard.errors import OptionError, SearchStopped
 from dartboard.runs import Run
 from dartboard.search.build import build_optimiser, build_task, divide
-from dartboard.search.guard import check_finite
+from dartboard.search.guard import check_finite, check_state
 from dartboard.search.hooks import Hook
 from dartboard.search.memory import is_out_of_memory
 from dartboard.search.meter import Meter
 from dartboard.search.method import Method, Plan
 from dartboard.search.options import SearchOptions
-from dartboard.search.record import Result, conclude, measure_epoch
+from dartboard.search.record import Record, Result, conclude, measure_epoch
 from dartboard.search.schedule import SCHEDULES
 from dartboard.search.session import OwnChance, deterministic, logged
 from dartboard.search.state import capture, copied, restore
@@ -113,10 +113,11 @@ class Searcher:
         self._clock = monotonic() - value
 
     def valid_batches(self) -> Iterator[Batch]:
-        """One pass over held-out images, at most as many as the options say."""
+        """One pass over held-out images, at most as many as the options say; stops if that was asked."""
+        self._stop_if_asked()
         return sweep(
             self.supply.valid,
-            batch=EVALUATION_BATCH,
+            batch=max(EVALUATION_BATCH // self.task.pieces, 1),
             mean=self.data.mean,
             deviation=self.data.deviation,
             device=self.device,
@@ -136,20 +137,32 @@ class Searcher:
         """
         with deterministic(self.options.deterministic), self._own_chance(), logged(self.run):
             self._resume(fall_back)
-            self._call("on_start")
-            while self.epoch < self.plan.epochs:
-                self._train_epoch()
-            self._call("on_select")
-            result = conclude(self)
-            if self.run is not None:
-                self.run.finish(result.facts())
-            log.info("done: %s", json.dumps(result.facts()))
-            self._call("on_end", result)
-            return result
+            try:
+                return self._search()
+            except SearchStopped:
+                self._save()
+                raise
+
+    def _search(self) -> Result:
+        self._call("on_start")
+        while self.epoch < self.plan.epochs:
+            self._train_epoch()
+        self._call("on_select")
+        result = conclude(self)
+        if self.run is not None:
+            self.run.finish(result.facts())
+        log.info("done: %s", json.dumps(result.facts()))
+        self._call("on_end", result)
+        return result
 
     def stop(self) -> None:
         """Asks the search to save its state after the current step and to stop; for signal handlers."""
         self._stopping = True
+
+    def _stop_if_asked(self) -> None:
+        if self._stopping:
+            self._stopping = False
+            raise SearchStopped(f"stopped after step {self.step} of {self.plan.epochs * self.plan.steps}")
 
     def _resume(self, fall_back: bool) -> None:
         found = None if self.run is None else self.run.load(fall_back=fall_back)
@@ -164,12 +177,13 @@ class Searcher:
         start = copied(capture(self))
         try:
             self._take_steps()
+            record = measure_epoch(self)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error) or 2 * self.task.pieces > self.options.batch:
                 raise
             pieces = 2 * self.task.pieces
         else:
-            self._end_epoch()
+            self._end_epoch(record)
             return
         self._build()  # afresh: candidates may have left the network since the epoch began
         if self.device.type == "cuda":
@@ -187,12 +201,10 @@ class Searcher:
         while self.step < end:
             self.train_step()
             self._call("on_step_end")
-            if self._stopping:
-                self._stopping = False
-                self._save()
-                raise SearchStopped(f"stopped after step {self.step} of {self.plan.epochs * self.plan.steps}")
+            self._stop_if_asked()
             if self._save_is_due() and self.step < end:
                 self._save()
+        self._check_state()
 
     def train_step(self) -> None:
         """One step: moves the architecture, unless it rests or has no parameters, and the weights."""
@@ -213,9 +225,11 @@ class Searcher:
         if self.device.type == "cpu" or self.step % CHECK_STEPS == 0:
             check_finite(self.task, numbers, epoch=self.epoch, step=self.step)
 
-    def _check_means(self) -> None:
+    def _check_state(self) -> None:
         """What the guard has not looked at must be finite too before anything is written."""
-        check_finite(self.task, {"mean loss": self.meter.sums.sum()}, epoch=self.epoch, step=self.step)
+        numbers = {"mean loss": self.meter.sums.sum()}
+        check_finite(self.task, numbers, epoch=self.epoch, step=self.step)
+        check_state(self.task, epoch=self.epoch, step=self.step)
 
     def _set_lr(self) -> None:
         chosen = self.options.weights
@@ -223,9 +237,7 @@ class Searcher:
         for group in self.optimiser.param_groups:
             group["lr"] = lr
 
-    def _end_epoch(self) -> None:
-        self._check_means()
-        record = measure_epoch(self)
+    def _end_epoch(self, record: Record) -> None:
         if self.run is not None:
             self.run.record(record.epoch, record.metrics, record.details())
         for warning in record.warnings:
@@ -241,7 +253,7 @@ class Searcher:
         return bool(by_steps) or monotonic() - self._saved > chosen.seconds
 
     def _save(self) -> None:
-        self._check_means()
+        self._check_state()
         self._saved = monotonic()
         if self.run is not None:
             self.run.save(self.step, capture(self), keep=self.options.checkpoint.keep)

@@ -20,6 +20,7 @@ def capture(searcher: "Searcher") -> dict[str, Any]:
     scaler = searcher.stepper.scaler
     return {
         "version": VERSION,
+        "settings": settings(searcher),
         "epoch": searcher.epoch,
         "step": searcher.step,
         "seconds": searcher.seconds,
@@ -45,6 +46,12 @@ def restore(searcher: "Searcher", state: dict[str, Any]) -> None:
             f"the state has version {state.get('version')}, and this dartboard reads version {VERSION}; "
             "go on with the dartboard that wrote it (environment.json says which)"
         )
+    for name, value in settings(searcher).items():
+        if state["settings"].get(name) != value:
+            was = state["settings"].get(name)
+            raise CheckpointError(
+                f"the state is of a search with other settings: {name} was {was}, is {value}"
+            )
     try:
         _restore(searcher, state)
     except (KeyError, RuntimeError, ValueError) as error:
@@ -68,6 +75,12 @@ def _restore(searcher: "Searcher", state: dict[str, Any]) -> None:
     searcher.epoch, searcher.step = state["epoch"], state["step"]
     searcher.seconds = state["seconds"]
     set_chance(searcher.device, state["chance"])
+
+
+def settings(searcher: "Searcher") -> dict[str, Any]:
+    """What must be the same for a state to be of use, as plain values by name."""
+    values = searcher.options.model_dump(mode="json", exclude={"checkpoint", "health", "pieces"})
+    return {"space": searcher.space.name, **values}
 
 
 def copied(state: Any) -> Any:
