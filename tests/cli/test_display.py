@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from dartboard.cli import display
-from dartboard.cli.display import Display, Lines, Screen, choose_display, numbers
+from dartboard.cli.display import Display, Lines, Screen, choose_display, current_choice, numbers
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
+from dartboard.search import Hook, Record, Searcher
 from searching import search
 
 TINY = ("batch=256", "net.channels=4", "health.examples=64", "epochs=2")
@@ -76,11 +77,56 @@ def test_the_meter_is_read_at_most_four_times_a_second(monkeypatch: pytest.Monke
     assert 35 <= len(reads) <= 40
 
 
-def run_in_terminal(program: Path, folder: Path, *args: str, stream: str) -> tuple[str, bytes]:
+def test_strengths_are_looked_at_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, searcher = Clock(monkeypatch), search("darts")
+    screen, looks, strengths = Screen(Terminal()), [], searcher.relaxation.strengths
+    monkeypatch.setattr(searcher.relaxation, "strengths", lambda: looks.append(clock.now) or strengths())
+    screen.on_start(searcher)
+    assert looks == [100]
+    for _ in range(2000):  # twenty seconds
+        clock.now += 0.01
+        screen.on_step_end(searcher)
+    assert 3 <= len(looks) - 1 <= 4
+
+
+class Compare(Hook):
+    """Notes whether the current choice is what the record of the epoch says."""
+
+    def __init__(self) -> None:
+        self.same: list[bool] = []
+
+    def on_epoch_end(self, searcher: Searcher, record: Record) -> None:
+        self.same.append(current_choice(searcher) == (record.genotype, record.metrics["entropy"]))
+
+
+@pytest.mark.parametrize("method", ["darts", "gdas", "xnas", "asm"])
+def test_the_current_choice_is_what_an_epoch_would_record(method: str) -> None:
+    compare = Compare()
+    search(method, hooks=[compare], epochs=2).fit()
+    assert compare.same == [True, True]
+
+
+@pytest.mark.parametrize("method", ["random-ws", "random"])
+def test_there_is_no_current_choice_where_strengths_do_not_decide(method: str) -> None:
+    assert current_choice(search(method)) is None
+
+
+@pytest.mark.parametrize("method", ["gdas", "asm", "random-ws"])
+def test_looking_changes_nothing(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(display, "PAUSE", 0.0)
+    monkeypatch.setattr(display, "LOOK", 0.0)
+    seen = search(method, hooks=[Screen(Terminal())], epochs=2).fit()
+    assert seen.digest == search(method, epochs=2).fit().digest
+
+
+def run_in_terminal(
+    program: Path, folder: Path, *args: str, stream: str = "stdout", size: tuple[int, int] = (100, 40)
+) -> tuple[str, bytes]:
     """What a command writes to a terminal on one stream, without colours, and to a pipe on the other."""
     main, side = pty.openpty()
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: side}
-    env = os.environ | {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40", "PYTHONUTF8": "1"}
+    columns, lines = map(str, size)
+    env = os.environ | {"TERM": "xterm-256color", "COLUMNS": columns, "LINES": lines, "PYTHONUTF8": "1"}
     process = subprocess.Popen([program, *args], cwd=folder, env=env, **streams)  # type: ignore[call-overload]
     os.close(side)
     seen = b""
@@ -109,6 +155,46 @@ def test_a_terminal_sees_a_live_display(program: Path, tmp_path: Path) -> None:
         assert words in seen
     assert seen.count("0 in") > 3  # the cell of each epoch, and at the end
     assert rest == b""
+
+
+def frames(seen: str) -> list[list[str]]:
+    """What the display has shown, one after the other, from the place on."""
+    parts = re.split(r"(?=epoch \d+ of \d+, )", seen.split("\x1b[?25h", maxsplit=1)[0])[1:]
+    return [re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", part).splitlines() for part in parts]
+
+
+def test_the_first_frame_has_a_cell_and_its_entropy(program: Path, tmp_path: Path) -> None:
+    seen, _ = run_in_terminal(program, tmp_path, "search", *TINY)
+    place, values, *rest = frames(seen)[0]
+    assert place == "epoch 1 of 2, step 0 of 2, starting"
+    assert re.fullmatch(r"entropy 1\.\d{3}", values.strip())
+    assert any(line.startswith("0 in") for line in rest)
+
+
+def test_a_method_that_draws_has_a_cell_after_the_first_epoch(program: Path, tmp_path: Path) -> None:
+    few = ("--method", "random-ws", "method.samples=1", "method.epoch_samples=1")
+    seen, _ = run_in_terminal(program, tmp_path, "search", *TINY, *few)
+    first, *_, last = frames(seen)
+    assert not any("0 in" in line or "entropy" in line for line in first)
+    assert any("0 in" in line for line in last)
+    assert any("entropy" in line for line in last)
+
+
+def test_where_nothing_is_trained_there_are_no_steps(program: Path, tmp_path: Path) -> None:
+    seen, _ = run_in_terminal(program, tmp_path, "search", *TINY, "--method", "random")
+    assert "choosing the cell" in seen
+    assert "epoch 0" not in seen
+
+
+def test_cells_that_do_not_fit_have_a_line_each(program: Path, tmp_path: Path) -> None:
+    words = ("search", *TINY, "--space", "darts", "space.cells=3", "epochs=1", "health.discrete=false")
+    seen, _ = run_in_terminal(program, tmp_path, *words, size=(60, 20))
+    assert len(frames(seen)) > 3
+    for frame in frames(seen):
+        assert len(frame) in (5, 6)  # a warning may follow
+        assert all(len(line) <= 60 for line in frame[:5])
+        assert [line.split()[0] for line in frame[3:5]] == ["normal", "reduce"]
+        assert all(re.match(r"\w+  \d \w+, \d ", line) for line in frame[3:5])
 
 
 def test_json_leaves_the_display_to_standard_error(program: Path, tmp_path: Path) -> None:

@@ -1,8 +1,11 @@
+from random import Random
+
 import pytest
 
 from dartboard.cli.facts import Build, CellFacts, NetworkFacts, space_facts
-from dartboard.cli.report import print_cell, print_space
-from dartboard.space import SearchSpace, adopt, get_published, get_space
+from dartboard.cli.report import draw_cells, fit_cells, print_cell, print_space
+from dartboard.cli.terminal import Terminal
+from dartboard.space import Genotype, SearchSpace, adopt, decode, get_published, get_space, sample
 from dartboard.space.catalog import darts_cell, stacked
 from dartboard.space.spec import Stack
 
@@ -64,3 +67,56 @@ def test_narrow_terminals_get_one_drawing_below_the_other(
     )
     lines = capsys.readouterr().out.splitlines()
     assert lines.count("0 c(k-2)") == 2
+
+
+class Paper(Terminal):
+    """A terminal of a given width."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+
+def fitted(genotype: Genotype, width: int, height: int) -> list[str]:
+    return [line.plain for line in fit_cells(genotype.archs, Paper(width), height)]
+
+
+def test_drawings_where_they_fit() -> None:
+    cells = get_published("darts-v2")
+    assert fitted(cells, 80, 15) == [line.plain for line in draw_cells(cells.archs, Paper(80))]
+    assert len(fitted(cells, 80, 15)) == 15
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 14), (50, 20), (20, 40)])
+def test_lines_where_drawings_do_not_fit(width: int, height: int) -> None:
+    lines = fitted(get_published("darts-v2"), width, height)
+    assert [line.split()[0] for line in lines] == ["normal", "reduce"]
+    assert all(len(line) <= width for line in lines)
+
+
+def test_the_commonest_op_comes_first_and_the_rarest_are_cut() -> None:
+    cells = get_published("darts-v2")
+    assert fitted(cells, 80, 2) == [
+        "normal  5 sep_conv_3x3, 2 skip_connect, 1 dil_conv_3x3",
+        "reduce  5 max_pool_3x3, 3 skip_connect",
+    ]
+    assert fitted(cells, 50, 2)[0] == "normal  5 sep_conv_3x3, 2 skip_connect, ..."
+
+
+def test_many_cells_are_counted_where_their_lines_do_not_fit() -> None:
+    genotype = sample(get_space("asm"), Random(0))
+    assert len(fitted(genotype, 80, 15)) == 15
+    assert fitted(genotype, 80, 10)[-1] == "and 6 more"
+    assert len(fitted(genotype, 80, 10)) == 10
+    assert fitted(genotype, 80, 0) == ["and 15 more"]
+
+
+def test_ops_on_vertices_are_counted_without_the_wires() -> None:
+    cell = decode(
+        '{"matrix": [[0, 1, 1], [0, 0, 1], [0, 0, 0]], "ops": ["input", "conv3x3-bn-relu", "output"]}'
+    )
+    assert fitted(cell, 80, 1) == ["cell  1 conv_bn_relu_3x3"]
+
+
+def test_a_cell_without_ops() -> None:
+    assert fitted(decode("|none~0|+|none~0|none~1|"), 80, 1) == ["cell  nothing"]

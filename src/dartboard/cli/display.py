@@ -12,14 +12,18 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from dartboard.cli.report import draw_cells
+from dartboard.cli.report import Archs, fit_cells
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
+from dartboard.search.health import mean_entropy, measure
 from dartboard.search.hooks import Hook
 from dartboard.search.record import Record
 from dartboard.search.searcher import Searcher
+from dartboard.search.select import FromStrengths, strongest
+from dartboard.space import Genotype
 
 PAUSE = 0.25  # seconds between two looks: each waits for the device
+LOOK = 5.0  # seconds between two looks at the strengths, which wait once more
 LABELS = {
     "train_loss": "loss {:.3f}",
     "train_accuracy": "train {:.1%}",
@@ -31,6 +35,19 @@ LABELS = {
 def numbers(metrics: Mapping[str, Any]) -> str:
     """The numbers of an epoch that are shown, as far as they are there."""
     return "  ".join(form.format(metrics[name]) for name, form in LABELS.items() if name in metrics)
+
+
+def current_choice(searcher: Searcher) -> tuple[Genotype, float] | None:
+    """What an epoch that ended now would record: the genotype, and the mean entropy.
+
+    None where more than strengths decides; then nobody knows before the epoch is over.
+    """
+    method, space = searcher.method, searcher.space
+    if not isinstance(method.preview or method.select, FromStrengths):
+        return None
+    strengths = searcher.relaxation.strengths()
+    genotype = strongest(space, strengths)
+    return genotype, mean_entropy(measure(space, genotype, strengths))
 
 
 class Display(Hook):
@@ -120,33 +137,53 @@ class Screen(Display):
         self.terminal = terminal
         self._live = Live(console=terminal, auto_refresh=False, transient=True)
         self._metrics: dict[str, Any] = {}
+        self._archs: Archs = ()
         self._cells: list[Text] = []
-        self._drawn = 0.0
+        self._layout: tuple[Archs, int, int] | None = None
+        self._drawn = self._looked = 0.0
 
     def say(self, lines: list[str]) -> None:
         self.terminal.write(lines)
 
+    def on_start(self, searcher: Searcher) -> None:
+        super().on_start(searcher)
+        self._look(searcher)
+        self._draw(searcher, "starting")
+
     def on_step_end(self, searcher: Searcher) -> None:
         if monotonic() - self._drawn >= PAUSE:
             self._metrics |= searcher.meter.read()
+            if monotonic() - self._looked >= LOOK:
+                self._look(searcher)
             self._draw(searcher, self.left(searcher))
 
     def on_epoch_end(self, searcher: Searcher, record: Record) -> None:
         self._metrics = dict(record.metrics)
-        self._cells = draw_cells(record.genotype.archs, self.terminal)
+        self._archs = record.genotype.archs
+        self._looked = monotonic()
         self._draw(searcher, self.left(searcher))
 
     def on_select(self, searcher: Searcher) -> None:
         self._draw(searcher, "choosing the cell")
 
+    def _look(self, searcher: Searcher) -> None:
+        choice = current_choice(searcher)
+        if choice is not None:
+            self._archs, self._metrics["entropy"] = choice[0].archs, choice[1]
+        self._looked = monotonic()
+
     def _draw(self, searcher: Searcher, remark: str) -> None:
-        plan = searcher.plan
-        epoch = min(searcher.epoch + 1, plan.epochs)
-        step = searcher.step - (epoch - 1) * plan.steps
-        place = f"epoch {epoch} of {plan.epochs}, step {step} of {plan.steps}, {remark}"
-        lines = [Text(place, "bold"), Text(numbers(self._metrics)), Text(), *self._cells]
-        self._live.update(Group(*lines), refresh=True)
+        head = [Text(_place(searcher) + remark, "bold"), Text(numbers(self._metrics)), Text()]
+        width, height = self.terminal.size
+        self._lay_out(height - sum(len(line.wrap(self.terminal, width)) for line in head))
+        self._live.update(Group(*head, *self._cells), refresh=True)
         self._drawn = monotonic()
+
+    def _lay_out(self, room: int) -> None:
+        """Draws the cells again if they are others or the room for them is."""
+        layout = self._archs, self.terminal.width, room
+        if self._archs and layout != self._layout:
+            self._layout, self._cells = layout, fit_cells(self._archs, self.terminal, room)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -157,6 +194,14 @@ class Screen(Display):
     ) -> None:
         super().__exit__(kind, error, trace)
         self._live.stop()
+
+
+def _place(searcher: Searcher) -> str:
+    """How far a search has come, with a comma; nothing where nothing is trained."""
+    plan = searcher.plan
+    epoch = min(searcher.epoch + 1, plan.epochs)
+    step = searcher.step - (epoch - 1) * plan.steps
+    return f"epoch {epoch} of {plan.epochs}, step {step} of {plan.steps}, " if plan.epochs else ""
 
 
 def choose_display(*, quiet: bool, json: bool) -> Display:

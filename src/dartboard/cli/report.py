@@ -1,6 +1,7 @@
 """What `info` says, laid out for people."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from textwrap import wrap
@@ -11,6 +12,8 @@ from dartboard.cli.draw import beside, draw_cell
 from dartboard.cli.facts import Build, CellFacts, ChoiceFacts, NetworkFacts, SpaceFacts
 from dartboard.cli.terminal import Terminal
 from dartboard.space import PUBLISHED, Cell, SearchSpace, Stack
+from dartboard.space.graph import has_node_ops
+from dartboard.space.spec import NONE
 
 LABEL = 15  # columns for what stands before a value
 LONGEST = 60  # digits of a number that is written in full
@@ -35,6 +38,47 @@ def draw_cells(archs: Archs, terminal: Terminal) -> list[Text]:
     """The drawings of all different cells, side by side as far as the terminal is wide."""
     blocks = [[Text(_names(names), "bold"), *draw_cell(cell, terminal.pen)] for cell, names in _same(archs)]
     return beside(blocks, terminal.width)
+
+
+def fit_cells(archs: Archs, terminal: Terminal, height: int) -> list[Text]:
+    """The drawings of discrete cells where `height` lines hold them, else a line for each cell."""
+    drawn = draw_cells(archs, terminal)
+    if len(drawn) <= height and all(line.cell_len <= terminal.width for line in drawn):
+        return drawn
+    lines = _cell_lines(archs, terminal.width)
+    room = max(height - 1, 0)
+    return lines if len(lines) <= height else [*lines[:room], Text(f"and {len(lines) - room} more", "dim")]
+
+
+def _cell_lines(archs: Archs, width: int) -> list[Text]:
+    """How often each different cell has each op, the commonest first, cut at `width`."""
+    cells = {
+        _names(names): [f"{n} {op}" for op, n in _ops(cell).most_common()] for cell, names in _same(archs)
+    }
+    label = max(map(len, cells)) + 2
+    lines = [
+        Text.assemble((name.ljust(label), "bold"), _joined(ops or ["nothing"], width - label))
+        for name, ops in cells.items()
+    ]
+    for line in lines:
+        line.truncate(width, overflow="crop")
+    return lines
+
+
+def _ops(cell: Cell) -> Counter[str]:
+    """How often a discrete cell has each op; plain wires between ops on vertices are none."""
+    joins = has_node_ops(cell)
+    kept = [edge for edge in cell.edges if edge.ops != (NONE,) and not (joins and edge.target % 2)]
+    return Counter(edge.ops[0] for edge in kept)
+
+
+def _joined(parts: list[str], width: int) -> str:
+    """Parts with commas between them, the last ones left out where they do not fit."""
+    whole = ", ".join(parts)
+    while len(whole) > width and len(parts) > 1:
+        parts = parts[:-1]
+        whole = ", ".join([*parts, "..."])
+    return whole
 
 
 def print_space(space: SearchSpace, facts: SpaceFacts) -> None:
