@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from dartboard.cli.list import KINDS
@@ -13,7 +15,7 @@ def listed(capsys: pytest.CaptureFixture[str], *args: str) -> str:
 def test_each_thing_has_one_line(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = listed(capsys, kind).splitlines()
     names = [line.split()[0] for line in lines]
-    assert names == list(KINDS[kind]())
+    assert names == [row[0] for row in KINDS[kind]()]
     assert all(len(line.split()) > 2 and not line.endswith(".") for line in lines)
 
 
@@ -27,3 +29,72 @@ def test_an_unknown_kind(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == (
         "dartboard: error: no kind of thing called 'method'; did you mean 'methods'?\n"
     )
+
+
+def test_a_method_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert listed(capsys, "methods", "darts-2nd").splitlines() == [
+        "darts-2nd",
+        "DARTS, second order: the gradient after a virtual step of the weights (Liu et al. 2019).",
+        "",
+        "method.lr            0.0003  float",
+        "method.weight_decay  0.001   float",
+        "method.product       exact   exact | finite",
+        "method.radius        0.01    float",
+    ]
+
+
+def test_a_method_without_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert listed(capsys, "methods", "random").endswith("nothing is trained.\n\nno options\n")
+
+
+def test_a_method_of_a_plugin_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin = tmp_path / "listed_by_name.py"
+    plugin.write_text(
+        "from dartboard.search import METHODS, Method, make_method\n\n\n"
+        '@METHODS.register("listed-by-name")\n'
+        "def listed_by_name(*, speed: int, lr: float = 0.5) -> Method:\n"
+        '    """A method.\n\n    Args:\n        speed: How fast.\n        lr: How far.\n    """\n'
+        '    return make_method("darts", {"lr": lr * speed})\n'
+    )
+    shown = listed(capsys, "methods", "listed-by-name", "--plugin", str(plugin))
+    assert shown.splitlines() == [
+        "listed-by-name",
+        "A method.",
+        "",
+        "Args:",
+        "    speed: How fast.",
+        "    lr: How far.",
+        "",
+        "method.speed  required  int",
+        "method.lr     0.5       float",
+    ]
+
+
+def test_settings_show_default_kind_and_meaning(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [" ".join(line.split()) for line in listed(capsys, "settings").splitlines()]
+    assert lines[0] == "space.name nano text a space of the catalogue, or a file"
+    assert "weights.lr 0.025 float learning rate at the start" in lines
+    assert "precision full full | bf16 | fp16 what forward passes compute in" in lines
+    assert "method.OPTION an option of the method; see dartboard list methods NAME" in lines
+
+
+def test_settings_of_a_group(capsys: pytest.CaptureFixture[str]) -> None:
+    whole = listed(capsys, "settings", "weights").splitlines()
+    assert len(whole) > 5
+    assert all(line.startswith("weights.") for line in whole)
+    assert listed(capsys, "settings", "weights.lr").split()[:3] == ["weights.lr", "0.025", "float"]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("methods", "gaea-dart"), "no method called 'gaea-dart'; did you mean 'gaea-darts'?"),
+        (("settings", "weight.lr"), "no setting called 'weight.lr'; did you mean 'weights.lr'?"),
+        (("settings", "weight"), "no setting called 'weight'; did you mean 'weights'?"),
+        (("ops", "none"), "methods and settings are listed by name, ops are not; leave out 'none'"),
+        (("setting", "weights"), "no kind of thing called 'setting'; did you mean 'settings'?"),
+    ],
+)
+def test_a_wrong_name(args: tuple[str, str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", *args]) == 2
+    assert capsys.readouterr() == ("", f"dartboard: error: {words}\n")

@@ -1,75 +1,147 @@
-"""List what can be named: methods, spaces, ops, recipes and datasets, each with a line about it."""
+"""List what can be named: methods, spaces, ops, recipes, datasets and settings, each with a line about it.
+
+With a NAME, what a method is and its options, or the settings of a group: `list methods gdas`,
+`list settings weights`.
+"""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from inspect import getdoc
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.arguments import add_plugins, load_plugins
+from dartboard.cli.arguments import UsageError, add_plugins, load_plugins
 from dartboard.cli.terminal import Terminal
 from dartboard.errors import UnknownNameError
 
-Things = Mapping[str, Callable[..., object]]
+if TYPE_CHECKING:
+    from dartboard.cli.options import Entry
+
+Rows = list[tuple[str, ...]]
+"""Names, each with what stands beside it."""
 
 
-def _methods() -> Things:
+def _methods() -> Rows:
     from dartboard.search import METHODS
 
-    return METHODS
+    return _rows(METHODS)
 
 
-def _spaces() -> Things:
+def _spaces() -> Rows:
     from dartboard.space import SPACES
 
-    return SPACES
+    return _rows(SPACES)
 
 
-def _ops() -> Things:
+def _ops() -> Rows:
     from dartboard.nn import OPS
 
-    return OPS
+    return _rows(OPS)
 
 
-def _recipes() -> Things:
+def _recipes() -> Rows:
     from dartboard.search.recipes import RECIPES
 
-    return RECIPES
+    return _rows(RECIPES)
 
 
-def _datasets() -> Things:
+def _datasets() -> Rows:
     from dartboard.data import DATASETS
 
-    return DATASETS
+    return _rows(DATASETS)
 
 
-KINDS = {"methods": _methods, "spaces": _spaces, "ops": _ops, "recipes": _recipes, "datasets": _datasets}
+def _settings() -> Rows:
+    from dartboard.cli.options import setting_entries
+
+    return _entry_rows(setting_entries())
+
+
+KINDS: dict[str, Callable[[], Rows]] = {
+    "methods": _methods,
+    "spaces": _spaces,
+    "ops": _ops,
+    "recipes": _recipes,
+    "datasets": _datasets,
+    "settings": _settings,
+}
 
 
 def configure(parser: ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add_plugins(parser)
     parser.add_argument("kind", nargs="?", metavar="KIND", help=f"{', '.join(KINDS)} (default: all of them)")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a method, or a setting or group of settings")
 
 
 def run(args: Namespace) -> int:
-    """Print the names of one kind, or of all."""
+    """Print the names of one kind or of all, or what there is to say about one name."""
     load_plugins(args.plugin)
     if args.kind is not None and args.kind not in KINDS:
         raise UnknownNameError("kind of thing", args.kind, KINDS)
     terminal = Terminal()
-    if args.kind is not None:
-        terminal.write(_lines(KINDS[args.kind]()))
-        return 0
-    for place, (kind, things) in enumerate(KINDS.items()):
-        terminal.write([*([""] if place else []), Text(kind, "bold"), *_lines(things())])
+    if args.name is not None:
+        terminal.write(_detail(args.kind, args.name))
+    elif args.kind is not None:
+        terminal.write(_table(KINDS[args.kind]()))
+    else:
+        for place, (kind, rows) in enumerate(KINDS.items()):
+            terminal.write([*([""] if place else []), Text(kind, "bold"), *_table(rows())])
     return 0
 
 
-def _lines(things: Things) -> list[Text]:
-    width = max(map(len, things)) + 2
-    return [Text.assemble((name.ljust(width), "cyan"), _about(thing)) for name, thing in things.items()]
+def _detail(kind: str, name: str) -> Iterable[Text | str]:
+    if kind not in DETAILS:
+        raise UsageError(f"{' and '.join(DETAILS)} are listed by name, {kind} are not; leave out {name!r}")
+    return DETAILS[kind](name)
+
+
+def _method(name: str) -> list[Text | str]:
+    """What a method says about itself, and its options."""
+    from dartboard.cli.options import method_entries
+    from dartboard.search import METHODS
+
+    about = (getdoc(METHODS[name]) or "").splitlines()
+    options = _table(_entry_rows(method_entries(name))) or [Text("no options")]
+    return [Text(name, "bold"), *about, "", *options]
+
+
+def _group(name: str) -> list[Text]:
+    """The setting of a name, or those of a group."""
+    from dartboard.cli.options import setting_entries
+
+    entries = setting_entries()
+    found = [own for own in entries if own.key == name or own.key.startswith(f"{name}.")]
+    if not found:
+        groups = {own.key.rpartition(".")[0] for own in entries} - {""}
+        raise UnknownNameError("setting", name, {own.key for own in entries} | groups)
+    return _table(_entry_rows(found))
+
+
+DETAILS: dict[str, Callable[[str], Iterable[Text | str]]] = {"methods": _method, "settings": _group}
+
+
+def _rows(things: Mapping[str, Callable[..., object]]) -> Rows:
+    return [(name, _about(thing)) for name, thing in things.items()]
 
 
 def _about(thing: Callable[..., object]) -> str:
     """The first line of what a thing says about itself."""
     return (thing.__doc__ or "").splitlines()[0].rstrip(".")
+
+
+def _entry_rows(entries: Iterable["Entry"]) -> Rows:
+    return [(own.key, own.default, own.kind, own.about) for own in entries]
+
+
+def _table(rows: Rows) -> list[Text]:
+    """Rows with their columns below each other, the names in colour."""
+    widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
+    lines = []
+    for name, *rest in rows:
+        cells = [cell.ljust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        line = Text.assemble((name.ljust(widths[0]), "cyan"), *cells)
+        line.rstrip()
+        lines.append(line)
+    return lines

@@ -1,0 +1,63 @@
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import pytest
+import yaml
+
+from dartboard.cli.options import Entry, method_entries, setting_entries, typed, words_of
+from dartboard.search import METHODS
+from dartboard.search.config import SearchConfig
+from dartboard.search.method import check_options
+from dartboard.search.settings import load_config
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (int, "int"),
+        (float | None, "float | null"),
+        (Literal["a", "b"], "a | b"),
+        (tuple[str, ...], "list of texts"),
+        (list[int], "list of ints"),
+        (Annotated[bool, "whether"] | None, "bool | null"),
+        (Callable[[int], float] | None, "function | null"),
+        (Any, "value"),
+    ],
+)
+def test_kinds_in_words(kind: Any, words: str) -> None:
+    assert words_of(kind) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(True, "true"), (None, "null"), (3e-4, "0.0003"), ((), "[]"), ("cosine", "cosine")]
+)
+def test_defaults_are_written_as_they_are_typed(value: object, words: str) -> None:
+    assert typed(value) == words
+
+
+def test_every_default_can_be_typed() -> None:
+    entries = [entry for entry in setting_entries() if entry.default]
+    assert load_config(words=[f"{entry.key}={entry.default}" for entry in entries]) == SearchConfig()
+
+
+def test_no_setting_is_left_out() -> None:
+    def keys(values: dict[str, Any], prefix: str = "") -> set[str]:
+        inner = [keys(own, f"{prefix}{key}.") for key, own in values.items() if isinstance(own, dict)]
+        return {prefix + key for key, own in values.items() if not isinstance(own, dict)}.union(*inner)
+
+    listed = [entry.key for entry in setting_entries()]
+    assert set(listed) == keys(SearchConfig().model_dump()) | {"method.OPTION"}
+    assert len(listed) == len(set(listed))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_options_of_every_method_can_be_typed(name: str) -> None:
+    entries = method_entries(name)
+    assert all("value" not in entry.kind for entry in entries)
+    given = {entry.key.removeprefix("method."): yaml.safe_load(entry.default) for entry in entries}
+    assert check_options(name, given).keys() == given.keys()
+
+
+def test_an_entry_says_it_all() -> None:
+    assert Entry("weights.lr", "float", "0.025", "learning rate at the start") in setting_entries()
+    assert Entry("method.floor", "float", "0.0") in method_entries("gaea-darts")
