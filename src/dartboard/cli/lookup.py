@@ -24,7 +24,7 @@ def find_genotype(text: str) -> Genotype:
     """The genotype that `text` means: a published one, that of a run or a file, or the text itself."""
     if text in PUBLISHED:
         return get_published(text)
-    if is_run(text):
+    if _is_run(text):
         return _found(text)
     if _is_file(text):
         return _read(Path(text))
@@ -41,10 +41,12 @@ def _is_file(text: str) -> bool:
     return False
 
 
-def is_run(text: str) -> bool:
-    """Whether a text is the directory of a run."""
+def _is_run(text: str) -> bool:
     with suppress(OSError):
-        return (Path(text) / "config.yaml").is_file()
+        if Path(text).is_dir():
+            from dartboard.runs import is_run  # with torch, which a mere name does without
+
+            return is_run(Path(text))
     return False
 
 
@@ -71,8 +73,12 @@ def _read(path: Path) -> Genotype:
 
 def space_of_run(text: str) -> SearchSpace | None:
     """The space that a run searches, if `text` is the directory of a run that has recorded one."""
-    path = Path(text) / "space.json"
-    return load_space(path) if is_run(text) and path.is_file() else None
+    if not _is_run(text):
+        return None
+    from dartboard.runs import SPACE
+
+    path = Path(text) / SPACE
+    return load_space(path) if path.is_file() else None
 
 
 def home_of(genotype: Genotype) -> SearchSpace:
