@@ -121,6 +121,38 @@ def test_a_damaged_file_is_named_and_the_lock_released(run, name):
     assert not is_locked(run.path)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("environment.json", '{"torch": "2"}', 'should hold a list of entries, not {"torch": "2"}; it'),
+        ("environment.json", "[]", r"should hold a list of entries, not \[\]"),
+        ("environment.json", "[3]", "entry 1 should hold names and values, not 3"),
+        ("metrics.jsonl", '{"loss": 1}\n', "line 1 has no epoch with a whole number; it was changed"),
+        ("metrics.jsonl", '{"epoch": "0"}\n', "line 1 has no epoch with a whole number"),
+        ("metrics.jsonl", '{"epoch": 0}\n[1]\n', r"line 2 should hold names and values, not \[1\]"),
+        ("config.yaml", "when: 2020-13-45", "is not YAML: month must be"),
+    ],
+)
+def test_a_file_that_somebody_changed_is_named_and_nothing_is_written(run, name, text, words):
+    run.close()
+    (run.path / name).write_text(text)
+    before = (run.path / "environment.json").read_bytes()
+    with pytest.raises(RunError, match=rf"{re.escape(name)}.*{words}"):
+        Run.resume(run.path)
+    assert not is_locked(run.path)
+    assert (run.path / "environment.json").read_bytes() == before
+
+
+def test_details_and_results_that_somebody_changed_are_named(run):
+    fill(run)
+    (run.path / "epochs" / "0001.json").write_text("[]")
+    (run.path / "result.json").write_text("3")
+    with pytest.raises(RunError, match=r"0001\.json should hold names and values, not \[\]"):
+        run.epoch(1)
+    with pytest.raises(RunError, match=r"result\.json should hold names and values, not 3"):
+        run.result()
+
+
 def test_what_is_recorded_comes_back(run):
     loss = 0.1 + 0.2
     run.record(0, {"loss": loss, "steps": 3}, {"strengths": {"normal": [[0.25, 1e-300]]}})
@@ -186,6 +218,13 @@ def test_rewinding_forgets_later_epochs(run, epoch, left):
     assert (run.result() is None) == (epoch < 3)
     run.record(9, {}, {"new": True})
     assert run.epoch(9) == {"new": True}
+
+
+def test_rewinding_leaves_files_that_are_no_epochs(run):
+    fill(run)
+    (run.path / "epochs" / "notes.json").write_text("mine")
+    run.rewind(1)
+    assert sorted(path.name for path in (run.path / "epochs").iterdir()) == ["0000.json", "notes.json"]
 
 
 def test_rewinding_an_empty_run_does_nothing(run):

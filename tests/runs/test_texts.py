@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dartboard.errors import RunError
-from dartboard.runs._texts import line, parse, plain, pretty, read_json, read_yaml, to_yaml
+from dartboard.runs._texts import (
+    line,
+    parse,
+    plain,
+    pretty,
+    read_json,
+    read_object,
+    read_objects,
+    read_yaml,
+    to_yaml,
+)
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
 FINITE = LEAVES.filter(lambda value: not isinstance(value, float) or math.isfinite(value))
@@ -88,6 +98,7 @@ def test_broken_json_is_named(tmp_path, text):
         (b"\xff\xff", "is not YAML"),
         (b"", "holds no configuration: expected keys and values, got None"),
         (b"- 1", r"got \[1\]"),
+        (b"a: 2020-13-45", "is not YAML: month must be"),
         (b"a: !!python/object/apply:os.getcwd []", "is not YAML"),
     ],
 )
@@ -95,3 +106,28 @@ def test_broken_yaml_is_named(tmp_path, data, message):
     (tmp_path / "config.yaml").write_bytes(data)
     with pytest.raises(RunError, match=rf"config\.yaml .*{message}"):
         read_yaml(tmp_path / "config.yaml")
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "words"),
+    [
+        (read_object, "[1]", r" should hold names and values, not \[1\]"),
+        (read_object, '"' + 99 * "x" + '"', r' should hold names and values, not "x{59}\.\.\.'),
+        (read_objects, '{"a": 1}', ' should hold a list of entries, not {"a": 1}'),
+        (read_objects, "[]", r" should hold a list of entries, not \[\]"),
+        (read_objects, "[{}, 3]", ", entry 2 should hold names and values, not 3"),
+    ],
+)
+def test_json_of_another_kind_is_named(tmp_path, read, text, words):
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(RunError, match=rf"a\.json{words}; it was changed after it was written"):
+        read(path)
+
+
+def test_json_of_the_right_kind_is_read(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('[{"a": 1}]')
+    assert read_objects(path) == [{"a": 1}]
+    path.write_text('{"a": 1}')
+    assert read_object(path) == {"a": 1}

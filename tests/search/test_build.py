@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from dartboard.data import Dataset, ImageSet
 from dartboard.errors import CompositionError, DataError
 from dartboard.search import SearchOptions, make_method
 from dartboard.search.build import build_task, divide
@@ -10,9 +11,10 @@ from searching import digits
 CPU = torch.device("cpu")
 
 
-def divided(method="darts", method_options=None, **options):
+def divided(method="darts", method_options=None, images=None, device="cpu", **options):
     given = SearchOptions.model_validate({"batch": 8} | options)
-    return divide(digits(), make_method(method, method_options or {}), given, CPU)
+    made = make_method(method, method_options or {})
+    return divide(images or digits(), made, given, torch.device(device))
 
 
 def pixels(images) -> set[bytes]:
@@ -53,6 +55,30 @@ def test_bilevel_needs_images_to_judge_by():
         divided(data={"valid": 0.0})
 
 
+@pytest.mark.parametrize("names", [("A",), ("A", "B")])
+def test_there_must_be_classes_to_tell_apart(names):
+    images = ImageSet(digits().train.images, torch.zeros(96, dtype=torch.int64))
+    with pytest.raises(
+        DataError, match="all training images of 'same' are of one class, 'A'; a search needs"
+    ):
+        divided(images=Dataset("same", names, images))
+
+
+def test_a_share_must_hold_out_an_image():
+    with pytest.raises(DataError, match=r"a share of 0\.001 of the 96 training images .* holds out none"):
+        divided("asm", data={"valid": 0.001})
+
+
+@pytest.mark.parametrize(("method", "share"), [("darts", 0.5), ("gaea-darts-erm", 0.1), ("random-ws", 0.0)])
+def test_every_image_is_moved_to_the_device_once(method, share):
+    supply = divided(method, device="meta", data={"valid": share})
+    train, valid = supply.train.images.images, supply.valid.images
+    assert train.is_meta
+    assert (valid is train) == (not share)
+    if supply.arch is not None:
+        assert supply.arch.images.images is (valid if method == "darts" else train)
+
+
 def test_a_batch_must_fit():
     with pytest.raises(DataError, match="a batch of 49"):
         divided(batch=49)
@@ -68,10 +94,11 @@ def test_batches_follow_the_search_seed():
     assert not torch.equal(divided(seed=0).train.batch(0).y, divided(seed=1).train.batch(0).y)
 
 
-def built(method="darts", method_options=None, **options):
+def built(method="darts", method_options=None, images=None, **options):
     given = SearchOptions.model_validate({"net": {"channels": 4}, "batch": 8} | options)
+    made = make_method(method, method_options or {})
     torch.manual_seed(0)
-    return build_task(get_space("nano"), make_method(method, method_options or {}), digits(), given, CPU)
+    return build_task(get_space("nano"), made, images or digits(), given, CPU)
 
 
 def test_the_network_is_for_the_images():
@@ -107,6 +134,43 @@ def test_the_relaxation_starts_from_the_seed_and_the_network_from_torch():
     starts = [task.relaxation.arch_parameters()[0] for task in tasks]
     assert torch.equal(*weights)
     assert not torch.equal(*starts)
+
+
+def test_the_relaxation_shares_no_chance_with_the_network():
+    relaxation = built("gdas", seed=0).relaxation
+    ahead = relaxation.dice.generator.clone_state()
+    torch.manual_seed(0)
+    assert not torch.equal(torch.rand(9, generator=ahead), torch.rand(9))
+    assert ahead.initial_seed() != torch.initial_seed()
+
+
+def small(side: int) -> Dataset:
+    """Images of a few pixels."""
+    train = digits().train
+    return Dataset("small", digits().classes, ImageSet(train.images[:, :, :side, :side], train.labels))
+
+
+@pytest.mark.parametrize(("batch", "pieces"), [(1, 1), (4, 4), (7, 3), (3, 8)])
+def test_one_pixel_of_one_example_cannot_be_normalised(batch, pieces):
+    """A batch of 7 in 3 pieces passes as 3, 3 and 1."""
+    words = f"images of 2x2 come down to one pixel, .* batch={batch} and pieces={pieces} some pass alone"
+    with pytest.raises(CompositionError, match=words):
+        built(images=small(2), batch=batch, pieces=pieces)
+    with pytest.raises(CompositionError, match="the auxiliary classifier sees one pixel"):
+        built(batch=batch, pieces=pieces, net={"channels": 4, "auxiliary": 0.4})
+
+
+@pytest.mark.parametrize(
+    ("side", "batch", "pieces", "auxiliary"), [(2, 2, 1, 0.0), (2, 8, 3, 0.4), (3, 1, 1, 0.0), (8, 4, 4, 0.0)]
+)
+def test_two_values_can_be_normalised(side, batch, pieces, auxiliary):
+    task = built(images=small(side), batch=batch, pieces=pieces, net={"channels": 4, "auxiliary": auxiliary})
+    x, y = torch.randn(batch, 1, side, side), torch.zeros(batch, dtype=torch.int64)
+    assert all(task.loss(piece)[0].isfinite() for piece, _ in task.split((x, y)))
+
+
+def test_what_is_not_trained_is_not_normalised():
+    assert built("random", images=small(2), batch=1)
 
 
 def test_what_is_compiled_is_the_plain_formula(monkeypatch):

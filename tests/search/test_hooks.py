@@ -1,10 +1,11 @@
+import math
 from dataclasses import replace
 
 import pytest
 import torch
 
 import lab
-from dartboard.errors import CompositionError, UnknownNameError
+from dartboard.errors import CompositionError, OptionError, UnknownNameError
 from dartboard.search import Hook, Temperature, Wipeout
 from dartboard.search.state import capture, copied, restore
 from dartboard.space import Cell, Contest, Edge, Stack
@@ -63,7 +64,14 @@ def test_its_schedule_can_be_another():
     hook.on_epoch_start(searcher)
     assert searcher.relaxation.temperature == pytest.approx(4.0)
     with pytest.raises(UnknownNameError, match="no schedule called 'step'"):
-        Temperature(schedule="step").on_epoch_start(searcher)
+        Temperature(schedule="step")
+
+
+@pytest.mark.parametrize("name", ["start", "end"])
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
+def test_a_temperature_is_above_zero(name, value):
+    with pytest.raises(OptionError, match=f"temperature at the {name} must be a number > 0, got {value}"):
+        Temperature(**{name: value})
 
 
 def test_without_samples_there_is_no_temperature():
@@ -81,6 +89,11 @@ def test_without_an_update_that_drops_there_is_no_wipeout():
         CompositionError, match="wipeout needs an update that drops candidates; Adam does not"
     ):
         search("darts", hooks=[Wipeout()])
+
+
+def test_wipeout_looks_at_some_steps():
+    with pytest.raises(OptionError, match="wipeout looks every 1 or more steps, not every 0"):
+        Wipeout(every=0)
 
 
 def ended(searcher) -> None:

@@ -1,3 +1,4 @@
+import math
 from random import Random
 
 import pytest
@@ -99,9 +100,17 @@ def test_a_wrong_option_gets_a_hint():
             {"product": "rough"},
             "method.product='rough' of darts-2nd: input should be 'exact' or",
         ),
+        ("darts", {"lr": math.nan}, "method.lr=nan of darts: input should be a finite number"),
+        ("amended-darts", {"eta": math.inf}, "method.eta=inf of amended-darts: input should be a finite"),
+        ("xnas", {"lr": -math.inf}, "method.lr=-inf of xnas: input should be a finite number"),
+        ("pc-darts", {"partial": 0}, "partial must be a whole number >= 1, got 0"),
+        ("pc-darts", {"warmup": -1}, "warmup must be a whole number >= 0, got -1"),
+        ("random-ws", {"samples": 0}, "needs at least 1 sample, got 0"),
+        ("random-ws", {"epoch_samples": 0}, "needs at least 1 sample, got 0"),
+        ("gaea-gdas", {"end": -1}, "the temperature at the end must be a number > 0, got -1.0"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_refused(name, options, words):
+def test_a_value_that_cannot_be_used_is_refused(name, options, words):
     with pytest.raises(OptionError, match=words):
         make_method(name, options)
 
@@ -126,7 +135,7 @@ def test_joint_needs_the_single_level():
 
 
 def test_evolution_needs_an_oracle():
-    with pytest.raises(CompositionError, match="evolution needs an oracle"):
+    with pytest.raises(CompositionError, match=r"evolution needs an oracle.* in Python, or with --plugin"):
         make_method("evolution")
     assert not make_method("evolution", {"score": lambda _: 0.0}).trains
 

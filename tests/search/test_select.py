@@ -9,7 +9,7 @@ import torch
 from scipy.stats import chisquare
 
 import lab
-from dartboard.errors import CompositionError
+from dartboard.errors import CompositionError, OptionError
 from dartboard.nn import Blend
 from dartboard.relax.base import Strength
 from dartboard.search.select import BestOfSamples, CellByCell, DrawOne, Evolve, FromStrengths, strongest
@@ -301,6 +301,12 @@ def test_the_best_sample_is_kept(seed):
     scores = [score_alone(task, genotype) for genotype in drawn]
     assert len(set(scores)) > 1
     assert BestOfSamples(12)(task, images, Random(seed)) == drawn[scores.index(max(scores))]
+
+
+@pytest.mark.parametrize("samples", [0, -1])
+def test_the_best_of_none_is_refused(samples):
+    with pytest.raises(OptionError, match=f"needs at least 1 sample, got {samples}"):
+        BestOfSamples(samples)
 
 
 def test_measuring_samples_leaves_no_trace():

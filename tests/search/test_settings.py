@@ -4,7 +4,7 @@ import pytest
 
 from dartboard.errors import OptionError, UnknownNameError
 from dartboard.search.config import SearchConfig
-from dartboard.search.settings import from_words, load_config
+from dartboard.search.settings import EXAMPLES, from_words, load_config
 
 
 def test_nothing_gives_the_defaults() -> None:
@@ -87,8 +87,22 @@ def test_an_unknown_key_gets_a_hint(word: str, message: str) -> None:
         ("epochs=x", "epochs='x': input should be a valid integer"),
         ("epochs=0", "epochs=0: input should be greater than or equal to 1"),
         ("weights.lr=0", "weights.lr=0: input should be greater than 0"),
-        ("net=3", "net=3: input should be a valid dictionary"),
-        ("method=3", "method=3: input should be a valid dictionary"),
+        ("epochs=1" + 20 * "0", "epochs=1" + 20 * "0" + ": input should be less than or equal to 100000"),
+        ("batch=100001", "batch=100001: input should be less than or equal to 100000"),
+        ("pieces=100001", "pieces=100001: input should be less than or equal to 100000"),
+        ("net.channels=100001", "net.channels=100001: input should be less than or equal to 100000"),
+        ("space.cells=100001", "space.cells=100001: input should be less than or equal to 100000"),
+        ("data.pad=100001", "data.pad=100001: input should be less than or equal to 100000"),
+        ("seed=9223372036854775808", "seed=9223372036854775808: input should be less than 92233720368547758"),
+        ("data.seed=9223372036854775808", "data.seed=9223372036854775808: input should be less than"),
+        ("data.seed=-1", "data.seed=-1: input should be greater than or equal to 0"),
+        ("weights.lr=.inf", "weights.lr=inf: input should be a finite number"),
+        ("data.valid=.nan", "data.valid=nan: input should be a finite number"),
+        ("epochs=2020-13-45", "epochs=2020-13-45: not a value in YAML (month must be in 1..12)"),
+        ("net=3", "net=3: expected a group such as {channels: 16}"),
+        ("method=3", "method=3: expected a name, or a group such as {name: darts, lr: 0.1}"),
+        ("space=[nano]", "space=['nano']: expected a name, or a group such as {name: nb201, cells: 3}"),
+        ("space.without=3", "space.without=3: expected a list such as [one, two]"),
         ("net.mix=fast", "net.mix='fast': input should be 'fused' or 'plain'"),
         ("space.without=[1]", "space.without.0=1: input should be a valid string"),
         ("weights.lr.x=3", "weights.lr={'x': 3}: input should be a valid number"),
@@ -104,6 +118,24 @@ def test_a_bad_value_is_named(word: str, message: str) -> None:
     assert str(raised.value).startswith(message)
 
 
+def test_the_largest_values_will_do() -> None:
+    config = load_config(words=[f"seed={2**63 - 1}", f"data.seed={2**63 - 1}", "epochs=100000"])
+    assert config.seed == config.data.seed == 2**63 - 1
+    assert config.epochs == 100_000
+
+
+def test_nesterov_is_a_form_of_momentum() -> None:
+    with pytest.raises(OptionError, match=r"^weights: nesterov is a form of momentum, and momentum is 0"):
+        load_config(words=["weights.nesterov=true", "weights.momentum=0"])
+    assert load_config(words=["weights.nesterov=true"]).weights.nesterov
+    assert load_config(words=["weights.momentum=0"]).weights.momentum == 0
+
+
+def test_examples_of_groups_are_groups() -> None:
+    for name, text in EXAMPLES.items():
+        assert load_config(words=[f"{name}={text}"]) != SearchConfig()
+
+
 def test_a_misspelt_variable_is_not_ignored() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'epochs'"):
         load_config(environment={"DARTBOARD_SEARCH_EPOCH": "3"})
@@ -111,7 +143,11 @@ def test_a_misspelt_variable_is_not_ignored() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("- 1", "expected lines such as 'epochs: 25', got \\[1\\]"), ("a: [", "is not YAML: while parsing")],
+    [
+        ("- 1", "expected lines such as 'epochs: 25', got \\[1\\]"),
+        ("a: [", "is not YAML: while parsing"),
+        ("a: 2020-13-45", "is not YAML: month must be"),
+    ],
 )
 def test_a_file_that_is_no_configuration(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"

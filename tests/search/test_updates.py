@@ -5,7 +5,7 @@ import torch
 from torch.optim import Adam
 
 from dartboard.arch.optim import ExpertAdvice, ExponentiatedGradient
-from dartboard.errors import CompositionError
+from dartboard.errors import CompositionError, UpdateError
 from dartboard.relax import Attention, Gumbel, simplex, softmax
 from dartboard.search import Plan
 from dartboard.search.updates import adam, expert_advice, exponentiated_gradient
@@ -94,3 +94,23 @@ def test_weights_on_the_simplex_are_asked_for(make, relaxation):
 
 def test_samples_of_weights_on_the_simplex_will_do():
     assert exponentiated_gradient(0.1)(samples(simplex(NANO)), PAPER).param_groups
+
+
+@pytest.mark.parametrize(
+    ("make", "numbers", "words"),
+    [
+        (adam, (-1.0, 0.0), "lr must be a number >= 0, got -1.0"),
+        (adam, (math.nan, 0.0), "lr must be a number >= 0, got nan"),
+        (adam, (0.1, -1e-3), "weight_decay must be a number >= 0, got -0.001"),
+        (exponentiated_gradient, (math.inf,), "lr must be a number >= 0, got inf"),
+        (exponentiated_gradient, (0.1, -0.1), "floor must be a number >= 0 and < 1, got -0.1"),
+        (exponentiated_gradient, (0.1, 1.0), "floor must be a number >= 0 and < 1, got 1.0"),
+        (expert_advice, (0.0, 1.0), "bound must be a number > 0, got 0.0"),
+        (expert_advice, (1.0, 0.0), "zeta must be a number > 0 and <= 1, got 0.0"),
+        (expert_advice, (1.0, 1.5), "zeta must be a number > 0 and <= 1, got 1.5"),
+        (expert_advice, (1.0, 1.0, -0.1), "lr must be a number >= 0, got -0.1"),
+    ],
+)
+def test_numbers_are_checked_before_there_is_a_relaxation(make, numbers, words):
+    with pytest.raises(UpdateError, match=words):
+        make(*numbers)

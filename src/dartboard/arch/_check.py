@@ -20,9 +20,14 @@ def check_number(name: str, value: object, rule: str, holds: Callable[[float], b
         raise UpdateError(f"{name} must be {rule}, got {value!r}")
 
 
+def check_not_negative(name: str, value: object) -> None:
+    """Raise unless `value` is a finite number of at least 0."""
+    check_number(name, value, "a number >= 0", lambda number: number >= 0)
+
+
 def check_lr(group: Group) -> None:
     """Raise unless the group's step size is a number that is not negative."""
-    check_number("lr", group["lr"], "a number >= 0", lambda lr: lr >= 0)
+    check_not_negative("lr", group["lr"])
 
 
 def check_count(name: str, value: object, *, least: int = 1) -> None:

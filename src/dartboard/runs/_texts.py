@@ -10,6 +10,9 @@ import yaml
 
 from dartboard.errors import RunError
 
+_CHANGED = "it was changed after it was written"
+_SHOWN = 60  # characters of a wrong value that an error shows
+
 
 class _Dumper(yaml.SafeDumper):
     """Writes a value that occurs twice twice, for people."""
@@ -60,12 +63,37 @@ def read_json(path: Path) -> Any:
     return parse(path.read_bytes(), str(path))
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """The object that a JSON file holds; RunError if it holds none."""
+    return as_object(read_json(path), str(path))
+
+
+def as_object(value: Any, place: str) -> dict[str, Any]:
+    """The value if it is a JSON object; RunError, with the place, if it is not."""
+    if not isinstance(value, dict):
+        raise RunError(f"{place} should hold names and values, not {_brief(value)}; {_CHANGED}")
+    return value
+
+
+def read_objects(path: Path) -> list[dict[str, Any]]:
+    """The objects, at least one, that a JSON file lists; RunError if it lists none."""
+    value = read_json(path)
+    if not isinstance(value, list) or not value:
+        raise RunError(f"{path} should hold a list of entries, not {_brief(value)}; {_CHANGED}")
+    return [as_object(entry, f"{path}, entry {number}") for number, entry in enumerate(value, 1)]
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
 def parse(text: str | bytes, place: str) -> Any:
     """What a JSON text says; RunError, with the place, if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError as error:
-        raise RunError(f"{place} is not JSON ({error}); it was changed after it was written") from None
+        raise RunError(f"{place} is not JSON ({error}); {_CHANGED}") from None
 
 
 def to_yaml(config: Mapping[str, Any]) -> str:
@@ -81,7 +109,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping that a YAML file holds; RunError if it holds none."""
     try:
         config = yaml.safe_load(path.read_bytes())
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # the latter for dates and numbers that cannot be
         raise RunError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(config, dict):
         raise RunError(f"{path} holds no configuration: expected keys and values, got {config!r}")

@@ -86,7 +86,7 @@ class Run:
         """A run that is there already, locked, with one more entry in environment.json.
 
         Raises:
-            RunError: If it is no run, or is in use.
+            RunError: If it is no run, is in use, or has damaged files; names the first.
         """
         path = Path(path)
         check_run(path)
@@ -94,9 +94,11 @@ class Run:
             for folder in (path, path / EPOCHS):
                 if folder.is_dir():
                     atomic.remove_leftovers(folder)
-            starts = [*_texts.read_json(path / ENVIRONMENT), describe_environment(device)]
+            run = cls(path, _texts.read_yaml(path / CONFIG), lock)
+            run.metrics()  # what is damaged is better known before anything is written
+            starts = [*run.environment(), describe_environment(device)]
             atomic.write_text(path / ENVIRONMENT, _texts.pretty(starts))
-            return cls(path, _texts.read_yaml(path / CONFIG), lock)
+            return run
 
     @classmethod
     def read(cls, path: str | Path) -> "Run":
@@ -106,8 +108,8 @@ class Run:
         return cls(path, _texts.read_yaml(path / CONFIG))
 
     def environment(self) -> list[dict[str, Any]]:
-        """What the run was started with, an entry a start."""
-        return list(_texts.read_json(self.path / ENVIRONMENT))
+        """What the run was started with, an entry a start; the last is the newest."""
+        return _texts.read_objects(self.path / ENVIRONMENT)
 
     def record(self, epoch: int, metrics: Mapping[str, Any], details: Mapping[str, Any]) -> None:
         """Adds an epoch, later than those recorded: a line of metrics and a file of details.
@@ -127,10 +129,14 @@ class Run:
         self._write_metrics([*self.metrics(), row])  # last: an epoch that is listed has its details
 
     def metrics(self) -> list[dict[str, Any]]:
-        """The metrics of all epochs, in order, each with its number under "epoch"."""
+        """The metrics of all epochs, in order, each with its number under "epoch".
+
+        Raises:
+            RunError: If a line is not such an object; says which.
+        """
         path = self.path / METRICS
         lines = path.read_bytes().splitlines() if path.exists() else []
-        return [_texts.parse(text, f"{path}, line {number}") for number, text in enumerate(lines, 1)]
+        return [_row(text, f"{path}, line {number}") for number, text in enumerate(lines, 1)]
 
     def epoch(self, number: int) -> dict[str, Any]:
         """The details of an epoch.
@@ -139,7 +145,7 @@ class Run:
             RunError: If there are none.
         """
         try:
-            return dict(_texts.read_json(self._epoch_path(number)))
+            return _texts.read_object(self._epoch_path(number))
         except FileNotFoundError:
             known = [row["epoch"] for row in self.metrics()]
             there = f"the last is {known[-1]}" if known else "there are none yet"
@@ -157,7 +163,7 @@ class Run:
             (self.path / RESULT).unlink(missing_ok=True)
             self._write_metrics(kept)
         for path in (self.path / EPOCHS).glob("*.json"):
-            if int(path.stem) >= epoch:
+            if path.stem.isdecimal() and int(path.stem) >= epoch:  # others are not ours
                 path.unlink()
 
     def save(self, step: int, state: Tree, *, keep: int = 2) -> None:
@@ -177,7 +183,7 @@ class Run:
     def result(self) -> dict[str, Any] | None:
         """What came out, or None as long as the run is not finished."""
         path = self.path / RESULT
-        return dict(_texts.read_json(path)) if path.exists() else None
+        return _texts.read_object(path) if path.exists() else None
 
     @property
     def state(self) -> State:
@@ -231,3 +237,12 @@ class Run:
 
     def _epoch_path(self, number: int) -> Path:
         return self.path / EPOCHS / f"{number:04d}.json"
+
+
+def _row(text: bytes, place: str) -> dict[str, Any]:
+    """A line of metrics; RunError, with the place, if it does not say which epoch it is of."""
+    row = _texts.as_object(_texts.parse(text, place), place)
+    epoch = row.get("epoch")
+    if not isinstance(epoch, int) or isinstance(epoch, bool):
+        raise RunError(f"{place} has no epoch with a whole number; it was changed after it was written")
+    return row

@@ -1,14 +1,17 @@
 """From the arguments of a search to its parts."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch.optim import SGD
 
 from dartboard.arch.task import Task
 from dartboard.data import Augment, Dataset, ImageSet, Stream, split
-from dartboard.errors import CompositionError
+from dartboard.data.chance import generator
+from dartboard.errors import CompositionError, DataError
 from dartboard.nn.network import CellNet, NetConfig
+from dartboard.relax.base import Relaxation
 from dartboard.search.method import Method
 from dartboard.search.options import SearchOptions
 from dartboard.space.spec import SearchSpace
@@ -37,59 +40,69 @@ def divide(data: Dataset, method: Method, options: SearchOptions, device: torch.
     A bilevel method gets one part for the weights and one for the architecture, halves by default. A single
     level method judges the architecture by the weights' own images, in an order of their own unless it is
     joint; a tenth is held out by default to measure with.
+
+    Raises:
+        DataError: If all images are of one class, or there are too few for a batch or to hold out.
+        CompositionError: If the method needs held-out images and there shall be none.
     """
+    _check_classes(data)
+    train, valid = _split(data, _held_out_share(method, options), options.data.seed, device)
+    make = partial(
+        Stream,
+        batch=options.batch,
+        seed=options.seed,
+        mean=data.mean,
+        deviation=data.deviation,
+        augment=Augment(options.data.pad, options.data.flip, options.data.cutout),
+        device=device,
+    )
+    judged = method.gradient is not None and not method.joint
+    arch = make(valid if method.bilevel else train, name="arch") if judged else None
+    return Supply(make(train, name="train"), arch, valid)
+
+
+def _check_classes(data: Dataset) -> None:
+    seen = data.train.labels.unique().tolist()
+    if len(seen) < 2:
+        raise DataError(
+            f"all training images of {data.name!r} are of one class, {data.classes[seen[0]]!r}; "
+            "a search needs at least 2 to tell apart"
+        )
+
+
+def _held_out_share(method: Method, options: SearchOptions) -> float:
     share = options.data.valid
     if share is None:
-        share = 0.5 if method.bilevel else 0.1
+        return 0.5 if method.bilevel else 0.1
     if method.bilevel and not share:
         raise CompositionError("bilevel judges the architecture by held-out images; set data.valid > 0")
-    rest, held_out = split(data.train.labels, share, options.data.seed)
-    train = data.train.take(rest)
-    valid = data.train.take(held_out) if share else train
-    streams = {"train": train, "arch": valid if method.bilevel else train}
-    made = {
-        name: Stream(
-            images,
-            batch=options.batch,
-            seed=options.seed,
-            name=name,
-            mean=data.mean,
-            deviation=data.deviation,
-            augment=Augment(options.data.pad, options.data.flip, options.data.cutout),
-            device=device,
+    return share
+
+
+def _split(data: Dataset, share: float, seed: int, device: torch.device) -> tuple[ImageSet, ImageSet]:
+    """Images to train on and images held out, each on the device once; all of them twice for no share."""
+    rest, held_out = split(data.train.labels, share, seed)
+    if share and not len(held_out):
+        raise DataError(
+            f"a share of {share:g} of the {len(rest):,} training images of {data.name!r} holds out none; "
+            "set a larger data.valid, or 0 to measure with the training images"
         )
-        for name, images in streams.items()
-        if name == "train" or (method.gradient is not None and not method.joint)
-    }
-    return Supply(made["train"], made.get("arch"), valid.to(device))
+    train = data.train.take(rest).to(device)
+    return train, data.train.take(held_out).to(device) if share else train
 
 
 def build_task(
     space: SearchSpace, method: Method, data: Dataset, options: SearchOptions, device: torch.device
 ) -> Task:
     """The supernet of a space under the method's relaxation; draws the start from torch's generator."""
-    net = options.net
-    config = NetConfig(
-        channels=net.channels,
-        classes=len(data.classes),
-        input=data.shape,
-        stem=net.stem,
-        auxiliary=net.auxiliary > 0,
-        drop_path=net.drop_path,
-        partial=method.partial,
-        search=True,
-        mix="plain" if options.compile else net.mix,  # one graph; the fused path is many small ones
-    )
-    relaxation = method.compose(space, torch.Generator().manual_seed(options.seed)).to(device)
-    if options.compile and relaxation.draws:
-        raise CompositionError(
-            f"{type(relaxation).__name__} draws another network for every step, and each would be compiled "
-            "anew; set compile=false"
-        )
+    relaxation = _build_relaxation(space, method, options).to(device)
+    net = CellNet(space, _net_config(method, data, options))
+    if method.trains:
+        _check_pieces(net, options)
     task = Task(
-        CellNet(space, config).to(device),
+        net.to(device),
         relaxation,
-        auxiliary=net.auxiliary,
+        auxiliary=options.net.auxiliary,
         smoothing=options.weights.smoothing,
         precision=PRECISIONS[options.precision],
     )
@@ -97,6 +110,47 @@ def build_task(
     if options.compile:
         task.forward = torch.compile(task.net)  # type: ignore[assignment]
     return task
+
+
+def _build_relaxation(space: SearchSpace, method: Method, options: SearchOptions) -> Relaxation:
+    """The method's relaxation, with chance of its own: none that the network's start is drawn from."""
+    relaxation = method.compose(space, generator("relaxation", options.seed))
+    if options.compile and relaxation.draws:
+        raise CompositionError(
+            f"{type(relaxation).__name__} draws another network for every step, and each would be compiled "
+            "anew; set compile=false"
+        )
+    return relaxation
+
+
+def _net_config(method: Method, data: Dataset, options: SearchOptions) -> NetConfig:
+    chosen = options.net
+    return NetConfig(
+        channels=chosen.channels,
+        classes=len(data.classes),
+        input=data.shape,
+        stem=chosen.stem,
+        auxiliary=chosen.auxiliary > 0,
+        drop_path=chosen.drop_path,
+        partial=method.partial,
+        search=True,
+        mix="plain" if options.compile else chosen.mix,  # one graph; the fused path is many small ones
+    )
+
+
+def _check_pieces(net: CellNet, options: SearchOptions) -> None:
+    """Raises if a batch-norm would be given one value a channel: one pixel of one example."""
+    (height, width), slots = net.config.input[1:], net.space.slots
+    scale = net.stem.scales[-1] * 2 ** sum(slot.stride == 2 for slot in slots)
+    one_pixel = max(height, width) <= scale or net.auxiliary is not None
+    if one_pixel and min(map(len, torch.arange(options.batch).chunk(options.pieces))) == 1:
+        small = f"images of {height}x{width} come down to"
+        what = small if max(height, width) <= scale else "the auxiliary classifier sees"
+        raise CompositionError(
+            f"{what} one pixel, of which batch-norms need two examples at a time; with "
+            f"batch={options.batch} and pieces={options.pieces} some pass alone: set a larger batch or fewer "
+            "pieces"
+        )
 
 
 def build_optimiser(task: Task, options: SearchOptions) -> SGD:

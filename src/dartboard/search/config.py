@@ -19,7 +19,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from dartboard.data import DATASETS, Dataset, load_dataset
 from dartboard.search.method import METHODS, Method, check_options, make_method
-from dartboard.search.options import DataOptions, Options, SearchOptions
+from dartboard.search.options import Count, DataOptions, Options, SearchOptions
 from dartboard.search.plugins import check_plugins
 from dartboard.search.schedule import SCHEDULES
 from dartboard.space import SPACES, SearchSpace, load_space
@@ -36,9 +36,7 @@ class SpaceChoice(Options):
     """What is searched."""
 
     name: str = Field(default="nano", description="a space of the catalogue, or a file")
-    cells: int | None = Field(
-        default=None, ge=1, description="cells in the stack; by default the space's own"
-    )
+    cells: Count | None = Field(default=None, description="cells in the stack; by default the space's own")
     without: Annotated[tuple[str, ...], BeforeValidator(_several)] = Field(
         default=(), description="ops to leave out"
     )

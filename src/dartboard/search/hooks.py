@@ -1,10 +1,11 @@
 """What may happen beside a search: a base class of no-ops, and the ones that methods bring along."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dartboard.arch.optim import ExpertAdvice
-from dartboard.errors import CompositionError
+from dartboard.errors import CompositionError, OptionError
 from dartboard.relax.samplers import Gumbel
 from dartboard.search.schedule import SCHEDULES
 from dartboard.space.spec import NONE
@@ -57,6 +58,13 @@ class Temperature(Hook):
     end: float = 0.1
     schedule: str = "linear"
 
+    def __post_init__(self) -> None:
+        for name in ("start", "end"):
+            value = getattr(self, name)
+            if not 0 < value < math.inf:
+                raise OptionError(f"the temperature at the {name} must be a number > 0, got {value!r}")
+        SCHEDULES[self.schedule]  # a wrong name is better known before the first epoch
+
     def check(self, searcher: "Searcher") -> None:
         if not isinstance(searcher.relaxation, Gumbel):
             raise CompositionError(
@@ -82,6 +90,10 @@ class Wipeout(Hook):
     """
 
     every: int = 10
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise OptionError(f"wipeout looks every 1 or more steps, not every {self.every}")
 
     def check(self, searcher: "Searcher") -> None:
         if not isinstance(searcher.update, ExpertAdvice):

@@ -3,6 +3,7 @@
 A registered function of a few lines returns one; its keyword arguments are the method's options.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
@@ -80,6 +81,7 @@ class Method:
     hooks: tuple[Hook, ...] = ()
 
     def __post_init__(self) -> None:
+        self._check_numbers()
         if (self.gradient is None) != (self.update is None):
             raise CompositionError("a gradient needs an update, and an update a gradient; give both or none")
         if self.gradient is None and (self.bilevel or self.joint or self.warmup):
@@ -96,6 +98,11 @@ class Method:
                 f"{type(self.gradient).__name__} needs passes of its own and cannot come from the weights' "
                 "pass; leave joint out"
             )
+
+    def _check_numbers(self) -> None:
+        for name, least in (("partial", 1), ("warmup", 0)):
+            if (value := getattr(self, name)) < least:
+                raise OptionError(f"{name} must be a whole number >= {least}, got {value}")
 
     def compose(self, space: SearchSpace, generator: torch.Generator) -> Relaxation:
         """The relaxation of a space.
@@ -137,7 +144,10 @@ def check_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _checked(name: str, key: str, kind: Any, value: Any) -> Any:
     try:
-        return TypeAdapter(kind).validate_python(value)
+        checked = TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
         reason = error.errors()[0]["msg"].lower()
         raise OptionError(f"method.{key}={value!r} of {name}: {reason}") from None
+    if isinstance(checked, float) and not math.isfinite(checked):
+        raise OptionError(f"method.{key}={value!r} of {name}: input should be a finite number")
+    return checked

@@ -98,13 +98,9 @@ def gaea_gdas(
 
 @METHODS.register("xnas")
 def xnas(
-    *,
-    bilevel: bool = True,
-    joint: bool = False,
-    bound: float = 1.0,
-    zeta: float = 1.0,
+    *, bilevel: bool = True, joint: bool = False, bound: float = 1.0, zeta: float = 1.0,
     lr: float | None = None,
-) -> Method:
+) -> Method:  # fmt: skip
     """XNAS: ops are experts, rewarded for each example, dropped when they cannot win (Nayman et al. 2019)."""
     parts = RELAXATIONS["simplex"], ClippedRewards(bound), expert_advice(bound, zeta, lr)
     return Method(*parts, bilevel=bilevel, joint=joint, hooks=(Wipeout(),))
@@ -147,6 +143,9 @@ def evolution(
 ) -> Method:
     """Regularised evolution by the word of an oracle; nothing is trained (Real et al. 2019)."""
     if score is None:
-        raise CompositionError("evolution needs an oracle: a function from genotypes to their accuracy")
+        raise CompositionError(
+            "evolution needs an oracle: a function from genotypes to their accuracy; give it as score in "
+            "Python, or with --plugin a file that registers a method with a score"
+        )
     select = Evolve(score, population, tournament, cycles)
     return Method(RELAXATIONS["random"], select=select, trains=False)

@@ -1,20 +1,27 @@
 """The numbers of a search, checked when they are given; every default is first-order DARTS' own."""
 
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+MOST = 100_000
+"""The largest size an option takes: beyond it the numbers of a network overflow."""
+Count = Annotated[int, Field(ge=1, le=MOST)]
+"""A size or a number of times."""
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+"""Where chance starts; torch's generators take no more."""
 
 
 class Options(BaseModel):
     """A group of options: immutable, and what it does not know it refuses."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class NetOptions(Options):
     """The supernet around the space."""
 
-    channels: int = Field(default=16, ge=1, description="channels of the first stage")
+    channels: Count = Field(default=16, description="channels of the first stage")
     stem: str = Field(default="auto", description="small, half, imagenet, or auto: by the size of the images")
     auxiliary: float = Field(
         default=0.0, ge=0, description="weight of an auxiliary classifier's loss; 0 for none"
@@ -31,10 +38,12 @@ class DataOptions(Options):
     valid: float | None = Field(
         default=None, ge=0, le=0.9, description="share held out; by default 0.5 if bilevel, else 0.1"
     )
-    seed: int = Field(default=0, description="of the division into training and validation images")
-    pad: int = Field(default=0, ge=0, description="random crops of images with so many zeros around them")
+    seed: Seed = Field(default=0, description="of the division into training and validation images")
+    pad: int = Field(
+        default=0, ge=0, le=MOST, description="random crops of images with so many zeros around them"
+    )
     flip: bool = Field(default=False, description="random horizontal flips")
-    cutout: int = Field(default=0, ge=0, description="side of a square that is cut out; 0 for none")
+    cutout: int = Field(default=0, ge=0, le=MOST, description="side of a square that is cut out; 0 for none")
 
 
 class WeightOptions(Options):
@@ -48,6 +57,12 @@ class WeightOptions(Options):
     weight_decay: float = Field(default=3e-4, ge=0)
     clip: float = Field(default=5.0, ge=0, description="largest norm of the gradient; 0 for no limit")
     smoothing: float = Field(default=0.0, ge=0, lt=1, description="label smoothing")
+
+    @model_validator(mode="after")
+    def _check_nesterov(self) -> Self:
+        if self.nesterov and not self.momentum:
+            raise ValueError("nesterov is a form of momentum, and momentum is 0; set one of them otherwise")
+        return self
 
 
 class HealthOptions(Options):
@@ -69,10 +84,10 @@ class CheckpointOptions(Options):
 class SearchOptions(Options):
     """Everything about a search but its space, its method and its images."""
 
-    epochs: int = Field(default=50, ge=1)
-    batch: int = Field(default=64, ge=1, description="examples in a step")
-    pieces: int = Field(default=1, ge=1, description="a batch passes in so many pieces, to save memory")
-    seed: int = Field(default=0, ge=0, description="of the start and of all that is drawn")
+    epochs: Count = 50
+    batch: Count = Field(default=64, description="examples in a step")
+    pieces: Count = Field(default=1, description="a batch passes in so many pieces, to save memory")
+    seed: Seed = Field(default=0, description="of the start and of all that is drawn")
     precision: Literal["full", "bf16", "fp16"] = Field(
         default="full", description="what forward passes compute in"
     )

@@ -7,7 +7,7 @@ from random import Random
 from typing import Protocol
 
 from dartboard.arch.task import Batch, Task
-from dartboard.errors import CompositionError
+from dartboard.errors import CompositionError, OptionError
 from dartboard.nn.mixture import Blend, Mixture, one_hot, one_hot_blend
 from dartboard.relax.attention import Attention
 from dartboard.relax.base import Strength
@@ -130,6 +130,10 @@ class BestOfSamples:
     """
 
     samples: int = 100
+
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise OptionError(f"the best of samples needs at least 1 sample, got {self.samples}")
 
     def __call__(self, task: Task, valid: Batches, rng: Random) -> Genotype:
         space, like = task.net.space, task.own_weights[0]

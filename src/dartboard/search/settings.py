@@ -22,6 +22,13 @@ PREFIX = "DARTBOARD_SEARCH_"
 CHOICES = ("space", "method")
 """Groups whose other values belong to the name: another name leaves them behind."""
 
+EXAMPLES = {
+    "space": "{name: nb201, cells: 3}",
+    "method": "{name: darts, lr: 0.1}",
+    "data": "{name: digits, pad: 1}",
+}
+"""What groups with a name look like."""
+
 Layer = Mapping[str, Any]
 """Settings from one place, nested."""
 
@@ -113,7 +120,7 @@ def read_file(path: Path) -> dict[str, Any]:
         found = yaml.safe_load(path.read_bytes())
     except OSError as error:
         raise OptionError(f"cannot read the configuration {str(path)!r}: {error.strerror}") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # the latter for dates and numbers that cannot be
         raise OptionError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     if found is not None and not isinstance(found, dict):
         raise OptionError(f"{path}: expected lines such as 'epochs: 25', got {found!r}")
@@ -140,7 +147,7 @@ def from_words(words: Iterable[str]) -> dict[str, Any]:
 def _parse(key: str, text: str) -> Any:
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise OptionError(f"{key}={text}: not a value in YAML ({' '.join(str(error).split())})") from None
 
 
@@ -163,14 +170,34 @@ def explain(error: ValidationError) -> OptionError | UnknownNameError:
     key = ".".join(place)
     if first["type"] == "extra_forbidden":
         return UnknownNameError("setting", key, _known(place[:-1]))
-    return OptionError(f"{key}={first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}")
+    if first["type"] == "value_error":  # values that do not go together
+        return OptionError(f"{key}: {first['ctx']['error']}")
+    reason = first["msg"][0].lower() + first["msg"][1:]
+    if first["type"] == "model_type":
+        reason = _expected(place)
+    elif first["type"] == "tuple_type":
+        reason = "expected a list such as [one, two]"
+    return OptionError(f"{key}={first['input']!r}: {reason}")
+
+
+def _expected(groups: Sequence[str]) -> str:
+    """What a group looks like, in words."""
+    if groups[-1] in EXAMPLES:
+        return f"expected a name, or a group such as {EXAMPLES[groups[-1]]}"
+    name, field = next(iter(_model(groups).model_fields.items()))
+    return f"expected a group such as {{{name}: {field.default}}}"
 
 
 def _known(groups: Sequence[str]) -> list[str]:
     """The dotted keys of a group."""
+    return [".".join([*groups, name]) for name in _model(groups).model_fields]
+
+
+def _model(groups: Sequence[str]) -> type[BaseModel]:
+    """What checks a group."""
     model: type[BaseModel] = SearchConfig
     for group in groups:
         kind = model.model_fields[group].annotation
         assert isinstance(kind, type) and issubclass(kind, BaseModel)  # noqa: S101, PT018
         model = kind
-    return [".".join([*groups, name]) for name in model.model_fields]
+    return model

@@ -4,6 +4,7 @@ from typing import Any
 
 from torch.optim import Adam, Optimizer
 
+from dartboard.arch._check import check_not_negative, check_number
 from dartboard.arch.experts import theoretical_lr
 from dartboard.arch.optim import ExpertAdvice, ExponentiatedGradient
 from dartboard.errors import CompositionError
@@ -15,6 +16,8 @@ from dartboard.search.method import Plan, Update
 
 def adam(lr: float, weight_decay: float) -> Update:
     """Adam with DARTS' moments; for logits."""
+    check_not_negative("lr", lr)
+    check_not_negative("weight_decay", weight_decay)
 
     def make(relaxation: Relaxation, _: Plan) -> Optimizer:
         parameters = relaxation.arch_parameters()
@@ -25,6 +28,8 @@ def adam(lr: float, weight_decay: float) -> Update:
 
 def exponentiated_gradient(lr: float, floor: float = 0.0) -> Update:
     """Exponentiated gradient; for weights on the simplex (gaea 3.2)."""
+    check_not_negative("lr", lr)
+    check_number("floor", floor, "a number >= 0 and < 1", lambda own: 0 <= own < 1)
 
     def make(relaxation: Relaxation, _: Plan) -> Optimizer:
         check_simplex(relaxation, "the exponentiated gradient")
@@ -41,6 +46,10 @@ def expert_advice(bound: float, zeta: float, lr: float | None = None) -> Update:
         zeta: Less than 1 drops candidates sooner.
         lr: A rate for all archs instead.
     """
+    check_number("bound", bound, "a number > 0", lambda own: own > 0)
+    check_number("zeta", zeta, "a number > 0 and <= 1", lambda own: 0 < own <= 1)
+    if lr is not None:
+        check_not_negative("lr", lr)
 
     def make(relaxation: Relaxation, plan: Plan) -> Optimizer:
         check_simplex(relaxation, "expert advice")
