@@ -84,6 +84,8 @@ def _machine(args: Namespace) -> tuple[str | None, int | None]:
 
     last = Run.read(args.resume).environment()[-1]
     wanted = {"device": args.device or last.get("device"), "threads": args.threads or last.get("threads")}
+    if not isinstance(wanted["threads"], int | None) or not isinstance(wanted["device"], str | None):
+        raise UsageError(f"{args.resume}: environment.json is damaged; name --threads and --device")
     for name, value in wanted.items():
         if value != last.get(name):
             words = (

@@ -179,9 +179,9 @@ class Searcher:
             self._take_steps()
             record = measure_epoch(self)
         except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error) or 2 * self.task.pieces > self.options.batch:
-                raise
             pieces = 2 * self.task.pieces
+            if not is_out_of_memory(error) or self.options.batch < 2 * pieces:  # one example has no deviation
+                raise
         else:
             self._end_epoch(record)
             return
