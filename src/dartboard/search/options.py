@@ -52,9 +52,9 @@ class WeightOptions(Options):
     lr: float = Field(default=0.025, gt=0, description="learning rate at the start")
     lr_end: float = Field(default=0.001, ge=0, description="learning rate at the end")
     schedule: str = Field(default="cosine", description="how it goes from one to the other")
-    momentum: float = Field(default=0.9, ge=0, lt=1)
+    momentum: float = Field(default=0.9, ge=0, lt=1, description="how much of the last step goes on")
     nesterov: bool = Field(default=False, description="Nesterov's form of momentum")
-    weight_decay: float = Field(default=3e-4, ge=0)
+    weight_decay: float = Field(default=3e-4, ge=0, description="how much weights shrink, by L2 penalty")
     clip: float = Field(default=5.0, ge=0, description="largest norm of the gradient; 0 for no limit")
     smoothing: float = Field(default=0.0, ge=0, lt=1, description="label smoothing")
 
@@ -84,7 +84,7 @@ class CheckpointOptions(Options):
 class SearchOptions(Options):
     """Everything about a search but its space, its method and its images."""
 
-    epochs: Count = 50
+    epochs: Count = Field(default=50, description="passes over the training images")
     batch: Count = Field(default=64, description="examples in a step")
     pieces: Count = Field(default=1, description="a batch passes in so many pieces, to save memory")
     seed: Seed = Field(default=0, description="of the start and of all that is drawn")
