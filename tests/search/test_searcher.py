@@ -484,8 +484,8 @@ def test_where_pieces_cannot_be_smaller_the_error_is_the_original(monkeypatch):
     with pytest.raises(RuntimeError, match="can't allocate memory") as caught:
         searcher.fit()
     assert caught.value is raised[-1]
-    assert len(raised) == 5  # 1, 2, 4, 8 and 16 pieces
-    assert searcher.task.pieces == 16
+    assert len(raised) == 4  # 1, 2, 4 and 8 pieces, of two examples each
+    assert searcher.task.pieces == 8
 
 
 def test_pieces_stay_small_after_a_restart(run, monkeypatch):
