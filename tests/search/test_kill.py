@@ -226,7 +226,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_leads_to_the_same_bits
 
 
 WORDS = [
-    *("epochs=4", "batch=75", "net.channels=4", "net.drop_path=0.2", "data.pad=1"),
+    *("epochs=12", "batch=75", "net.channels=4", "net.drop_path=0.2", "data.pad=1"),
     *("checkpoint.steps=3", "health.examples=20"),
 ]
 """A search of the digits: ten steps an epoch."""
@@ -236,12 +236,15 @@ def program(*words):
     return started([Path(sys.executable).with_name("dartboard"), "search", "--threads", 1, "--json", *words])
 
 
-def wait_for_step(process, path, step):
-    """Until a checkpoint says that the search has come so far."""
-    while True:
-        found = list_checkpoints(path / "checkpoints")
-        if found and int(found[-1].name[5:15]) >= step:
-            return
+def newest_step(path):
+    found = list_checkpoints(path / "checkpoints")
+    return int(found[-1].name[5:15]) if found else 0
+
+
+def wait_for_steps(process, path, steps):
+    """Until a checkpoint says that the process has come so far from where it started."""
+    start = newest_step(path)
+    while newest_step(path) < start + steps:
         assert process.poll() is None
         time.sleep(0.01)
 
@@ -256,9 +259,9 @@ SIGNALS = [
 def test_the_program_is_stopped_and_ends_with_the_same_bits(tmp_path, capsys, signals):
     rng, path = Random(SEED), tmp_path / "run"
     words = ["--space", "nano", "--method", "gaea-gdas", "--out", path, *WORDS]
-    for place, number in enumerate(signals):
+    for number in signals:
         with program(*words) as process:
-            wait_for_step(process, path, 10 * place + rng.randint(1, 10))
+            wait_for_steps(process, path, rng.randint(1, 20))
             assert main(["search", "--resume", str(path)]) == 2
             assert f"is in use by process {process.pid}" in capsys.readouterr().err
             process.send_signal(number)
