@@ -25,8 +25,8 @@ SEARCHES = {
     "darts": ("darts", {"lr": 3e-3}, 30),
     "gaea-darts-erm": ("gaea-darts-erm", {}, 17),
 }
-"""Method, options and epochs; both take about 2,350 steps. DARTS' rate is ten times its paper's, because the
-paper's search takes eight times as many steps; without that its strengths hardly leave the start."""
+"""Method, options and epochs; both take about 2,350 steps. DARTS' rate is ten times its paper's, whose
+search takes eight times as many steps; docs/methods.md tells how this was arrived at."""
 COLOURS = {"darts": "tab:red", "gaea-darts-erm": "tab:blue"}
 SPACE = get_space("nb201").without("none").resized(3)
 SKIP = SPACE.ops.index("skip_connect")

@@ -67,27 +67,23 @@ class FirstOrder:
         check_parameters(relaxation)
 
     def __call__(self, task: Task, train: Batch, arch: Batch, optimiser: Optimizer) -> Tensor:  # noqa: ARG002
-        parameters, losses = task.relaxation.arch_parameters(), []
-        found = []
         with task.undisturbed(), frozen(task.weights):
-            for piece, share in task.split(arch):
-                loss = share * task.loss(piece)[0]
-                found.append(gradients(task.scaled(loss), parameters))
-                losses.append(loss.detach())
-        fill(parameters, task.unscaled(total(found)))
-        return torch.stack(losses).sum()
+            return self._fill(task, arch, [])[0]
 
     def joint(self, task: Task, batch: Batch) -> tuple[Tensor, Tensor]:
+        return self._fill(task, batch, task.weights)
+
+    def _fill(self, task: Task, batch: Batch, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         parameters = task.relaxation.arch_parameters()
         found, losses, said = [], [], []
         for piece, share in task.split(batch):
             loss, logits = task.loss(piece)
-            found.append(gradients(task.scaled(share * loss), [*parameters, *task.weights]))
+            found.append(gradients(task.scaled(share * loss), [*parameters, *weights]))
             losses.append(share * loss.detach())
             said.append(logits.detach())
         slopes = total(found)
         fill(parameters, task.unscaled(slopes)[: len(parameters)])
-        fill(task.weights, slopes[len(parameters) :])
+        fill(weights, slopes[len(parameters) :])
         return torch.stack(losses).sum(), torch.cat(said)
 
 

@@ -77,7 +77,7 @@ class Task:
         """What the network says [B, classes], in full precision."""
         with self._autocast():
             said: Tensor = self.forward(x, mixture)
-        return said.float() if self.precision else said
+        return self._whole(said)
 
     def loss(self, batch: Batch, mixture: Mixture | None = None) -> tuple[Tensor, Tensor]:
         """The mean loss of a batch, and the logits.
@@ -88,17 +88,21 @@ class Task:
         """
         x, y = batch
         mixture = self.relaxation() if mixture is None else mixture
-        if not self.auxiliary:
-            logits = self.logits(x, mixture)
-            return self._loss(logits, y), logits
         with self._autocast():
-            logits, beside = self.forward(x, mixture, auxiliary=True)
-        return self._loss(logits, y) + self.auxiliary * self._loss(beside, y), logits
+            said = self.forward(x, mixture, auxiliary=bool(self.auxiliary))
+        return self._judge(said, y)
 
-    def _loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return F.cross_entropy(
-            logits.float() if self.precision else logits, labels, label_smoothing=self.smoothing
-        )
+    def _judge(self, said: Tensor | tuple[Tensor, Tensor], labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss of what a network has said, and its logits."""
+        logits, *beside = map(self._whole, said if isinstance(said, tuple) else (said,))
+        loss = F.cross_entropy(logits, labels, label_smoothing=self.smoothing)
+        for other in beside:
+            loss = loss + self.auxiliary * F.cross_entropy(other, labels, label_smoothing=self.smoothing)
+        return loss, logits
+
+    def _whole(self, said: Tensor) -> Tensor:
+        """What has been said, in full precision."""
+        return said.float() if self.precision else said
 
     def probe(self, batch: Batch, weights: Sequence[Tensor]) -> Tensor:
         """The loss the network would have with other weights in the place of `own_weights`.
@@ -112,9 +116,7 @@ class Task:
             said = functional_call(
                 self.net, swapped, (x, self.relaxation()), {"auxiliary": bool(self.auxiliary)}
             )
-        if not self.auxiliary:
-            return self._loss(said, y)
-        return self._loss(said[0], y) + self.auxiliary * self._loss(said[1], y)
+        return self._judge(said, y)[0]
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:

@@ -12,7 +12,7 @@ import torch
 
 from dartboard.search.evaluate import accuracy
 from dartboard.search.memory import peak_memory
-from dartboard.search.searcher import EVALUATION_BATCH, Searcher
+from dartboard.search.searcher import Searcher
 from dartboard.search.state import capture, copied, restore
 
 
@@ -72,7 +72,7 @@ def _evaluation_seconds(searcher: Searcher) -> tuple[float, float]:
     """The time of what is measured after an epoch, and at the end."""
     task, method, health = searcher.task, searcher.method, searcher.options.health
     batch = next(iter(searcher.valid_batches()))
-    batches = math.ceil(min(len(searcher.supply.valid), health.examples) / EVALUATION_BATCH)
+    batches = math.ceil(min(len(searcher.supply.valid), health.examples) / batch.size)
     device, rng = searcher.device, Random(0)
     select = _seconds(device, lambda: method.select(task, lambda: [batch], rng))
     preview = method.preview

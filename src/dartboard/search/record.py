@@ -14,6 +14,7 @@ from dartboard.relax.base import Strength
 from dartboard.runs import digest
 from dartboard.search import health
 from dartboard.search.evaluate import accuracy
+from dartboard.search.select import Selector
 from dartboard.space.codecs import CODECS
 from dartboard.space.genotype import Genotype
 
@@ -84,12 +85,8 @@ def to_json(genotype: Genotype) -> Any:
 
 def measure_epoch(searcher: "Searcher") -> Record:
     """Measures the epoch that has just ended; changes nothing."""
-    method, task = searcher.method, searcher.task
-    select = method.preview or method.select
-    rng = Random(f"{searcher.options.seed} epoch {searcher.epoch}")
-    genotype = select(task, searcher.valid_batches, rng)
-    strengths = task.relaxation.strengths()
-    cells = health.measure(searcher.space, genotype, strengths)
+    method = searcher.method
+    genotype, strengths, cells = _choose(searcher, method.preview or method.select, f"epoch {searcher.epoch}")
     metrics = _metrics(searcher, genotype, cells)
     warned = health.warnings(
         cells,
@@ -101,6 +98,16 @@ def measure_epoch(searcher: "Searcher") -> Record:
     warnings = tuple(warned)
     metrics |= {"warnings": list(warnings)}
     return Record(searcher.epoch, metrics, genotype, strengths, warnings)
+
+
+def _choose(
+    searcher: "Searcher", select: Selector, time: str
+) -> tuple[Genotype, Mapping[str, Strength], dict[str, health.CellHealth]]:
+    """What a selector chooses, with chance of its own at each time; strengths, and the health of archs."""
+    rng = Random(f"{searcher.options.seed} {time}")
+    genotype = select(searcher.task, searcher.valid_batches, rng)
+    strengths = searcher.relaxation.strengths()
+    return genotype, strengths, health.measure(searcher.space, genotype, strengths)
 
 
 def _metrics(
@@ -141,10 +148,7 @@ def _discrete_accuracy(searcher: "Searcher", genotype: Genotype) -> float:
 def conclude(searcher: "Searcher") -> Result:
     """Selects and measures when all is trained; changes nothing."""
     task = searcher.task
-    rng = Random(f"{searcher.options.seed} end")
-    genotype = searcher.method.select(task, searcher.valid_batches, rng)
-    strengths = task.relaxation.strengths()
-    cells = health.measure(searcher.space, genotype, strengths)
+    genotype, strengths, cells = _choose(searcher, searcher.method.select, "end")
     trained = searcher.method.trains
     mixed = accuracy(task, task.relaxation, searcher.valid_batches()) if trained else None
     discrete = _discrete_accuracy(searcher, genotype) if trained else None

@@ -149,9 +149,10 @@ class Searcher:
             self._train_epoch()
         self._call("on_select")
         result = conclude(self)
+        facts = result.facts()
         if self.run is not None:
-            self.run.finish(result.facts())
-        log.info("done: %s", json.dumps(result.facts()))
+            self.run.finish(facts)
+        log.info("done: %s", json.dumps(facts))
         self._call("on_end", result)
         return result
 
