@@ -20,6 +20,10 @@ class NetworkError(DartboardError, ValueError):
     """A network that cannot be built from the space and the configuration given."""
 
 
+class ModelError(DartboardError, ValueError):
+    """A trained model that cannot be read, written or used as asked."""
+
+
 class CompositionError(DartboardError, ValueError):
     """Parts that cannot work together; says why."""
 

@@ -2,7 +2,9 @@
 
 from dartboard.data.augment import PLAIN, Augment, Augmentation
 from dartboard.data.digits import BRIGHTEST, Digits, load_digits
-from dartboard.data.sets import Dataset, ImageSet
+from dartboard.data.files import ImageFiles
+from dartboard.data.loading import Loading
+from dartboard.data.sets import Dataset, Images, ImageSet, Shape
 from dartboard.data.sources import DATASETS, READERS, load_dataset
 from dartboard.data.split import split
 from dartboard.data.stream import Batch, Stream, sweep
@@ -17,7 +19,11 @@ __all__ = [
     "Batch",
     "Dataset",
     "Digits",
+    "ImageFiles",
     "ImageSet",
+    "Images",
+    "Loading",
+    "Shape",
     "Stream",
     "load_dataset",
     "load_digits",

@@ -1,12 +1,46 @@
-"""Images in memory, with what they show."""
+"""Images with what they show: in memory here, or in files (`dartboard.data.files`)."""
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor
 
 from dartboard.errors import DataError
+
+Shape = tuple[int, int, int]
+"""Channels, height and width of an image."""
+
+
+class Images(Protocol):
+    """Examples of one shape with their labels, wherever the pixels are."""
+
+    @property
+    def labels(self) -> Tensor:
+        """Numbers of the classes, int64 [N]."""
+
+    @property
+    def shape(self) -> Shape:
+        """Channels, height and width of an image."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, indices: Tensor) -> Self:
+        """The examples with these numbers, int64 [M], in their order."""
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same examples, on `device` as far as they are in memory."""
+
+    def spread(self, most: int) -> Self:
+        """At most so many of the examples, at even distances, the first among them."""
+
+    def load(self) -> "ImageSet":
+        """The examples in memory."""
+
+    def fingerprint(self) -> str:
+        """A text that differs where the examples do, as far as that is quick to tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +74,12 @@ class ImageSet:
         return len(self.labels)
 
     @property
+    def shape(self) -> Shape:
+        """Channels, height and width of an image."""
+        channels, height, width = self.images.shape[1:]
+        return channels, height, width
+
+    @property
     def device(self) -> torch.device:
         """Where the images and labels are."""
         return self.images.device
@@ -53,55 +93,93 @@ class ImageSet:
         """The same examples on `device`; shares the memory if they are there already."""
         return ImageSet(self.images.to(device), self.labels.to(device))
 
+    def spread(self, most: int) -> "ImageSet":
+        """At most so many of the examples, at even distances, the first among them."""
+        return self if most >= len(self) else self.take(even(len(self), most))
+
+    def load(self) -> "ImageSet":
+        """The set itself."""
+        return self
+
+    def fingerprint(self) -> str:
+        """The checksum of every pixel and label."""
+        found = hashlib.sha256(repr((self.shape, len(self))).encode())
+        for tensor in (self.images, self.labels):
+            found.update(tensor.contiguous().cpu().numpy().data)
+        return found.hexdigest()
+
+
+def even(count: int, most: int) -> Tensor:
+    """`most` of `count` numbers from 0, at even distances; int64 [most]."""
+    return torch.arange(most) * count // most
+
+
+Moments = tuple[tuple[float, float], ...]
+"""Mean and standard deviation of each channel, in pixel units."""
+
+MOMENT_IMAGES = 10_000
+"""Moments of images in files are those of so many of them."""
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Images to train on and, where there are any, to test with.
+    """Images to train on and, where there are any, to choose and to test with.
 
     Args:
         name: What reports call it.
         classes: The names of the classes, in the order of their numbers.
         train: At least one example.
-        test: Of the same classes and size; None if the source has none.
+        test: Of the same classes and shape; None if the source has none.
+        valid: Images that the source itself sets apart to choose with; None if it has none.
+        known: The moments of the training images where they are known already; else they are measured.
     """
 
     name: str
     classes: tuple[str, ...]
-    train: ImageSet
-    test: ImageSet | None = None
+    train: Images
+    test: Images | None = None
+    valid: Images | None = None
+    known: Moments | None = None
 
     def __post_init__(self) -> None:
         if len(self.train) == 0:
             raise DataError(f"data set {self.name!r} has no training images")
-        _check_labels("training", self.train.labels, len(self.classes))
-        if self.test is None:
-            return
-        _check_labels("test", self.test.labels, len(self.classes))
-        if self.test.images.shape[1:] != self.train.images.shape[1:]:
-            raise DataError(
-                f"training images are {_size(self.train)} but test images {_size(self.test)} "
-                "(channels x height x width); give both one size"
-            )
+        for kind, part in (("training", self.train), ("validation", self.valid), ("test", self.test)):
+            if part is not None:
+                _check_labels(kind, part.labels, len(self.classes))
+                _check_shape(kind, part, self.train)
 
     @property
-    def shape(self) -> tuple[int, int, int]:
+    def shape(self) -> Shape:
         """Channels, height and width of an image."""
-        channels, height, width = self.train.images.shape[1:]
-        return channels, height, width
+        return self.train.shape
 
     @property
     def mean(self) -> tuple[float, ...]:
         """The mean pixel of each channel of the training images, from 0 to 255."""
-        return tuple(mean for mean, _ in self._moments)
+        return tuple(mean for mean, _ in self.moments)
 
     @property
     def deviation(self) -> tuple[float, ...]:
         """The standard deviation of each channel of the training images; 1 where all pixels are equal."""
-        return tuple(deviation for _, deviation in self._moments)
+        return tuple(deviation for _, deviation in self.moments)
 
     @cached_property
-    def _moments(self) -> tuple[tuple[float, float], ...]:
-        return tuple(_moments(channel) for channel in self.train.images.unbind(1))
+    def moments(self) -> Moments:
+        """Mean and standard deviation of each channel."""
+        return moments(self.train) if self.known is None else self.known
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A text that differs where the classes or the images do, as far as that is quick to tell."""
+        parts = [None if part is None else part.fingerprint() for part in (self.train, self.valid, self.test)]
+        return hashlib.sha256(repr((self.classes, parts)).encode()).hexdigest()
+
+
+def moments(images: Images) -> Moments:
+    """Mean and deviation of each channel; of files, of some at even distances."""
+    pixels = images if isinstance(images, ImageSet) else images.spread(MOMENT_IMAGES).load()
+    return tuple(_moments(channel) for channel in pixels.images.unbind(1))
 
 
 def _moments(pixels: Tensor) -> tuple[float, float]:
@@ -127,5 +205,13 @@ def _check_labels(kind: str, labels: Tensor, classes: int) -> None:
         )
 
 
-def _size(images: ImageSet) -> str:
-    return "x".join(map(str, images.images.shape[1:]))
+def _check_shape(kind: str, part: Images, train: Images) -> None:
+    if part.shape != train.shape:
+        raise DataError(
+            f"training images are {_size(train)} but {kind} images {_size(part)} "
+            "(channels x height x width); give both one size"
+        )
+
+
+def _size(images: Images) -> str:
+    return "x".join(map(str, images.shape))

@@ -116,18 +116,11 @@ def sweep(
     check_count("batch", batch)
     if limit is not None:
         check_count("limit", limit)
-        images = _spread(images, limit)
+        images = images.spread(limit)
     images = images.to(device)
     mean, deviation = _scales(images, mean, deviation)
     pairs = zip(images.images.split(batch), images.labels.split(batch), strict=True)
     return (Batch(normalise(x, mean, deviation), y) for x, y in pairs if len(y) > 0)
-
-
-def _spread(images: ImageSet, limit: int) -> ImageSet:
-    """At most `limit` examples at even distances, the first among them."""
-    if limit >= len(images):
-        return images
-    return images.take(torch.arange(limit) * len(images) // limit)
 
 
 def _scales(images: ImageSet, *scales: Scale) -> tuple[Tensor, ...]:

@@ -3,6 +3,7 @@
 from dartboard.nn.inherit import inherit
 from dartboard.nn.measure import count_flops, count_parameters
 from dartboard.nn.mixture import ArchMixture, Blend, Mixture, all_live, one_hot, uniform
+from dartboard.nn.model import Model, load_model, pack_model
 from dartboard.nn.network import CellNet, NetConfig
 from dartboard.nn.ops import OPS, Op, Site, build_op
 
@@ -12,6 +13,7 @@ __all__ = [
     "Blend",
     "CellNet",
     "Mixture",
+    "Model",
     "NetConfig",
     "Op",
     "Site",
@@ -20,6 +22,8 @@ __all__ = [
     "count_flops",
     "count_parameters",
     "inherit",
+    "load_model",
     "one_hot",
+    "pack_model",
     "uniform",
 ]

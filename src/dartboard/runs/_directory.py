@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dartboard import atomic
 from dartboard.errors import RunError
-from dartboard.runs import atomic
 from dartboard.runs.lock import NAME as LOCK
 from dartboard.runs.lock import Lock
 

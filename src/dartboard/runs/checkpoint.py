@@ -14,8 +14,8 @@ from pathlib import Path
 import safetensors.torch
 from torch import Tensor
 
+from dartboard import atomic
 from dartboard.errors import CheckpointError, RunError
-from dartboard.runs import atomic
 from dartboard.runs.tree import JSON, Tree, pack, unpack
 
 FORMAT = 1

@@ -20,8 +20,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from dartboard import atomic
 from dartboard.errors import RunError
-from dartboard.runs import _texts, atomic
+from dartboard.runs import _texts
 from dartboard.runs._directory import CONFIG, ENVIRONMENT, SPACE, check_free, check_run, taking
 from dartboard.runs.checkpoint import latest_state, save_checkpoint
 from dartboard.runs.environment import describe_environment

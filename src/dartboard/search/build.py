@@ -87,8 +87,9 @@ def _split(data: Dataset, share: float, seed: int, device: torch.device) -> tupl
             f"a share of {share:g} of the {len(rest):,} training images of {data.name!r} holds out none; "
             "set a larger data.valid, or 0 to measure with the training images"
         )
-    train = data.train.take(rest).to(device)
-    return train, data.train.take(held_out).to(device) if share else train
+    every = data.train.load()
+    train = every.take(rest).to(device)
+    return train, every.take(held_out).to(device) if share else train
 
 
 def build_task(

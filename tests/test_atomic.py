@@ -5,8 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from dartboard.runs import whole_directory, write_bytes, write_text
-from dartboard.runs.atomic import discard, is_leftover, remove_leftovers
+from dartboard.atomic import discard, is_leftover, remove_leftovers, whole_directory, write_bytes, write_text
 
 
 @contextmanager

@@ -1,0 +1,99 @@
+"""A trained network with all it takes to use it, as one file.
+
+The file is in the format of safetensors, so that any program can read the weights; what the network is, the
+names of its classes and how images are normalised stand in its header as JSON, under "dartboard".
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load, save
+
+from dartboard.errors import DartboardError, ModelError
+from dartboard.nn.network import CellNet, NetConfig
+from dartboard.space.files import space_from_json, space_to_json
+
+KEY = "dartboard"
+VERSION = 1
+MODEL_KIND = ".safetensors"
+"""How the name of a model's file ends."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A trained network.
+
+    Args:
+        net: The network, discrete or not.
+        classes: The names of the classes, in the order of its logits.
+        mean: Subtracted from the pixels of each channel, which are from 0 to 255.
+        deviation: What they are divided by then.
+        facts: Plain values about where it comes from: data, accuracy, seed and the like.
+    """
+
+    net: CellNet
+    classes: tuple[str, ...]
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        config = self.net.config
+        if len(self.classes) != config.classes:
+            raise ModelError(f"the network tells {config.classes} classes apart, not {len(self.classes)}")
+        if not len(self.mean) == len(self.deviation) == config.input[0]:
+            raise ModelError(
+                f"images have {config.input[0]} channels; mean and deviation have "
+                f"{len(self.mean)} and {len(self.deviation)}"
+            )
+
+
+def pack_model(model: Model) -> bytes:
+    """The bytes of a model's file; equal models give equal bytes."""
+    about = {
+        "version": VERSION,
+        "space": json.loads(space_to_json(model.net.space)),
+        "config": asdict(model.net.config),
+        "classes": model.classes,
+        "mean": model.mean,
+        "deviation": model.deviation,
+        "facts": model.facts,
+    }
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.net.state_dict().items()}
+    return save(tensors, {KEY: json.dumps(about)})
+
+
+def load_model(path: str | Path) -> Model:
+    """The model in a file, in evaluation mode, on the CPU.
+
+    Raises:
+        ModelError: If there is none, or it is damaged.
+    """
+    path = Path(path)
+    try:
+        with safe_open(path, "pt") as file:
+            header = file.metadata() or {}
+        if KEY not in header:
+            raise ModelError("it has weights, but not what network they are of; dartboard train writes both")
+        return _unpack(json.loads(header[KEY]), load(path.read_bytes()))
+    except FileNotFoundError:
+        raise ModelError(f"there is no file {str(path)!r} to read a model from") from None
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, DartboardError) as error:
+        reason = " ".join(str(error).split())
+        raise ModelError(f"{path}: not a model that can be used ({reason})") from None
+
+
+def _unpack(about: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Model:
+    if about.get("version") != VERSION:
+        raise ModelError(f"it has version {about.get('version')}, and this dartboard reads version {VERSION}")
+    values = about["config"] | {"input": tuple(about["config"]["input"])}
+    net = CellNet(space_from_json(json.dumps(about["space"])), NetConfig(**values))
+    net.load_state_dict(tensors)
+    scales = (tuple(map(float, about[name])) for name in ("mean", "deviation"))
+    return Model(net.eval(), tuple(map(str, about["classes"])), *scales, facts=dict(about["facts"]))
