@@ -95,5 +95,5 @@ def _unpack(about: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Model:
     values = about["config"] | {"input": tuple(about["config"]["input"])}
     net = CellNet(space_from_json(json.dumps(about["space"])), NetConfig(**values))
     net.load_state_dict(tensors)
-    scales = (tuple(map(float, about[name])) for name in ("mean", "deviation"))
-    return Model(net.eval(), tuple(map(str, about["classes"])), *scales, facts=dict(about["facts"]))
+    mean, deviation = (tuple(map(float, about[name])) for name in ("mean", "deviation"))
+    return Model(net.eval(), tuple(map(str, about["classes"])), mean, deviation, dict(about["facts"]))
