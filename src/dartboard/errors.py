@@ -56,8 +56,8 @@ class DivergedError(DartboardError, ArithmeticError):
     """A loss that is infinite or no number."""
 
 
-class SearchStopped(DartboardError):  # noqa: N818
-    """A search that was asked to stop, and has saved its state."""
+class Stopped(DartboardError):  # noqa: N818
+    """A search or a training that was asked to stop, and has saved its state."""
 
 
 class UnknownNameError(DartboardError, KeyError):

@@ -15,7 +15,7 @@ import yaml
 from dartboard.cli.display import Display
 from dartboard.cli.main import main
 from dartboard.data import load_digits
-from dartboard.errors import SearchStopped
+from dartboard.errors import Stopped
 from dartboard.runs import Run
 from dartboard.search import Searcher
 
@@ -291,7 +291,7 @@ def test_a_run_goes_on_with_its_own_threads(tmp_path: Path, monkeypatch: pytest.
 
 
 def stop_at_once(*_: object, **__: object) -> None:
-    raise SearchStopped("stopped after step 0")
+    raise Stopped("stopped after step 0")
 
 
 def test_other_threads_are_mentioned(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:

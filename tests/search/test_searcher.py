@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 import dartboard.nn.cell
 import dartboard.search.searcher
-from dartboard.errors import CheckpointError, CompositionError, DivergedError, OptionError, SearchStopped
+from dartboard.errors import CheckpointError, CompositionError, DivergedError, OptionError, Stopped
 from dartboard.runs import Run
 from dartboard.search import Hook, Searcher, SearchOptions, Temperature, make_method
 from dartboard.search.state import capture, copied
@@ -357,7 +357,7 @@ def test_a_stopped_search_goes_on_to_the_last_bit(run, step):
     """In the middle of an epoch and after its last step."""
     lines, expected = Lines(), search("gdas", net={"drop_path": 0.2}).fit()
     stopped = search("gdas", net={"drop_path": 0.2}, run=run, hooks=[StopAt(step), lines])
-    with pytest.raises(SearchStopped, match=f"stopped after step {step} of 6"):
+    with pytest.raises(Stopped, match=f"stopped after step {step} of 6"):
         stopped.fit()
     assert stopped.step == step
     seconds = stopped.seconds
@@ -376,7 +376,7 @@ def test_metrics_are_the_same_whether_it_was_stopped_or_not(run, tmp_path):
     with Run.create(tmp_path / "other", {}) as through:
         search(run=through).fit()
         expected = through.metrics()
-    with pytest.raises(SearchStopped):
+    with pytest.raises(Stopped):
         search(run=run, hooks=[StopAt(2)]).fit()
     with again(run) as reopened:
         search(run=reopened).fit()
@@ -387,7 +387,7 @@ def test_metrics_are_the_same_whether_it_was_stopped_or_not(run, tmp_path):
 
 def test_without_a_run_the_same_searcher_goes_on():
     searcher = search(hooks=[StopAt(2)])
-    with pytest.raises(SearchStopped):
+    with pytest.raises(Stopped):
         searcher.fit()
     assert searcher.fit().digest == digest()
 
@@ -400,7 +400,7 @@ def damage(run: Run) -> None:
 
 
 def test_a_damaged_checkpoint_is_an_error_or_gone_back_from_on_request(run):
-    with pytest.raises(SearchStopped):
+    with pytest.raises(Stopped):
         search(run=run, hooks=[StopAt(5)], checkpoint={"steps": 1, "keep": 3}).fit()
     damage(run)
     with again(run) as reopened:
@@ -490,7 +490,7 @@ def test_where_pieces_cannot_be_smaller_the_error_is_the_original(monkeypatch):
 
 def test_pieces_stay_small_after_a_restart(run, monkeypatch):
     scarce(monkeypatch, step=1, least=4, error=lambda: RuntimeError(OUT))
-    with pytest.raises(SearchStopped):
+    with pytest.raises(Stopped):
         search(run=run, hooks=[StopAt(4)]).fit()
     with again(run) as reopened:
         searcher = search(run=reopened)
@@ -552,7 +552,7 @@ def test_a_stop_during_the_selection_is_heeded_and_goes_on_to_the_same_end(run):
         def on_select(self, searcher):
             searcher.stop()
 
-    with pytest.raises(SearchStopped, match="stopped after step 6 of 6"):
+    with pytest.raises(Stopped, match="stopped after step 6 of 6"):
         search(run=run, hooks=[Late()]).fit()
     with again(run) as reopened:
         assert search(run=reopened).fit().digest == digest()

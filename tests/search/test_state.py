@@ -127,9 +127,19 @@ def test_a_state_of_another_version_is_refused():
 
 def test_a_state_of_another_search_is_refused():
     state = copied(capture(search("darts")))
-    with pytest.raises(CheckpointError, match=r"of a search with other settings: net was .*'channels': 4"):
+    with pytest.raises(CheckpointError, match=r"of other settings: net was .*'channels': 4"):
         restore(search("darts", net={"channels": 8}), state)
-    with pytest.raises(CheckpointError, match="of a search with other settings: seed was 0, is 1"):
+    with pytest.raises(CheckpointError, match="of other settings: seed was 0, is 1"):
         restore(search("darts", seed=1), state)
-    with pytest.raises(CheckpointError, match="of a search with other settings"):
+    with pytest.raises(CheckpointError, match="of other settings"):
         restore(search("pc-darts", method_options={"warmup": 0}), state)
+
+
+def test_a_state_of_other_images_is_refused():
+    searcher = search("darts")
+    state = copied(capture(searcher))
+    images = searcher.data.train.images.clone()
+    images[0, 0, 0, 0] += 1
+    searcher.data = replace(searcher.data, train=replace(searcher.data.train, images=images))
+    with pytest.raises(CheckpointError, match="the images are not those"):
+        restore(searcher, state)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
 from dartboard.cli.words import size, span
-from dartboard.errors import SearchStopped
+from dartboard.errors import Stopped
 from dartboard.space import SPACES, load_space
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _fit(searcher: "Searcher", run: "Run", args: Namespace, display: "Display") 
                 display.say([_forecast(searcher)])
             with display:
                 result = searcher.fit(fall_back=args.fall_back)
-        except (SearchStopped, KeyboardInterrupt) as stopped:
+        except (Stopped, KeyboardInterrupt) as stopped:
             words = str(stopped) or "interrupted"
             print(f"{words}; go on with: {_resume_command(run.path, args)}", file=sys.stderr)
             return SIGNALLED + caught[0] if caught else 0

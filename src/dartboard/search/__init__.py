@@ -2,8 +2,9 @@
 
 from dartboard.search import methods
 from dartboard.search.hooks import Hook, Temperature, Wipeout
-from dartboard.search.method import METHODS, Method, Plan, make_method
+from dartboard.search.method import METHODS, Method, make_method
 from dartboard.search.options import SearchOptions
+from dartboard.search.plan import Plan
 from dartboard.search.record import Record, Result
 from dartboard.search.schedule import SCHEDULES
 from dartboard.search.searcher import Searcher

@@ -13,7 +13,7 @@ from dartboard.errors import CompositionError, DataError
 from dartboard.nn.network import CellNet, NetConfig
 from dartboard.relax.base import Relaxation
 from dartboard.search.method import Method
-from dartboard.search.options import SearchOptions
+from dartboard.search.options import LoopOptions, SearchOptions, WeightOptions
 from dartboard.space.spec import SearchSpace
 
 PRECISIONS = {"full": None, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -99,7 +99,7 @@ def build_task(
     relaxation = _build_relaxation(space, method, options).to(device)
     net = CellNet(space, _net_config(method, data, options))
     if method.trains:
-        _check_pieces(net, options)
+        check_pieces(net, options)
     task = Task(
         net.to(device),
         relaxation,
@@ -139,7 +139,7 @@ def _net_config(method: Method, data: Dataset, options: SearchOptions) -> NetCon
     )
 
 
-def _check_pieces(net: CellNet, options: SearchOptions) -> None:
+def check_pieces(net: CellNet, options: LoopOptions) -> None:
     """Raises if a batch-norm would be given one value a channel: one pixel of one example."""
     (height, width), slots = net.config.input[1:], net.space.slots
     scale = net.stem.scales[-1] * 2 ** sum(slot.stride == 2 for slot in slots)
@@ -154,9 +154,8 @@ def _check_pieces(net: CellNet, options: SearchOptions) -> None:
         )
 
 
-def build_optimiser(task: Task, options: SearchOptions) -> SGD:
+def build_optimiser(task: Task, chosen: WeightOptions) -> SGD:
     """The optimiser of all that is trained as weights."""
-    chosen = options.weights
     return SGD(
         task.weights,
         chosen.lr,

@@ -8,7 +8,7 @@ from torch import Tensor
 from dartboard.arch.task import Task
 from dartboard.errors import DivergedError
 
-ADVICE = "start again with a smaller weights.lr or method.lr, weights.clip=5, or precision=full"
+ADVICE = "start again with a smaller weights.lr (or method.lr), weights.clip=5, or precision=full"
 
 
 def check_finite(task: Task, numbers: Mapping[str, Tensor], *, epoch: int, step: int) -> None:

@@ -18,31 +18,9 @@ from dartboard.errors import CompositionError, OptionError, UnknownNameError
 from dartboard.registry import Registry
 from dartboard.relax.base import Relaxation
 from dartboard.search.hooks import Hook
+from dartboard.search.plan import Plan
 from dartboard.search.select import FromStrengths, Selector
 from dartboard.space.spec import SearchSpace
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How long a search will be, for those who must know before it starts.
-
-    Args:
-        epochs: Passes over the training images.
-        steps: Steps in an epoch.
-        batch: Examples in a step.
-        warmup: Epochs at the start in which the architecture rests.
-    """
-
-    epochs: int
-    steps: int
-    batch: int
-    warmup: int = 0
-
-    @property
-    def arch_steps(self) -> int:
-        """How many times the architecture is updated."""
-        return max(self.epochs - self.warmup, 0) * self.steps
-
 
 STRONGEST = FromStrengths()
 Relax = Callable[[SearchSpace, torch.Generator], Relaxation]

@@ -81,8 +81,8 @@ class CheckpointOptions(Options):
     keep: int = Field(default=2, ge=1, description="how many are kept")
 
 
-class SearchOptions(Options):
-    """Everything about a search but its space, its method and its images."""
+class LoopOptions(Options):
+    """What searches and trainings have in common."""
 
     epochs: Count = Field(default=50, description="passes over the training images")
     batch: Count = Field(default=64, description="examples in a step")
@@ -93,8 +93,13 @@ class SearchOptions(Options):
     )
     compile: bool = Field(default=False, description="leave the speed to torch.compile")
     deterministic: bool = Field(default=False, description="only deterministic kernels; matters on GPUs")
+    checkpoint: CheckpointOptions = CheckpointOptions()
+
+
+class SearchOptions(LoopOptions):
+    """Everything about a search but its space, its method and its images."""
+
     net: NetOptions = NetOptions()
     data: DataOptions = DataOptions()
     weights: WeightOptions = WeightOptions()
     health: HealthOptions = HealthOptions()
-    checkpoint: CheckpointOptions = CheckpointOptions()

@@ -1,5 +1,6 @@
-"""Everything a search needs to go on exactly where it was."""
+"""Everything a search or a training needs to go on exactly where it was."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,77 +11,74 @@ from dartboard.errors import CheckpointError
 from dartboard.search.memory import is_out_of_memory
 
 if TYPE_CHECKING:
-    from dartboard.search.searcher import Searcher
+    from dartboard.search.loop import Loop
 
 VERSION = 1
+IMAGES = "images"
+"""The setting that tells data sets apart."""
 
 
-def capture(searcher: "Searcher") -> dict[str, Any]:
-    """The state of a search as nested plain values and tensors, which still are its own; see `copied`."""
-    scaler = searcher.stepper.scaler
+def capture(loop: "Loop[Any, Any]") -> dict[str, Any]:
+    """The state of a loop as nested plain values and tensors, which still are its own; see `copied`."""
+    scaler = loop.stepper.scaler
     return {
         "version": VERSION,
-        "settings": settings(searcher),
-        "epoch": searcher.epoch,
-        "step": searcher.step,
-        "seconds": searcher.seconds,
-        "pieces": searcher.task.pieces,
-        "net": dict(searcher.net.state_dict()),
-        "relaxation": dict(searcher.relaxation.state_dict()),
-        "optimiser": searcher.optimiser.state_dict(),
-        "update": None if searcher.update is None else searcher.update.state_dict(),
+        "settings": loop.settings(),
+        "epoch": loop.epoch,
+        "step": loop.step,
+        "seconds": loop.seconds,
+        "pieces": loop.task.pieces,
+        "net": dict(loop.net.state_dict()),
+        "optimiser": loop.optimiser.state_dict(),
         "scaler": None if scaler is None else scaler.state_dict(),
-        "meter": searcher.meter.state_dict(),
-        "chance": chance(searcher.device),
+        "meter": loop.meter.state_dict(),
+        "chance": chance(loop.device),
+        **loop.extra_state(),
     }
 
 
-def restore(searcher: "Searcher", state: dict[str, Any]) -> None:
-    """Puts a search, made from the same arguments, where it was when `state` was captured.
+def restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
+    """Puts a loop, made from the same arguments, where it was when `state` was captured.
 
     Raises:
-        CheckpointError: If the state is of another version of dartboard, or of another search.
+        CheckpointError: If the state is of another version of dartboard, or of another search or training.
     """
     if state.get("version") != VERSION:
         raise CheckpointError(
             f"the state has version {state.get('version')}, and this dartboard reads version {VERSION}; "
             "go on with the dartboard that wrote it (environment.json says which)"
         )
-    for name, value in settings(searcher).items():
-        if state["settings"].get(name) != value:
-            was = state["settings"].get(name)
-            raise CheckpointError(
-                f"the state is of a search with other settings: {name} was {was}, is {value}"
-            )
+    _check_settings(loop.settings(), state["settings"])
     try:
-        _restore(searcher, state)
+        _restore(loop, state)
     except (KeyError, RuntimeError, ValueError) as error:
         if is_out_of_memory(error):
             raise
         first = str(error).strip().split("\n")[-1].strip()
-        raise CheckpointError(f"the state is of a search with other settings: {first}") from error
+        raise CheckpointError(f"the state is of other settings: {first}") from error
 
 
-def _restore(searcher: "Searcher", state: dict[str, Any]) -> None:
-    searcher.relaxation.load_state_dict(state["relaxation"])
-    searcher.prune()
-    searcher.net.load_state_dict(state["net"])
-    searcher.optimiser.load_state_dict(state["optimiser"])
-    if searcher.update is not None:
-        searcher.update.load_state_dict(state["update"])
-    if searcher.stepper.scaler is not None:
-        searcher.stepper.scaler.load_state_dict(state["scaler"])
-    searcher.meter.load_state_dict(state["meter"])
-    searcher.task.pieces = state["pieces"]
-    searcher.epoch, searcher.step = state["epoch"], state["step"]
-    searcher.seconds = state["seconds"]
-    set_chance(searcher.device, state["chance"])
+def _check_settings(now: Mapping[str, Any], then: Mapping[str, Any]) -> None:
+    if then.get(IMAGES) != now.get(IMAGES):
+        raise CheckpointError(
+            "the images are not those that the state was trained on; put them back, or start anew"
+        )
+    for name, value in now.items():
+        if then.get(name) != value:
+            raise CheckpointError(f"the state is of other settings: {name} was {then.get(name)}, is {value}")
 
 
-def settings(searcher: "Searcher") -> dict[str, Any]:
-    """What must be the same for a state to be of use, as plain values by name."""
-    values = searcher.options.model_dump(mode="json", exclude={"checkpoint", "health", "pieces"})
-    return {"space": searcher.space.name, **values}
+def _restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
+    loop.load_extra_state(state)
+    loop.net.load_state_dict(state["net"])
+    loop.optimiser.load_state_dict(state["optimiser"])
+    if loop.stepper.scaler is not None:
+        loop.stepper.scaler.load_state_dict(state["scaler"])
+    loop.meter.load_state_dict(state["meter"])
+    loop.task.pieces = state["pieces"]
+    loop.epoch, loop.step = state["epoch"], state["step"]
+    loop.seconds = state["seconds"]
+    set_chance(loop.device, state["chance"])
 
 
 def copied(state: Any) -> Any:

@@ -11,7 +11,8 @@ from dartboard.errors import CompositionError
 from dartboard.relax.base import Relaxation
 from dartboard.relax.categorical import Categorical
 from dartboard.relax.samplers import Gumbel
-from dartboard.search.method import Plan, Update
+from dartboard.search.method import Update
+from dartboard.search.plan import Plan
 
 
 def adam(lr: float, weight_decay: float) -> Update:
