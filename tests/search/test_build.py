@@ -1,10 +1,10 @@
 import pytest
 import torch
 
-from dartboard.data import Dataset, ImageSet
+from dartboard.data import Augment, Dataset, ImageSet, Stream
 from dartboard.errors import CompositionError, DataError
 from dartboard.search import SearchOptions, make_method
-from dartboard.search.build import build_task, divide
+from dartboard.search.build import build_task, divide, make_stream
 from dartboard.space import get_space
 from searching import digits
 
@@ -50,6 +50,29 @@ def test_the_share_can_be_given():
     assert len(supply.train.images) == len(supply.valid) == 96
 
 
+def own_valid() -> Dataset:
+    """Digits that come with images to choose with."""
+    every = digits()
+    first, last = (every.train.take(torch.arange(96).split(64)[part]) for part in (0, 1))
+    return Dataset("own", every.classes, first, valid=last)
+
+
+@pytest.mark.parametrize("method", ["darts", "gaea-darts-erm"])
+def test_the_own_validation_images_are_held_out(method):
+    images = own_valid()
+    supply = divided(method, images=images)
+    assert pixels(supply.train.images) == pixels(images.train)
+    assert pixels(supply.valid) == pixels(images.valid)
+    judges = images.valid if method == "darts" else images.train
+    assert pixels(supply.arch.images) == pixels(judges)
+
+
+def test_a_share_goes_before_the_own_validation_images():
+    supply = divided(images=own_valid(), data={"valid": 0.5})
+    assert len(supply.train.images) == len(supply.valid) == 32
+    assert not pixels(supply.valid) & pixels(own_valid().valid)
+
+
 def test_bilevel_needs_images_to_judge_by():
     with pytest.raises(CompositionError, match=r"set data.valid > 0"):
         divided(data={"valid": 0.0})
@@ -92,6 +115,14 @@ def test_the_division_follows_its_own_seed():
 
 def test_batches_follow_the_search_seed():
     assert not torch.equal(divided(seed=0).train.batch(0).y, divided(seed=1).train.batch(0).y)
+
+
+def test_a_stream_varies_images_as_the_options_say():
+    data, chosen = digits(), SearchOptions.model_validate({"data": {"pad": 2}}).data
+    given = {"batch": 8, "seed": 3, "name": "mine", "device": CPU}
+    augment = Augment(pad=2)
+    expected = Stream(data.train, mean=data.mean, deviation=data.deviation, augment=augment, **given)
+    assert torch.equal(make_stream(data.train, data, chosen, **given).batch(5).x, expected.batch(5).x)
 
 
 def built(method="darts", method_options=None, images=None, **options):

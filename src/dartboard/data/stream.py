@@ -9,7 +9,7 @@ from torch import Tensor
 from dartboard.data._check import check_count
 from dartboard.data.augment import PLAIN, Augmentation, normalise
 from dartboard.data.chance import generator, send
-from dartboard.data.sets import ImageSet
+from dartboard.data.sets import Images, ImageSet
 from dartboard.errors import DataError
 
 Scale = Sequence[float] | Tensor
@@ -95,7 +95,7 @@ class Stream:
 
 
 def sweep(
-    images: ImageSet,
+    images: Images,
     *,
     batch: int,
     mean: Scale,
@@ -117,9 +117,9 @@ def sweep(
     if limit is not None:
         check_count("limit", limit)
         images = images.spread(limit)
-    images = images.to(device)
-    mean, deviation = _scales(images, mean, deviation)
-    pairs = zip(images.images.split(batch), images.labels.split(batch), strict=True)
+    held = images.load().to(device)
+    mean, deviation = _scales(held, mean, deviation)
+    pairs = zip(held.images.split(batch), held.labels.split(batch), strict=True)
     return (Batch(normalise(x, mean, deviation), y) for x, y in pairs if len(y) > 0)
 
 

@@ -1,19 +1,18 @@
 """From the arguments of a search to its parts."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch.optim import SGD
 
 from dartboard.arch.task import Task
-from dartboard.data import Augment, Dataset, ImageSet, Stream, split
+from dartboard.data import Augment, Dataset, Images, Stream, split
 from dartboard.data.chance import generator
 from dartboard.errors import CompositionError, DataError
 from dartboard.nn.network import CellNet, NetConfig
 from dartboard.relax.base import Relaxation
 from dartboard.search.method import Method
-from dartboard.search.options import LoopOptions, SearchOptions, WeightOptions
+from dartboard.search.options import DataOptions, LoopOptions, SearchOptions, WeightOptions
 from dartboard.space.spec import SearchSpace
 
 PRECISIONS = {"full": None, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -31,34 +30,64 @@ class Supply:
 
     train: Stream
     arch: Stream | None
-    valid: ImageSet
+    valid: Images
 
 
 def divide(data: Dataset, method: Method, options: SearchOptions, device: torch.device) -> Supply:
-    """Divides the training images.
+    """The images of a data set for the weights, for the architecture and to measure with.
 
-    A bilevel method gets one part for the weights and one for the architecture, halves by default. A single
-    level method judges the architecture by the weights' own images, in an order of their own unless it is
-    joint; a tenth is held out by default to measure with.
+    What is held out are the data set's own validation images where it has them and no share is given, else a
+    share of the training images: half of them for a bilevel method, a tenth for others, unless the options
+    say otherwise. A bilevel method judges the architecture by what is held out. A single level method judges
+    it by the weights' own images, in an order of their own unless it is joint.
 
     Raises:
         DataError: If all images are of one class, or there are too few for a batch or to hold out.
         CompositionError: If the method needs held-out images and there shall be none.
     """
     _check_classes(data)
-    train, valid = _split(data, _held_out_share(method, options), options.data.seed, device)
-    make = partial(
-        Stream,
-        batch=options.batch,
-        seed=options.seed,
+    train, valid = _split(data, method, options.data, device)
+
+    def make(images: Images, name: str) -> Stream:
+        seed, batch = options.seed, options.batch
+        return make_stream(images, data, options.data, batch=batch, seed=seed, name=name, device=device)
+
+    judged = method.gradient is not None and not method.joint
+    arch = make(valid if method.bilevel else train, "arch") if judged else None
+    return Supply(make(train, "train"), arch, valid)
+
+
+def make_stream(
+    images: Images,
+    data: Dataset,
+    chosen: DataOptions,
+    *,
+    batch: int,
+    seed: int,
+    name: str,
+    device: torch.device,
+) -> Stream:
+    """Endless batches of images of a data set, varied and normalised.
+
+    Args:
+        images: Those to take; all of `data`, or a part.
+        data: Whose mean and deviation are those of the images.
+        chosen: How images are varied.
+        batch: Examples in a batch.
+        seed: Settles all chance, together with `name`.
+        name: What the stream is for; streams with different names are independent.
+        device: Where batches are made.
+    """
+    return Stream(
+        images.load(),
+        batch=batch,
+        seed=seed,
+        name=name,
         mean=data.mean,
         deviation=data.deviation,
-        augment=Augment(options.data.pad, options.data.flip, options.data.cutout),
+        augment=Augment(chosen.pad, chosen.flip, chosen.cutout),
         device=device,
     )
-    judged = method.gradient is not None and not method.joint
-    arch = make(valid if method.bilevel else train, name="arch") if judged else None
-    return Supply(make(train, name="train"), arch, valid)
 
 
 def _check_classes(data: Dataset) -> None:
@@ -70,26 +99,30 @@ def _check_classes(data: Dataset) -> None:
         )
 
 
-def _held_out_share(method: Method, options: SearchOptions) -> float:
-    share = options.data.valid
+def _split(data: Dataset, method: Method, chosen: DataOptions, device: torch.device) -> tuple[Images, Images]:
+    """Images to train on and images held out, each on the device once; all of them twice for no share."""
+    if chosen.valid is None and data.valid is not None:
+        return data.train.to(device), data.valid.to(device)
+    share = _held_out_share(method, chosen)
+    if not share:
+        train = data.train.to(device)
+        return train, train
+    rest, held_out = split(data.train.labels, share, chosen.seed)
+    if not len(held_out):
+        raise DataError(
+            f"a share of {share:g} of the {len(rest):,} training images of {data.name!r} holds out none; "
+            "set a larger data.valid, or 0 to measure with the training images"
+        )
+    return data.train.take(rest).to(device), data.train.take(held_out).to(device)
+
+
+def _held_out_share(method: Method, chosen: DataOptions) -> float:
+    share = chosen.valid
     if share is None:
         return 0.5 if method.bilevel else 0.1
     if method.bilevel and not share:
         raise CompositionError("bilevel judges the architecture by held-out images; set data.valid > 0")
     return share
-
-
-def _split(data: Dataset, share: float, seed: int, device: torch.device) -> tuple[ImageSet, ImageSet]:
-    """Images to train on and images held out, each on the device once; all of them twice for no share."""
-    rest, held_out = split(data.train.labels, share, seed)
-    if share and not len(held_out):
-        raise DataError(
-            f"a share of {share:g} of the {len(rest):,} training images of {data.name!r} holds out none; "
-            "set a larger data.valid, or 0 to measure with the training images"
-        )
-    every = data.train.load()
-    train = every.take(rest).to(device)
-    return train, every.take(held_out).to(device) if share else train
 
 
 def build_task(
