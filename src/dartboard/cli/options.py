@@ -44,7 +44,8 @@ def method_entries(name: str) -> list[Entry]:
 
 def setting_entries() -> list[Entry]:
     """All settings of a search, those that name something first."""
-    from dartboard.search.config import NAMED, SearchConfig
+    from dartboard.search.config import SearchConfig
+    from dartboard.search.form import NAMED
 
     def place(entry: Entry) -> tuple[int, bool]:
         group, _, name = entry.key.partition(".")

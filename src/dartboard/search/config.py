@@ -18,14 +18,12 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from dartboard.data import DATASETS, Dataset, load_dataset
+from dartboard.search.form import NAMED
 from dartboard.search.method import METHODS, Method, check_options, make_method
 from dartboard.search.options import Count, DataOptions, Options, SearchOptions
 from dartboard.search.plugins import check_plugins
 from dartboard.search.schedule import SCHEDULES
 from dartboard.space import SPACES, SearchSpace, load_space
-
-NAMED = ("space", "method", "data")
-"""The groups that have a name; the name alone will do for them."""
 
 
 def _several(value: object) -> object:

@@ -4,7 +4,8 @@ import pytest
 
 from dartboard.errors import OptionError, UnknownNameError
 from dartboard.search.config import SearchConfig
-from dartboard.search.settings import EXAMPLES, from_words, load_config
+from dartboard.search.form import EXAMPLES, from_words
+from dartboard.search.settings import load_config
 
 
 def test_nothing_gives_the_defaults() -> None:
