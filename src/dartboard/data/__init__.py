@@ -7,10 +7,11 @@ from dartboard.data.loading import Loading
 from dartboard.data.sets import Dataset, Images, ImageSet, Shape
 from dartboard.data.sources import DATASETS, READERS, load_dataset
 from dartboard.data.split import split
-from dartboard.data.stream import Batch, Stream, sweep
+from dartboard.data.stream import CENTRE, Batch, Stream, sweep
 
 __all__ = [
     "BRIGHTEST",
+    "CENTRE",
     "DATASETS",
     "PLAIN",
     "READERS",

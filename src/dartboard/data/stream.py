@@ -7,13 +7,22 @@ import torch
 from torch import Tensor
 
 from dartboard.data._check import check_count
-from dartboard.data.augment import PLAIN, Augmentation, normalise
-from dartboard.data.chance import generator, send
+from dartboard.data.augment import PLAIN, Augment, Augmentation, normalise
+from dartboard.data.autoaugment import check_policy
+from dartboard.data.boxes import central_box, view
+from dartboard.data.chance import send
+from dartboard.data.files import ImageFiles
+from dartboard.data.laps import Laps, Parts
+from dartboard.data.reading import Part, Read, Vary, chance
 from dartboard.data.sets import Images, ImageSet
+from dartboard.data.workers import Ahead
 from dartboard.errors import DataError
 
 Scale = Sequence[float] | Tensor
 """A number for each channel, in pixel units."""
+CENTRE = 0.875
+"""The share of an image's sides that a network is shown when it has been trained on parts of images, as is
+usual on ImageNet: objects then look as large as they did in training."""
 
 
 class Batch(NamedTuple):
@@ -39,8 +48,11 @@ class Stream:
     A pass takes every example at most once, in an order of its own; the examples that do not fill a batch
     are left out of that pass. Nothing needs to be saved: whoever goes on at step t asks for batch t.
 
+    Images in memory are varied on the device, all of a batch at once. Worker processes read images that are
+    in files, and apply AutoAugment, which takes one image at a time, ahead of the step that is asked for.
+
     Args:
-        images: The examples; all of them are moved to `device`.
+        images: The examples; those in memory are moved to `device`, unless workers need them.
         batch: Examples in a batch.
         seed: Settles all chance, together with `name`.
         name: What the stream is for, such as "train"; streams with different names are independent.
@@ -48,6 +60,7 @@ class Stream:
         deviation: Of each channel, in pixel units.
         augment: What is done to the images, normalisation included.
         device: Where batches are made.
+        workers: How many processes there are where any are needed; 0 for none. It changes no bit.
 
     Attributes:
         steps: Batches in one pass.
@@ -55,7 +68,7 @@ class Stream:
 
     def __init__(
         self,
-        images: ImageSet,
+        images: Images,
         *,
         batch: int,
         seed: int,
@@ -64,34 +77,50 @@ class Stream:
         deviation: Scale,
         augment: Augmentation = PLAIN,
         device: torch.device | str = "cpu",
+        workers: int = 0,
     ) -> None:
         check_count("batch", batch)
         if batch > len(images):
             raise DataError(f"a batch of {batch:,} needs more than the {len(images):,} examples of {name!r}")
-        self.images = images.to(device)
         self.steps = len(images) // batch
-        self._batch, self._key, self._augment = batch, (seed, name), augment
-        self._mean, self._deviation = _scales(self.images, mean, deviation)
-        self._current = (0, self._shuffled(0))
+        self._key, self._augment, self._device = (seed, name), augment, torch.device(device)
+        self._mean, self._deviation = _scales(images.shape[0], self._device, mean, deviation)
+        before = augment if isinstance(augment, Augment) else PLAIN  # what workers do of it
+        check_policy(before.autoaugment, images.shape[0])
+        known = _known(images)
+        aside = isinstance(known, ImageFiles) or before.autoaugment != "none"
+        place = torch.device("cpu") if aside else self._device
+        self.images, self._laps = known.to(place), Laps(len(images), batch, self._key, place)
+        self._ahead: Ahead[Part] | None = None
+        if aside:
+            work, parts = Vary(images.shape, before, self._key), Parts(self.images, self._laps)
+            self._ahead = Ahead(work, parts, workers=workers, pinned=self._device.type == "cuda")
 
     def batch(self, step: int) -> Batch:
-        """Batch number `step`, from 0; the same bits whenever it is asked for."""
+        """Batch number `step`, from 0; the same bits whenever it is asked for.
+
+        Raises:
+            DataError: If an image cannot be read.
+        """
         check_count("step", step, least=0)
-        lap, place = divmod(step, self.steps)
-        indices = self._order(lap)[place * self._batch : (place + 1) * self._batch]
-        x, y = (part.index_select(0, indices) for part in (self.images.images, self.images.labels))
-        chance = generator(*self._key, "augment", step)
-        return Batch(self._augment(x, self._mean, self._deviation, chance), y)
+        indices = self._laps(step)
+        y = send(self.images.labels.index_select(0, indices), self._device)
+        if self._ahead is not None:
+            return Batch(self._finish(send(self._ahead.get(step), self._device), step), y)
+        x = self.images.load().images.index_select(0, indices)
+        return Batch(self._augment(x, self._mean, self._deviation, chance(self._key, step)), y)
 
-    def _order(self, lap: int) -> Tensor:
-        """The order of the examples in a pass, int64 [N] on the device; the last one asked for is kept."""
-        if self._current[0] != lap:
-            self._current = (lap, self._shuffled(lap))
-        return self._current[1]
+    def close(self) -> None:
+        """Ends the worker processes, if there are any; whoever asks for a batch starts new ones."""
+        if self._ahead is not None:
+            self._ahead.close()
 
-    def _shuffled(self, lap: int) -> Tensor:
-        order = torch.randperm(len(self.images), generator=generator(*self._key, "order", lap))
-        return send(order, self.images.device)
+    def _finish(self, x: Tensor, step: int) -> Tensor:
+        """What is left to do to the pixels that come from workers, float32 [N, C, H, W]."""
+        scales, own = (self._mean, self._deviation), chance(self._key, step)
+        if not isinstance(self._augment, Augment):
+            return self._augment(x, *scales, own)
+        return self._augment.finish(x, *scales, self._augment.draw(len(x), x.shape[2:], own))
 
 
 def sweep(
@@ -102,6 +131,8 @@ def sweep(
     deviation: Scale,
     device: torch.device | str = "cpu",
     limit: int | None = None,
+    centre: float = 1.0,
+    workers: int = 0,
 ) -> Iterator[Batch]:
     """One pass over a set in its order, nothing changed by chance; the last batch can be smaller.
 
@@ -112,21 +143,50 @@ def sweep(
         deviation: Of each channel, in pixel units.
         device: Where batches are made.
         limit: At most so many examples, spread evenly over the set; None for all.
+        centre: The share of an image's sides, around its centre, that is brought to its size; `CENTRE` for a
+            network that has been trained on parts of images.
+        workers: How many processes read images that are in files; 0 for none.
     """
     check_count("batch", batch)
+    if not 0 < centre <= 1:
+        raise DataError(f"centre must be a share above 0, at most 1, got {centre!r}")
     if limit is not None:
         check_count("limit", limit)
         images = images.spread(limit)
-    held = images.load().to(device)
-    mean, deviation = _scales(held, mean, deviation)
-    pairs = zip(held.images.split(batch), held.labels.split(batch), strict=True)
-    return (Batch(normalise(x, mean, deviation), y) for x, y in pairs if len(y) > 0)
+    device = torch.device(device)
+    scales = _scales(images.shape[0], device, mean, deviation)
+    known = _known(images.to(device))
+    pairs = (
+        _held(known, batch, centre) if isinstance(known, ImageSet) else _read(known, batch, centre, workers)
+    )
+    return (Batch(normalise(send(x, device), *scales), send(y, device)) for x, y in pairs)
 
 
-def _scales(images: ImageSet, *scales: Scale) -> tuple[Tensor, ...]:
-    """Numbers for each channel as float32 [C] beside the images."""
-    tensors = tuple(torch.as_tensor(scale, dtype=torch.float32, device=images.device) for scale in scales)
-    channels = images.images.shape[1]
+def _held(images: ImageSet, batch: int, centre: float) -> Iterator[tuple[Tensor, Tensor]]:
+    """Pixels and labels of a set in memory, batch by batch."""
+    box = send(central_box(centre, *images.shape[1:]).float(), images.device)
+    for x, y in zip(images.images.split(batch), images.labels.split(batch), strict=True):
+        if len(y):
+            yield x if centre == 1 else view(x, box.expand(len(x), -1)), y
+
+
+def _read(images: ImageFiles, batch: int, centre: float, workers: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Pixels and labels of a set in files, batch by batch."""
+    numbers = torch.arange(len(images)).split(batch) if len(images) else ()
+    work, parts = Read(images.shape, centre), Parts(images, numbers.__getitem__)
+    ahead = Ahead(work, parts, count=len(numbers), workers=workers)
+    for step, chosen in enumerate(numbers):
+        yield ahead.get(step), images.labels[chosen]
+
+
+def _known(images: Images) -> ImageSet | ImageFiles:
+    """The images in one of the two forms that batches are made from."""
+    return images if isinstance(images, ImageSet | ImageFiles) else images.load()
+
+
+def _scales(channels: int, device: torch.device, *scales: Scale) -> tuple[Tensor, ...]:
+    """Numbers for each channel as float32 [C] on the device."""
+    tensors = tuple(torch.as_tensor(scale, dtype=torch.float32, device=device) for scale in scales)
     for tensor in tensors:
         if tensor.shape != (channels,):
             raise DataError(

@@ -1,0 +1,62 @@
+"""The order in which a stream takes examples, and what its workers are given of them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from dartboard.data.chance import generator, send
+from dartboard.data.files import ImageFiles
+from dartboard.data.reading import Part
+from dartboard.data.sets import ImageSet
+
+
+class Laps:
+    """Which examples are in which batch.
+
+    Args:
+        count: How many examples there are.
+        batch: Examples in a batch.
+        key: Settles the orders.
+        device: Where they are wanted.
+    """
+
+    def __init__(self, count: int, batch: int, key: tuple[int, str], device: torch.device) -> None:
+        self._count, self._batch, self._key, self._device = count, batch, key, device
+        self._orders = {0: self._shuffled(0)}
+
+    def __call__(self, step: int) -> Tensor:
+        """The numbers of the examples in batch `step`, int64 [B] on the device."""
+        lap, place = divmod(step, self._count // self._batch)
+        return self._order(lap)[place * self._batch : (place + 1) * self._batch]
+
+    def _order(self, lap: int) -> Tensor:
+        """The order of the examples in a pass, int64 [N]; this one and the one before are kept."""
+        if lap not in self._orders:
+            last = {own: order for own, order in self._orders.items() if own == lap - 1}
+            self._orders = last | {lap: self._shuffled(lap)}
+        return self._orders[lap]
+
+    def _shuffled(self, lap: int) -> Tensor:
+        order = torch.randperm(self._count, generator=generator(*self._key, "order", lap))
+        return send(order, self._device)
+
+
+class Parts:
+    """What workers are given of a set, batch by batch.
+
+    Args:
+        images: The set, on the CPU.
+        numbers: The numbers of the examples in a batch, int64 [B].
+    """
+
+    def __init__(self, images: ImageSet | ImageFiles, numbers: Callable[[int], Tensor]) -> None:
+        self._images, self._numbers = images, numbers
+
+    def __call__(self, step: int) -> Part:
+        """What the workers are given for batch `step`."""
+        chosen = self._images.take(self._numbers(step))
+        if isinstance(chosen, ImageSet):
+            return Part(step, chosen.images.numpy())
+        return Part(step, tuple(str(Path(file).absolute()) for file in chosen.files))
