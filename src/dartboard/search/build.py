@@ -1,12 +1,13 @@
 """From the arguments of a search to its parts."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch.optim import SGD
 
 from dartboard.arch.task import Task
-from dartboard.data import Augment, Dataset, Images, Stream, split
+from dartboard.data import Batch, Dataset, Images, Stream, split, sweep
 from dartboard.data.chance import generator
 from dartboard.errors import CompositionError, DataError
 from dartboard.nn.network import CellNet, NetConfig
@@ -32,6 +33,12 @@ class Supply:
     arch: Stream | None
     valid: Images
 
+    def close(self) -> None:
+        """Ends the processes that prepare images, if there are any."""
+        for stream in (self.train, self.arch):
+            if stream is not None:
+                stream.close()
+
 
 def divide(data: Dataset, method: Method, options: SearchOptions, device: torch.device) -> Supply:
     """The images of a data set for the weights, for the architecture and to measure with.
@@ -45,7 +52,7 @@ def divide(data: Dataset, method: Method, options: SearchOptions, device: torch.
         DataError: If all images are of one class, or there are too few for a batch or to hold out.
         CompositionError: If the method needs held-out images and there shall be none.
     """
-    _check_classes(data)
+    check_classes(data)
     train, valid = _split(data, method, options.data, device)
 
     def make(images: Images, name: str) -> Stream:
@@ -79,23 +86,56 @@ def make_stream(
         device: Where batches are made.
     """
     return Stream(
-        images.load(),
+        images,
         batch=batch,
         seed=seed,
         name=name,
         mean=data.mean,
         deviation=data.deviation,
-        augment=Augment(chosen.pad, chosen.flip, chosen.cutout),
+        augment=chosen.augment,
         device=device,
+        workers=chosen.workers,
     )
 
 
-def _check_classes(data: Dataset) -> None:
+def make_sweep(
+    images: Images,
+    data: Dataset,
+    chosen: DataOptions,
+    *,
+    batch: int,
+    device: torch.device,
+    limit: int | None = None,
+) -> Iterator[Batch]:
+    """One pass over images of a data set to measure with, in their order.
+
+    Args:
+        images: Those to take.
+        data: Whose mean and deviation are those of the training images.
+        chosen: How training images are varied: who trains on parts of images is shown the middle of others.
+        batch: Examples in a batch; the last can be smaller.
+        device: Where batches are made.
+        limit: At most so many examples, spread evenly; None for all.
+    """
+    return sweep(
+        images,
+        batch=batch,
+        mean=data.mean,
+        deviation=data.deviation,
+        device=device,
+        limit=limit,
+        centre=chosen.centre,
+        workers=chosen.workers,
+    )
+
+
+def check_classes(data: Dataset) -> None:
+    """Raises if there is nothing to tell apart."""
     seen = data.train.labels.unique().tolist()
     if len(seen) < 2:
         raise DataError(
             f"all training images of {data.name!r} are of one class, {data.classes[seen[0]]!r}; "
-            "a search needs at least 2 to tell apart"
+            "there must be at least 2 to tell apart"
         )
 
 
@@ -107,13 +147,23 @@ def _split(data: Dataset, method: Method, chosen: DataOptions, device: torch.dev
     if not share:
         train = data.train.to(device)
         return train, train
-    rest, held_out = split(data.train.labels, share, chosen.seed)
-    if not len(held_out):
+    rest, held_out = hold_out(data, share, chosen.seed)
+    return rest.to(device), held_out.to(device)
+
+
+def hold_out(data: Dataset, share: float, seed: int) -> tuple[Images, Images]:
+    """The training images that are left, and the share of them that is held out.
+
+    Raises:
+        DataError: If the share is of less than one image.
+    """
+    rest, chosen = split(data.train.labels, share, seed)
+    if not len(chosen):
         raise DataError(
             f"a share of {share:g} of the {len(rest):,} training images of {data.name!r} holds out none; "
-            "set a larger data.valid, or 0 to measure with the training images"
+            "set a larger data.valid, or 0 to hold out none"
         )
-    return data.train.take(rest).to(device), data.train.take(held_out).to(device)
+    return data.train.take(rest), data.train.take(chosen)
 
 
 def _held_out_share(method: Method, chosen: DataOptions) -> float:

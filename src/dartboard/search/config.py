@@ -13,14 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from dartboard.data import DATASETS, Dataset, load_dataset
+from dartboard.data.loading import Progress
 from dartboard.search.form import NAMED
 from dartboard.search.method import METHODS, Method, check_options, make_method
-from dartboard.search.options import Count, DataOptions, Options, SearchOptions
+from dartboard.search.options import Count, DataOptions, Options, SearchOptions, SourceOptions
 from dartboard.search.plugins import check_plugins
 from dartboard.search.schedule import SCHEDULES
 from dartboard.space import SPACES, SearchSpace, load_space
@@ -53,15 +54,14 @@ class MethodChoice(Options):
         return dict(self.model_extra or {})
 
 
-class DataChoice(DataOptions):
-    """The images, how they are divided and varied."""
-
-    name: str = Field(default="digits", description="a data set, or a file")
+class DataChoice(DataOptions, SourceOptions):
+    """The images, how they are loaded, divided and varied."""
 
 
 class SearchConfig(SearchOptions):
     """Everything it takes to repeat a search: the same values give the same result."""
 
+    kind: Literal["search"] = Field(default="search", description="what this is the configuration of")
     space: SpaceChoice = SpaceChoice()
     method: MethodChoice = MethodChoice()
     data: DataChoice = DataChoice()
@@ -80,12 +80,13 @@ class Parts:
     options: SearchOptions
 
 
-def build(config: SearchConfig, space: SearchSpace | None = None) -> Parts:
+def build(config: SearchConfig, space: SearchSpace | None = None, progress: Progress | None = None) -> Parts:
     """The parts that a configuration names.
 
     Args:
         config: What is asked for.
         space: Taken in the place of the one that is named, if given.
+        progress: Is told how far the loading of images is.
 
     Raises:
         DartboardError: If there is no such space, method or data set, or an option does not fit it.
@@ -94,7 +95,8 @@ def build(config: SearchConfig, space: SearchSpace | None = None) -> Parts:
     SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
     method = make_method(config.method.name, config.method.options)
     space = space or build_space(config.space)
-    return Parts(space, method, load_dataset(config.data.name), search_options(config))
+    data = load_dataset(config.data.name, config.data.loading(progress))
+    return Parts(space, method, data, search_options(config))
 
 
 def build_space(choice: SpaceChoice) -> SearchSpace:
@@ -105,9 +107,15 @@ def build_space(choice: SpaceChoice) -> SearchSpace:
     return space if choice.cells is None else space.resized(choice.cells)
 
 
+SOURCE = set(SourceOptions.model_fields)
+"""What is said of images before there are any."""
+NAMES: dict[str, Any] = {"kind": True, "space": True, "method": True, "plugins": True, "data": SOURCE}
+"""What a configuration has beyond the options of the loop."""
+
+
 def search_options(config: SearchConfig) -> SearchOptions:
     """The options of the search loop: everything but the names."""
-    values = config.model_dump(exclude={"space": True, "method": True, "plugins": True, "data": {"name"}})
+    values = config.model_dump(exclude=NAMES)
     return SearchOptions.model_validate(values)
 
 
@@ -115,8 +123,8 @@ def resolved(config: SearchConfig) -> dict[str, Any]:
     """The configuration as plain values, every default of the method written out and files by full paths."""
     values = config.model_dump(mode="json")
     values["method"] = {"name": config.method.name} | _all_options(config.method)
-    values["space"]["name"] = _full(config.space.name, SPACES)
-    values["data"]["name"] = _full(config.data.name, DATASETS)
+    values["space"]["name"] = full_name(config.space.name, SPACES)
+    values["data"]["name"] = full_name(config.data.name, DATASETS)
     return {key: values[key] for key in (*NAMED, *(key for key in values if key not in NAMED))}
 
 
@@ -126,5 +134,6 @@ def _all_options(method: MethodChoice) -> dict[str, Any]:
     return defaults | check_options(method.name, method.options)
 
 
-def _full(name: str, known: Mapping[str, object]) -> str:
+def full_name(name: str, known: Mapping[str, object]) -> str:
+    """A name that is known as it is, that of a file as a full path."""
     return name if name in known else str(Path(name).resolve())

@@ -4,6 +4,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from dartboard.data import CENTRE, Augment, Loading
+from dartboard.data.autoaugment import Policy
+from dartboard.data.loading import GIGABYTE, Progress
+
 MOST = 100_000
 """The largest size an option takes: beyond it the numbers of a network overflow."""
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -32,8 +36,24 @@ class NetOptions(Options):
     mix: Literal["fused", "plain"] = Field(default="fused", description="the fast path, or the plain formula")
 
 
+class SourceOptions(Options):
+    """The images, and how they are loaded."""
+
+    name: str = Field(default="digits", description="a data set, a folder of images, or a file")
+    size: Count | None = Field(
+        default=None, description="height and width that images are brought to; by default the source's own"
+    )
+    memory: float = Field(
+        default=2.0, ge=0, le=MOST, description="image files that take more GB stay on the disk"
+    )
+
+    def loading(self, progress: Progress | None = None) -> Loading:
+        """What the source is asked with."""
+        return Loading(size=self.size, memory=int(self.memory * GIGABYTE), progress=progress)
+
+
 class DataOptions(Options):
-    """How images are divided and varied."""
+    """How images are divided, varied and brought to the device."""
 
     valid: float | None = Field(
         default=None, ge=0, le=0.9, description="share held out; by default 0.5 if bilevel, else 0.1"
@@ -44,6 +64,25 @@ class DataOptions(Options):
     )
     flip: bool = Field(default=False, description="random horizontal flips")
     cutout: int = Field(default=0, ge=0, le=MOST, description="side of a square that is cut out; 0 for none")
+    area: float = Field(
+        default=0.0, ge=0, le=1, description="random parts of images with at least this share; 0 for none"
+    )
+    autoaugment: Policy = Field(
+        default="none", description="learned changes to images; takes torchvision, dartboard[vision]"
+    )
+    workers: int = Field(
+        default=2, ge=0, le=1000, description="processes that read images on the disk, for each stream"
+    )
+
+    @property
+    def augment(self) -> Augment:
+        """How images to train on are varied."""
+        return Augment(self.pad, self.flip, self.cutout, self.area, self.autoaugment)
+
+    @property
+    def centre(self) -> float:
+        """The share of the sides of images to measure with that is seen: less for who trains on parts."""
+        return CENTRE if self.area else 1.0
 
 
 class WeightOptions(Options):

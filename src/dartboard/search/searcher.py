@@ -8,10 +8,10 @@ from torch import Tensor
 from torch.amp import GradScaler
 from torch.optim import Optimizer
 
-from dartboard.data import Batch, Dataset, sweep
+from dartboard.data import Batch, Dataset
 from dartboard.errors import OptionError
 from dartboard.runs import Run
-from dartboard.search.build import build_optimiser, build_task, divide
+from dartboard.search.build import build_optimiser, build_task, divide, make_sweep
 from dartboard.search.hooks import Hook
 from dartboard.search.loop import Loop
 from dartboard.search.method import Method
@@ -87,11 +87,11 @@ class Searcher(Loop[Record, Result]):
     def valid_batches(self) -> Iterator[Batch]:
         """One pass over held-out images, at most as many as the options say; stops if that was asked."""
         self.stop_if_asked()
-        return sweep(
+        return make_sweep(
             self.supply.valid,
+            self.data,
+            self.options.data,
             batch=max(EVALUATION_BATCH // self.task.pieces, 1),
-            mean=self.data.mean,
-            deviation=self.data.deviation,
             device=self.device,
             limit=self.options.health.examples,
         )
