@@ -1,4 +1,4 @@
-"""What is seen of a search while it runs: a live display, plain lines, or nothing."""
+"""What is seen of a search or a training while it runs: a live display, plain lines, or nothing."""
 
 import logging
 import re
@@ -16,11 +16,12 @@ from dartboard.cli.report import Archs, fit_cells
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
 from dartboard.search.health import mean_entropy, measure
-from dartboard.search.hooks import Hook
-from dartboard.search.record import Record
+from dartboard.search.hooks import LoopHook
 from dartboard.search.searcher import Searcher
 from dartboard.search.select import FromStrengths, strongest
 from dartboard.space import Genotype
+
+AnyLoop = Any  # a `Loop`; displays of one kind of loop know it better
 
 PAUSE = 0.25  # seconds between two looks: each waits for the device
 LOOK = 5.0  # seconds between two looks at the strengths, which wait once more
@@ -28,6 +29,7 @@ LABELS = {
     "train_loss": "loss {:.3f}",
     "train_accuracy": "train {:.1%}",
     "valid_accuracy": "valid {:.1%}",
+    "test_accuracy": "test {:.1%}",
     "entropy": "entropy {:.3f}",
 }
 
@@ -50,7 +52,7 @@ def current_choice(searcher: Searcher) -> tuple[Genotype, float] | None:
     return genotype, mean_entropy(measure(space, genotype, strengths))
 
 
-class Display(Hook):
+class Display(LoopHook[Any, Any, Any]):
     """Shows nothing; the base of those that do.
 
     Inside a `with`, what the package warns of is shown as well, each thing once.
@@ -74,15 +76,15 @@ class Display(Hook):
             self._noted.add(text)
             self.say([f"warning: {text}"])
 
-    def on_start(self, searcher: Searcher) -> None:
-        self._start = monotonic(), searcher.step
+    def on_start(self, loop: AnyLoop) -> None:
+        self._start = monotonic(), loop.step
 
-    def left(self, searcher: Searcher) -> str:
+    def left(self, loop: AnyLoop) -> str:
         """How long it will take from here, by the pace so far."""
         assert self._start is not None  # noqa: S101  # `on_start` has seen to it
         start, first = self._start
-        pace = (monotonic() - start) / max(searcher.step - first, 1)
-        return f"{span(pace * (searcher.plan.epochs * searcher.plan.steps - searcher.step))} left"
+        pace = (monotonic() - start) / max(loop.step - first, 1)
+        return f"{span(pace * (loop.plan.epochs * loop.plan.steps - loop.step))} left"
 
     def __enter__(self) -> Self:
         logging.getLogger("dartboard").addHandler(self._handler)
@@ -117,73 +119,59 @@ class Lines(Display):
     def say(self, lines: list[str]) -> None:
         self.terminal.write(lines)
 
-    def on_epoch_end(self, searcher: Searcher, record: Record) -> None:
-        epochs = searcher.plan.epochs
-        place = f"epoch {searcher.epoch:{len(str(epochs))}} of {epochs}"
-        self.say([f"{place}  {numbers(record.metrics)}  {self.left(searcher)}"])
+    def on_epoch_end(self, loop: AnyLoop, record: Any) -> None:
+        epochs = loop.plan.epochs
+        place = f"epoch {loop.epoch:{len(str(epochs))}} of {epochs}"
+        self.say([f"{place}  {numbers(record.metrics)}  {self.left(loop)}"])
 
 
-class Screen(Display):
-    """A display that is drawn anew several times a second.
+class Moving(Display):
+    """A display that is drawn anew several times a second: where the loop is, its numbers, a picture.
 
     Args:
         terminal: Where.
     """
 
     shows = True
+    waiting = "measuring"
+    """What happens after the last epoch, in words."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__()
         self.terminal = terminal
+        self.metrics: dict[str, Any] = {}
         self._live = Live(console=terminal, auto_refresh=False, transient=True)
-        self._metrics: dict[str, Any] = {}
-        self._archs: Archs = ()
-        self._cells: list[Text] = []
-        self._layout: tuple[Archs, int, int] | None = None
-        self._drawn = self._looked = 0.0
+        self._drawn = 0.0
+
+    def picture(self, room: int) -> list[Text]:  # noqa: ARG002
+        """What is drawn below the numbers, in at most so many lines."""
+        return []
 
     def say(self, lines: list[str]) -> None:
         self.terminal.write(lines)
 
-    def on_start(self, searcher: Searcher) -> None:
-        super().on_start(searcher)
-        self._look(searcher)
-        self._draw(searcher, "starting")
+    def on_start(self, loop: AnyLoop) -> None:
+        super().on_start(loop)
+        self._draw(loop, "starting")
 
-    def on_step_end(self, searcher: Searcher) -> None:
+    def on_step_end(self, loop: AnyLoop) -> None:
         if monotonic() - self._drawn >= PAUSE:
-            self._metrics |= searcher.meter.read()
-            if monotonic() - self._looked >= LOOK:
-                self._look(searcher)
-            self._draw(searcher, self.left(searcher))
+            self.metrics |= loop.meter.read()
+            self._draw(loop, self.left(loop))
 
-    def on_epoch_end(self, searcher: Searcher, record: Record) -> None:
-        self._metrics = dict(record.metrics)
-        self._archs = record.genotype.archs
-        self._looked = monotonic()
-        self._draw(searcher, self.left(searcher))
+    def on_epoch_end(self, loop: AnyLoop, record: Any) -> None:
+        self.metrics = dict(record.metrics)
+        self._draw(loop, self.left(loop))
 
-    def on_select(self, searcher: Searcher) -> None:
-        self._draw(searcher, "choosing the cell")
+    def on_select(self, loop: AnyLoop) -> None:
+        self._draw(loop, self.waiting)
 
-    def _look(self, searcher: Searcher) -> None:
-        choice = current_choice(searcher)
-        if choice is not None:
-            self._archs, self._metrics["entropy"] = choice[0].archs, choice[1]
-        self._looked = monotonic()
-
-    def _draw(self, searcher: Searcher, remark: str) -> None:
-        head = [Text(_place(searcher) + remark, "bold"), Text(numbers(self._metrics)), Text()]
+    def _draw(self, loop: AnyLoop, remark: str) -> None:
+        head = [Text(_place(loop) + remark, "bold"), Text(numbers(self.metrics)), Text()]
         width, height = self.terminal.size
-        self._lay_out(height - sum(len(line.wrap(self.terminal, width)) for line in head))
-        self._live.update(Group(*head, *self._cells), refresh=True)
+        room = height - sum(len(line.wrap(self.terminal, width)) for line in head)
+        self._live.update(Group(*head, *self.picture(room)), refresh=True)
         self._drawn = monotonic()
-
-    def _lay_out(self, room: int) -> None:
-        """Draws the cells again if they are others or the room for them is."""
-        layout = self._archs, self.terminal.width, room
-        if self._archs and layout != self._layout:
-            self._layout, self._cells = layout, fit_cells(self._archs, self.terminal, room)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -196,18 +184,64 @@ class Screen(Display):
         self._live.stop()
 
 
-def _place(searcher: Searcher) -> str:
-    """How far a search has come, with a comma; nothing where nothing is trained."""
-    plan = searcher.plan
-    epoch = min(searcher.epoch + 1, plan.epochs)
-    step = searcher.step - (epoch - 1) * plan.steps
+class Screen(Moving):
+    """A search: its numbers, and the cells that would be chosen now."""
+
+    waiting = "choosing the cell"
+
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__(terminal)
+        self._archs: Archs = ()
+        self._cells: list[Text] = []
+        self._layout: tuple[Archs, int, int] | None = None
+        self._looked = 0.0
+
+    def on_start(self, loop: Searcher) -> None:
+        self._look(loop)
+        super().on_start(loop)
+
+    def on_step_end(self, loop: Searcher) -> None:
+        if monotonic() - self._looked >= LOOK:
+            self._look(loop)
+        super().on_step_end(loop)
+
+    def on_epoch_end(self, loop: Searcher, record: Any) -> None:
+        self._archs = record.genotype.archs
+        self._looked = monotonic()
+        super().on_epoch_end(loop, record)
+
+    def _look(self, searcher: Searcher) -> None:
+        choice = current_choice(searcher)
+        if choice is not None:
+            self._archs, self.metrics["entropy"] = choice[0].archs, choice[1]
+        self._looked = monotonic()
+
+    def picture(self, room: int) -> list[Text]:
+        """The cells, drawn again if they are others or the room for them is."""
+        layout = self._archs, self.terminal.width, room
+        if self._archs and layout != self._layout:
+            self._layout, self._cells = layout, fit_cells(self._archs, self.terminal, room)
+        return self._cells
+
+
+def _place(loop: AnyLoop) -> str:
+    """How far a loop has come, with a comma; nothing where nothing is trained."""
+    plan = loop.plan
+    epoch = min(loop.epoch + 1, plan.epochs)
+    step = loop.step - (epoch - 1) * plan.steps
     return f"epoch {epoch} of {plan.epochs}, step {step} of {plan.steps}, " if plan.epochs else ""
 
 
-def choose_display(*, quiet: bool, json: bool) -> Display:
-    """The display for where the program writes; JSON leaves standard output alone."""
+def choose_display(*, quiet: bool, json: bool, screen: type[Moving] = Screen) -> Display:
+    """The display for where the program writes; JSON leaves standard output alone.
+
+    Args:
+        quiet: Whether nothing shall be seen.
+        json: Whether standard output is for JSON.
+        screen: What moves, where something can.
+    """
     if quiet or (json and not sys.stderr.isatty()):
         return Display()
     terminal = Terminal(stderr=json)
     moves = terminal.is_terminal and not terminal.is_dumb_terminal
-    return Screen(terminal) if moves else Lines(terminal)
+    return screen(terminal) if moves else Lines(terminal)

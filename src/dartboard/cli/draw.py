@@ -33,10 +33,11 @@ class Pen:
     turn: str = "╮"
     join: str = "┤"
     leave: str = "─▸ out"
+    levels: str = "▁▂▃▄▅▆▇█"
 
 
 UNICODE = Pen()
-ASCII = Pen(lane="|", wire="-", cross="|", dot="*", turn="+", join="+", leave="-> out")
+ASCII = Pen(lane="|", wire="-", cross="|", dot="*", turn="+", join="+", leave="-> out", levels="_.-~=+*#")
 
 
 def pen_for(encoding: str) -> Pen:

@@ -3,7 +3,7 @@
 from dartboard.nn.inherit import inherit
 from dartboard.nn.measure import count_flops, count_parameters
 from dartboard.nn.mixture import ArchMixture, Blend, Mixture, all_live, one_hot, uniform
-from dartboard.nn.model import Model, load_model, pack_model
+from dartboard.nn.model import Model, load_model, pack_model, unpack_model
 from dartboard.nn.network import CellNet, NetConfig
 from dartboard.nn.ops import OPS, Op, Site, build_op
 
@@ -26,4 +26,5 @@ __all__ = [
     "one_hot",
     "pack_model",
     "uniform",
+    "unpack_model",
 ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from dartboard.errors import DartboardError, ModelError
@@ -73,20 +73,32 @@ def load_model(path: str | Path) -> Model:
     Raises:
         ModelError: If there is none, or it is damaged.
     """
-    path = Path(path)
     try:
-        with safe_open(path, "pt") as file:
-            header = file.metadata() or {}
-        if KEY not in header:
-            raise ModelError("it has weights, but not what network they are of; dartboard train writes both")
-        return _unpack(json.loads(header[KEY]), load(path.read_bytes()))
+        return unpack_model(Path(path).read_bytes())
     except FileNotFoundError:
         raise ModelError(f"there is no file {str(path)!r} to read a model from") from None
     except OSError as error:
         raise ModelError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+
+
+def unpack_model(data: bytes) -> Model:
+    """The model in the bytes of a file, in evaluation mode, on the CPU.
+
+    Raises:
+        ModelError: If they are no model, or damaged.
+    """
+    try:
+        tensors = load(data)
+        length = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+        if KEY not in header:
+            raise ModelError("it has weights, but not what network they are of; dartboard train writes both")
+        return _unpack(json.loads(header[KEY]), tensors)
     except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, DartboardError) as error:
         reason = " ".join(str(error).split())
-        raise ModelError(f"{path}: not a model that can be used ({reason})") from None
+        raise ModelError(f"not a model that can be used ({reason})") from None
 
 
 def _unpack(about: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Model:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dartboard.arch.optim import ExpertAdvice
 from dartboard.errors import CompositionError, OptionError
@@ -11,37 +11,49 @@ from dartboard.search.schedule import SCHEDULES
 from dartboard.space.spec import NONE
 
 if TYPE_CHECKING:
-    from dartboard.search.record import Record, Result
+    from dartboard.search.record import Record, Result  # noqa: F401  # named by a base class below
     from dartboard.search.searcher import Searcher
 
 
-class Hook:
-    """Things to do at certain times of a search; what is raised stops it.
+L = TypeVar("L")
+R = TypeVar("R")
+E = TypeVar("E")
 
-    A hook that changes the search must do so by what it reads from the searcher alone, so that a search that
-    was killed and resumed goes the same way.
+
+class LoopHook(Generic[L, R, E]):
+    """Things to do at certain times of a search or a training; what is raised stops it.
+
+    A hook that changes the loop must do so by what it reads from the loop alone, so that one that was killed
+    and resumed goes the same way.
     """
 
-    def check(self, searcher: "Searcher") -> None:
+    def check(self, loop: L) -> None:
         """When the parts are put together; raises a CompositionError if this hook does not fit them."""
 
-    def on_start(self, searcher: "Searcher") -> None:
+    def on_start(self, loop: L) -> None:
         """Before the first step of this process, after the state of an earlier one has been loaded."""
 
-    def on_epoch_start(self, searcher: "Searcher") -> None:
+    def on_epoch_start(self, loop: L) -> None:
         """Before the first step of an epoch; again when a process goes on in the middle of it."""
 
-    def on_step_end(self, searcher: "Searcher") -> None:
-        """After each step, when `searcher.step` counts it already."""
+    def on_step_end(self, loop: L) -> None:
+        """After each step, when `loop.step` counts it already."""
 
-    def on_epoch_end(self, searcher: "Searcher", record: "Record") -> None:
+    def on_epoch_end(self, loop: L, record: R) -> None:
         """After each epoch, when it has been measured and recorded."""
 
-    def on_select(self, searcher: "Searcher") -> None:
-        """After the last epoch, before the final selection, which may take a while."""
+    def on_select(self, loop: L) -> None:
+        """After the last epoch, before the final selection or measurement, which may take a while."""
 
-    def on_end(self, searcher: "Searcher", result: "Result") -> None:
+    def on_end(self, loop: L, result: E) -> None:
         """When all is done and written."""
+
+
+AnyHook = LoopHook[Any, Any, Any]
+
+
+class Hook(LoopHook["Searcher", "Record", "Result"]):
+    """Things to do at certain times of a search; see `LoopHook`."""
 
 
 @dataclass(frozen=True)

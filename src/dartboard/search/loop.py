@@ -53,10 +53,10 @@ class Outcome(Protocol):
 
 
 R = TypeVar("R", bound=Measured)
-O = TypeVar("O", bound=Outcome)  # noqa: E741
+E = TypeVar("E", bound=Outcome)
 
 
-class Loop(ABC, Generic[R, O]):
+class Loop(ABC, Generic[R, E]):
     """Epochs of steps, each measured and recorded.
 
     Everything a loop does follows from its arguments: the same ones give the same result to the last bit on
@@ -66,7 +66,7 @@ class Loop(ABC, Generic[R, O]):
         options: Its numbers.
         device: Where to compute.
         run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
-        hooks: What else to do, and when: objects with the methods of `Hook`.
+        hooks: What else to do, and when: objects with the methods of `LoopHook`.
 
     Attributes:
         epoch: How many epochs are complete.
@@ -116,7 +116,7 @@ class Loop(ABC, Generic[R, O]):
         """Measures the epoch that has just ended; changes nothing."""
 
     @abstractmethod
-    def _conclude(self) -> O:
+    def _conclude(self) -> E:
         """Measures what all came to; changes nothing."""
 
     def settings(self) -> dict[str, Any]:
@@ -143,7 +143,7 @@ class Loop(ABC, Generic[R, O]):
     def seconds(self, value: float) -> None:
         self._clock = monotonic() - value
 
-    def fit(self, *, fall_back: bool = False) -> O:
+    def fit(self, *, fall_back: bool = False) -> E:
         """Runs to the end, from the run's last checkpoint if it has one.
 
         Args:
@@ -162,7 +162,7 @@ class Loop(ABC, Generic[R, O]):
                 self._save()
                 raise
 
-    def _run(self) -> O:
+    def _run(self) -> E:
         self._call("on_start")
         while self.epoch < self.plan.epochs:
             self._train_epoch()

@@ -12,7 +12,7 @@ from dartboard.data import Batch, Dataset
 from dartboard.errors import OptionError
 from dartboard.runs import Run
 from dartboard.search.build import build_optimiser, build_task, divide, make_sweep
-from dartboard.search.hooks import Hook
+from dartboard.search.hooks import AnyHook
 from dartboard.search.loop import Loop
 from dartboard.search.method import Method
 from dartboard.search.options import SearchOptions
@@ -56,7 +56,7 @@ class Searcher(Loop[Record, Result]):
         *,
         device: torch.device | str = "cpu",
         run: Run | None = None,
-        hooks: Sequence[Hook] = (),
+        hooks: Sequence[AnyHook] = (),
     ) -> None:
         super().__init__(options or SearchOptions(), device=device, run=run, hooks=(*method.hooks, *hooks))
         self.space, self.method, self.data = space, method, data

@@ -1,0 +1,118 @@
+"""What the verbs share that run a loop of epochs: their flags, the machine, stopping and going on."""
+
+import shlex
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dartboard.cli.arguments import UsageError, add_plugins, positive
+from dartboard.errors import Stopped
+
+if TYPE_CHECKING:
+    from dartboard.cli.display import Display
+    from dartboard.runs import Run
+    from dartboard.search.loop import Loop, Outcome
+
+SIGNALLED = 128  # a shell adds the number of the signal
+E = TypeVar("E", bound="Outcome")
+
+
+def add_flags(parser: ArgumentParser, *, out: str) -> None:
+    """Declare the flags that loops share.
+
+    Args:
+        parser: The verb's.
+        out: What the directory of a run is called by default.
+    """
+    add = parser.add_argument
+    add("--recipe", metavar="R", help="the settings of a paper; see dartboard list recipes")
+    add("--config", metavar="FILE", help="settings in YAML, such as the config.yaml of a run")
+    add("--data", metavar="D", help="images: a folder, a file, or one of dartboard list datasets")
+    add("--epochs", type=positive, metavar="N", help="passes over the images")
+    add("--seed", type=int, metavar="N", help="where chance starts")
+    add_plugins(parser)
+    add("--out", metavar="DIR", help=f"directory of the run (default: {out})")
+    add("--resume", metavar="DIR", help="go on with a run that was stopped or killed")
+    add("--fall-back", action="store_true", help="resume from an older checkpoint if the last is damaged")
+    add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
+    add("--threads", type=positive, metavar="N", help="threads on a CPU (default: torch's own choice)")
+    add("--quiet", action="store_true", help="print the result alone")
+    add("--json", action="store_true", help="print one JSON object at the end, and nothing else")
+
+
+def check_flags(args: Namespace, named: Sequence[str], verb: str) -> None:
+    """Refuse flags that contradict each other, and a run of another verb.
+
+    Args:
+        args: What was typed.
+        named: The flags that are settings.
+        verb: The verb, whose runs can be resumed.
+    """
+    flags = [f"--{name}" for name in (*named, "recipe", "config", "out") if getattr(args, name) is not None]
+    if args.resume is not None and (flags or args.overrides):
+        given = ", ".join([*flags, *args.overrides])
+        raise UsageError(f"--resume goes on with the settings of the run; leave out {given}")
+    if args.fall_back and args.resume is None:
+        raise UsageError("--fall-back chooses among the checkpoints of a run; name the run with --resume")
+    if args.resume is not None:
+        _check_kind(args.resume, verb)
+
+
+def _check_kind(path: str, verb: str) -> None:
+    from dartboard.runs import Run
+
+    kind = Run.read(path).config.get("kind", "search")
+    if kind != verb:
+        raise UsageError(f"{path} is a run of dartboard {kind}; go on with: dartboard {kind} --resume {path}")
+
+
+def machine(args: Namespace) -> tuple[str | None, int | None]:
+    """Device and threads: those asked for, or those of the run that goes on, whose bits depend on them."""
+    if args.resume is None:
+        return args.device, args.threads
+    from dartboard.runs import Run
+
+    last = Run.read(args.resume).environment()[-1]
+    wanted = {"device": args.device or last.get("device"), "threads": args.threads or last.get("threads")}
+    if not isinstance(wanted["threads"], int | None) or not isinstance(wanted["device"], str | None):
+        raise UsageError(f"{args.resume}: environment.json is damaged; name --threads and --device")
+    for name, value in wanted.items():
+        if value != last.get(name):
+            words = (
+                f"the run used {name} {last.get(name)}, now {value}: the result can differ in the last bits"
+            )
+            print(f"dartboard: {words}", file=sys.stderr)
+    return wanted["device"], wanted["threads"]
+
+
+def fit(
+    loop: "Loop[Any, E]", run: "Run", args: Namespace, display: "Display", forecast: Callable[[], str]
+) -> "E | int":
+    """What the loop comes to, or the exit code where a signal stopped it.
+
+    Args:
+        loop: What is run.
+        run: Where it writes.
+        args: What was typed; `args.verb` is the verb.
+        display: What is seen of it.
+        forecast: How long it will take, in words.
+    """
+    from dartboard.cli.signals import stop_on_signals
+
+    with stop_on_signals(loop.stop) as caught:
+        try:
+            if display.shows and args.resume is None:
+                display.say([forecast()])
+            with display:
+                return loop.fit(fall_back=args.fall_back)
+        except (Stopped, KeyboardInterrupt) as stopped:
+            words = str(stopped) or "interrupted"
+            print(f"{words}; go on with: {_resume_command(run.path, args)}", file=sys.stderr)
+            return SIGNALLED + caught[0] if caught else 0
+
+
+def _resume_command(path: Path, args: Namespace) -> str:
+    plugins = [word for file in args.plugin for word in ("--plugin", file)]
+    return shlex.join(["dartboard", args.verb, "--resume", str(path), *plugins])

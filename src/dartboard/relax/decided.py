@@ -1,0 +1,40 @@
+"""Where nothing is left to choose: the relaxation of a discrete network."""
+
+from collections.abc import Mapping
+
+import torch
+
+from dartboard.errors import CompositionError
+from dartboard.nn.mixture import Mixture, uniform
+from dartboard.relax.base import Relaxation, Strength
+from dartboard.space.spec import SearchSpace
+
+
+class Decided(Relaxation):
+    """One op an edge, which has all the weight there is; no parameters.
+
+    Args:
+        space: A space with nothing left to choose.
+
+    Raises:
+        CompositionError: If there is a choice left.
+    """
+
+    def __init__(self, space: SearchSpace) -> None:
+        super().__init__(space)
+        open_archs = [arch for arch, cell in space.archs if not cell.discrete]
+        if open_archs:
+            raise CompositionError(
+                f"space {space.name!r} leaves something to choose in {open_archs[0]!r}; "
+                "restrict it to a genotype"
+            )
+        self._mixture = uniform(space)
+
+    def forward(self) -> Mixture:
+        return self._mixture
+
+    def strengths(self) -> Mapping[str, Strength]:
+        return {
+            arch: Strength(torch.ones(len(cell.edges), 1), torch.ones(len(cell.edges)))
+            for arch, cell in self.space.archs
+        }

@@ -1,0 +1,101 @@
+"""From the arguments of a training to its parts."""
+
+from dataclasses import dataclass
+
+import torch
+
+from dartboard.arch.task import Task
+from dartboard.data import Dataset, Images, Stream
+from dartboard.errors import DataError
+from dartboard.nn.network import CellNet, NetConfig
+from dartboard.relax.decided import Decided
+from dartboard.search.build import PRECISIONS, check_classes, check_pieces, hold_out, make_stream
+from dartboard.space.spec import SearchSpace
+from dartboard.train.options import TrainOptions
+
+VALID, TEST = "valid", "test"
+SHARE = 0.1
+"""Of the training images, held out where there is nothing else to measure with."""
+
+
+@dataclass(frozen=True)
+class Supply:
+    """The images of a training, divided.
+
+    Args:
+        train: Batches to train on.
+        held_out: Images to measure with, by what they are for: `valid` to choose the best epoch, `test` to
+            report. The first is what every epoch is measured on.
+    """
+
+    train: Stream
+    held_out: dict[str, Images]
+
+
+def divide(data: Dataset, options: TrainOptions, device: torch.device) -> Supply:
+    """Divides the images.
+
+    Held out to choose with are a share of the training images, if one is asked for; else the validation
+    images that the data set has, if any; else a tenth of the training images where there are no test images.
+
+    Raises:
+        DataError: If all images are of one class, or there are too few for a batch or to hold out.
+    """
+    check_classes(data)
+    train, valid = _split(data, options)
+    parts = {VALID: valid, TEST: data.test}
+    held_out = {name: part.to(device) for name, part in parts.items() if part is not None and len(part)}
+    if not held_out:
+        raise DataError(
+            f"no images of {data.name!r} are left to measure with; set data.valid to a share, such as 0.1"
+        )
+    batches = make_stream(
+        train, data, options.data, batch=options.batch, seed=options.seed, name="train", device=device
+    )
+    return Supply(batches, held_out)
+
+
+def _split(data: Dataset, options: TrainOptions) -> tuple[Images, Images | None]:
+    share = options.data.valid
+    if share is None and data.valid is not None:
+        return data.train, data.valid
+    if share is None:
+        share = 0.0 if data.test is not None else SHARE
+    if not share:
+        return data.train, None
+    return hold_out(data, share, options.data.seed)
+
+
+def net_config(data: Dataset, options: TrainOptions) -> NetConfig:
+    """What the network of a data set is built with."""
+    chosen = options.net
+    return NetConfig(
+        channels=chosen.channels,
+        classes=len(data.classes),
+        input=data.shape,
+        stem=chosen.stem,
+        auxiliary=chosen.auxiliary > 0,
+        drop_path=chosen.drop_path,
+        mix="plain" if options.compile else chosen.mix,
+    )
+
+
+def build_task(space: SearchSpace, data: Dataset, options: TrainOptions, device: torch.device) -> Task:
+    """The network of a discrete space; draws the start from torch's generator."""
+    relaxation = Decided(space)
+    net = CellNet(space, net_config(data, options))
+    check_pieces(net, options)
+    net = net.to(device)
+    if options.net.channels_last:
+        net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    task = Task(
+        net,
+        relaxation,
+        auxiliary=options.net.auxiliary,
+        smoothing=options.weights.smoothing,
+        precision=PRECISIONS[options.precision],
+    )
+    task.pieces = min(options.pieces, options.batch)
+    if options.compile:
+        task.forward = torch.compile(net)  # type: ignore[assignment]
+    return task

@@ -1,0 +1,95 @@
+"""Everything that says what a training does, gathered from several places and turned into its parts.
+
+In YAML a training reads like this; what is left out has a default:
+
+    cell: Genotype(normal=[...], ...)     # a genotype in any notation
+    space: darts                          # whose stack it goes into
+    data: {name: cifar10, cutout: 16}
+    epochs: 600
+    net: {channels: 36, cells: 20}
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import Field
+
+from dartboard.data import DATASETS, Dataset, load_dataset
+from dartboard.search.config import full_name
+from dartboard.search.form import Form
+from dartboard.search.options import Options
+from dartboard.search.plugins import check_plugins
+from dartboard.search.schedule import SCHEDULES
+from dartboard.space import SPACES, SearchSpace, adopt, decode, load_space
+from dartboard.train.options import TrainDataOptions, TrainOptions
+from dartboard.train.recipes import RECIPES
+
+
+class StackChoice(Options):
+    """What the cells are stacked in."""
+
+    name: str = Field(default="darts", description="the space whose stack the cells go into, or a file")
+
+
+class TrainDataChoice(TrainDataOptions):
+    """The images, how they are divided and varied."""
+
+    name: str = Field(default="digits", description="a data set, a folder of images, or a file")
+
+
+class TrainConfig(TrainOptions):
+    """Everything it takes to repeat a training: the same values give the same result."""
+
+    kind: Literal["train"] = Field(default="train", description="what this is the configuration of")
+    cell: str = Field(description="a genotype, in any notation")
+    space: StackChoice = StackChoice()
+    data: TrainDataChoice = TrainDataChoice()
+    plugins: tuple[str, ...] = Field(
+        default=(), description="full paths of Python files that must have been loaded"
+    )
+
+
+TRAIN = Form(TrainConfig, RECIPES, "DARTBOARD_TRAIN_")
+
+
+@dataclass(frozen=True)
+class TrainParts:
+    """What a training is made of."""
+
+    space: SearchSpace
+    data: Dataset
+    options: TrainOptions
+    facts: dict[str, Any]
+
+
+def build(config: TrainConfig, space: SearchSpace | None = None) -> TrainParts:
+    """The parts that a configuration names.
+
+    Args:
+        config: What is asked for.
+        space: The space whose stack the cells go into, in the place of the one that is named, if given.
+
+    Raises:
+        DartboardError: If there is no such space or data set, or the cell or an option does not fit it.
+    """
+    check_plugins(config.plugins)
+    SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
+    space = adopt(space or load_space(config.space.name), decode(config.cell))
+    data = load_dataset(config.data.name)
+    facts = {"data": full_name(config.data.name, DATASETS), "seed": config.seed}
+    return TrainParts(space, data, train_options(config), facts)
+
+
+def train_options(config: TrainConfig) -> TrainOptions:
+    """The options of the training loop: everything but the names."""
+    names: dict[str, Any] = {"kind": True, "cell": True, "space": True, "plugins": True, "data": {"name"}}
+    return TrainOptions.model_validate(config.model_dump(exclude=names))
+
+
+def resolved(config: TrainConfig) -> dict[str, Any]:
+    """The configuration as plain values, files by full paths."""
+    values = config.model_dump(mode="json")
+    values["space"]["name"] = full_name(config.space.name, SPACES)
+    values["data"]["name"] = full_name(config.data.name, DATASETS)
+    first = ("kind", "cell", "space", "data")
+    return {key: values[key] for key in (*first, *(key for key in values if key not in first))}

@@ -1,0 +1,230 @@
+"""The training loop of a discrete network."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.amp import GradScaler
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from dartboard.atomic import write_bytes
+from dartboard.data import Batch, Dataset, sweep
+from dartboard.nn.evaluation import Evaluation, measure
+from dartboard.nn.measure import count_flops, count_parameters
+from dartboard.nn.model import Model, load_model, pack_model, unpack_model
+from dartboard.nn.network import CellNet
+from dartboard.runs import Run, digest
+from dartboard.search.build import build_optimiser
+from dartboard.search.hooks import AnyHook, LoopHook
+from dartboard.search.loop import Loop
+from dartboard.search.plan import Plan
+from dartboard.search.step import Stepper
+from dartboard.space.files import space_to_json
+from dartboard.space.spec import SearchSpace
+from dartboard.train.anneal import learning_rate
+from dartboard.train.build import build_task, divide
+from dartboard.train.mixup import mix
+from dartboard.train.options import TrainOptions
+from dartboard.train.record import Best, TrainRecord, TrainResult
+
+EVALUATION_BATCH = 256
+BEST, LAST = "best.safetensors", "last.safetensors"
+"""The models in a run: of the best epoch, and of the last."""
+
+
+class Trainer(Loop[TrainRecord, TrainResult]):
+    """Trains the network of a space with nothing left to choose, from scratch.
+
+    Everything it does follows from its arguments: the same ones give the same result to the last bit on the
+    same machine, whether the training runs through or is killed and resumed.
+
+    Args:
+        space: A discrete space, such as `adopt` gives for a genotype.
+        data: The images.
+        options: All other numbers.
+        device: Where to compute.
+        run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
+        hooks: What else to do, and when.
+        facts: Plain values that its models carry: where the cell comes from and the like.
+
+    Attributes:
+        epoch: How many epochs are complete.
+        step: How many steps have been taken, over all epochs.
+        best: The best epoch so far.
+    """
+
+    options: TrainOptions
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        data: Dataset,
+        options: TrainOptions | None = None,
+        *,
+        device: torch.device | str = "cpu",
+        run: Run | None = None,
+        hooks: Sequence[AnyHook] = (),
+        facts: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(options or TrainOptions(), device=device, run=run, hooks=hooks)
+        self.space = space if self.options.net.cells is None else space.resized(self.options.net.cells)
+        self.data, self.facts = data, dict(facts or {})
+        self.supply = divide(data, self.options, self.device)
+        self.plan = Plan(self.options.epochs, self.supply.train.steps, self.options.batch)
+        self.best = Best()
+        self._kept: dict[str, bytes] = {}
+        self._begin()
+
+    def _build(self) -> None:
+        options = self.options
+        self.task = build_task(self.space, self.data, options, self.device)
+        self.net = self.task.net
+        self.optimiser = build_optimiser(self.task, options.weights)
+        scaler = GradScaler(self.device.type) if options.precision == "fp16" else None
+        self.stepper = Stepper(
+            self.task, self.optimiser, clip=options.weights.clip, scaler=scaler, guard=self._guard
+        )
+        self.average = self._make_average()
+
+    def _make_average(self) -> AveragedModel | None:
+        decay = self.options.weights.ema
+        if not decay:
+            return None
+        return AveragedModel(self.net, multi_avg_fn=get_ema_multi_avg_fn(decay), use_buffers=True)
+
+    @property
+    def used_net(self) -> CellNet:
+        """The network that is measured and kept: the moving average, where there is one."""
+        if self.average is None:
+            return self.net
+        averaged: CellNet = self.average.module  # type: ignore[assignment]
+        return averaged
+
+    def _start_epoch(self) -> None:
+        self.net.train()
+        chosen = self.options.net
+        grown = self.epoch / self.plan.epochs if chosen.drop_path_schedule == "linear" else 1.0
+        self.net.drop_path = chosen.drop_path * grown
+        self._set_rate(self.epoch / self.plan.epochs)
+
+    def _set_rate(self, share: float) -> None:
+        self._set_lr(learning_rate(self.options.weights, share, self.plan.epochs))
+
+    def train_step(self) -> None:
+        """One step of the weights, and of their moving average."""
+        if self.options.weights.by == "step":
+            self._set_rate(self.step / (self.plan.epochs * self.plan.steps))
+        batch = self.supply.train.batch(self.step)
+        loss, logits = self.stepper.weight_step(self._mixed(batch))
+        if self.average is not None:
+            self.average.update_parameters(self.net)
+        self.meter.add(loss, logits, batch.y, None)
+        self.step += 1
+
+    def _mixed(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        alpha = self.options.data.mixup
+        if not alpha:
+            return batch
+        return mix(batch, alpha, classes=len(self.data.classes), seed=self.options.seed, step=self.step)
+
+    @property
+    def measured_on(self) -> str:
+        """The kind of held-out images that epochs are measured on: `valid` if there are any, else `test`."""
+        return next(iter(self.supply.held_out))
+
+    def batches(self, part: str) -> Iterator[Batch]:
+        """One pass over the held-out images of a kind; stops if that was asked."""
+        found = sweep(
+            self.supply.held_out[part],
+            batch=max(EVALUATION_BATCH // self.task.pieces, 1),
+            mean=self.data.mean,
+            deviation=self.data.deviation,
+            device=self.device,
+        )
+        for batch in found:
+            self.stop_if_asked()
+            yield batch
+
+    def evaluate(self, net: CellNet, part: str) -> Evaluation:
+        """What a network gets right of the held-out images of a kind, in full precision."""
+        mode = net.training
+        net.eval()
+        try:
+            return measure(net, self.batches(part), len(self.data.classes))
+        finally:
+            net.train(mode)
+
+    def _measure(self) -> TrainRecord:
+        metrics = {
+            "step": self.step,
+            "seconds": self.seconds,
+            "lr": self.optimiser.param_groups[0]["lr"],
+            "drop_path": self.net.drop_path,
+            **self.meter.read(),
+            "pieces": self.task.pieces,
+        }
+        done = self.epoch + 1
+        if done % self.options.evaluation.every and done < self.plan.epochs:
+            return TrainRecord(self.epoch, metrics)
+        found, part = self.evaluate(self.used_net, self.measured_on), self.measured_on
+        metrics |= {f"{part}_loss": found.loss, f"{part}_accuracy": found.top1, f"{part}_top5": found.top5}
+        return TrainRecord(self.epoch, metrics, found)
+
+    def _on_recorded(self, record: TrainRecord) -> None:
+        model = self._model(record)
+        if record.found is not None and record.found.top1 > self.best.accuracy:
+            self.best = Best(record.epoch, record.found.top1)
+            self._keep(BEST, model)
+        self._keep(LAST, model)
+
+    def _model(self, record: TrainRecord) -> bytes:
+        accuracy = None if record.found is None else record.found.top1
+        facts = self.facts | {"epoch": record.epoch, "measured_on": self.measured_on, "accuracy": accuracy}
+        return pack_model(Model(self.used_net, self.data.classes, self.data.mean, self.data.deviation, facts))
+
+    def _keep(self, name: str, model: bytes) -> None:
+        if self.run is None:
+            self._kept[name] = model
+        else:
+            write_bytes(self.run.path / name, model)
+
+    def _conclude(self) -> TrainResult:
+        return TrainResult(
+            epochs=self.epoch,
+            seconds=self.seconds,
+            parameters=count_parameters(self.net),
+            flops=count_flops(self.space, self.net.config),
+            measured_on=self.measured_on,
+            last=self._evaluate_all(self.used_net),
+            best=self._evaluate_all(self._best_net()),
+            best_epoch=self.best.epoch,
+            digest=digest({"net": dict(self.used_net.state_dict())}),
+            classes=self.data.classes,
+        )
+
+    def _best_net(self) -> CellNet:
+        model = unpack_model(self._kept[BEST]) if self.run is None else load_model(self.run.path / BEST)
+        return model.net.to(self.device)
+
+    def _evaluate_all(self, net: CellNet) -> dict[str, Evaluation]:
+        return {part: self.evaluate(net, part) for part in self.supply.held_out}
+
+    def settings(self) -> dict[str, Any]:
+        """What must be the same for a state to be of use: the cells as well as the options."""
+        return {"space": space_to_json(self.space), **super().settings()}
+
+    def extra_state(self) -> dict[str, Any]:
+        """The best epoch so far, and the moving average."""
+        average = None if self.average is None else dict(self.average.state_dict())
+        return {"best": [self.best.epoch, self.best.accuracy], "average": average}
+
+    def load_extra_state(self, state: Mapping[str, Any]) -> None:
+        """The best epoch so far, and the moving average."""
+        self.best = Best(*state["best"])
+        if self.average is not None:
+            self.average.load_state_dict(state["average"])
+
+
+class TrainHook(LoopHook[Trainer, TrainRecord, TrainResult]):
+    """Things to do at certain times of a training; see `LoopHook`."""
