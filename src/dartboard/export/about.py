@@ -1,0 +1,83 @@
+"""What goes along with an exported network, in every format."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from dartboard.errors import ModelError
+from dartboard.nn.model import Model
+
+BRIGHTEST = 255
+NAMES = ("classes", "input", "mean", "deviation", "unit_mean", "unit_deviation")
+
+
+@dataclass(frozen=True)
+class About:
+    """What one has to know to use a network.
+
+    Args:
+        classes: The names of the classes, in the order of the logits.
+        input: Channels, height and width of the images that it was trained on.
+        mean: Subtracted from the pixels of each channel, which are from 0 to 255.
+        deviation: What they are divided by then.
+    """
+
+    classes: tuple[str, ...]
+    input: tuple[int, int, int]
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+
+    @property
+    def unit_mean(self) -> tuple[float, ...]:
+        """The mean for pixels from 0 to 1, as torchvision and timm have it."""
+        return tuple(value / BRIGHTEST for value in self.mean)
+
+    @property
+    def unit_deviation(self) -> tuple[float, ...]:
+        """The deviation for pixels from 0 to 1."""
+        return tuple(value / BRIGHTEST for value in self.deviation)
+
+    def texts(self) -> dict[str, str]:
+        """Each fact as JSON."""
+        return {name: json.dumps(getattr(self, name)) for name in NAMES}
+
+    def text(self) -> str:
+        """All facts as one JSON object."""
+        return json.dumps({name: getattr(self, name) for name in NAMES})
+
+
+def about(model: Model) -> About:
+    """What goes along with a model."""
+    return About(model.classes, model.net.config.input, model.mean, model.deviation)
+
+
+def read_about(facts: Mapping[str, Any]) -> About:
+    """From the facts that go along with a file to what they say.
+
+    Raises:
+        ModelError: If there are none, or they make no sense.
+    """
+    try:
+        channels, height, width = map(int, facts["input"])
+        mean, deviation = (tuple(map(float, facts[name])) for name in ("mean", "deviation"))
+        return About(tuple(map(str, facts["classes"])), (channels, height, width), mean, deviation)
+    except (KeyError, TypeError, ValueError):
+        raise ModelError(
+            "it does not say its classes and how images are normalised; files that dartboard export writes do"
+        ) from None
+
+
+def read_module(module: ModuleType) -> About:
+    """What the constants of a written file say."""
+    return read_about({name: getattr(module, name.upper(), None) for name in NAMES})
+
+
+def read_text(text: str | bytes) -> About:
+    """From a JSON object to what it says."""
+    try:
+        facts = json.loads(text)
+    except ValueError:
+        facts = None
+    return read_about(facts if isinstance(facts, dict) else {})

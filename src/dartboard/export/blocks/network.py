@@ -1,0 +1,150 @@
+# mypy: disable-error-code="no-any-return"
+"""A written network around its cells, and how it is built and used.
+
+The names in capital letters and `make_stem` stand for those of a written file.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from dartboard.export.blocks.cells import Cell
+
+CLASSES: tuple[str, ...] = ()
+INPUT = (3, 32, 32)
+MEAN = DEVIATION = (0.0, 0.0, 0.0)
+KINDS: dict[str, Callable[[list[tuple[int, int]], int, int], Cell]] = {}
+STACK: tuple[tuple[str, int, int], ...] = ()
+HEAD_NORM = False
+WEIGHTS = Path()
+
+
+class Stem(nn.Module):
+    """A 3x3 convolution, whose output enters the first cell twice."""
+
+    def __init__(self, image: int, channels: int, *, stride: int, relu: bool) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(image, channels, 3, stride, 1, bias=False)
+        self.norm = nn.BatchNorm2d(channels)
+        self.relu = nn.ReLU() if relu else nn.Identity()
+        self.feeds = [(channels, stride)] * 2
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.relu(self.norm(self.conv(x)))
+        return x, x
+
+
+class ImageNetStem(nn.Module):
+    """Three 3x3 convolutions with stride 2; the outputs of the last two enter the first cell."""
+
+    def __init__(self, image: int, channels: int, *, relu: bool) -> None:
+        super().__init__()
+        self.first = nn.Sequential(
+            nn.Conv2d(image, channels // 2, 3, 2, 1, bias=False),
+            nn.BatchNorm2d(channels // 2),
+            nn.ReLU(),
+            nn.Conv2d(channels // 2, channels, 3, 2, 1, bias=False),
+            nn.BatchNorm2d(channels),
+        )
+        self.second = nn.Sequential(
+            nn.ReLU(), nn.Conv2d(channels, channels, 3, 2, 1, bias=False), nn.BatchNorm2d(channels)
+        )
+        self.relu = nn.ReLU() if relu else nn.Identity()
+        self.feeds = [(channels, 4), (channels, 8)]
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        first = self.first(x)
+        return self.relu(first), self.relu(self.second(first))
+
+
+make_stem: Callable[[int], Stem] = partial(Stem, channels=16, stride=1, relu=False)
+
+
+class Network(nn.Module):
+    """The whole network: normalised images [N, C, H, W] to logits [N, classes].
+
+    Args:
+        classes: How many classes it tells apart.
+        image: Channels of the images.
+    """
+
+    def __init__(self, classes: int = len(CLASSES), image: int = INPUT[0]) -> None:
+        super().__init__()
+        self.stem = make_stem(image)
+        self.blocks, feeds = nn.ModuleList(), list(self.stem.feeds)
+        for kind, width, stride in STACK:
+            block = KINDS[kind](feeds[-2:], width, stride)
+            self.blocks.append(block)
+            feeds.append(block.feed)
+        self.num_features = feeds[-1][0]
+        self.norm = (
+            nn.Sequential(nn.BatchNorm2d(self.num_features), nn.ReLU()) if HEAD_NORM else nn.Identity()
+        )
+        self.head: nn.Module = nn.Linear(self.num_features, classes)
+
+    def forward_features(self, x: Tensor) -> Tensor:
+        """What the classifier sees, before the pooling [N, num_features, H, W]."""
+        before, last = self.stem(x)
+        for block in self.blocks:
+            before, last = last, block(before, last)
+        return self.norm(last)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.forward_features(x).mean(dim=(2, 3)))
+
+
+def build(*, weights: bool = True) -> Network:
+    """The network in evaluation mode, with the trained weights or with fresh ones."""
+    net = Network()
+    if weights:
+        net.load_state_dict(read_weights(WEIGHTS))
+    return net.eval()
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """The tensors in a file of safetensors: the length of a JSON header, the header, and the values."""
+    data = bytearray(path.read_bytes())
+    start = 8 + int.from_bytes(data[:8], "little")
+    types, found = {"F32": torch.float32, "I64": torch.int64}, {}
+    for name, about in json.loads(data[8:start]).items():
+        if name != "__metadata__":
+            first, end = about["data_offsets"]
+            kind = types[about["dtype"]]
+            values = torch.frombuffer(
+                data, dtype=kind, count=(end - first) // kind.itemsize, offset=start + first
+            )
+            found[name] = values.reshape(about["shape"])
+    return found
+
+
+def preprocess(images: Tensor) -> Tensor:
+    """Images as the network takes them, float32 [N, C, H, W], from pixels, uint8 [N, C, H, W]."""
+    mean, deviation = (torch.tensor(each, device=images.device)[:, None, None] for each in (MEAN, DEVIATION))
+    return (images - mean) / deviation
+
+
+def read_image(path: str) -> Tensor:
+    """The pixels of an image file in the size that the network was trained for, uint8 [1, C, H, W]."""
+    from PIL import Image
+
+    channels, height, width = INPUT
+    with Image.open(path) as image:
+        pixels = image.convert({1: "L", 3: "RGB", 4: "RGBA"}[channels]).resize((width, height))
+    values = torch.frombuffer(bytearray(pixels.tobytes()), dtype=torch.uint8)
+    return values.view(1, height, width, channels).permute(0, 3, 1, 2)
+
+
+def main(files: Sequence[str]) -> None:
+    """Says what is in each image file, or in an image of chance if there is none."""
+    net = build()
+    for file in files or ["chance"]:
+        pixels = read_image(file) if files else torch.randint(256, (1, *INPUT), dtype=torch.uint8)
+        with torch.no_grad():
+            shares = net(preprocess(pixels)).softmax(1)[0]
+        best = int(shares.argmax())
+        sys.stdout.write(f"{file}: {CLASSES[best]} ({shares[best]:.1%})\n")

@@ -1,0 +1,31 @@
+import json
+
+import pytest
+
+from dartboard.errors import ModelError
+from dartboard.export.about import About, about, read_about, read_text
+
+ABOUT = About(("cat", "dog"), (1, 8, 9), (51.0,), (25.5,))
+
+
+def test_units_are_those_of_pixels_from_0_to_1():
+    assert ABOUT.unit_mean == (0.2,)
+    assert ABOUT.unit_deviation == (0.1,)
+
+
+def test_both_texts_read_back():
+    assert read_text(ABOUT.text()) == ABOUT
+    assert read_about({name: json.loads(text) for name, text in ABOUT.texts().items()}) == ABOUT
+
+
+def test_it_is_what_the_model_says(make_model):
+    model = make_model("nano")
+    found = about(model)
+    assert (found.classes, found.mean, found.deviation) == (model.classes, model.mean, model.deviation)
+    assert found.input == model.net.config.input
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"classes": 3}', b"\xff"])
+def test_what_makes_no_sense_is_refused(text):
+    with pytest.raises(ModelError, match="does not say its classes"):
+        read_text(text)

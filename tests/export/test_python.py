@@ -1,0 +1,201 @@
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from dartboard.errors import ModelError
+from dartboard.export import export_model, open_exported
+from dartboard.export.base import Order
+from dartboard.export.python import pack
+from dartboard.nn import OPS
+from dartboard.nn.heads import STEMS
+from dartboard.space import SPACES, Cell, Edge, get_space
+from dartboard.space.catalog import stacked
+from lab import shrunk
+
+CPU = torch.device("cpu")
+ROOT_SETTINGS = ["--config", "pyproject.toml"]
+
+
+def difference(model, tmp_path, size=None):
+    """The largest difference between a written network and the model's."""
+    export_model(model, tmp_path / "net.py", "python")
+    opened = open_exported(tmp_path / "net.py", CPU)
+    x = torch.randn(5, *(size or model.net.config.input))
+    with torch.no_grad():
+        expected, found = model.net(x), opened.forward(x)
+    assert expected.std() > 1e-3
+    return float((found - expected).abs().max() / expected.abs().max().clamp(min=1))
+
+
+def lint(text):
+    for words in (["check"], ["format", "--diff"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *words, *ROOT_SETTINGS, "-"],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def edge_space(op):
+    """A space of two-input cells, one of which reduces, whose only op is `op`."""
+    cell = Cell(2, 4, tuple(Edge(source, target, (op,)) for target in (2, 3) for source in (0, 1)), (2, 3))
+    return stacked("ops", cell, replace(get_space("darts").stack, cells=4))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("space", list(SPACES))
+def test_the_written_network_equals_the_model_in_every_space(tmp_path, make_model, space, seed):
+    model = make_model(space, seed=seed)
+    assert difference(model, tmp_path) < 1e-5
+    pytest.importorskip("ruff")
+    lint((tmp_path / "net.py").read_text())
+
+
+@pytest.mark.parametrize("op", list(OPS))
+def test_every_op_can_be_written(tmp_path, make_model, op):
+    if op == "none":
+        model = make_model(edge_space("none"), channels=4)
+        export_model(model, tmp_path / "net.py", "python")
+        return
+    assert difference(make_model(edge_space(op), input=(3, 9, 13)), tmp_path) < 1e-5
+
+
+@pytest.mark.parametrize("stem", list(STEMS))
+@pytest.mark.parametrize("space", ["darts", "oneshot1"])
+def test_every_stem_can_be_written(tmp_path, make_model, stem, space):
+    assert difference(make_model(space, stem=stem, input=(3, 32, 32)), tmp_path) < 1e-5
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 8), (2, 9, 9), (3, 11, 8), (4, 15, 17)])
+@pytest.mark.parametrize("space", ["darts", "nb201", "oneshot2"])
+def test_any_channels_and_odd_sizes(tmp_path, make_model, shape, space):
+    assert difference(make_model(space, input=shape), tmp_path) < 1e-5
+
+
+@pytest.mark.parametrize("space", ["darts", "nb201", "oneshot1", "xnas"])
+def test_the_form_that_networks_have_in_a_search(tmp_path, make_model, space):
+    assert difference(make_model(space, search=True), tmp_path) < 1e-5
+
+
+@pytest.mark.parametrize("mix", ["plain", "fused"])
+def test_an_auxiliary_head_is_left_out(tmp_path, make_model, mix):
+    model = make_model("darts", auxiliary=True, drop_path=0.3, mix=mix)
+    assert difference(model, tmp_path) < 1e-5
+    assert "auxiliary" not in (tmp_path / "net.py").read_text()
+
+
+def test_side_by_side_with_nothing(tmp_path, make_model):
+    edges = (Edge(0, 1, ("nor_conv_3x3",)), Edge(0, 1, ("none",)), Edge(1, 2, ("none",)))
+    stack = replace(shrunk(get_space("nb201")).stack, cells=1)
+    for cell in (
+        Cell(1, 3, edges, (1,), concat=(1,), adapt=False, project=True),
+        Cell(1, 4, edges, (1, 2, 3), concat=(1,), adapt=False, project=True),
+    ):
+        assert difference(make_model(stacked("gaps", cell, stack)), tmp_path) < 1e-5
+
+
+def test_it_runs_without_dartboard(tmp_path, make_model, alone):
+    from PIL import Image
+
+    model = make_model("darts")
+    export_model(model, tmp_path / "found.py", "python")
+    Image.new("RGB", (20, 30), (200, 10, 10)).save(tmp_path / "red.png")
+    program = f"""
+before = set(sys.modules)
+import found
+packages = {{name.split(".")[0] for name in set(sys.modules) - before}}
+assert not packages & {{"safetensors", "numpy", "PIL", "timm"}}
+assert found.CLASSES == {model.classes!r} and found.INPUT == (3, 8, 8)
+assert found.MEAN == {model.mean!r} and found.DEVIATION == {model.deviation!r}
+assert abs(found.UNIT_MEAN[0] * 255 - 100) < 1e-9
+check(found.build())
+try:
+    check(found.build(weights=False))
+except AssertionError:
+    pass
+else:
+    raise SystemExit("fresh weights are the trained ones")
+pixels = torch.randint(256, (2, 3, 8, 8), dtype=torch.uint8)
+wanted = (pixels - torch.tensor(found.MEAN).view(3, 1, 1)) / torch.tensor(found.DEVIATION).view(3, 1, 1)
+assert torch.equal(found.preprocess(pixels), wanted)
+found.main([{str(tmp_path / "red.png")!r}])
+found.main([])
+"""
+    named, random = alone(model, tmp_path, program).splitlines()
+    assert named.startswith(f"{tmp_path / 'red.png'}: ")
+    assert named.split(": ")[1].split(" (")[0] in model.classes
+    assert random.startswith("chance: ")
+
+
+def test_the_file_has_nothing_that_the_network_does_not_use(make_model):
+    darts = pack(Order(make_model("nb201"), "net"))[".py"].decode()
+    assert "Separable" not in darts
+    assert "ImageNetStem" not in darts
+    assert "AdaptedCell" not in darts
+    assert "PoolReduction" not in darts
+
+
+def test_twenty_cells_are_written_no_longer_than_three(make_model):
+    model = make_model("darts")
+    longer = replace(model, net=make_model(model.net.space.resized(20)).net)
+    texts = [pack(Order(each, "net"))[".py"].decode() for each in (model, longer)]
+    assert abs(len(texts[0].splitlines()) - len(texts[1].splitlines())) < 5
+
+
+def test_many_classes_with_strange_names(tmp_path, make_model):
+    names = ('a "b"', "c'd", "e\\f", "both ' and \"", *map(str, range(96)))
+    model = replace(make_model("nano", classes=100), classes=names)
+    export_model(model, tmp_path / "net.py", "python")
+    assert open_exported(tmp_path / "net.py", CPU).about.classes == names
+
+
+def test_an_op_of_a_plugin_is_refused_by_name(tmp_path, make_model, monkeypatch):
+    monkeypatch.setitem(OPS._things, "own_op", lambda site: nn.AvgPool2d(site.stride, site.stride))
+    model = make_model(edge_space("own_op"))
+    with pytest.raises(
+        ModelError, match=r"'own_op' is not one that can be written.*onnx, torchscript or pt2"
+    ):
+        export_model(model, tmp_path / "net.py", "python")
+    assert list(tmp_path.iterdir()) == []
+    export_model(model, tmp_path / "net.pt", "torchscript")
+
+
+def test_a_stem_of_a_plugin_is_refused_by_name(tmp_path, make_model, monkeypatch):
+    monkeypatch.setitem(STEMS._things, "own_stem", STEMS["small"])
+    with pytest.raises(ModelError, match="stem 'own_stem' is not one"):
+        export_model(make_model("darts", stem="own_stem"), tmp_path / "net.py", "python")
+
+
+def test_partial_channels_are_refused(tmp_path, make_model):
+    with pytest.raises(ModelError, match="one in 2 channels"):
+        export_model(make_model("darts", partial=2), tmp_path / "net.py", "python")
+
+
+@pytest.mark.parametrize("name", ["my-net", "1st", "class"])
+def test_a_name_that_cannot_be_imported_is_refused(tmp_path, make_model, name):
+    with pytest.raises(ModelError, match="cannot be imported"):
+        export_model(make_model("nano"), tmp_path / f"{name}.py", "python")
+
+
+def test_files_that_are_no_networks(tmp_path, make_model):
+    export_model(make_model("nano"), tmp_path / "net.py", "python")
+    (tmp_path / "net.safetensors").write_bytes(b"nothing")
+    with pytest.raises(ModelError, match="cannot be built"):
+        open_exported(tmp_path / "net.py", CPU)
+    (tmp_path / "net.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"net\.safetensors"):
+        open_exported(tmp_path / "net.py", CPU)
+    (tmp_path / "other.py").write_text("x = 1\n")
+    with pytest.raises(ModelError, match="does not say its classes"):
+        open_exported(tmp_path / "other.py", CPU)
+    (tmp_path / "bad.py").write_text("1 / 0\n")
+    with pytest.raises(ModelError, match="ZeroDivisionError"):
+        open_exported(tmp_path / "bad.py", CPU)
+    assert "net" not in sys.modules
