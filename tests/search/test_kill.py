@@ -3,31 +3,28 @@
 import json
 import shutil
 import signal
-import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from threading import Timer
 
 import pytest
 import torch
 
+import killing
 from dartboard.cli.main import main
 from dartboard.errors import CheckpointError, RunError
 from dartboard.runs import Run, list_checkpoints
 from dartboard.search import METHODS, Searcher
 from dartboard.search.config import build
 from dartboard.search.settings import load_config
+from killing import PATIENCE, started, story
 from search import victim
 
 SEED = 20
-PATIENCE = 120
-"""A process that takes so many seconds is stuck."""
 LAST = victim.EPOCHS * victim.STEPS
 
 
@@ -40,70 +37,20 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@contextmanager
-def started(command):
-    """A process that does not outlive the block, whatever happens in it."""
-    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
-    watchdog = Timer(PATIENCE, process.kill)
-    watchdog.start()
-    try:
-        yield process
-    finally:
-        watchdog.cancel()
-        process.kill()
-        process.communicate()
-
-
 def victim_process(path, method, places=0):
     """A search that holds after so many places, or never."""
     return started([sys.executable, victim.__file__, path, method, places])
 
 
-@dataclass(frozen=True)
-class Kill:
-    """A moment at which a process was killed.
-
-    Args:
-        place: The last place it said it was at.
-        saved: The step of the newest checkpoint; 0 if there was none.
-    """
-
-    place: str
-    saved: int
-
-
 def kill(path, method, rng, most):
     """Kills a search at a random moment after a random place, well before its end."""
-    places, pause = rng.randint(1, most), rng.uniform(0, 0.1)
-    with victim_process(path, method, places + 2 if most > 1 else 1) as process:
-        said = [process.stdout.readline().strip() for _ in range(places)]
-        time.sleep(pause)
-        process.kill()
-        assert process.wait() == -signal.SIGKILL
-    assert all(said)
-    run = Run.read(path)
-    assert run.state == "stopped"
-    assert run.result() is None
-    saved = [int(own.name[5:15]) for own in list_checkpoints(path / "checkpoints")]
-    return Kill(said[-1], max(saved, default=0))
+    return killing.kill(path, lambda places: victim_process(path, method, places), rng, most)
 
 
 def resume(path, method, **how):
     """Goes on in this process, to the end."""
     with Run.resume(path) as run:
         victim.make(method, run).fit(**how)
-
-
-def story(path):
-    """All that a finished run says, but for the time it took."""
-    run = Run.read(path)
-    assert run.state == "finished"
-    rows = [{**row, "seconds": 0} for row in run.metrics()]
-    return {
-        "result": {**run.result(), "seconds": 0},
-        "metrics": rows,
-        "epochs": [run.epoch(row["epoch"]) for row in rows],
-    }
 
 
 @cache

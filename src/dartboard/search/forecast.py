@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from random import Random
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 import torch
 
 from dartboard.search.evaluate import accuracy
+from dartboard.search.loop import Loop
 from dartboard.search.memory import peak_memory
 from dartboard.search.searcher import Searcher
 from dartboard.search.state import capture, copied, restore
@@ -41,7 +43,7 @@ def forecast(searcher: Searcher, steps: int = 3) -> Forecast:
     if not searcher.plan.epochs:
         return Forecast(0.0, 0.0, peak_memory(searcher.device))
     plan = searcher.plan
-    with _put_back(searcher):
+    with put_back(searcher):
         moving = _step_seconds(searcher, plan.warmup, steps)
         resting = _step_seconds(searcher, 0, steps) if plan.warmup else 0.0
         epoch, end = _evaluation_seconds(searcher)
@@ -51,13 +53,13 @@ def forecast(searcher: Searcher, steps: int = 3) -> Forecast:
 
 
 @contextmanager
-def _put_back(searcher: Searcher) -> Iterator[None]:
-    """Restores the search and torch's generators when the block ends."""
-    state = copied(capture(searcher))
+def put_back(loop: Loop[Any, Any]) -> Iterator[None]:
+    """Restores the loop and torch's generators when the block ends."""
+    state = copied(capture(loop))
     try:
         yield
     finally:
-        restore(searcher, state)
+        restore(loop, state)
 
 
 def _step_seconds(searcher: Searcher, epoch: int, steps: int) -> float:
@@ -65,7 +67,7 @@ def _step_seconds(searcher: Searcher, epoch: int, steps: int) -> float:
     searcher.epoch = epoch
     searcher.net.train()
     searcher.relaxation.train()
-    return median([_seconds(searcher.device, searcher.train_step) for _ in range(steps + 1)][1:])
+    return median([seconds_of(searcher.device, searcher.train_step) for _ in range(steps + 1)][1:])
 
 
 def _evaluation_seconds(searcher: Searcher) -> tuple[float, float]:
@@ -74,14 +76,15 @@ def _evaluation_seconds(searcher: Searcher) -> tuple[float, float]:
     batch = next(iter(searcher.valid_batches()))
     batches = math.ceil(min(len(searcher.supply.valid), health.examples) / batch.size)
     device, rng = searcher.device, Random(0)
-    select = _seconds(device, lambda: method.select(task, lambda: [batch], rng))
+    select = seconds_of(device, lambda: method.select(task, lambda: [batch], rng))
     preview = method.preview
-    early = select if preview is None else _seconds(device, lambda: preview(task, lambda: [batch], rng))
-    measure = _seconds(device, lambda: accuracy(task, task.relaxation, [batch]))
+    early = select if preview is None else seconds_of(device, lambda: preview(task, lambda: [batch], rng))
+    measure = seconds_of(device, lambda: accuracy(task, task.relaxation, [batch]))
     return batches * (early + measure * (1 + health.discrete)), batches * (select + measure)
 
 
-def _seconds(device: torch.device, act: Callable[[], object]) -> float:
+def seconds_of(device: torch.device, act: Callable[[], object]) -> float:
+    """How long it takes to do something, the device's part included."""
     start = perf_counter()
     act()
     if device.type == "cuda":

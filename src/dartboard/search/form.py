@@ -57,6 +57,7 @@ class Form(Generic[C]):
         environment: Mapping[str, str] | None = None,
         flags: Layer | None = None,
         words: Iterable[str] = (),
+        base: Layer | None = None,
     ) -> C:
         """The configuration that several places make together.
 
@@ -66,12 +67,14 @@ class Form(Generic[C]):
             environment: Variables, of which those with the prefix count.
             flags: Values by key; a name alone will do for space, method and data.
             words: Each `key=value`, the key dotted and the value in YAML.
+            base: Values that all others win over.
 
         Raises:
             UnknownNameError: If there is no such setting or recipe.
             OptionError: If a value cannot be used; says which.
         """
         layers: list[Layer] = [
+            base or {},
             self.recipes[recipe]() if recipe is not None else {},
             read_file(Path(file)) if file is not None else {},
             from_environment(environment or {}, self.prefix),

@@ -165,6 +165,7 @@ class Loop(ABC, Generic[R, E]):
     def _run(self) -> E:
         self._call("on_start")
         while self.epoch < self.plan.epochs:
+            self.stop_if_asked()
             self._train_epoch()
         self._call("on_select")
         result = self._conclude()

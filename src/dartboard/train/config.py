@@ -15,12 +15,13 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dartboard.data import DATASETS, Dataset, load_dataset
-from dartboard.search.config import full_name
+from dartboard.data.loading import Progress
+from dartboard.search.config import SOURCE, full_name
 from dartboard.search.form import Form
-from dartboard.search.options import Options
+from dartboard.search.options import Options, SourceOptions
 from dartboard.search.plugins import check_plugins
 from dartboard.search.schedule import SCHEDULES
-from dartboard.space import SPACES, SearchSpace, adopt, decode, load_space
+from dartboard.space import SPACES, SearchSpace, adopt, decode
 from dartboard.train.options import TrainDataOptions, TrainOptions
 from dartboard.train.recipes import RECIPES
 
@@ -28,13 +29,13 @@ from dartboard.train.recipes import RECIPES
 class StackChoice(Options):
     """What the cells are stacked in."""
 
-    name: str = Field(default="darts", description="the space whose stack the cells go into, or a file")
+    name: str | None = Field(
+        default=None, description="the space whose stack the cells go into, or a file; by default their own"
+    )
 
 
-class TrainDataChoice(TrainDataOptions):
-    """The images, how they are divided and varied."""
-
-    name: str = Field(default="digits", description="a data set, a folder of images, or a file")
+class TrainDataChoice(TrainDataOptions, SourceOptions):
+    """The images, how they are loaded, divided and varied."""
 
 
 class TrainConfig(TrainOptions):
@@ -62,34 +63,36 @@ class TrainParts:
     facts: dict[str, Any]
 
 
-def build(config: TrainConfig, space: SearchSpace | None = None) -> TrainParts:
+def build(config: TrainConfig, space: SearchSpace, progress: Progress | None = None) -> TrainParts:
     """The parts that a configuration names.
 
     Args:
         config: What is asked for.
-        space: The space whose stack the cells go into, in the place of the one that is named, if given.
+        space: The space whose stack the cells go into.
+        progress: Is told how far the loading of images is.
 
     Raises:
-        DartboardError: If there is no such space or data set, or the cell or an option does not fit it.
+        DartboardError: If there is no such data set, or the cell or an option does not fit.
     """
     check_plugins(config.plugins)
     SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
-    space = adopt(space or load_space(config.space.name), decode(config.cell))
-    data = load_dataset(config.data.name)
+    space = adopt(space, decode(config.cell))
+    data = load_dataset(config.data.name, config.data.loading(progress))
     facts = {"data": full_name(config.data.name, DATASETS), "seed": config.seed}
     return TrainParts(space, data, train_options(config), facts)
 
 
 def train_options(config: TrainConfig) -> TrainOptions:
     """The options of the training loop: everything but the names."""
-    names: dict[str, Any] = {"kind": True, "cell": True, "space": True, "plugins": True, "data": {"name"}}
+    names: dict[str, Any] = {"kind": True, "cell": True, "space": True, "plugins": True, "data": SOURCE}
     return TrainOptions.model_validate(config.model_dump(exclude=names))
 
 
 def resolved(config: TrainConfig) -> dict[str, Any]:
     """The configuration as plain values, files by full paths."""
     values = config.model_dump(mode="json")
-    values["space"]["name"] = full_name(config.space.name, SPACES)
+    if config.space.name is not None:
+        values["space"]["name"] = full_name(config.space.name, SPACES)
     values["data"]["name"] = full_name(config.data.name, DATASETS)
     first = ("kind", "cell", "space", "data")
     return {key: values[key] for key in (*first, *(key for key in values if key not in first))}

@@ -9,13 +9,13 @@ from torch.amp import GradScaler
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from dartboard.atomic import write_bytes
-from dartboard.data import Batch, Dataset, sweep
+from dartboard.data import Batch, Dataset
 from dartboard.nn.evaluation import Evaluation, measure
 from dartboard.nn.measure import count_flops, count_parameters
 from dartboard.nn.model import Model, load_model, pack_model, unpack_model
 from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
-from dartboard.search.build import build_optimiser
+from dartboard.search.build import build_optimiser, make_sweep
 from dartboard.search.hooks import AnyHook, LoopHook
 from dartboard.search.loop import Loop
 from dartboard.search.plan import Plan
@@ -135,13 +135,8 @@ class Trainer(Loop[TrainRecord, TrainResult]):
 
     def batches(self, part: str) -> Iterator[Batch]:
         """One pass over the held-out images of a kind; stops if that was asked."""
-        found = sweep(
-            self.supply.held_out[part],
-            batch=max(EVALUATION_BATCH // self.task.pieces, 1),
-            mean=self.data.mean,
-            deviation=self.data.deviation,
-            device=self.device,
-        )
+        images, size = self.supply.held_out[part], max(EVALUATION_BATCH // self.task.pieces, 1)
+        found = make_sweep(images, self.data, self.options.data, batch=size, device=self.device)
         for batch in found:
             self.stop_if_asked()
             yield batch
@@ -180,7 +175,8 @@ class Trainer(Loop[TrainRecord, TrainResult]):
 
     def _model(self, record: TrainRecord) -> bytes:
         accuracy = None if record.found is None else record.found.top1
-        facts = self.facts | {"epoch": record.epoch, "measured_on": self.measured_on, "accuracy": accuracy}
+        found = {"epoch": record.epoch, "measured_on": self.measured_on, "accuracy": accuracy}
+        facts = self.facts | {"centre": self.options.data.centre} | found
         return pack_model(Model(self.used_net, self.data.classes, self.data.mean, self.data.deviation, facts))
 
     def _keep(self, name: str, model: bytes) -> None:

@@ -1,0 +1,76 @@
+"""Trainings that are really killed, at random moments, and go on as if nothing had happened."""
+
+import sys
+from functools import cache
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+import torch
+
+import killing
+from dartboard.runs import Run
+from dartboard.train.trainer import BEST, LAST
+from killing import PATIENCE, started
+from train import victim
+
+SEED = 4
+STEPS = victim.EPOCHS * victim.STEPS
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """As the processes: how sums are split among threads can change their last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def victim_process(path, kind, places=0):
+    """A training that holds after so many places, or never."""
+    return started([sys.executable, victim.__file__, path, kind, places])
+
+
+def kill(path, kind, rng, most):
+    return killing.kill(path, lambda places: victim_process(path, kind, places), rng, most)
+
+
+def story(path):
+    """All that a finished training says but for the time it took, and the bytes of its models."""
+    return killing.story(path) | {name: (path / name).read_bytes() for name in (BEST, LAST)}
+
+
+@cache
+def undisturbed(kind):
+    """The story of a training that nobody touched."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        with Run.create(path, {}) as run:
+            victim.make(kind, run).fit()
+        return story(path)
+
+
+def test_a_killed_training_goes_on_to_the_same_bits(tmp_path):
+    killed = kill(tmp_path / "run", "everything", Random(SEED), most=11)
+    assert int(killed.place) < STEPS
+    assert killed.saved >= int(killed.place) - 2
+    with Run.resume(tmp_path / "run") as run:
+        victim.make("everything", run).fit()
+    assert story(tmp_path / "run") == undisturbed("everything")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", victim.KINDS)
+def test_every_kind_of_training_survives_kills(tmp_path, kind, seed):
+    rng, path = Random(f"{SEED} {kind} {seed}"), tmp_path / "run"
+    first = kill(path, kind, rng, most=STEPS // 2)
+    second = kill(path, kind, rng, most=STEPS - first.saved - 3)
+    print(f"{kind}: killed after steps {first.place} and {second.place}")  # noqa: T201
+    with victim_process(path, kind) as process:
+        said, _ = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0
+    assert said.split()[-1] == "select"
+    assert story(path) == undisturbed(kind)
