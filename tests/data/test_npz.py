@@ -54,6 +54,22 @@ def test_a_last_axis_of_three_means_channels(load: Write) -> None:
     assert load(x_train=np.zeros((6, 3, 5, 3), np.uint8), y_train=LABELS).shape == (3, 3, 5)
 
 
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        ((6, 8, 9, 4), (4, 8, 9)),  # RGBA
+        ((6, 8, 9, 2), (2, 8, 9)),  # grey with transparency
+        ((6, 4, 8, 9), (4, 8, 9)),
+        ((6, 3, 8, 4), (3, 8, 4)),  # three channels are believed first
+        ((6, 1, 4, 4), (1, 4, 4)),
+        ((6, 4, 4, 4), (4, 4, 4)),
+        ((6, 5, 8, 9), (5, 8, 9)),
+    ],
+)
+def test_which_axis_is_that_of_the_channels(load: Write, stored: Any, expected: Any) -> None:
+    assert load(x_train=np.zeros(stored, np.uint8), y_train=LABELS).shape == expected
+
+
 @pytest.mark.parametrize("kind", ["u1", "i2", "<i8", ">i4", "u8"])
 def test_labels_of_every_whole_kind_are_read(load: Write, kind: str) -> None:
     data = load(x_train=IMAGES, y_train=LABELS.astype(kind))

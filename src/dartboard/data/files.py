@@ -1,9 +1,14 @@
 """Images in files, of any size and kind, read when they are needed."""
 
 import hashlib
-from collections.abc import Iterable
+import os
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -17,7 +22,29 @@ KINDS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 """Endings of the files that are images, in small letters."""
 MODES = {1: "L", 3: "RGB"}
 """What Pillow calls grey and colour."""
-READERS = 8  # threads; Pillow decodes outside of Python's lock
+GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N")
+"""Pillow's modes of images without colour."""
+SMALL = 16_000
+"""Files of fewer bytes are read by one thread."""
+AT_ONCE = 1024  # files that wait for a thread; millions would fill the memory
+UNREADABLE = (
+    OSError,
+    EOFError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RuntimeError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+    Image.DecompressionBombError,
+)
+"""What Pillow raises on damaged files of one kind or another."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +83,17 @@ class ImageFiles:
         """At most so many of the examples, at even distances, the first among them."""
         return self if most >= len(self) else self.take(even(len(self), most))
 
-    def load(self) -> ImageSet:
-        """All examples in memory."""
+    def load(self, tell: Callable[[int], None] | None = None) -> ImageSet:
+        """All examples in memory.
+
+        Args:
+            tell: Is told how many have been read, one after the other.
+        """
         images = torch.empty(len(self), *self.shape, dtype=torch.uint8)
         for place, image in enumerate(read_images(self.files, self.shape)):
             images[place] = image
+            if tell is not None:
+                tell(place + 1)
         return ImageSet(images, self.labels)
 
     def fingerprint(self) -> str:
@@ -71,10 +104,30 @@ class ImageFiles:
         return found.hexdigest()
 
 
-def read_images(files: Iterable[str], shape: Shape) -> Iterable[Tensor]:
-    """The images in files, in their order, read by several threads; uint8 [C, H, W] each."""
-    with ThreadPoolExecutor(READERS) as pool:
-        yield from pool.map(lambda file: read_image(file, shape), files)
+def over_files(function: Callable[[str], T], files: Sequence[str]) -> Iterator[T]:
+    """What a function makes of each file, in their order.
+
+    Large files are worked on by several threads; of small ones Python itself takes most of the time, and
+    threads would only wait for each other.
+    """
+    if _usual_bytes(files) < SMALL:
+        yield from map(function, files)
+        return
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for first in range(0, len(files), AT_ONCE):
+            yield from pool.map(function, files[first : first + AT_ONCE])
+
+
+def _usual_bytes(files: Sequence[str]) -> float:
+    """How large some of the files are on average; those that are gone have no size."""
+    some = [Path(file) for file in files[:: len(files) // 16 + 1]]
+    sizes = [file.stat().st_size for file in some if file.is_file()]
+    return sum(sizes) / max(len(sizes), 1)
+
+
+def read_images(files: Sequence[str], shape: Shape) -> Iterator[Tensor]:
+    """The images in files, in their order; uint8 [C, H, W] each."""
+    return over_files(lambda file: read_image(file, shape), files)
 
 
 def read_image(file: str, shape: Shape) -> Tensor:
@@ -96,14 +149,56 @@ def read_image(file: str, shape: Shape) -> Tensor:
 def decode(file: str, channels: int) -> Image.Image:
     """The image in a file, upright, grey for one channel and RGB for three.
 
+    What is transparent is put on white, of 16 bits the upper 8 are kept, and of an animation the first
+    picture is.
+
     Raises:
         DataError: If the file cannot be read, or is no image.
     """
+    return decode_as(file, MODES[channels])
+
+
+def decode_as(file: str, mode: str | None) -> Image.Image:
+    """The image in a file, upright, in one of Pillow's modes; None for grey or RGB, whichever it is.
+
+    Raises:
+        DataError: If the file cannot be read, or is no image.
+    """
+    if not Path(file).is_file():
+        raise DataError(f"{file}: there is no such file")
     try:
         with Image.open(file) as image:
-            return ImageOps.exif_transpose(image).convert(MODES[channels])
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{file}: cannot be read as an image ({error})") from None
+            upright = _upright(image)
+            return _plain(upright, mode or ("L" if upright.mode in GREY else "RGB"))
+    except UNREADABLE as error:
+        raise DataError(f"{file}: cannot be read as an image ({_reason(error)})") from None
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """The image turned as its camera says; as it is where what the camera says makes no sense."""
+    image.load()
+    try:
+        return ImageOps.exif_transpose(image)
+    except UNREADABLE:
+        return image
+
+
+def _plain(image: Image.Image, mode: str) -> Image.Image:
+    """The image in a mode of 8 bits without transparency."""
+    if image.mode.startswith("I"):  # Pillow would cut at 255
+        image = Image.fromarray((np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8))
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    return image.convert(mode)
+
+
+def _reason(error: BaseException) -> str:
+    """What an error says, without the file's name once more."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    if text.startswith("cannot identify image file"):
+        return "no image of a known kind"
+    return text or type(error).__name__
 
 
 def to_tensor(image: Image.Image) -> Tensor:

@@ -24,7 +24,8 @@ def read_npz(path: Path) -> Dataset:
 
     The arrays are `x_train` and `y_train` and, if there are any, `x_test`, `y_test` and `class_names`;
     others are left alone. Images are uint8 [N, H, W, C], [N, C, H, W] or [N, H, W]; of four axes the last
-    is taken for the channels when it is 1 or 3, else the second is. Labels are whole numbers [N] from 0;
+    is taken for the channels when it is 1 or 3, else the second when it is, else the last when it is 2 or 4,
+    else the second. Labels are whole numbers [N] from 0;
     without `class_names` the classes are called "0", "1" and so on up to the largest label.
     Nothing is unpickled.
     """
@@ -87,11 +88,19 @@ def _pixels(name: str, array: NDArray[Any]) -> NDArray[np.uint8]:
         raise DataError(f"{name} is {array.dtype}; images must be uint8 from 0 to 255: save {hint}{scale}")
     if array.ndim == 3:
         array = array[:, None]
-    elif array.ndim == 4 and array.shape[-1] in (1, 3):
+    elif array.ndim == 4 and _channels_last(array.shape):
         array = array.transpose(0, 3, 1, 2)
     elif array.ndim != 4:
         raise DataError(f"{name} has the shape {list(array.shape)}; images are NHWC, NCHW or NHW")
     return np.ascontiguousarray(array)
+
+
+def _channels_last(shape: tuple[int, ...]) -> bool:
+    """Whether the last of four axes is that of the channels.
+
+    Grey and colour, 1 and 3, are believed first, then those with transparency, 2 and 4.
+    """
+    return shape[3] in (1, 3) or (shape[1] not in (1, 3) and shape[3] in (2, 4))
 
 
 def _labels(name: str, array: NDArray[Any]) -> NDArray[np.int64]:

@@ -1,13 +1,17 @@
-"""Where data sets come from: registered names, and files by their kind."""
+"""Where data sets come from: registered names, files by their kind, and folders."""
 
 import difflib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from dartboard.data.cifar import CIFAR10, read_cifar, which_cifar
 from dartboard.data.digits import load_digits
+from dartboard.data.folder import read_folder
 from dartboard.data.loading import Loading
 from dartboard.data.npz import read_npz
+from dartboard.data.official import load_official, recognise
+from dartboard.data.resize import resized
 from dartboard.data.sets import Dataset, ImageSet
 from dartboard.errors import DataError, UnknownNameError
 from dartboard.registry import Registry
@@ -18,6 +22,16 @@ DATASETS: Registry[Callable[[Loading], Dataset]] = Registry("data set")
 READERS: Registry[Callable[[Path, Loading], Dataset]] = Registry("kind of data file")
 """What reads a file, by the end of the file's name in small letters."""
 READERS.register(".npz")(lambda path, _: read_npz(path))
+
+
+@READERS.register(".tar")
+@READERS.register(".tgz")
+@READERS.register(".gz")
+def read_archive(path: Path, _: Loading) -> Dataset:
+    """CIFAR-10 or CIFAR-100 in the archive that its author publishes."""
+    versions = which_cifar(path)
+    return read_cifar(path, versions, "cifar10" if versions is CIFAR10 else "cifar100")
+
 
 HELD_OUT_DIGITS = 297
 
@@ -31,21 +45,88 @@ def digits(_: Loading) -> Dataset:
     return Dataset("digits", tuple("0123456789"), train, test)
 
 
-def load_dataset(name: str, loading: Loading | None = None) -> Dataset:
-    """The data set that is registered as `name`, or the one in the file `name`.
+@DATASETS.register("cifar10")
+def cifar10(loading: Loading) -> Dataset:
+    """60,000 colour images of 32x32 pixels in 10 classes (Krizhevsky 2009)."""
+    return load_official("cifar10", loading)
 
-    A file is an .npz with `x_train`, `y_train` and optionally `x_test`, `y_test` and `class_names`. Images
-    are uint8 NHWC, NCHW or NHW; of four axes the last is taken for the channels when it is 1 or 3.
+
+@DATASETS.register("cifar100")
+def cifar100(loading: Loading) -> Dataset:
+    """60,000 colour images of 32x32 pixels in 100 classes (Krizhevsky 2009)."""
+    return load_official("cifar100", loading)
+
+
+@DATASETS.register("mnist")
+def mnist(loading: Loading) -> Dataset:
+    """70,000 handwritten digits of 28x28 pixels (LeCun et al. 1998)."""
+    return load_official("mnist", loading)
+
+
+@DATASETS.register("fashion-mnist")
+def fashion_mnist(loading: Loading) -> Dataset:
+    """70,000 grey images of clothes of 28x28 pixels in 10 classes (Xiao et al. 2017)."""
+    return load_official("fashion-mnist", loading)
+
+
+@DATASETS.register("kmnist")
+def kmnist(loading: Loading) -> Dataset:
+    """70,000 cursive Japanese characters of 28x28 pixels in 10 classes (Clanuwat et al. 2018)."""
+    return load_official("kmnist", loading)
+
+
+@DATASETS.register("svhn")
+def svhn(loading: Loading) -> Dataset:
+    """99,289 digits of house numbers in colour, of 32x32 pixels (Netzer et al. 2011)."""
+    return load_official("svhn", loading)
+
+
+@DATASETS.register("cinic10")
+def cinic10(loading: Loading) -> Dataset:
+    """270,000 colour images of 32x32 pixels in the classes of CIFAR-10 (Darlow et al. 2018)."""
+    return load_official("cinic10", loading)
+
+
+@DATASETS.register("tiny-imagenet")
+def tiny_imagenet(loading: Loading) -> Dataset:
+    """110,000 colour images of 64x64 pixels in 200 classes, tested on its validation images."""
+    return load_official("tiny-imagenet", loading)
+
+
+@DATASETS.register("imagenet16-120")
+def imagenet16(loading: Loading) -> Dataset:
+    """157,700 colour images of 16x16 pixels in 120 classes of ImageNet (Chrabaszcz et al. 2017)."""
+    return load_official("imagenet16-120", loading)
+
+
+@DATASETS.register("freiburg")
+def freiburg(loading: Loading) -> Dataset:
+    """4,947 colour images of groceries of 256x256 pixels in 25 classes (Jund et al. 2016)."""
+    return load_official("freiburg", loading)
+
+
+@DATASETS.register("imagenet")
+def imagenet(loading: Loading) -> Dataset:
+    """1.3 million photographs of many sizes in 1,000 classes, ILSVRC 2012 (Russakovsky et al. 2015)."""
+    return load_official("imagenet", loading)
+
+
+def load_dataset(name: str, loading: Loading | None = None) -> Dataset:
+    """The data set that is registered as `name`, or the one in the file or folder `name`.
+
+    A file is an .npz with `x_train`, `y_train` and optionally `x_test`, `y_test` and `class_names` (see
+    `dartboard.data.npz`), or the archive of CIFAR-10 or CIFAR-100. A folder has the files of a published
+    data set, or images in one subfolder for each class (see `dartboard.data.layout`).
     """
     loading = loading or Loading()
     if name in DATASETS:
-        return DATASETS[name](loading)
+        return resized(DATASETS[name](loading), loading.size)
     path = Path(name)
     if _exists(path):
-        return _read(path, loading)
+        return resized(_read(path, loading), loading.size)
     if "/" in name or path.suffix.lower() in READERS:
-        raise DataError(f"there is no file {name!r} to read a data set from{_hint(path)}")
-    raise UnknownNameError(f"{DATASETS.kind} or file", name, DATASETS)
+        raise DataError(f"there is no file or folder {name!r} to read a data set from{_hint(path)}")
+    raise UnknownNameError(f"{DATASETS.kind}, file or folder", name, DATASETS)
 
 
 def _exists(path: Path) -> bool:
@@ -55,17 +136,23 @@ def _exists(path: Path) -> bool:
 
 
 def _read(path: Path, loading: Loading) -> Dataset:
+    if path.is_dir():
+        reader = recognise(path)
+        return read_folder(path, loading) if reader is None else reader(loading)
     kind = path.suffix.lower()
-    if path.is_dir() or kind not in READERS:
-        what = "a folder" if path.is_dir() else f"a file of kind {kind!r}"
-        raise DataError(f"{path} is {what}; data sets are read from files of kind {', '.join(READERS)}")
+    if kind not in READERS:
+        raise DataError(
+            f"{path} is a file of kind {kind!r}; data sets are read from folders and from files of kind "
+            f"{', '.join(READERS)}"
+        )
     return READERS[kind](path, loading)
 
 
 def _hint(path: Path) -> str:
-    """Names a file beside the missing one that is called much the same, if there is one."""
+    """Names what is beside the missing thing and is called much the same, if there is anything."""
     names: list[str] = []
     with suppress(OSError):
-        names = [file.name for file in path.parent.iterdir() if file.suffix.lower() in READERS]
+        beside = (file for file in path.parent.iterdir() if not file.name.startswith("."))
+        names = [file.name for file in beside if file.suffix.lower() in READERS or file.is_dir()]
     close = difflib.get_close_matches(path.name, names, n=1)
     return f"; did you mean {str(path.parent / close[0])!r}?" if close else ""

@@ -1,0 +1,37 @@
+"""Images in memory brought to another size."""
+
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from dartboard.data.sets import Dataset, Images, ImageSet
+
+AT_ONCE = 4096
+
+
+def resized(data: Dataset, size: int | None) -> Dataset:
+    """A data set whose images in memory are squares of a size; None leaves them as they are."""
+    if size is None or data.shape[1:] == (size, size):
+        return data
+    parts = (data.train, data.test, data.valid)
+    train, test, valid = (None if part is None else _fit(part, size) for part in parts)
+    return data if train is None else replace(data, train=train, test=test, valid=valid, known=None)
+
+
+def _fit(images: Images, size: int) -> Images:
+    if not isinstance(images, ImageSet):
+        return images
+    pieces = [fit(piece, size) for piece in images.images.split(AT_ONCE)]
+    return ImageSet(torch.cat(pieces), images.labels)
+
+
+def fit(images: Tensor, size: int) -> Tensor:
+    """Images [N, C, H, W] scaled until they cover a square, and cut around their centre."""
+    height, width = images.shape[2:]
+    shorter = min(height, width)
+    scaled = (max(height * size // shorter, size), max(width * size // shorter, size))
+    images = F.interpolate(images, size=scaled, mode="bilinear", antialias=True)
+    top, left = (scaled[0] - size) // 2, (scaled[1] - size) // 2
+    return images[:, :, top : top + size, left : left + size].contiguous()

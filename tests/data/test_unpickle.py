@@ -1,0 +1,144 @@
+import os
+import pickle
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dartboard.data import load_dataset
+from dartboard.data.unpickle import read_pickle
+from dartboard.errors import DataError
+from imagefiles import cifar10_python, dump
+
+VALUES: dict[str, Any] = {
+    "bytes": np.arange(12, dtype=np.uint8).reshape(3, 4),
+    "fortran": np.asfortranarray(np.arange(12).reshape(3, 4)),
+    "big": np.arange(3, dtype=">i4"),
+    "real": np.array([0.5, -1]),
+    "truth": np.array([True, False]),
+    "empty": np.zeros((0, 3), np.uint8),
+}
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_arrays_are_read_as_they_were_written(protocol: int) -> None:
+    found = read_pickle(pickle.dumps(VALUES, protocol))
+    assert found.keys() == VALUES.keys()
+    for name, array in VALUES.items():
+        assert found[name].dtype == array.dtype
+        assert np.array_equal(found[name], array)
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_containers_and_plain_values_are_read(protocol: int) -> None:
+    value = {
+        "list": [1, 2.5, None, True],
+        "tuple": ((1,), {"a": [2]}),
+        "bytes": b"\xff\0",
+        "empty": b"",
+        "number": np.int64(7),
+    }
+    assert read_pickle(pickle.dumps(value, protocol)) == value
+
+
+class Calls:
+    """Calls a function when it is unpickled."""
+
+    def __init__(self, function: Any, *args: object) -> None:
+        self.call = function, args
+
+    def __reduce__(self) -> tuple[Any, Any]:
+        return self.call
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "name"),
+    [
+        (os.system, ("touch {}",), "posix.system"),
+        (eval, ("__import__('os').system('touch {}')",), "builtins.eval"),
+        (getattr, ("", "join"), "builtins.getattr"),
+        (subprocess.Popen, (["touch", "{}"],), "(subprocess|commands).Popen"),
+        (np.load, ("{}",), "numpy.load"),
+        (np.memmap, ("{}", "u1", "w+", 0, 5), "numpy.memmap"),
+        (bytearray, (10,), "builtins.bytearray"),
+    ],
+)
+@pytest.mark.parametrize("protocol", range(6))
+def test_whatever_else_a_file_asks_for_is_refused_and_not_called(
+    tmp_path: Path, function: Any, args: tuple[Any, ...], name: str, protocol: int
+) -> None:
+    if function is bytearray and protocol == 5:
+        pytest.skip("a byte array is a plain value there")
+    mark = tmp_path / "mark"
+    filled = tuple(arg.format(mark) if isinstance(arg, str) else arg for arg in args)
+    data = pickle.dumps({"data": Calls(function, *filled)}, protocol)
+    with pytest.raises(DataError, match=rf"refused: it asks for (numpy\.lib\..*|{name}|__builtin__\..*)"):
+        read_pickle(data)
+    assert not mark.exists()
+
+
+def test_a_malicious_batch_is_named(tmp_path: Path) -> None:
+    cifar10_python(tmp_path)
+    dump(tmp_path / "test_batch", {b"data": Calls(os.system, f"touch {tmp_path / 'mark'}")})
+    with pytest.raises(DataError, match=r"/test_batch: refused: it asks for (posix|os)\.system"):
+        load_dataset(str(tmp_path))
+    assert not (tmp_path / "mark").exists()
+
+
+def test_orders_that_would_fill_the_memory_are_refused() -> None:
+    with pytest.raises(DataError, match="it numbers more values than it has"):
+        read_pickle(b"\x80\x02}r\xff\xff\xff\x7f.")
+
+
+@pytest.mark.parametrize("order", [b"\x82\x01.", b"Pname\n.", b"(c_codecs\nencode\no."])
+def test_orders_that_nothing_needs_are_refused(order: bytes) -> None:
+    with pytest.raises(DataError, match=r"refused: it has the order (EXT1|PERSID|OBJ)"):
+        read_pickle(b"\x80\x02" + order)
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.array([{}], object), "something else than plain numbers|numbers of type"),
+        (np.array(["text"]), "an array of <U4; only plain numbers"),
+        (np.zeros(2, [("a", "u1"), ("b", "f4")]), "an array of|only plain numbers"),
+        (np.array(["2026-01-01"], "M8[D]"), "an array of datetime64"),
+    ],
+)
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_arrays_of_anything_but_numbers_are_refused(array: Any, message: str, protocol: int) -> None:
+    with pytest.raises(DataError, match=message):
+        read_pickle(pickle.dumps({"data": array}, protocol))
+
+
+def test_arrays_that_claim_more_than_they_hold_are_refused() -> None:
+    data = pickle.dumps({"data": np.arange(6, dtype=np.uint8).reshape(2, 3)}, 2)
+    assert data.count(b"K\x02K\x03\x86") == 1
+    with pytest.raises(DataError, match=r"an array of shape \[2, 200\] has 6 bytes"):
+        read_pickle(data.replace(b"K\x02K\x03\x86", b"K\x02K\xc8\x86"))
+
+
+@pytest.mark.filterwarnings("ignore:invalid escape:DeprecationWarning")
+def test_every_cut_and_every_flipped_byte_is_an_error_or_a_value() -> None:
+    whole = pickle.dumps({b"data": np.arange(8, dtype=np.uint8).reshape(2, 4), b"labels": [1, 2]}, 2)
+    for place in range(len(whole)):
+        with pytest.raises(DataError):
+            read_pickle(whole[:place])
+    chance = np.random.default_rng(0)
+    for _ in range(3000):
+        data = bytearray(whole)
+        data[chance.integers(len(data))] = chance.integers(256)
+        try:
+            read_pickle(bytes(data))
+        except DataError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"no pickle", b"\x80\x02.", b"\x80\xff", pickle.dumps([]), pickle.dumps({1: 2})]
+)
+def test_other_contents_are_refused(data: bytes) -> None:
+    with pytest.raises(DataError):
+        read_pickle(data)
