@@ -91,10 +91,25 @@ def test_settings_of_a_group(capsys: pytest.CaptureFixture[str]) -> None:
         (("methods", "gaea-dart"), "no method called 'gaea-dart'; did you mean 'gaea-darts'?"),
         (("settings", "weight.lr"), "no setting called 'weight.lr'; did you mean 'weights.lr'?"),
         (("settings", "weight"), "no setting called 'weight'; did you mean 'weights'?"),
-        (("ops", "none"), "methods and settings are listed by name, ops are not; leave out 'none'"),
+        (
+            ("ops", "none"),
+            "methods, settings, train-settings are listed by name, ops are not; leave out 'none'",
+        ),
         (("setting", "weights"), "no kind of thing called 'setting'; did you mean 'settings'?"),
     ],
 )
 def test_a_wrong_name(args: tuple[str, str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", *args]) == 2
     assert capsys.readouterr() == ("", f"dartboard: error: {words}\n")
+
+
+def test_recipes_say_whose_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "recipes"]) == 0
+    rows = [line.split(maxsplit=2) for line in capsys.readouterr().out.splitlines()]
+    assert [verb for name, verb, _ in rows if name == "quick"] == ["search", "train"]
+    assert ["xnas-imagenet", "train"] in [row[:2] for row in rows]
+
+
+def test_settings_of_a_training(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "train-settings", "weights.ema"]) == 0
+    assert capsys.readouterr().out.split()[:3] == ["weights.ema", "0.0", "float"]

@@ -9,6 +9,7 @@ from dartboard.search import METHODS
 from dartboard.search.config import SearchConfig
 from dartboard.search.method import check_options
 from dartboard.search.settings import load_config
+from dartboard.train.config import TRAIN, TrainConfig
 
 
 @pytest.mark.parametrize(
@@ -36,8 +37,14 @@ def test_defaults_are_written_as_they_are_typed(value: object, words: str) -> No
 
 
 def test_every_default_can_be_typed() -> None:
-    entries = [entry for entry in setting_entries() if entry.default]
+    entries = [entry for entry in setting_entries(SearchConfig) if entry.default]
     assert load_config(words=[f"{entry.key}={entry.default}" for entry in entries]) == SearchConfig()
+
+
+def test_every_default_of_a_training_can_be_typed() -> None:
+    entries = [entry for entry in setting_entries(TrainConfig) if entry.default != "required"]
+    words = [f"{entry.key}={entry.default}" for entry in entries]
+    assert TRAIN.load(flags={"cell": "x"}, words=words) == TrainConfig(cell="x")
 
 
 def test_no_setting_is_left_out() -> None:
@@ -45,9 +52,11 @@ def test_no_setting_is_left_out() -> None:
         inner = [keys(own, f"{prefix}{key}.") for key, own in values.items() if isinstance(own, dict)]
         return {prefix + key for key, own in values.items() if not isinstance(own, dict)}.union(*inner)
 
-    listed = [entry.key for entry in setting_entries()]
-    assert set(listed) == keys(SearchConfig().model_dump()) | {"method.OPTION"}
+    listed = [entry.key for entry in setting_entries(SearchConfig)]
+    assert set(listed) == keys(SearchConfig().model_dump(exclude={"kind"})) | {"method.OPTION"}
     assert len(listed) == len(set(listed))
+    trained = [entry.key for entry in setting_entries(TrainConfig)]
+    assert set(trained) == keys(TrainConfig(cell="x").model_dump(exclude={"kind"}))
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -59,5 +68,7 @@ def test_the_options_of_every_method_can_be_typed(name: str) -> None:
 
 
 def test_an_entry_says_it_all() -> None:
-    assert Entry("weights.lr", "float", "0.025", "learning rate at the start") in setting_entries()
+    assert Entry("weights.lr", "float", "0.025", "learning rate at the start") in setting_entries(
+        SearchConfig
+    )
     assert Entry("method.floor", "float", "0.0") in method_entries("gaea-darts")

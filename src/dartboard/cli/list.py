@@ -1,7 +1,7 @@
 """List what can be named: methods, spaces, ops, recipes, datasets and settings, each with a line about it.
 
 With a NAME, what a method is and its options, or the settings of a group: `list methods gdas`,
-`list settings weights`.
+`list settings weights`, `list train-settings net`.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -41,9 +41,11 @@ def _ops() -> Rows:
 
 
 def _recipes() -> Rows:
+    from dartboard import train
     from dartboard.search.recipes import RECIPES
 
-    return _rows(RECIPES)
+    both = {"search": RECIPES, "train": train.RECIPES}
+    return [(name, verb, about) for verb, recipes in both.items() for name, about in _rows(recipes)]
 
 
 def _datasets() -> Rows:
@@ -54,8 +56,16 @@ def _datasets() -> Rows:
 
 def _settings() -> Rows:
     from dartboard.cli.options import setting_entries
+    from dartboard.search.config import SearchConfig
 
-    return _entry_rows(setting_entries())
+    return _entry_rows(setting_entries(SearchConfig))
+
+
+def _train_settings() -> Rows:
+    from dartboard.cli.options import setting_entries
+    from dartboard.train.config import TrainConfig
+
+    return _entry_rows(setting_entries(TrainConfig))
 
 
 KINDS: dict[str, Callable[[], Rows]] = {
@@ -65,6 +75,7 @@ KINDS: dict[str, Callable[[], Rows]] = {
     "recipes": _recipes,
     "datasets": _datasets,
     "settings": _settings,
+    "train-settings": _train_settings,
 }
 
 
@@ -93,7 +104,7 @@ def run(args: Namespace) -> int:
 
 def _detail(kind: str, name: str) -> Iterable[Text | str]:
     if kind not in DETAILS:
-        raise UsageError(f"{' and '.join(DETAILS)} are listed by name, {kind} are not; leave out {name!r}")
+        raise UsageError(f"{', '.join(DETAILS)} are listed by name, {kind} are not; leave out {name!r}")
     return DETAILS[kind](name)
 
 
@@ -107,19 +118,20 @@ def _method(name: str) -> list[Text | str]:
     return [Text(name, "bold"), *about, "", *options]
 
 
-def _group(name: str) -> list[Text]:
+def _group(rows: Rows, name: str) -> list[Text]:
     """The setting of a name, or those of a group."""
-    from dartboard.cli.options import setting_entries
-
-    entries = setting_entries()
-    found = [own for own in entries if own.key == name or own.key.startswith(f"{name}.")]
+    found = [row for row in rows if row[0] == name or row[0].startswith(f"{name}.")]
     if not found:
-        groups = {own.key.rpartition(".")[0] for own in entries} - {""}
-        raise UnknownNameError("setting", name, {own.key for own in entries} | groups)
-    return _table(_entry_rows(found))
+        groups = {key.rpartition(".")[0] for key, *_ in rows} - {""}
+        raise UnknownNameError("setting", name, {key for key, *_ in rows} | groups)
+    return _table(found)
 
 
-DETAILS: dict[str, Callable[[str], Iterable[Text | str]]] = {"methods": _method, "settings": _group}
+DETAILS: dict[str, Callable[[str], Iterable[Text | str]]] = {
+    "methods": _method,
+    "settings": lambda name: _group(_settings(), name),
+    "train-settings": lambda name: _group(_train_settings(), name),
+}
 
 
 def _rows(things: Mapping[str, Callable[..., object]]) -> Rows:

@@ -8,6 +8,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
 
 WORDS = {NoneType: "null", bool: "bool", int: "int", float: "float", str: "text"}
 """What kinds of values are called; `null` is how YAML writes none."""
@@ -42,16 +43,15 @@ def method_entries(name: str) -> list[Entry]:
     return [Entry(f"method.{own.name}", words_of(own.annotation), typed(own.default)) for own in taken]
 
 
-def setting_entries() -> list[Entry]:
-    """All settings of a search, those that name something first."""
-    from dartboard.search.config import SearchConfig
+def setting_entries(model: type[BaseModel]) -> list[Entry]:
+    """All settings of a configuration, those that name something first."""
     from dartboard.search.form import NAMED
 
     def place(entry: Entry) -> tuple[int, bool]:
         group, _, name = entry.key.partition(".")
         return NAMED.index(group) if group in NAMED else len(NAMED), group in NAMED and name != "name"
 
-    return sorted(_entries(SearchConfig), key=place)
+    return sorted(_entries(model), key=place)
 
 
 def _entries(model: type[BaseModel], prefix: str = "") -> Iterator[Entry]:
@@ -59,7 +59,7 @@ def _entries(model: type[BaseModel], prefix: str = "") -> Iterator[Entry]:
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             yield from _entries(kind, f"{prefix}{name}.")
-        else:
+        elif len(get_args(kind)) != 1 or get_origin(kind) is not Literal:  # else there is nothing to set
             default = field.get_default(call_default_factory=True)
             yield Entry(prefix + name, words_of(kind), typed(default), field.description or "")
     if model.model_config.get("extra") == "allow":
@@ -82,6 +82,6 @@ def words_of(kind: Any) -> str:
 
 def typed(value: object) -> str:
     """A default as it would be typed."""
-    if value is Parameter.empty:
+    if value is Parameter.empty or value is PydanticUndefined:
         return "required"
     return value if isinstance(value, str) else json.dumps(value, default=str)

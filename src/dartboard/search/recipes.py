@@ -86,8 +86,13 @@ def gaea_pc_darts() -> dict[str, Any]:
 
 @RECIPES.register("xnas")
 def xnas() -> dict[str, Any]:
-    """XNAS on CIFAR-10, without its AutoAugment (Nayman et al. 2019)."""
-    return darts() | {"space": "xnas", "method": {"name": "xnas", "bound": 1.0, "zeta": 1.0}, "batch": 96}
+    """XNAS on CIFAR-10, with AutoAugment (Nayman et al. 2019)."""
+    return darts() | {
+        "space": "xnas",
+        "method": {"name": "xnas", "bound": 1.0, "zeta": 1.0},
+        "data": CROPS | {"autoaugment": "cifar10"},
+        "batch": 96,
+    }
 
 
 @RECIPES.register("asm")

@@ -54,7 +54,7 @@ class TrainWeightOptions(WeightOptions):
     )
     cycles: Count = Field(default=1, description="how many times the learning rate falls")
     cycle_decay: float = Field(
-        default=1.0, gt=0, le=1, description="by what the height of each cycle is less than the last"
+        default=1.0, gt=0, le=1, description="how high each cycle is, as a share of the one before"
     )
     warmup: int = Field(default=0, ge=0, description="epochs in which the learning rate rises from nothing")
     ema: float = Field(
