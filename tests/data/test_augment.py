@@ -1,6 +1,7 @@
 """Augmentation against loops over single images and pixels."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from dartboard.data import Augment
 from dartboard.data.augment import crop, cut_out_, normalise
+from dartboard.data.boxes import random_boxes, view
 from dartboard.errors import DataError
 
 MEAN, DEVIATION = torch.tensor([120.5, 90.25, 60.1]), torch.tensor([50.0, 61.3, 0.7])
@@ -175,3 +177,31 @@ def test_all_chance_comes_from_the_generator() -> None:
 def test_wrong_options_are_refused(options: dict[str, int], message: str) -> None:
     with pytest.raises(DataError, match=message):
         Augment(**options)
+
+
+def test_parts_come_first_and_change_no_other_draw() -> None:
+    x, plain = pixels(6), Augment(2, True, 3)
+    draws = plain.draw(6, (6, 5), chance(4))
+    seen = view(x, random_boxes(draws.boxes, 0.2, 6, 5).float())
+    expected = plain(seen, MEAN, DEVIATION, chance(4))
+    assert torch.equal(replace(plain, area=0.2)(x, MEAN, DEVIATION, chance(4)), expected)
+    assert not torch.equal(plain(x, MEAN, DEVIATION, chance(4)), expected)
+
+
+@pytest.mark.parametrize("area", [-0.1, 1.1, float("nan")])
+def test_an_area_is_a_share(area: float) -> None:
+    with pytest.raises(DataError, match="area must be a share from 0 to 1"):
+        Augment(area=area)
+
+
+def test_the_three_steps_are_the_whole() -> None:
+    augment, x = Augment(2, True, 3, 0.4), pixels(5)
+    draws = augment.draw(5, (6, 5), chance(1))
+    pieces = augment.finish(augment.vary(augment.frame(x, draws), draws), MEAN, DEVIATION, draws)
+    assert torch.equal(augment(x, MEAN, DEVIATION, chance(1)), pieces)
+
+
+def test_every_image_has_a_seed_of_its_own() -> None:
+    seeds = Augment().draw(1000, (6, 5), chance()).seeds
+    assert len(seeds.unique()) == 1000
+    assert not torch.equal(Augment().draw(1000, (6, 5), chance(1)).seeds, seeds)

@@ -55,7 +55,7 @@ class Ahead(Generic[Task]):
         self._work, self._tasks = work, _Tasks(task, count)
         self._workers, self._pinned = workers, pinned
         self._loader: DataLoader[Any] | None = None
-        self._results: Iterator[Any] | None = None
+        self._results: Any = None  # the loader's iterator
         self._next = 0
 
     def get(self, number: int) -> Tensor:
@@ -77,9 +77,11 @@ class Ahead(Generic[Task]):
 
     def close(self) -> None:
         """Ends the workers, if there are any; whoever asks again starts new ones."""
-        self._results = self._loader = None
+        results, self._results, self._loader = self._results, None, None
+        if results is not None:
+            results._shutdown_workers()  # not left to its end: the traceback of an error keeps it alive
 
-    def _start(self, number: int) -> Iterator[Any]:
+    def _start(self, number: int) -> Any:
         self._tasks.first = number
         with _apart():
             if self._loader is None:

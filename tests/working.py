@@ -1,0 +1,67 @@
+"""Work for worker processes, which find this module by its name."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+import vision
+from dartboard.data import Augment, ImageFiles
+from dartboard.errors import DataError
+
+vision.importable()  # in the worker as well, since it imports this module
+
+
+class Vision(Augment):
+    """An augmentation that makes torchvision importable wherever it is unpickled."""
+
+
+def square(task: int) -> Tensor:
+    return torch.tensor(task**2)
+
+
+def sleepy(task: int) -> Tensor:
+    """Later tasks are done sooner."""
+    time.sleep(0.02 * (3 - task % 4))
+    return torch.tensor([task, os.getpid()])
+
+
+def picky(task: int) -> Tensor:
+    if task == 3:
+        raise DataError("three is one too many")
+    return torch.tensor(task)
+
+
+def broken(task: int) -> Tensor:
+    return torch.tensor({}[task])  # type: ignore[index]
+
+
+def doomed(task: int) -> Tensor:
+    if task == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return torch.tensor(task)
+
+
+def deaf(_: int) -> Tensor:
+    """What is made of SIGINT in this process: 1 if it is ignored."""
+    return torch.tensor(int(signal.getsignal(signal.SIGINT) is signal.SIG_IGN))
+
+
+def pictures(
+    folder: Path, count: int, size: Callable[[int], tuple[int, int]], channels: int = 3
+) -> ImageFiles:
+    """Files of random pixels, without loss, of any height and width; read as 8x8."""
+    chance, files = np.random.default_rng(0), []
+    for number in range(count):
+        shape: Any = (*size(number), channels)
+        pixels = chance.integers(256, size=shape, dtype=np.uint8)
+        files.append(str(folder / f"{number}.png"))
+        Image.fromarray(pixels[..., 0] if channels == 1 else pixels).save(files[-1])
+    return ImageFiles(tuple(files), torch.arange(count) % 3, (channels, 8, 8))
