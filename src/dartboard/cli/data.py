@@ -1,0 +1,136 @@
+"""Get, show and find data sets.
+
+`data get NAME` downloads a published data set, `data show NAME_OR_PATH` says what is in one, and `data where`
+says in which folder they are looked for. Names are those of `dartboard list datasets`.
+"""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from dartboard.cli.progress import progress
+from dartboard.cli.terminal import Terminal
+from dartboard.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from dartboard.data import Dataset
+
+ROOT = "the folder of data sets (default: $DARTBOARD_DATASETS, or see dartboard data where)"
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    verbs = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
+    get = verbs.add_parser("get", help="download a published data set", allow_abbrev=False)
+    get.add_argument("name", metavar="NAME", help="see dartboard list datasets")
+    get.add_argument("--root", type=Path, metavar="DIR", help=ROOT)
+    get.set_defaults(act=_get)
+    show = verbs.add_parser("show", help="say what is in a data set", allow_abbrev=False)
+    show.add_argument("name", metavar="NAME_OR_PATH", help="a data set, a file or a folder of images")
+    show.add_argument("--root", type=Path, metavar="DIR", help=ROOT)
+    show.add_argument("--json", action="store_true", help="print one JSON object instead")
+    show.set_defaults(act=_show)
+    where = verbs.add_parser(
+        "where", help="say in which folders data sets are looked for", allow_abbrev=False
+    )
+    where.set_defaults(act=_where)
+
+
+def run(args: Namespace) -> int:
+    """Do what was asked."""
+    code: int = args.act(args)
+    return code
+
+
+def _get(args: Namespace) -> int:
+    from dartboard.data import DATASETS
+    from dartboard.data.obtain import is_complete, obtain
+    from dartboard.data.official import OFFICIAL
+
+    if args.name not in DATASETS:
+        raise UnknownNameError("data set", args.name, DATASETS)
+    if args.name not in OFFICIAL:
+        print(f"{args.name} needs no download")
+        return 0
+    if (found := is_complete(args.name, args.root)) is not None:
+        print(f"{args.name} is there already: {found}")
+        return 0
+    with progress() as tell:
+        found = obtain(args.name, args.root, tell)
+    print(f"{args.name} is in {found}")
+    return 0
+
+
+def _show(args: Namespace) -> int:
+    from dartboard.data import Loading, load_dataset
+
+    broken: dict[str, str] = {}
+    with progress() as tell:
+        loading = Loading(root=args.root, progress=tell, broken=broken.__setitem__)
+        data = load_dataset(args.name, loading)
+        facts = data_facts(data) | {"broken": broken}
+    if args.json:
+        print(json.dumps(facts))
+    else:
+        Terminal().write(_lines(facts))
+    return 0
+
+
+def data_facts(data: "Dataset") -> dict[str, Any]:
+    """What there is to know of a data set, as plain values."""
+    channels, height, width = data.shape
+    parts = {"train": data.train, "valid": data.valid, "test": data.test}
+    counts = {
+        kind: part.labels.bincount(minlength=len(data.classes)).tolist()
+        for kind, part in parts.items()
+        if part is not None
+    }
+    return {
+        "name": data.name,
+        "classes": {name: {k: own[n] for k, own in counts.items()} for n, name in enumerate(data.classes)},
+        "images": {kind: sum(own) for kind, own in counts.items()},
+        "channels": channels,
+        "height": height,
+        "width": width,
+        "mean": data.mean,
+        "deviation": data.deviation,
+    }
+
+
+def _lines(facts: dict[str, Any]) -> Iterable[Text | str]:
+    colour = {1: "grey", 3: "colour"}.get(facts["channels"], f"{facts['channels']} channels")
+    yield Text(facts["name"], "bold")
+    yield "images     " + ", ".join(f"{count:,} {kind}" for kind, count in facts["images"].items())
+    yield f"size       {facts['width']} x {facts['height']} pixels, {colour}"
+    yield "mean       " + ", ".join(f"{value:.2f}" for value in facts["mean"])
+    yield "deviation  " + ", ".join(f"{value:.2f}" for value in facts["deviation"])
+    yield from _table(facts)
+    if facts["broken"]:
+        yield from ("", f"broken files, left out: {len(facts['broken']):,}")
+        yield from (f"{file}: {reason}" for file, reason in facts["broken"].items())
+
+
+def _table(facts: dict[str, Any]) -> Iterable[Text | str]:
+    """How many images each class has in each part."""
+    kinds = list(facts["images"])
+    width = max(5, *(len(name) for name in facts["classes"])) + 2
+    yield ""
+    yield Text("class".ljust(width) + "".join(kind.rjust(9) for kind in kinds), "dim")
+    for name, own in facts["classes"].items():
+        counts = "".join(f"{own[kind]:,}".rjust(9) for kind in kinds)
+        yield Text.assemble((name.ljust(width), "cyan"), counts)
+
+
+def _where(_: Namespace) -> int:
+    from dartboard.data.obtain import is_complete
+    from dartboard.data.official import OFFICIAL
+    from dartboard.data.places import data_root
+
+    rows = [(name, is_complete(name)) for name in OFFICIAL]
+    Terminal().write([str(data_root())])
+    Terminal().write(f"{name}: {found}" for name, found in rows if found is not None)
+    return 0
