@@ -5,7 +5,7 @@ import pytest
 from dartboard.errors import ModelError
 from dartboard.export.about import About, about, read_about, read_text
 
-ABOUT = About(("cat", "dog"), (1, 8, 9), (51.0,), (25.5,))
+ABOUT = About(("cat", "dog"), (1, 8, 9), (51.0,), (25.5,), 0.875)
 
 
 def test_units_are_those_of_pixels_from_0_to_1():

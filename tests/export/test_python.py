@@ -9,7 +9,7 @@ from torch import nn
 from dartboard.errors import ModelError
 from dartboard.export import export_model, open_exported
 from dartboard.export.base import Order
-from dartboard.export.python import pack
+from dartboard.export.python import pack, run_file
 from dartboard.nn import OPS
 from dartboard.nn.heads import STEMS
 from dartboard.space import SPACES, Cell, Edge, get_space
@@ -132,6 +132,23 @@ found.main([])
     assert named.startswith(f"{tmp_path / 'red.png'}: ")
     assert named.split(": ")[1].split(" (")[0] in model.classes
     assert random.startswith("chance: ")
+
+
+@pytest.mark.parametrize("centre", [1.0, 0.75])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_image_files_are_read_as_they_are_measured(tmp_path, make_model, channels, centre):
+    from PIL import Image
+
+    from dartboard.data.reading import read_centre
+
+    model = make_model("nano", input=(channels, 8, 8))
+    model.facts["centre"] = centre
+    export_model(model, tmp_path / "net.py", "python")
+    pixels = torch.randint(256, (31, 45, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    Image.fromarray(pixels.numpy()).save(tmp_path / "image.png")
+    expected = read_centre(str(tmp_path / "image.png"), (channels, 8, 8), centre)
+    found = run_file(tmp_path / "net.py").read_image(str(tmp_path / "image.png"))
+    assert torch.equal(found[0], expected)
 
 
 def test_the_file_has_nothing_that_the_network_does_not_use(make_model):

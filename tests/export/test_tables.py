@@ -26,11 +26,17 @@ def test_an_edge_is_a_line(make_model):
 
 @pytest.mark.parametrize("count", [1, 3, 300])
 def test_constants_read_back(count):
-    about = About(tuple(map(str, range(count))), (1, 8, 8), (0.1 + 0.2,), (1e-3,))
+    about = About(tuple(map(str, range(count))), (1, 8, 8), (0.1 + 0.2,), (1e-3,), 0.5)
     found = {}
-    for node in ast.parse(constants(about)).body[:4]:
+    for node in ast.parse(constants(about)).body[:5]:
         found[node.targets[0].id] = ast.literal_eval(node.value)
-    assert found == {"CLASSES": about.classes, "INPUT": (1, 8, 8), "MEAN": about.mean, "DEVIATION": (1e-3,)}
+    assert found == {
+        "CLASSES": about.classes,
+        "INPUT": (1, 8, 8),
+        "CENTRE": 0.5,
+        "MEAN": about.mean,
+        "DEVIATION": (1e-3,),
+    }
 
 
 def test_nothing_about_the_data_breaks_out_of_the_docstring(make_model):

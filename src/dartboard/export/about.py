@@ -10,7 +10,7 @@ from dartboard.errors import ModelError
 from dartboard.nn.model import Model
 
 BRIGHTEST = 255
-NAMES = ("classes", "input", "mean", "deviation", "unit_mean", "unit_deviation")
+NAMES = ("classes", "input", "centre", "mean", "deviation", "unit_mean", "unit_deviation")
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,14 @@ class About:
         input: Channels, height and width of the images that it was trained on.
         mean: Subtracted from the pixels of each channel, which are from 0 to 255.
         deviation: What they are divided by then.
+        centre: The share of an image's sides, around its centre, that is brought to the input's size.
     """
 
     classes: tuple[str, ...]
     input: tuple[int, int, int]
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
+    centre: float = 1.0
 
     @property
     def unit_mean(self) -> tuple[float, ...]:
@@ -50,7 +52,8 @@ class About:
 
 def about(model: Model) -> About:
     """What goes along with a model."""
-    return About(model.classes, model.net.config.input, model.mean, model.deviation)
+    centre = model.facts.get("centre", 1.0)
+    return About(model.classes, model.net.config.input, model.mean, model.deviation, centre)
 
 
 def read_about(facts: Mapping[str, Any]) -> About:
@@ -62,7 +65,8 @@ def read_about(facts: Mapping[str, Any]) -> About:
     try:
         channels, height, width = map(int, facts["input"])
         mean, deviation = (tuple(map(float, facts[name])) for name in ("mean", "deviation"))
-        return About(tuple(map(str, facts["classes"])), (channels, height, width), mean, deviation)
+        names, centre = tuple(map(str, facts["classes"])), float(facts["centre"])
+        return About(names, (channels, height, width), mean, deviation, centre)
     except (KeyError, TypeError, ValueError):
         raise ModelError(
             "it does not say its classes and how images are normalised; files that dartboard export writes do"

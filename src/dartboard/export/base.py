@@ -53,12 +53,18 @@ class Format:
         brief: What it is, in a few words.
         pack: Gives the bytes of the files, by the ends of their names.
         load: Opens a file, to run on a device.
+        beside: How the names of the files end that stand beside it.
     """
 
     suffix: str
     brief: str
     pack: Callable[[Order], dict[str, bytes]]
     load: Callable[[Path, torch.device], Opened]
+    beside: tuple[str, ...] = ()
+
+    def files(self, path: Path) -> tuple[Path, ...]:
+        """All files that are written for the file `path`, itself first."""
+        return (path, *(path.with_suffix(suffix) for suffix in self.beside))
 
 
 FORMATS: Registry[Format] = Registry("format")

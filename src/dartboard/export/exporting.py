@@ -59,8 +59,8 @@ def export_model(
         opened = form.load(Path(folder) / path.name, torch.device("cpu"))
     difference = verify(opened.forward, model, images)
     write_all({path.with_suffix(suffix): data for suffix, data in packed.items()})
-    order = sorted(packed, key=lambda suffix: suffix != form.suffix)
-    return Exported({path.with_suffix(own): len(packed[own]) for own in order}, difference, len(images))
+    sizes = {own: len(packed[own.suffix]) for own in form.files(path)}
+    return Exported(sizes, difference, len(images))
 
 
 def _check(model: Model, path: Path, kind: str, form: Format, opset: int | None) -> None:

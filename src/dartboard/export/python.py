@@ -79,4 +79,4 @@ def run_file(path: Path) -> ModuleType:
     return module
 
 
-FORMATS.register("python")(Format(".py", "one Python file that needs only torch", pack, load))
+FORMATS.register("python")(Format(".py", "one Python file that needs only torch", pack, load, (WEIGHTS,)))

@@ -16,8 +16,32 @@ WIDTH = 110
 REDUCTIONS = {"residual": "ResidualReduction", "pool": "PoolReduction"}
 
 
-def title(model: Model, name: str) -> str:
-    """The docstring of the file."""
+ALONE = """A trained network that needs nothing but torch; written by dartboard.
+
+{about}
+
+    from {name} import build, preprocess
+
+    net = build()  # with the weights in {name}.safetensors, which stands beside this file
+    logits = net(preprocess(images))  # images: pixels, uint8 [N, {shape}]
+
+Run it with the names of image files to hear what is in them.
+"""
+WITH_TIMM = """A trained network for timm; written by dartboard.
+
+{about}
+
+    import timm
+    import {name}  # registers the network
+
+    net = timm.create_model("{name}", pretrained=True)  # weights: {name}.safetensors, beside this file
+
+Run it with the names of image files to hear what is in them.
+"""
+
+
+def title(model: Model, name: str, text: str = ALONE) -> str:
+    """The docstring of the file: `text` with what the network is, its name and the shape of its images."""
     config, space = model.net.config, model.net.space
     shape = "x".join(map(str, config.input))
     data = model.facts.get("data")
@@ -27,15 +51,8 @@ def title(model: Model, name: str) -> str:
         f"at first, {count_parameters(model.net):,} parameters, {len(model.classes)} classes, images of "
         f"{shape}{trained}."
     )
-    use = f"""
-    from {name} import build, preprocess
-
-    net = build()  # with the weights in {name}.safetensors, which stands beside this file
-    logits = net(preprocess(images))  # images: pixels, uint8 [N, {", ".join(map(str, config.input))}]
-"""
-    head = "A trained network that needs nothing but torch; written by dartboard."
-    paragraphs = [*wrap(about, WIDTH), use, "Run it with the names of image files to hear what is in them."]
-    return f'"""{head}\n\n' + "\n".join(paragraphs) + '\n"""'
+    sizes = ", ".join(map(str, config.input))
+    return f'"""{text.format(about=chr(10).join(wrap(about, WIDTH)), name=name, shape=sizes)}"""'
 
 
 def constants(about: About) -> str:
@@ -43,6 +60,7 @@ def constants(about: About) -> str:
     pieces = [
         f"CLASSES = {_tuple([quoted(name) for name in about.classes], len('CLASSES = '))}",
         f"INPUT = {about.input}  # channels, height and width of the images that it was trained on",
+        f"CENTRE = {about.centre}  # the share of an image's sides, around its middle, that is looked at",
         "# Mean and deviation of each channel, for pixels from 0 to 255 and for pixels from 0 to 1.",
         *(f"{name.upper()} = {_tuple([repr(v) for v in getattr(about, name)], 20)}" for name in SCALES),
         *(f"UNIT_{name.upper()} = tuple(value / {BRIGHTEST} for value in {name.upper()})" for name in SCALES),

@@ -11,6 +11,7 @@ from dartboard.errors import ModelError
 from dartboard.export.about import read_module
 from dartboard.export.base import FORMATS, Format, Opened, Order, find_package
 from dartboard.export.python import WEIGHTS, check_name, pack_weights, run_file
+from dartboard.export.tables import WITH_TIMM
 from dartboard.export.writing import USED, write_network
 from dartboard.nn.network import NetConfig
 
@@ -23,7 +24,7 @@ REGISTRATION = '''default_cfgs = generate_default_cfgs(
             "input_size": INPUT,
             "mean": UNIT_MEAN,
             "std": UNIT_DEVIATION,
-            "crop_pct": 1.0,
+            "crop_pct": CENTRE,
             "interpolation": "bilinear",
             "first_conv": {first},
             "classifier": "head",
@@ -46,7 +47,7 @@ def pack(order: Order) -> dict[str, bytes]:
     check_name(order.name)
     _check_free(order.name)
     wanted, more = (*USED, "TimmNetwork"), [_registration(order.model.net.config, order.name)]
-    text = write_network(order.model, order.name, wanted=wanted, more=more)
+    text = write_network(order.model, order.name, head=WITH_TIMM, wanted=wanted, more=more)
     return {WEIGHTS: pack_weights(order), ".py": text.encode()}
 
 
@@ -85,4 +86,6 @@ def _timm() -> Any:
     return find_package("timm", "timm")
 
 
-FORMATS.register("timm")(Format(".py", "a Python file that registers the network with timm", pack, load))
+FORMATS.register("timm")(
+    Format(".py", "a Python file that registers the network with timm", pack, load, (WEIGHTS,))
+)

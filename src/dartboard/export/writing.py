@@ -9,6 +9,7 @@ from dartboard.export.about import about
 from dartboard.export.blueprint import op_table
 from dartboard.export.library import closure, imports, library, names_in, texts
 from dartboard.export.tables import (
+    ALONE,
     cell_table,
     constants,
     kind_table,
@@ -25,12 +26,15 @@ USED = ("build", "preprocess", "main")
 MAIN = 'if __name__ == "__main__":\n    main(sys.argv[1:])'
 
 
-def write_network(model: Model, name: str, *, wanted: Sequence[str] = USED, more: Sequence[str] = ()) -> str:
+def write_network(
+    model: Model, name: str, *, head: str = ALONE, wanted: Sequence[str] = USED, more: Sequence[str] = ()
+) -> str:
     """The text of a Python file that builds a model's network.
 
     Args:
         model: The model, its network discrete.
         name: The name of the file, without its end.
+        head: What its docstring says; see `title`.
         wanted: The blocks that it is to have, besides those that they need.
         more: Pieces of code at the end.
 
@@ -45,7 +49,7 @@ def write_network(model: Model, name: str, *, wanted: Sequence[str] = USED, more
     own, cells, around = (used & _from(*files) - plan - stems for files in (["ops"], ["cells"], REST))
     architecture = [constants(about(model)), *texts(plan), cell_table(net.space), stack_table(net)]
     parts = [*texts(own), ops, *texts(cells), kinds, *texts(stems), stem, *texts(around), *more, MAIN]
-    return _joined(title(model, name), architecture + parts)
+    return _joined(title(model, name, head), architecture + parts)
 
 
 REST = ("network", "timm")

@@ -17,6 +17,7 @@ from dartboard.export.blocks.cells import Cell
 
 CLASSES: tuple[str, ...] = ()
 INPUT = (3, 32, 32)
+CENTRE = 1.0
 MEAN = DEVIATION = (0.0, 0.0, 0.0)
 KINDS: dict[str, Callable[[list[tuple[int, int]], int, int], Cell]] = {}
 STACK: tuple[tuple[str, int, int], ...] = ()
@@ -130,11 +131,13 @@ def preprocess(images: Tensor) -> Tensor:
 
 def read_image(path: str) -> Tensor:
     """The pixels of an image file in the size that the network was trained for, uint8 [1, C, H, W]."""
-    from PIL import Image
+    from PIL import Image, ImageOps
 
     channels, height, width = INPUT
     with Image.open(path) as image:
-        pixels = image.convert({1: "L", 3: "RGB", 4: "RGBA"}[channels]).resize((width, height))
+        upright = ImageOps.exif_transpose(image).convert({1: "L", 3: "RGB"}[channels])
+    bleed = (1 - CENTRE) / 2
+    pixels = ImageOps.fit(upright, (width, height), Image.Resampling.BILINEAR, bleed=bleed)
     values = torch.frombuffer(bytearray(pixels.tobytes()), dtype=torch.uint8)
     return values.view(1, height, width, channels).permute(0, 3, 1, 2)
 
