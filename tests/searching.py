@@ -19,6 +19,7 @@ SHORT: dict[str, Any] = {
     "epochs": 2,
     "batch": 16,
     "net": {"channels": 4},
+    "data": {"workers": 0},
     "health": {"examples": 32},
 }
 

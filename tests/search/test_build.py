@@ -1,10 +1,11 @@
 import pytest
 import torch
 
-from dartboard.data import Augment, Dataset, ImageSet, Stream
+from dartboard.data import CENTRE, Augment, Dataset, ImageSet, Stream, sweep
 from dartboard.errors import CompositionError, DataError
 from dartboard.search import SearchOptions, make_method
-from dartboard.search.build import build_task, divide, make_stream
+from dartboard.search.build import build_task, divide, make_stream, make_sweep
+from dartboard.search.options import DataOptions
 from dartboard.space import get_space
 from searching import digits
 
@@ -121,6 +122,27 @@ def test_a_stream_varies_images_as_the_options_say():
     augment = Augment(pad=2)
     expected = Stream(data.train, mean=data.mean, deviation=data.deviation, augment=augment, **given)
     assert torch.equal(make_stream(data.train, data, chosen, **given).batch(5).x, expected.batch(5).x)
+
+
+def test_a_stream_has_the_workers_that_the_options_say(monkeypatch):
+    given = {"batch": 8, "seed": 3, "name": "mine", "device": CPU}
+    seen = []
+    monkeypatch.setattr("dartboard.search.build.Stream", lambda *_, **own: seen.append(own))
+    make_stream(digits().train, digits(), DataOptions(workers=5, area=0.3), **given)
+    assert (seen[0]["workers"], seen[0]["augment"]) == (5, Augment(area=0.3))
+
+
+@pytest.mark.parametrize("area", [0.0, 0.3])
+def test_who_trains_on_parts_is_shown_the_middle(area):
+    data = digits()
+    given = {"batch": 96, "device": CPU}
+    (found,) = make_sweep(data.train, data, DataOptions(area=area), **given)
+    centre = CENTRE if area else 1.0
+    scales = {"mean": data.mean, "deviation": data.deviation}
+    (expected,) = sweep(data.train, **given, **scales, centre=centre)
+    assert torch.equal(found.x, expected.x)
+    (few,) = make_sweep(data.train, data, DataOptions(), **given, limit=5)
+    assert few.size == 5
 
 
 def built(method="darts", method_options=None, images=None, **options):

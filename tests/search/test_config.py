@@ -1,9 +1,10 @@
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from pydantic import ValidationError
 
-from dartboard.data import DATASETS
+from dartboard.data import DATASETS, ImageFiles, Images, ImageSet
 from dartboard.errors import CompositionError, DataError, OptionError, SpaceError, UnknownNameError
 from dartboard.runs import Run
 from dartboard.search import METHODS, SearchOptions
@@ -52,8 +53,12 @@ def test_a_space_from_a_file(tmp_path: Path) -> None:
         ("method.lrr=1", UnknownNameError, "no option of method darts called 'lrr'; did you mean 'lr'?"),
         ("method.lr=fast", OptionError, "method.lr='fast' of darts: input should be a valid number"),
         ("method=evolution", CompositionError, "evolution needs an oracle"),
-        ("data=digit", UnknownNameError, "no data set or file called 'digit'; did you mean 'digits'?"),
-        ("data=no/such.npz", DataError, "there is no file 'no/such.npz'"),
+        (
+            "data=digit",
+            UnknownNameError,
+            "no data set, file or folder called 'digit'; did you mean 'digits'?",
+        ),
+        ("data=no/such.npz", DataError, "there is no file or folder 'no/such.npz'"),
         ("weights.schedule=cos", UnknownNameError, "no schedule called 'cos'; did you mean 'cosine'?"),
     ],
 )
@@ -91,3 +96,48 @@ def test_files_are_resolved_to_full_paths(tmp_path: Path, monkeypatch: pytest.Mo
     assert values["space"]["name"] == str(tmp_path / "mine.yaml")
     assert values["data"]["name"] == str(tmp_path / "mine.npz")
     assert resolved(load_config())["data"]["name"] in DATASETS
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of images in two classes, of 12x12 pixels."""
+    for number, name in enumerate(("a", "b")):
+        (tmp_path / "images" / name).mkdir(parents=True)
+        for place in range(4):
+            picture = Image.new("RGB", (12, 12), (40 * place, 80 * number, 90))
+            picture.save(tmp_path / "images" / name / f"{place}.png")
+    return tmp_path / "images"
+
+
+def test_size_and_memory_say_how_images_are_loaded(folder: Path) -> None:
+    def loaded(*words: str) -> Images:
+        return build(load_config(flags={"data": str(folder)}, words=words)).data.train
+
+    assert loaded("data.size=10").shape == (3, 10, 10)
+    assert loaded("data.size=6").shape == (3, 6, 6)
+    assert isinstance(loaded("data.size=6"), ImageSet)
+    assert isinstance(loaded("data.size=6", "data.memory=0"), ImageFiles)
+    assert isinstance(loaded("data.size=6", "data.memory=0.000001"), ImageSet)  # 8 images of 108 bytes
+
+
+def test_progress_is_told_of_the_loading(folder: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    build(load_config(flags={"data": str(folder)}), progress=lambda *given: told.append(given))
+    assert told
+    assert all(done <= total or not total for _, done, total in told)
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("data.size=0", "data.size=0: input should be greater than or equal to 1"),
+        ("data.memory=-1", "data.memory=-1: input should be greater than or equal to 0"),
+        ("data.workers=-1", "data.workers=-1: input should be greater than or equal to 0"),
+        ("data.area=1.5", "data.area=1.5: input should be less than or equal to 1"),
+        ("data.autoaugment=cifar", "data.autoaugment='cifar': input should be 'none', 'cifar10', 'svhn' or"),
+    ],
+)
+def test_options_of_images_have_ranges(word: str, message: str) -> None:
+    with pytest.raises(OptionError) as raised:
+        load_config(words=[word])
+    assert str(raised.value).startswith(message)

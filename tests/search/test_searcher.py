@@ -1,23 +1,27 @@
 """The search loop: what it promises, on searches of six steps."""
 
 import logging
+import multiprocessing
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
 import pytest
 import torch
+from PIL import Image
 from pydantic import BaseModel
 
 import dartboard.nn.cell
 import dartboard.search.searcher
+import vision
+from dartboard.data import Dataset, ImageFiles
 from dartboard.errors import CheckpointError, CompositionError, DivergedError, OptionError, Stopped
 from dartboard.runs import Run
 from dartboard.search import Hook, Searcher, SearchOptions, Temperature, make_method
-from dartboard.search.state import capture, copied
+from dartboard.search.state import capture, copied, restore
 from dartboard.search.step import Stepper
 from dartboard.space import get_space
-from searching import digits, merged, search
+from searching import SHORT, digits, merged, search
 
 
 @cache
@@ -100,6 +104,8 @@ OTHER = {
     "data.pad": 1,
     "data.flip": True,
     "data.cutout": 2,
+    "data.area": 0.5,
+    "data.autoaugment": "svhn",
     "weights.lr": 0.02,
     "weights.lr_end": 0.02,
     "weights.schedule": "constant",
@@ -115,6 +121,7 @@ BESIDE = {
     "compile",
     "deterministic",
     "net.mix",
+    "data.workers",
     "health.examples",
     "health.discrete",
     "health.hessian",
@@ -137,6 +144,8 @@ def test_every_option_is_tested():
 
 @pytest.mark.parametrize("name", OTHER)
 def test_every_option_changes_the_result(name):
+    if name == "data.autoaugment" and not vision.importable():
+        pytest.skip("needs torchvision")
     assert search(**nested(name, OTHER[name])).fit().digest != digest()
 
 
@@ -154,6 +163,43 @@ def metrics(**options) -> list:
     lines = Lines()
     assert search(hooks=[lines], **options).fit().digest == digest()
     return lines.seen
+
+
+class Workers(Hook):
+    """Counts the processes beside the search's own after every step."""
+
+    def __init__(self):
+        self.seen = set()
+
+    def on_step_end(self, _searcher):
+        self.seen.add(len(multiprocessing.active_children()))
+
+
+def test_workers_read_files_for_each_stream_and_change_nothing_else(tmp_path):
+    few = digits(32)
+    names = [tmp_path / f"{number}.png" for number in range(32)]
+    for name, image in zip(names, few.train.images, strict=True):
+        Image.fromarray(image[0].numpy()).save(name)
+    files = ImageFiles(tuple(map(str, names)), few.train.labels, (1, 8, 8))
+    images = Dataset("files", few.classes, files, known=few.moments)
+    found = set()
+    for workers in (0, 1):
+        hook, options = Workers(), merged(SHORT, {"batch": 8, "data": {"workers": workers}})
+        method = make_method("gaea-darts", {})
+        own = Searcher(get_space("nano"), method, images, SearchOptions(**options), hooks=[hook])
+        found.add(own.fit().digest)
+        assert hook.seen == {2 * workers}  # one stream for the weights, one for the architecture
+        assert multiprocessing.active_children() == []
+    assert len(found) == 1
+    held = Dataset("held", few.classes, few.train, known=few.moments)
+    same = SearchOptions(**merged(SHORT, {"batch": 8}))
+    assert Searcher(get_space("nano"), make_method("gaea-darts", {}), held, same).fit().digest in found
+
+
+def test_a_state_goes_on_with_another_number_of_workers():
+    one, other = (search(data={"workers": workers}) for workers in (0, 2))
+    restore(other, copied(capture(one)))
+    assert other.settings() == one.settings()
 
 
 def test_health_options_change_what_is_measured():

@@ -121,8 +121,12 @@ class Loop(ABC, Generic[R, E]):
 
     def settings(self) -> dict[str, Any]:
         """What must be the same for a state to be of use, as plain values by name."""
-        values = self.options.model_dump(mode="json", exclude={"checkpoint", "pieces"})
+        beside: dict[str, Any] = {"checkpoint": True, "pieces": True, "data": {"workers"}}
+        values = self.options.model_dump(mode="json", exclude=beside)
         return {IMAGES: self.data.fingerprint, **values}
+
+    def _close(self) -> None:
+        """When a run through the loop has ended, in whatever way: lets go of what would outlive it."""
 
     def extra_state(self) -> dict[str, Any]:
         """What there is to save besides the network, its optimiser and the counts."""
@@ -161,6 +165,8 @@ class Loop(ABC, Generic[R, E]):
             except Stopped:
                 self._save()
                 raise
+            finally:
+                self._close()
 
     def _run(self) -> E:
         self._call("on_start")

@@ -96,6 +96,9 @@ class Searcher(Loop[Record, Result]):
             limit=self.options.health.examples,
         )
 
+    def _close(self) -> None:
+        self.supply.close()
+
     def _start_epoch(self) -> None:
         self.net.train()
         self.relaxation.train()

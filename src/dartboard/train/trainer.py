@@ -101,6 +101,9 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         averaged: CellNet = self.average.module  # type: ignore[assignment]
         return averaged
 
+    def _close(self) -> None:
+        self.supply.train.close()
+
     def _start_epoch(self) -> None:
         self.net.train()
         chosen = self.options.net
