@@ -55,6 +55,8 @@ def _found(path: str) -> Genotype:
     from dartboard.runs import Run
 
     run = Run.read(path)
+    if isinstance(cell := run.config.get("cell"), str):  # a training: what it trains
+        return decode(cell)
     epochs = run.metrics()
     found = run.result() or (run.epoch(epochs[-1]["epoch"]) if epochs else {})
     if "genotype" not in found:
@@ -79,6 +81,16 @@ def space_of_run(text: str) -> SearchSpace | None:
 
     path = Path(text) / SPACE
     return load_space(path) if path.is_file() else None
+
+
+def data_of_run(text: str) -> dict[str, object]:
+    """The images that a run used, if `text` is the directory of a run: their name and their size."""
+    if not _is_run(text):
+        return {}
+    from dartboard.runs import Run
+
+    found = Run.read(text).config.get("data", {})
+    return {key: found[key] for key in ("name", "size") if isinstance(found, dict) and found.get(key)}
 
 
 def home_of(genotype: Genotype) -> SearchSpace:

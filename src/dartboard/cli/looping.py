@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dartboard.cli.arguments import UsageError, add_plugins, positive
+from dartboard.cli.words import size, span
 from dartboard.errors import Stopped
 
 if TYPE_CHECKING:
     from dartboard.cli.display import Display
     from dartboard.runs import Run
+    from dartboard.search.forecast import Forecast
     from dartboard.search.loop import Loop, Outcome
 
 SIGNALLED = 128  # a shell adds the number of the signal
@@ -111,6 +113,19 @@ def fit(
             words = str(stopped) or "interrupted"
             print(f"{words}; go on with: {_resume_command(run.path, args)}", file=sys.stderr)
             return SIGNALLED + caught[0] if caught else 0
+
+
+def in_words(forecast: "Callable[[], Forecast]") -> str:
+    """What a loop will need, or that memory is short."""
+    from dartboard.search.memory import is_out_of_memory
+
+    try:
+        ahead = forecast()
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        return "memory is short: batches will pass in pieces"
+    return f"forecast: {span(ahead.seconds)}, {size(ahead.memory_bytes)} of memory"
 
 
 def _resume_command(path: Path, args: Namespace) -> str:

@@ -1,4 +1,4 @@
-"""What a search came to, laid out for people."""
+"""What a search or a training came to, laid out for people."""
 
 import shlex
 from pathlib import Path
@@ -6,7 +6,10 @@ from pathlib import Path
 from dartboard.cli.report import draw_cells, labelled
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
+from dartboard.nn.evaluation import TOP, Evaluation
 from dartboard.search.record import Result
+from dartboard.train import TrainResult
+from dartboard.train.build import VALID
 
 
 def print_outcome(result: Result, path: Path) -> None:
@@ -26,4 +29,25 @@ def print_outcome(result: Result, path: Path) -> None:
     for warning in result.warnings:
         terminal.write(labelled("warning", warning, terminal.width))
     terminal.write(labelled("run", str(path)))
-    terminal.write(labelled("next", shlex.join(["dartboard", "info", str(path)])))
+    terminal.write(labelled("next", shlex.join(["dartboard", "train", str(path), "--recipe", "quick"])))
+
+
+def print_training(result: TrainResult, path: Path) -> None:
+    """Prints how good the network is, how large, and what to do next."""
+    terminal = Terminal()
+    terminal.write([""])
+    for part, found in result.last.items():
+        terminal.write(labelled(part, _accuracy(found)))
+    best = result.best[result.measured_on]
+    words = f"{best.top1:.2%} of {result.measured_on} images, after epoch {result.best_epoch + 1}"
+    chosen = "" if result.measured_on == VALID else "; chosen by the test images themselves, so too good"
+    terminal.write(labelled("best", words + chosen))
+    terminal.write(labelled("network", f"{result.parameters:,} parameters, {result.flops:,} FLOPs an image"))
+    terminal.write(labelled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
+    terminal.write(labelled("run", str(path)))
+    terminal.write(labelled("next", shlex.join(["dartboard", "export", str(path), "--format", "onnx"])))
+
+
+def _accuracy(found: Evaluation) -> str:
+    five = f", {found.top5:.2%} among the first five" if len(found.confusion) > TOP else ""
+    return f"{found.top1:.2%} of {found.examples:,} images{five}, loss {found.loss:.4f}"

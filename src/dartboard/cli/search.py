@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.arguments import load_plugins
-from dartboard.cli.looping import add_flags, check_flags, fit, machine
-from dartboard.cli.words import size, span
+from dartboard.cli.looping import add_flags, check_flags, fit, in_words, machine
 from dartboard.space import SPACES, load_space
 
 if TYPE_CHECKING:
@@ -59,6 +58,7 @@ def run(args: Namespace) -> int:
 def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple["Searcher", "Run"]:
     """A new search in a new run; nothing is written if the search cannot be made."""
     from dartboard.cli.places import claim, search_name
+    from dartboard.cli.progress import progress
     from dartboard.runs import Run
     from dartboard.search.config import build, resolved
     from dartboard.search.settings import load_config
@@ -69,7 +69,9 @@ def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple
     config = load_config(
         recipe=args.recipe, file=args.config, environment=os.environ, flags=flags, words=args.overrides
     )
-    searcher = _searcher(build(config), device, display)
+    with progress(quiet=args.quiet) as tell:
+        parts = build(config, progress=tell)
+    searcher = _searcher(parts, device, display)
     searcher.run = Run.create(
         claim(args.out, search_name(config)), resolved(config), space=searcher.space, device=str(device)
     )
@@ -78,6 +80,7 @@ def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple
 
 def _reopen(args: Namespace, device: "torch.device", display: "Display") -> tuple["Searcher", "Run"]:
     """The search of a run that is there already, in the space that the run has recorded."""
+    from dartboard.cli.progress import progress
     from dartboard.runs import SPACE, Run
     from dartboard.search.config import build
     from dartboard.search.settings import validate
@@ -86,7 +89,9 @@ def _reopen(args: Namespace, device: "torch.device", display: "Display") -> tupl
     run = Run.resume(args.resume, device=str(device))
     try:
         space = load_space(str(run.path / SPACE))
-        searcher = _searcher(build(validate(run.config), space), device, display)
+        with progress(quiet=args.quiet) as tell:
+            parts = build(validate(run.config), space, tell)
+        searcher = _searcher(parts, device, display)
     except BaseException:
         run.close()
         raise
@@ -110,16 +115,9 @@ def _plan(searcher: "Searcher", run: "Run") -> str:
 
 
 def _forecast(searcher: "Searcher") -> str:
-    from dartboard.search.forecast import forecast
-    from dartboard.search.memory import is_out_of_memory
+    from dartboard.search import forecast
 
-    try:
-        ahead = forecast(searcher)
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
-            raise
-        return "memory is short: batches will pass in pieces"
-    return f"forecast: {span(ahead.seconds)}, {size(ahead.memory_bytes)} of memory"
+    return in_words(lambda: forecast.forecast(searcher))
 
 
 def _print(result: "Result", path: Path, args: Namespace) -> None:

@@ -1,0 +1,157 @@
+"""Train the network of a cell from scratch.
+
+CELL is the directory of a search, a published cell, a file with a genotype, or a genotype itself. Settings
+come from, later ones winning: defaults, a recipe, a YAML file, environment variables such as
+DARTBOARD_TRAIN_WEIGHTS__LR=0.05, the flags below, and words such as net.channels=36. Everything is written
+to a run directory, the best network and the last one among it. Ctrl-C saves and stops; --resume goes on.
+"""
+
+import json
+import os
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dartboard.cli.arguments import UsageError, load_plugins
+from dartboard.cli.looping import add_flags, check_flags, fit, in_words, machine
+
+if TYPE_CHECKING:
+    import torch
+
+    from dartboard.cli.display import Display
+    from dartboard.runs import Run
+    from dartboard.space import SearchSpace
+    from dartboard.train import Trainer, TrainResult
+    from dartboard.train.config import TrainConfig, TrainParts
+
+NAMED = ("space", "data", "epochs", "seed")
+"""Flags that are settings of the training."""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    add = parser.add_argument
+    add("cell", nargs="?", metavar="CELL", help="a run, a published cell, a file, or a genotype")
+    add("overrides", nargs="*", metavar="KEY=VALUE", help="any setting, such as net.channels=36")
+    add("--space", metavar="S", help="the space whose stack the cells go into (default: the cell's own)")
+    add_flags(parser, out="runs/train-CELL-DATA-sSEED")
+
+
+def run(args: Namespace) -> int:
+    """Train, and print how good it is."""
+    _find_cell(args)
+    check_flags(args, NAMED, "train")
+    from dartboard.cli.curve import Curve
+    from dartboard.cli.display import choose_display
+    from dartboard.cli.machine import prepare
+
+    device = prepare(*machine(args))
+    display = choose_display(quiet=args.quiet, json=args.json, screen=Curve)
+    trainer, run = (_start if args.resume is None else _reopen)(args, device, display)
+    with run:
+        display.say([_plan(trainer), f"writing to {run.path}"])
+        result = fit(trainer, run, args, display, lambda: _forecast(trainer))
+    if isinstance(result, int):
+        return result
+    _print(result, run.path, args)
+    return 0
+
+
+def _find_cell(args: Namespace) -> None:
+    """Without a cell the first word may be a setting; a run that goes on has its cell."""
+    if args.cell is not None and args.resume is not None and "=" not in args.cell:
+        raise UsageError(f"--resume goes on with the cell of the run; leave out {args.cell}")
+    if args.resume is not None and args.cell is not None:
+        args.overrides.insert(0, args.cell)
+    if args.cell is None and args.resume is None:
+        raise UsageError(
+            "train needs a CELL: a run, a published cell, a file, or a genotype; or --resume DIR"
+        )
+
+
+def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple["Trainer", "Run"]:
+    """A new training in a new run; nothing is written if it cannot be made."""
+    from dartboard.cli.places import claim, train_name
+    from dartboard.cli.progress import progress
+    from dartboard.runs import Run
+    from dartboard.train.config import build, resolved
+
+    plugins = load_plugins(args.plugin)
+    config, stack = _configure(args, plugins)
+    with progress(quiet=args.quiet) as tell:
+        parts = build(config, stack, tell)
+    trainer = _trainer(parts, device, display)
+    path = claim(args.out, train_name(args.cell, config))
+    trainer.run = Run.create(path, resolved(config), space=trainer.space, device=str(device))
+    return trainer, trainer.run
+
+
+def _configure(args: Namespace, plugins: list[str]) -> tuple["TrainConfig", "SearchSpace"]:
+    """What is to be trained, and the space whose stack the cells go into."""
+    from dartboard.cli.lookup import data_of_run, find_genotype, home_of, space_of_run
+    from dartboard.space import CODECS, load_space
+    from dartboard.train.config import TRAIN
+
+    genotype = find_genotype(args.cell)
+    flags: dict[str, Any] = {"cell": CODECS["json"].encode(genotype)}
+    flags |= {name: value for name in NAMED if (value := getattr(args, name)) is not None}
+    flags |= {"plugins": plugins} if plugins else {}
+    config = TRAIN.load(
+        recipe=args.recipe,
+        file=args.config,
+        environment=os.environ,
+        flags=flags,
+        words=args.overrides,
+        base={"data": data_of_run(args.cell)},
+    )
+    if config.space.name is not None:
+        return config, load_space(config.space.name)
+    return config, space_of_run(args.cell) or home_of(genotype)
+
+
+def _reopen(args: Namespace, device: "torch.device", display: "Display") -> tuple["Trainer", "Run"]:
+    """The training of a run that is there already, with the cells that the run has recorded."""
+    from dartboard.cli.progress import progress
+    from dartboard.runs import SPACE, Run
+    from dartboard.space import load_space
+    from dartboard.train.config import TRAIN, build
+
+    load_plugins(args.plugin)
+    run = Run.resume(args.resume, device=str(device))
+    try:
+        space = load_space(str(run.path / SPACE))
+        with progress(quiet=args.quiet) as tell:
+            parts = build(TRAIN.validate(run.config), space, tell)
+        trainer = _trainer(parts, device, display)
+    except BaseException:
+        run.close()
+        raise
+    trainer.run = run
+    return trainer, run
+
+
+def _trainer(parts: "TrainParts", device: "torch.device", display: "Display") -> "Trainer":
+    from dartboard.train import Trainer
+
+    return Trainer(parts.space, parts.data, parts.options, device=device, hooks=[display], facts=parts.facts)
+
+
+def _plan(trainer: "Trainer") -> str:
+    plan, cells = trainer.plan, trainer.space.stack.cells
+    what = f"{cells} cell{'s' if cells > 1 else ''} of {trainer.space.name} on {trainer.data.name}"
+    return f"training {what}: {plan.epochs} epochs of {plan.steps} steps, on {trainer.device}"
+
+
+def _forecast(trainer: "Trainer") -> str:
+    from dartboard.train.forecast import forecast
+
+    return in_words(lambda: forecast(trainer))
+
+
+def _print(result: "TrainResult", path: Path, args: Namespace) -> None:
+    from dartboard.cli.outcome import print_training
+
+    if args.json:
+        print(json.dumps({"run": str(path)} | result.facts()))
+    else:
+        print_training(result, path)
