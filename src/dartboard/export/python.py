@@ -3,6 +3,7 @@
 import importlib.util
 import keyword
 import sys
+import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -68,7 +69,11 @@ def run_file(path: Path) -> ModuleType:
     before = sys.modules.get(path.stem)
     sys.modules[path.stem] = module
     try:
-        spec.loader.exec_module(module)
+        with warnings.catch_warnings():
+            warnings.filterwarnings(
+                "ignore", "Overwriting .* in registry"
+            )  # timm's, where a file is run again
+            spec.loader.exec_module(module)
     except Exception as error:  # noqa: BLE001  somebody's code can fail in any way
         reason = " ".join(str(error).split())
         raise ModelError(f"{path}: cannot be run ({type(error).__name__}: {reason})") from None

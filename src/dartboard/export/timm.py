@@ -1,6 +1,5 @@
 """A Python file that registers the network with timm, so that `timm.create_model` builds it."""
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +69,7 @@ def load(path: Path, device: torch.device) -> Opened:
         ModelError: If timm is not there, or the file is none that was written here.
     """
     timm = _timm()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a name is registered again
-        module = run_file(path)
+    module = run_file(path)
     net = timm.create_model(path.stem, pretrained=True).to(device).eval()
 
     def forward(images: Tensor) -> Tensor:

@@ -1,0 +1,36 @@
+import pytest
+import torch
+
+from dartboard.cli.measuring import choose_images, places
+from dartboard.data import Dataset, ImageSet
+from dartboard.errors import DataError
+
+
+def images(count):
+    return ImageSet(torch.zeros(count, 1, 4, 4, dtype=torch.uint8), torch.zeros(count, dtype=torch.int64))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "part"),
+    [((3, 2, 1), "test"), ((3, 2, None), "valid"), ((3, None, None), "train"), ((3, None, 0), "train")],
+)
+def test_the_first_of_the_parts_that_there_are(sizes, part):
+    train, valid, test = (None if size is None else images(size) for size in sizes)
+    chosen = choose_images(Dataset("some", ("a", "b"), train, test, valid))
+    assert chosen.part == part
+
+
+def test_a_part_that_there_is_not_is_named():
+    data = Dataset("some", ("a", "b"), images(3), images(2))
+    assert str(choose_images(data, "train")) == "3 training images of some"
+    with pytest.raises(DataError, match="no validation images; use --part test or --part train"):
+        choose_images(data, "valid")
+
+
+def test_places_of_classes():
+    assert places(("a", "b"), ("a", "b")).tolist() == [0, 1]
+    assert places(("c", "a", "b"), ("a", "b", "c")).tolist() == [2, 0, 1]
+    assert places(("a", "a"), ("a", "a")).tolist() == [0, 1]
+    for classes in (("a", "b", "c"), ("a",), ("a", "d"), ("b", "b")):
+        with pytest.raises(DataError, match="tells a, b apart"):
+            places(classes, ("a", "b"))
