@@ -8,12 +8,21 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from dartboard import __version__
-from dartboard.cli import data, demo, info, search
+from dartboard.cli import data, demo, evaluate, export, info, search, train
 from dartboard.cli import list as list_
 from dartboard.cli.arguments import UsageError
 from dartboard.errors import DartboardError, UnknownNameError
 
-VERBS = {"search": search, "info": info, "list": list_, "data": data, "demo": demo}
+VERBS = {
+    "search": search,
+    "train": train,
+    "evaluate": evaluate,
+    "export": export,
+    "info": info,
+    "list": list_,
+    "data": data,
+    "demo": demo,
+}
 """Each verb is a module with a docstring, `configure(parser)` and `run(args)`."""
 
 MISTAKE = 2
