@@ -4,6 +4,7 @@ import pytest
 
 from dartboard.cli.list import KINDS
 from dartboard.cli.main import main
+from imagefiles import idx_files
 
 
 def listed(capsys: pytest.CaptureFixture[str], *args: str) -> str:
@@ -17,6 +18,17 @@ def test_each_thing_has_one_line(kind: str, capsys: pytest.CaptureFixture[str]) 
     names = [line.split()[0] for line in lines]
     assert names == [row[0] for row in KINDS[kind]()]
     assert all(len(line.split()) > 2 and not line.endswith(".") for line in lines)
+
+
+def test_data_sets_say_whether_they_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DARTBOARD_DATASETS", str(tmp_path))
+    idx_files(tmp_path / "kmnist")
+    lines = {line.split()[0]: " ".join(line.split()[1:]) for line in listed(capsys, "datasets").splitlines()}
+    assert lines["digits"].startswith("is there 1,797 handwritten digits")
+    assert lines["kmnist"].startswith("is there 70,000 cursive")
+    assert lines["mnist"].startswith("is not there 70,000 handwritten")
 
 
 def test_without_a_kind_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> N
     [
         (["inof"], "no verb called 'inof'; did you mean 'info'?"),
         (["--json", "inof"], "no verb called 'inof'; did you mean 'info'?"),
-        (["qqq"], "no verb called 'qqq'; there are demo, info, list, search"),
+        (["qqq"], f"no verb called 'qqq'; there are {', '.join(sorted(VERBS))}"),
         ([], "the following arguments are required: VERB; see dartboard --help"),
         (["info", "darts-v2", "--channel=3"], "unrecognized arguments: --channel=3; see dartboard --help"),
         (

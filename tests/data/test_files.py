@@ -8,6 +8,7 @@ from PIL import Image
 from dartboard.data import ImageFiles
 from dartboard.data import files as module
 from dartboard.data.files import decode, read_image, read_images
+from dartboard.data.sets import moments
 from dartboard.errors import DataError
 from imagefiles import pixels, save
 
@@ -144,6 +145,16 @@ def test_loading_tells_how_far_it_is(tmp_path: Path) -> None:
     loaded = ImageFiles(names, torch.arange(3), (3, 6, 8)).load(told.append)
     assert told == [1, 2, 3]
     assert loaded.images.shape == (3, 3, 6, 8)
+
+
+def test_moments_are_those_of_the_images_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = tuple(str(save(tmp_path / f"{number}.png")) for number in range(9))
+    files = ImageFiles(names, torch.zeros(9, dtype=torch.int64), (3, 6, 8))
+    told: list[tuple[int, int]] = []
+    assert files.moments(lambda *args: told.append(args)) == moments(files.load())
+    assert told == [(number, 9) for number in range(1, 10)]
+    monkeypatch.setattr(module, "MOMENT_IMAGES", 3)
+    assert files.moments() == moments(files.take(torch.tensor([0, 3, 6])).load())
 
 
 def test_pixels_of_many_kinds_are_bytes(tmp_path: Path) -> None:

@@ -381,6 +381,33 @@ def test_progress_is_told(tmp_path: Path) -> None:
     assert told[12:] == [("reading images", number, 12) for number in range(1, 13)]
 
 
+def test_progress_is_told_of_images_that_stay_in_their_files(tmp_path: Path) -> None:
+    fill(tmp_path)
+    told: list[tuple[str, int, int]] = []
+    load(tmp_path, Loading(memory=0, progress=lambda *args: told.append(args)))
+    assert told[6:] == [("measuring images", number, 6) for number in range(1, 7)]
+
+
+def test_real_images_written_as_files_are_the_same_images(tmp_path: Path) -> None:
+    path = Path(os.environ.get("DARTBOARD_DATA", "/nowhere")) / "cifar10-10k.npz"
+    if not path.is_file():
+        pytest.skip("DARTBOARD_DATA does not name a folder with cifar10-10k.npz")
+    whole = load(path)
+    assert isinstance(whole.train, ImageSet)
+    order = whole.train.labels[:300].argsort(stable=True)
+    chosen = whole.train.take(order)
+    for number, (image, label) in enumerate(zip(chosen.images, chosen.labels.tolist(), strict=True)):
+        file = tmp_path / whole.classes[label] / f"{number:03}.png"
+        file.parent.mkdir(exist_ok=True)
+        Image.fromarray(image.permute(1, 2, 0).numpy()).save(file)
+    for loading in (Loading(), STREAM):
+        data = load(tmp_path, loading)
+        assert data.classes == whole.classes
+        assert torch.equal(data.train.load().images, chosen.images)
+        assert torch.equal(data.train.labels, chosen.labels)
+        assert data.moments == Dataset("same", whole.classes, chosen).moments
+
+
 @pytest.mark.parametrize(("name", "value"), [("size", 0), ("size", 2.5), ("memory", -1), ("memory", True)])
 def test_loading_that_makes_no_sense(name: str, value: object) -> None:
     with pytest.raises(DataError, match=f"{name} must be a whole number >= "):

@@ -17,6 +17,7 @@ from imagefiles import (
     freiburg,
     idx_files,
     imagenet16,
+    save,
     svhn,
     tiny_imagenet,
 )
@@ -102,6 +103,13 @@ def test_a_set_that_is_not_there_says_which_files_go_where(tmp_path: Path) -> No
         f"data set 'svhn' is not in {tmp_path}/svhn; get it with `dartboard data get svhn`, or put there "
         "train_32x32.mat and test_32x32.mat, which come from http://ufldl.stanford.edu/housenumbers/"
     )
+
+
+def test_imagenet_as_it_is_published_says_how_to_sort_it(tmp_path: Path) -> None:
+    fill(tmp_path / "imagenet" / "train", ["n01", "n02"])
+    save(tmp_path / "imagenet" / "val" / "ILSVRC2012_val_00000001.JPEG")
+    with pytest.raises(DataError, match=r"imagenet/val: its images are not in folders; move each into"):
+        load_dataset("imagenet", Loading(root=tmp_path))
 
 
 def test_debians_folder_is_searched_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

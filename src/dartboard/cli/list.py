@@ -50,8 +50,11 @@ def _recipes() -> Rows:
 
 def _datasets() -> Rows:
     from dartboard.data import DATASETS
+    from dartboard.data.obtain import is_complete
+    from dartboard.data.official import OFFICIAL
 
-    return _rows(DATASETS)
+    there = {name for name in DATASETS if name not in OFFICIAL or is_complete(name) is not None}
+    return [(name, "is there" if name in there else "is not there", about) for name, about in _rows(DATASETS)]
 
 
 def _settings() -> Rows:

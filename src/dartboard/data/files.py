@@ -15,7 +15,7 @@ import torch
 from PIL import Image, ImageOps
 from torch import Tensor
 
-from dartboard.data.sets import ImageSet, Shape, even
+from dartboard.data.sets import MOMENT_IMAGES, ImageSet, Moments, Shape, counted_moments, even
 from dartboard.errors import DataError
 
 KINDS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
@@ -95,6 +95,20 @@ class ImageFiles:
             if tell is not None:
                 tell(place + 1)
         return ImageSet(images, self.labels)
+
+    def moments(self, tell: Callable[[int, int], None] | None = None) -> Moments:
+        """Mean and deviation of each channel, of some images at even distances; one is in memory at a time.
+
+        Args:
+            tell: Is told how many have been read, and of how many.
+        """
+        some = self.spread(MOMENT_IMAGES)
+        counts = torch.zeros(self.shape[0], 256, dtype=torch.int64)
+        for done, image in enumerate(read_images(some.files, self.shape), 1):
+            counts += torch.stack([channel.flatten().bincount(minlength=256) for channel in image])
+            if tell is not None:
+                tell(done, len(some))
+        return tuple(counted_moments(own) for own in counts)
 
     def fingerprint(self) -> str:
         """The checksum of names, labels and shape; files are not opened."""

@@ -15,7 +15,7 @@ from dartboard.data.files import ImageFiles, decode_as, over_files
 from dartboard.data.layout import list_folder
 from dartboard.data.listing import Listing, Part
 from dartboard.data.loading import Loading
-from dartboard.data.sets import Dataset, Images, ImageSet, Shape, moments
+from dartboard.data.sets import Dataset, Images, ImageSet, Moments, Shape, moments
 from dartboard.errors import DataError
 
 LOG = logging.getLogger(__name__)
@@ -169,9 +169,15 @@ def _dataset(
     if total * prod(shape) <= loading.memory:
         brought = _load(parts, total, loading)
     if known is None:
-        known = moments(brought["train"])
+        known = _moments(brought["train"], loading)
         remember(listing.folder, fingerprint, replace(findings, moments={**findings.moments, shape: known}))
     return Dataset(name, listing.classes, brought["train"], brought.get("test"), brought.get("valid"), known)
+
+
+def _moments(images: Images, loading: Loading) -> Moments:
+    if isinstance(images, ImageFiles):
+        return images.moments(lambda done, total: loading.tell("measuring images", done, total))
+    return moments(images)
 
 
 def _load(parts: Mapping[str, ImageFiles], total: int, loading: Loading) -> dict[str, Images]:

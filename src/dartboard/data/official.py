@@ -8,6 +8,7 @@ from dartboard.data.cifar import CIFAR10, CIFAR100, find_cifar, read_cifar
 from dartboard.data.folder import read_folder, read_listing
 from dartboard.data.idx import find_idx, read_idx
 from dartboard.data.imagenet16 import find_imagenet16, read_imagenet16
+from dartboard.data.listing import subfolders
 from dartboard.data.lists import find_freiburg, find_tiny, list_freiburg, list_tiny
 from dartboard.data.loading import Loading
 from dartboard.data.places import data_root
@@ -67,6 +68,16 @@ def _has(folder: Path, *inside: str) -> Path | None:
 def find_imagenet(folder: Path) -> Path | None:
     """The folder, if it has training and validation images."""
     return _has(folder, "train", "val")
+
+
+def read_imagenet(folder: Path, loading: Loading) -> Dataset:
+    """ImageNet, whose validation images are the test; as published they are in no class's folder."""
+    if not subfolders(folder / "val"):
+        raise DataError(
+            f"{folder / 'val'}: its images are not in folders; move each into val/WNID/ by the list "
+            "ILSVRC2012_validation_ground_truth.txt of the development kit, or with the script valprep.sh"
+        )
+    return read_folder(folder, loading, "imagenet")
 
 
 def find_cinic(folder: Path) -> Path | None:
@@ -142,7 +153,7 @@ OFFICIAL: dict[str, Official] = {
     ),
     "imagenet": Official(
         find_imagenet,
-        lambda path, loading: read_folder(path, loading, "imagenet"),
+        read_imagenet,
         "train/WNID/*.JPEG and val/WNID/*.JPEG of ILSVRC 2012",
         "https://image-net.org/download-images.php",
         tells=False,

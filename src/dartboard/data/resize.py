@@ -15,9 +15,9 @@ def resized(data: Dataset, size: int | None) -> Dataset:
     """A data set whose images in memory are squares of a size; None leaves them as they are."""
     if size is None or data.shape[1:] == (size, size):
         return data
-    parts = (data.train, data.test, data.valid)
-    train, test, valid = (None if part is None else _fit(part, size) for part in parts)
-    return data if train is None else replace(data, train=train, test=test, valid=valid, known=None)
+    test = None if data.test is None else _fit(data.test, size)
+    valid = None if data.valid is None else _fit(data.valid, size)
+    return replace(data, train=_fit(data.train, size), test=test, valid=valid, known=None)
 
 
 def _fit(images: Images, size: int) -> Images:

@@ -183,8 +183,13 @@ def moments(images: Images) -> Moments:
 
 
 def _moments(pixels: Tensor) -> tuple[float, float]:
-    """Mean and deviation of uint8 pixels, from how often each value occurs."""
-    counts = pixels.flatten().bincount(minlength=256).cpu().double()
+    """Mean and deviation of uint8 pixels."""
+    return counted_moments(pixels.flatten().bincount(minlength=256))
+
+
+def counted_moments(counts: Tensor) -> tuple[float, float]:
+    """Mean and deviation of pixels, from how often each value from 0 to 255 occurs, int64 [256]."""
+    counts = counts.cpu().double()
     values = torch.arange(256, dtype=torch.float64)
     mean = (counts @ values) / counts.sum()
     variance = (counts @ (values - mean).square()) / counts.sum()
