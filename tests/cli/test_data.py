@@ -18,6 +18,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of the test's own."""
     for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "DARTBOARD_DATASETS"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 

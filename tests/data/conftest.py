@@ -10,4 +10,5 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("HOME", str(place))
     for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "DARTBOARD_DATASETS"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
     return place

@@ -242,6 +242,8 @@ def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
     (tmp_path / "data" / "cat" / "self").symlink_to(".")
     (tmp_path / "data" / "cat" / "up").symlink_to("..")
     (tmp_path / "data" / "cat" / "all").symlink_to("/")
+    (tmp_path / "data" / "cat" / "round").symlink_to("round")
+    (tmp_path / "data" / "round").symlink_to("round")
     save(tmp_path / "data" / "dog" / "deep" / "1.png")
     (tmp_path / "data" / "dog" / "deep" / "back").symlink_to("../../dog")
     assert counts(load(tmp_path / "data")) == {"train": [3, 4, 3]}
@@ -320,6 +322,35 @@ def test_what_was_found_is_remembered_until_a_file_changes(
     os.utime(tmp_path / "cat" / "new.png", (1, 1))
     load(tmp_path, STREAM)
     assert len(surveys) == 3
+
+
+def test_a_file_that_can_be_read_again_is_not_remembered_as_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path)
+    opened = Image.open
+
+    def closed(file: str) -> Image.Image:
+        if str(file).endswith("dog/1.png"):
+            raise PermissionError(13, "Permission denied", file)
+        return opened(file)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Image, "open", closed)  # root may read everything
+        assert counts(load(tmp_path)) == {"train": [3, 2]}
+        assert counts(load(tmp_path)) == {"train": [3, 2]}
+    assert counts(load(tmp_path)) == {"train": [3, 3]}
+
+
+def test_moments_do_not_depend_on_the_memory(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("files", "folder"):
+        monkeypatch.setattr(f"dartboard.data.{module}.MOMENT_IMAGES", 4)
+    fill(tmp_path, {"cat": 5, "dog": 6})
+    inside = load(tmp_path).moments
+    shutil.rmtree(home / ".cache")
+    assert load(tmp_path, STREAM).moments == inside
 
 
 def test_moments_of_another_size_are_found_anew(tmp_path: Path, surveys: list[Path]) -> None:

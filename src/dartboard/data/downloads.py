@@ -8,7 +8,11 @@ ZALANDO = ("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",)
 CODH = ("http://codh.rois.ac.jp/kmnist/dataset/kmnist/",)
 NETZER = "http://ufldl.stanford.edu/housenumbers/"
 EDINBURGH = "https://datashare.ed.ac.uk/bitstream/handle/10283/3192/"
-FREIBURG = "http://aisdatasets.informatik.uni-freiburg.de/freiburg_groceries_dataset/"
+FREIBURG = (
+    "http://aisdatasets.informatik.uni-freiburg.de/freiburg_groceries_dataset/",
+    "http://www2.informatik.uni-freiburg.de/~eitel/freiburg_groceries_dataset/",
+)
+GROCERIES = "freiburg_groceries_dataset.tar.gz"
 SPLITS = "https://raw.githubusercontent.com/PhilJd/freiburg_groceries_dataset/master/"
 
 IDX = (
@@ -132,7 +136,7 @@ DOWNLOADS: dict[str, tuple[Download, ...]] = {
         ),
     ),
     "freiburg": (
-        _archive(FREIBURG, "freiburg_groceries_dataset.tar.gz", None, None, "images", "images"),
+        Download(GROCERIES, tuple(site + GROCERIES for site in FREIBURG), becomes="images", top="images"),
         Download("splits/train0.txt", (SPLITS + "splits/train0.txt",)),
         Download("splits/test0.txt", (SPLITS + "splits/test0.txt",)),
     ),

@@ -134,8 +134,8 @@ def over_files(function: Callable[[str], T], files: Sequence[str]) -> Iterator[T
 
 def _usual_bytes(files: Sequence[str]) -> float:
     """How large some of the files are on average; those that are gone have no size."""
-    some = [Path(file) for file in files[:: len(files) // 16 + 1]]
-    sizes = [file.stat().st_size for file in some if file.is_file()]
+    some = [file for file in files[:: len(files) // 16 + 1] if _is_file(file)]
+    sizes = [Path(file).stat().st_size for file in some]
     return sum(sizes) / max(len(sizes), 1)
 
 
@@ -178,7 +178,7 @@ def decode_as(file: str, mode: str | None) -> Image.Image:
     Raises:
         DataError: If the file cannot be read, or is no image.
     """
-    if not Path(file).is_file():
+    if not _is_file(file):
         raise DataError(f"{file}: there is no such file")
     try:
         with Image.open(file) as image:
@@ -186,6 +186,14 @@ def decode_as(file: str, mode: str | None) -> Image.Image:
             return _plain(upright, mode or ("L" if upright.mode in GREY else "RGB"))
     except UNREADABLE as error:
         raise DataError(f"{file}: cannot be read as an image ({_reason(error)})") from None
+
+
+def _is_file(file: str) -> bool:
+    """Whether there is a file to read, and not a pipe that would never end."""
+    try:
+        return Path(file).is_file()
+    except OSError:  # a folder above may be closed
+        return False
 
 
 def _upright(image: Image.Image) -> Image.Image:

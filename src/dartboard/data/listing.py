@@ -64,7 +64,7 @@ def _state(path: Path) -> tuple[int, int] | None:
 
 def subfolders(folder: Path) -> list[str]:
     """The names of the folders in a folder, sorted, without hidden ones."""
-    return sorted(entry.name for entry in _entries(folder) if entry.is_dir())
+    return sorted(entry.name for entry in _entries(folder) if _is_dir(entry))
 
 
 def images_in(folder: Path) -> list[str]:
@@ -90,7 +90,7 @@ def _walk(folder: Path, inside: str, above: frozenset[Identity]) -> Iterator[str
         return
     for entry in _entries(folder / inside):
         path = f"{inside}/{entry.name}"
-        if entry.is_dir():
+        if _is_dir(entry):
             yield from _walk(folder, path, above | {here})
         elif _is_image(entry):
             yield path
@@ -103,7 +103,15 @@ def _identity(folder: Path) -> Identity:
 
 def _is_image(entry: os.DirEntry[str]) -> bool:
     """Whether a thing is called like an image; what it is called is all that a broken link has."""
-    return entry.name.lower().endswith(KINDS) and not entry.is_dir()
+    return entry.name.lower().endswith(KINDS) and not _is_dir(entry)
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    """Whether a thing is a folder; a link to itself, which nothing can follow, is none."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

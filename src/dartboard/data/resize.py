@@ -1,4 +1,4 @@
-"""Images in memory brought to another size."""
+"""Data sets brought to another size."""
 
 from dataclasses import replace
 
@@ -6,13 +6,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from dartboard.data.files import ImageFiles
 from dartboard.data.sets import Dataset, Images, ImageSet
 
 AT_ONCE = 4096
 
 
 def resized(data: Dataset, size: int | None) -> Dataset:
-    """A data set whose images in memory are squares of a size; None leaves them as they are."""
+    """A data set whose images are squares of a size; None leaves them as they are."""
     if size is None or data.shape[1:] == (size, size):
         return data
     test = None if data.test is None else _fit(data.test, size)
@@ -21,9 +22,9 @@ def resized(data: Dataset, size: int | None) -> Dataset:
 
 
 def _fit(images: Images, size: int) -> Images:
-    if not isinstance(images, ImageSet):
-        return images
-    pieces = [fit(piece, size) for piece in images.images.split(AT_ONCE)]
+    if isinstance(images, ImageFiles):
+        return ImageFiles(images.files, images.labels, (images.shape[0], size, size))
+    pieces = [fit(piece, size) for piece in images.load().images.split(AT_ONCE)]
     return ImageSet(torch.cat(pieces), images.labels)
 
 

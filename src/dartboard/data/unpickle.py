@@ -7,6 +7,7 @@ that is not numpy's own: stand-ins take what would be given to numpy, check it, 
 import io
 import pickle
 import pickletools
+import re
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 
 from dartboard.errors import DataError
 
-KINDS = "biuf"
-"""Kinds of numbers that arrays may have: truth, whole, counted, real."""
+CODE = re.compile(r"[<>|=]?[biuf][0-9]{1,2}")
+"""Types of numbers that arrays may have: truth, whole, counted and real, of some bytes each."""
 
 
 class _Dtype:
@@ -33,14 +34,13 @@ class _Dtype:
         self.order = _text(state[1])
 
     def numpy(self) -> np.dtype[Any]:
-        order = {"|": "", "=": ""}.get(self.order, self.order)
+        code = self.order + self.code
         try:
-            found = np.dtype(order + self.code)
-        except TypeError:
-            raise DataError(f"numbers of type {self.code!r} are unknown") from None
-        if found.kind not in KINDS:
-            raise DataError(f"there is an array of {found}; only plain numbers are read")
-        return found
+            if CODE.fullmatch(code):
+                return np.dtype(code)
+        except TypeError:  # numbers of three bytes
+            pass
+        raise DataError(f"there is an array of type {code!r}; only plain numbers are read")
 
 
 class _Array:
