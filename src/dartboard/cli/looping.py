@@ -5,7 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from dartboard.cli.arguments import UsageError, add_plugins, positive
 from dartboard.cli.words import size, span
@@ -15,10 +15,21 @@ if TYPE_CHECKING:
     from dartboard.cli.display import Display
     from dartboard.runs import Run
     from dartboard.search.forecast import Forecast
-    from dartboard.search.loop import Loop, Outcome
+    from dartboard.search.loop import Outcome
 
 SIGNALLED = 128  # a shell adds the number of the signal
 E = TypeVar("E", bound="Outcome")
+E_co = TypeVar("E_co", bound="Outcome", covariant=True)
+
+
+class Fitting(Protocol[E_co]):
+    """What runs to its end, and can be asked to save and stop: a search, a training, a protocol."""
+
+    def stop(self) -> None:
+        """Ask to save and stop."""
+
+    def fit(self, *, fall_back: bool = False) -> E_co:
+        """Run to the end."""
 
 
 def add_flags(parser: ArgumentParser, *, out: str) -> None:
@@ -34,6 +45,17 @@ def add_flags(parser: ArgumentParser, *, out: str) -> None:
     add("--data", metavar="D", help="images: a folder, a file, or one of dartboard list datasets")
     add("--epochs", type=positive, metavar="N", help="passes over the images")
     add("--seed", type=int, metavar="N", help="where chance starts")
+    add_run_flags(parser, out=out)
+
+
+def add_run_flags(parser: ArgumentParser, *, out: str) -> None:
+    """Declare the flags of everything that writes a run: where, on what machine, and what is seen of it.
+
+    Args:
+        parser: The verb's.
+        out: What the directory of a run is called by default.
+    """
+    add = parser.add_argument
     add_plugins(parser)
     add("--out", metavar="DIR", help=f"directory of the run (default: {out})")
     add("--resume", metavar="DIR", help="go on with a run that was stopped or killed")
@@ -52,7 +74,8 @@ def check_flags(args: Namespace, named: Sequence[str], verb: str) -> None:
         named: The flags that are settings.
         verb: The verb, whose runs can be resumed.
     """
-    flags = [f"--{name}" for name in (*named, "recipe", "config", "out") if getattr(args, name) is not None]
+    settings = [name for name in (*named, "recipe", "config", "out") if getattr(args, name, None) is not None]
+    flags = [f"--{name.replace('_', '-')}" for name in settings]
     if args.resume is not None and (flags or args.overrides):
         given = ", ".join([*flags, *args.overrides])
         raise UsageError(f"--resume goes on with the settings of the run; leave out {given}")
@@ -90,7 +113,7 @@ def machine(args: Namespace) -> tuple[str | None, int | None]:
 
 
 def fit(
-    loop: "Loop[Any, E]", run: "Run", args: Namespace, display: "Display", forecast: Callable[[], str]
+    loop: Fitting[E], run: "Run", args: Namespace, display: "Display", forecast: Callable[[], str]
 ) -> "E | int":
     """What the loop comes to, or the exit code where a signal stopped it.
 

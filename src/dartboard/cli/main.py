@@ -8,7 +8,7 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from dartboard import __version__
-from dartboard.cli import data, demo, evaluate, export, info, search, train
+from dartboard.cli import data, demo, evaluate, export, info, protocol, search, train
 from dartboard.cli import list as list_
 from dartboard.cli.arguments import UsageError
 from dartboard.errors import DartboardError, UnknownNameError
@@ -16,6 +16,7 @@ from dartboard.errors import DartboardError, UnknownNameError
 VERBS = {
     "search": search,
     "train": train,
+    "protocol": protocol,
     "evaluate": evaluate,
     "export": export,
     "info": info,

@@ -42,10 +42,7 @@ def _fault(accuracy: float, best: float, examples: int) -> str | None:
     margin = ERRORS * standard_error(best, accuracy, examples)
     if best - accuracy <= margin:
         return None
-    return (
-        f"{100 * (best - accuracy):.2f} points below the best, more than {ERRORS:g} standard errors "
-        f"of the difference ({100 * margin:.2f} points)"
-    )
+    return f"{100 * (best - accuracy):.2f} points below the best, more than {100 * margin:.2f} by chance"
 
 
 def _crowded(keep: int) -> str:
