@@ -131,6 +131,15 @@ def test_the_next_address_is_tried(server: Server, tmp_path: Path) -> None:
     assert path.read_bytes() == CONTENT
 
 
+def test_the_next_address_goes_on_where_the_first_was_cut(server: Server, tmp_path: Path) -> None:
+    server.files["first/file.bin"] = CONTENT
+    server.cuts = [1000] + [0] * TRIES
+    urls = (f"{server.url}first/file.bin", f"{server.url}file.bin")
+    path = fetch(Download("file.bin", urls, None, MD5), tmp_path, lambda *_: None)
+    assert path.read_bytes() == CONTENT
+    assert server.asked[-1] == ("file.bin", "bytes=1000-")
+
+
 def test_every_address_that_failed_is_named(server: Server, tmp_path: Path) -> None:
     urls = ("http://127.0.0.1:1/file.bin", f"{server.url}gone.bin")
     with pytest.raises(DataError) as caught:

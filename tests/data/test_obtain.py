@@ -112,6 +112,19 @@ def test_an_archive_that_was_put_there_is_checked_and_unpacked(server: Server, t
     assert server.asked == []
 
 
+def test_a_file_of_another_size_that_was_put_there_is_named(server: Server, tmp_path: Path) -> None:
+    for name in ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"):
+        (tmp_path / "mnist").mkdir(exist_ok=True)
+        (tmp_path / "mnist" / name).write_bytes(server.files[name])
+    short = tmp_path / "mnist" / "train-labels-idx1-ubyte.gz"
+    short.write_bytes(short.read_bytes()[:-1])
+    with pytest.raises(DataError, match=rf"^{short}: has \d+ bytes, but the file that is published has "):
+        obtain("mnist", tmp_path, quiet)
+    short.unlink()
+    assert obtain("mnist", tmp_path, quiet) == tmp_path / "mnist"
+    assert len(server.asked) == 3
+
+
 def test_files_of_another_kind_that_were_put_there_count(tmp_path: Path) -> None:
     idx_files(tmp_path / "mnist", packed=False)
     assert is_complete("mnist", tmp_path) == tmp_path / "mnist"

@@ -27,6 +27,10 @@ RESUMED, BEYOND = 206, 416  # what HTTP says where a part is sent, and where the
 CUT = (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError)
 
 
+class CutError(Exception):
+    """A connection that was cut again and again."""
+
+
 def fetch(download: Download, folder: Path, tell: Tell) -> Path:
     """The file of a download in a folder; it is fetched unless it is there, and checked.
 
@@ -83,12 +87,14 @@ def _from_any(download: Download, file: BinaryIO, tell: Tell) -> None:
             return receive(
                 url, file, lambda done, total: tell(download.file, done, total or download.size or 0)
             )
-        except (*CUT, urllib.error.URLError) as error:
+        except (CutError, *CUT, urllib.error.URLError) as error:
             reasons.append(f"{url}: {_reason(error)}")
     raise DataError("; ".join(reasons))
 
 
 def _reason(error: BaseException) -> str:
+    if isinstance(error, CutError):
+        return str(error)
     if isinstance(error, urllib.error.HTTPError):
         return f"the server says {error.code} {error.reason}"
     if isinstance(error, urllib.error.URLError):
@@ -106,8 +112,8 @@ def receive(url: str, file: BinaryIO, tell: Callable[[int, int], None]) -> None:
         tell: Is told how many bytes there are, and how many there will be; 0 where the server does not say.
 
     Raises:
-        DataError: If the connection is cut again and again.
-        OSError: If there is no connection, or no such file.
+        CutError: If the connection is cut again and again.
+        URLError: If there is no connection, or no such file.
     """
     most = idle = 0
     while idle < TRIES:
@@ -117,7 +123,7 @@ def receive(url: str, file: BinaryIO, tell: Callable[[int, int], None]) -> None:
             return
         idle = 0 if done > most else idle + 1
         most = max(most, done)
-    raise DataError(f"{url}: the connection was cut after {most:,} bytes; run this again to go on there")
+    raise CutError(f"the connection was cut after {most:,} bytes; run this again to go on there")
 
 
 def _go_on(url: str, file: BinaryIO, tell: Callable[[int, int], None]) -> int:

@@ -46,7 +46,11 @@ def obtain(name: str, root: Path | None, tell: Tell) -> Path:
 
 
 def _is_there(download: Download, folder: Path) -> bool:
-    return (folder / (download.becomes or download.file)).exists()
+    """Whether a file is there and as large as it should be, or what it was unpacked to is there."""
+    if download.becomes is not None:
+        return (folder / download.becomes).is_dir()
+    file = folder / download.file
+    return file.is_file() and download.size in (None, file.stat().st_size)
 
 
 def _bring(name: str, download: Download, folder: Path, tell: Tell) -> None:
