@@ -150,7 +150,7 @@ def broken_class(path: Path) -> None:
         (lambda path: save(path / "1.png"), "has 1 images but no folders; put those of each class in"),
         (lambda path: fill(path, ["cat"]), "has the single class 'cat'; there must be at least two"),
         (lambda path: fill(path / "train", ["cat"]), "has the single class 'cat'"),
-        (empty_class, "fox: the class is empty; there are no images in its folder"),
+        (empty_class, "fox: the class is empty; every folder in .* is a class and needs images"),
         (empty_test_class, "test/dog: the class is empty"),
         (broken_class, "class 'dog' of train is empty: none of its 3 files can be read"),
         (

@@ -149,6 +149,13 @@ def test_a_wrong_name_is_met_with_the_right_one() -> None:
         load_dataset("digit")
 
 
+def test_no_name_is_not_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(fill(tmp_path))
+    assert load_dataset(".").name == tmp_path.name
+    with pytest.raises(UnknownNameError, match="no data set, file or folder called ''"):
+        load_dataset("")
+
+
 @pytest.mark.parametrize("name", ["", "x" * 5000, "nothing\0here"])
 def test_names_that_no_file_can_have_are_unknown(name: str) -> None:
     with pytest.raises((UnknownNameError, DataError)):

@@ -86,7 +86,10 @@ def _part(folder: Path, place: str, classes: tuple[str, ...]) -> Part:
         inside = f"{place}/{name}" if place else name
         found = images_below(folder, inside)
         if not found:
-            raise DataError(f"{folder / inside}: the class is empty; there are no images in its folder")
+            raise DataError(
+                f"{folder / inside}: the class is empty; every folder in {folder / place} is a class and needs "
+                "images"
+            )
         files += found
         labels += [number] * len(found)
     return Part(tuple(files), tuple(labels))

@@ -122,7 +122,7 @@ def load_dataset(name: str, loading: Loading | None = None) -> Dataset:
     if name in DATASETS:
         return resized(DATASETS[name](loading), loading.size)
     path = Path(name)
-    if _exists(path):
+    if name and _exists(path):
         return resized(_read(path, loading), loading.size)
     if "/" in name or path.suffix.lower() in READERS:
         raise DataError(f"there is no file or folder {name!r} to read a data set from{_hint(path)}")
