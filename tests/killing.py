@@ -14,9 +14,9 @@ PATIENCE = 120
 
 
 @contextmanager
-def started(command):
+def started(command, **how):
     """A process that does not outlive the block, whatever happens in it."""
-    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True, **how)
     watchdog = Timer(PATIENCE, process.kill)
     watchdog.start()
     try:
