@@ -87,8 +87,8 @@ def _part(folder: Path, place: str, classes: tuple[str, ...]) -> Part:
         found = images_below(folder, inside)
         if not found:
             raise DataError(
-                f"{folder / inside}: the class is empty; every folder in {folder / place} is a class and needs "
-                "images"
+                f"{folder / inside}: the class is empty; every folder in {folder / place} is a class "
+                "and needs images"
             )
         files += found
         labels += [number] * len(found)
