@@ -1,4 +1,5 @@
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -185,6 +186,12 @@ def test_mistakes_are_one_line(run, capsys, monkeypatch, words, said):
 
 
 def test_a_folder_that_cannot_be_written_to(run, capsys, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: (str(path), mode) != (str(run.parent), os.W_OK))
+    line = failure(capsys, "export", run, "--format", "python")
+    assert line == f"the folder {str(run.parent)!r} cannot be written to; choose another with --out"
+
+
+def test_a_disk_that_refuses(run, capsys, monkeypatch):
     def refuse(path, _):
         raise PermissionError(13, "Permission denied", str(path))
 

@@ -6,6 +6,7 @@ deviation go along. It is run and compared with torch before it is put in its pl
 """
 
 import json
+import os
 import re
 import shlex
 import time
@@ -29,7 +30,12 @@ def configure(parser: ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="a run of dartboard train, or a model's file")
-    add("--format", required=True, metavar="F", help="onnx, torchscript, pt2, python or timm")
+    add(
+        "--format",
+        required=True,
+        metavar="F",
+        help="onnx, torchscript, pt2, python or timm; see dartboard list formats",
+    )
     add("--out", metavar="FILE", help="the file to write (default: named after MODEL, beside it)")
     add("--which", choices=("best", "last"), help="which network of a run (default: best)")
     add("--data", metavar="D", help="images to check with (default: those that it was trained on)")
@@ -62,6 +68,8 @@ def _place(args: Namespace, form: "Format", found: "Found") -> Path:
     path = Path(args.out) if args.out else _default(args, form)
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {str(path.parent)!r} to write {path.name} to")
+    if not os.access(path.parent, os.W_OK):
+        raise UsageError(f"the folder {str(path.parent)!r} cannot be written to; choose another with --out")
     for file in form.files(path):
         if file.exists() and file.samefile(found.file):
             raise UsageError(f"{file} is the model itself; choose another name with --out")

@@ -1,4 +1,4 @@
-"""List what can be named: methods, spaces, ops, recipes, datasets and settings, each with a line about it.
+"""List what can be named: methods, spaces, ops, recipes, datasets, formats and settings.
 
 With a NAME, what a method is and its options, or the settings of a group: `list methods gdas`,
 `list settings weights`, `list train-settings net`.
@@ -57,6 +57,12 @@ def _datasets() -> Rows:
     return [(name, "is there" if name in there else "is not there", about) for name, about in _rows(DATASETS)]
 
 
+def _formats() -> Rows:
+    from dartboard.export import FORMATS
+
+    return [(name, form.suffix, form.brief) for name, form in FORMATS.items()]
+
+
 def _settings() -> Rows:
     from dartboard.cli.options import setting_entries
     from dartboard.search.config import SearchConfig
@@ -77,6 +83,7 @@ KINDS: dict[str, Callable[[], Rows]] = {
     "ops": _ops,
     "recipes": _recipes,
     "datasets": _datasets,
+    "formats": _formats,
     "settings": _settings,
     "train-settings": _train_settings,
 }

@@ -41,7 +41,8 @@ def load(path: Path, device: torch.device) -> Opened:
     program.eval()
 
     def forward(images: Tensor) -> Tensor:
-        logits: Tensor = program(images)
+        with torch.jit.optimized_execution(False):  # type: ignore[attr-defined]  # or each size is compiled
+            logits: Tensor = program(images)
         return logits
 
     return Opened(forward, read_text(extra[EXTRA]))
