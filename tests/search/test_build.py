@@ -4,8 +4,9 @@ import torch
 from dartboard.data import CENTRE, Augment, Dataset, ImageSet, Stream, sweep
 from dartboard.errors import CompositionError, DataError
 from dartboard.search import SearchOptions, make_method
-from dartboard.search.build import build_task, divide, make_stream, make_sweep
+from dartboard.search.build import build_task
 from dartboard.search.options import DataOptions
+from dartboard.search.supply import divide, make_stream, make_sweep
 from dartboard.space import get_space
 from searching import digits
 
@@ -127,7 +128,7 @@ def test_a_stream_varies_images_as_the_options_say():
 def test_a_stream_has_the_workers_that_the_options_say(monkeypatch):
     given = {"batch": 8, "seed": 3, "name": "mine", "device": CPU}
     seen = []
-    monkeypatch.setattr("dartboard.search.build.Stream", lambda *_, **own: seen.append(own))
+    monkeypatch.setattr("dartboard.search.supply.Stream", lambda *_, **own: seen.append(own))
     make_stream(digits().train, digits(), DataOptions(workers=5, area=0.3), **given)
     assert (seen[0]["workers"], seen[0]["augment"]) == (5, Augment(area=0.3))
 

@@ -132,13 +132,13 @@ class LoopOptions(Options):
     )
     compile: bool = Field(default=False, description="leave the speed to torch.compile")
     deterministic: bool = Field(default=False, description="only deterministic kernels; matters on GPUs")
+    net: NetOptions = NetOptions()
+    data: DataOptions = DataOptions()
+    weights: WeightOptions = WeightOptions()
     checkpoint: CheckpointOptions = CheckpointOptions()
 
 
 class SearchOptions(LoopOptions):
     """Everything about a search but its space, its method and its images."""
 
-    net: NetOptions = NetOptions()
-    data: DataOptions = DataOptions()
-    weights: WeightOptions = WeightOptions()
     health: HealthOptions = HealthOptions()

@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 from dartboard.data import Batch, Dataset
 from dartboard.errors import OptionError
 from dartboard.runs import Run
-from dartboard.search.build import build_optimiser, build_task, divide, make_sweep
+from dartboard.search.build import build_optimiser, build_task
 from dartboard.search.hooks import AnyHook
 from dartboard.search.loop import Loop
 from dartboard.search.method import Method
@@ -20,6 +20,7 @@ from dartboard.search.plan import Plan
 from dartboard.search.record import Record, Result, conclude, measure_epoch
 from dartboard.search.schedule import SCHEDULES
 from dartboard.search.step import Stepper
+from dartboard.search.supply import divide, make_sweep
 from dartboard.space.spec import SearchSpace
 
 EVALUATION_BATCH = 256

@@ -7,9 +7,10 @@ import torch
 from dartboard.arch.task import Task
 from dartboard.data import Dataset, Images, Stream
 from dartboard.errors import DataError
-from dartboard.nn.network import CellNet, NetConfig
+from dartboard.nn.network import CellNet
 from dartboard.relax.decided import Decided
-from dartboard.search.build import PRECISIONS, check_classes, check_pieces, hold_out, make_stream
+from dartboard.search.build import check_pieces, make_task, net_config
+from dartboard.search.supply import check_classes, hold_out, make_stream
 from dartboard.space.spec import SearchSpace
 from dartboard.train.options import TrainOptions
 
@@ -66,36 +67,11 @@ def _split(data: Dataset, options: TrainOptions) -> tuple[Images, Images | None]
     return hold_out(data, share, options.data.seed)
 
 
-def net_config(data: Dataset, options: TrainOptions) -> NetConfig:
-    """What the network of a data set is built with."""
-    chosen = options.net
-    return NetConfig(
-        channels=chosen.channels,
-        classes=len(data.classes),
-        input=data.shape,
-        stem=chosen.stem,
-        auxiliary=chosen.auxiliary > 0,
-        drop_path=chosen.drop_path,
-        mix="plain" if options.compile else chosen.mix,
-    )
-
-
 def build_task(space: SearchSpace, data: Dataset, options: TrainOptions, device: torch.device) -> Task:
     """The network of a discrete space; draws the start from torch's generator."""
     relaxation = Decided(space)
-    net = CellNet(space, net_config(data, options))
+    net = CellNet(space, net_config(data, options)).to(device)
     check_pieces(net, options)
-    net = net.to(device)
     if options.net.channels_last:
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    task = Task(
-        net,
-        relaxation,
-        auxiliary=options.net.auxiliary,
-        smoothing=options.weights.smoothing,
-        precision=PRECISIONS[options.precision],
-    )
-    task.pieces = min(options.pieces, options.batch)
-    if options.compile:
-        task.forward = torch.compile(net)  # type: ignore[assignment]
-    return task
+    return make_task(net, relaxation, options)

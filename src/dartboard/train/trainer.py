@@ -15,11 +15,12 @@ from dartboard.nn.measure import count_flops, count_parameters
 from dartboard.nn.model import Model, load_model, pack_model, unpack_model
 from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
-from dartboard.search.build import build_optimiser, make_sweep
+from dartboard.search.build import build_optimiser
 from dartboard.search.hooks import AnyHook, LoopHook
 from dartboard.search.loop import Loop
 from dartboard.search.plan import Plan
 from dartboard.search.step import Stepper
+from dartboard.search.supply import make_sweep
 from dartboard.space.files import space_to_json
 from dartboard.space.spec import SearchSpace
 from dartboard.train.anneal import learning_rate
