@@ -67,16 +67,21 @@ def fetch(download: Download, folder: Path, tell: Tell) -> Path:
 
 
 def check(path: Path, download: Download) -> None:
-    """Raise unless a file has the size and the checksum that are published."""
+    """Raise unless a file is what is published: by its checksum, or by its size where there is none."""
+    if download.md5 is not None and _md5(path) == download.md5:
+        return
     size = path.stat().st_size
     if download.size is not None and size != download.size:
         raise DataError(f"{path}: has {size:,} bytes, but the file that is published has {download.size:,}")
-    if download.md5 is None:
-        return
+    if download.md5 is not None:
+        raise DataError(
+            f"{path}: has the md5 {_md5(path)}, but the file that is published has {download.md5}"
+        )
+
+
+def _md5(path: Path) -> str:
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-    if found != download.md5:
-        raise DataError(f"{path}: has the md5 {found}, but the file that is published has {download.md5}")
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
 def _from_any(download: Download, file: BinaryIO, tell: Tell) -> None:
