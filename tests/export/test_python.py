@@ -201,6 +201,12 @@ def test_a_name_that_cannot_be_imported_is_refused(tmp_path, make_model, name):
         export_model(make_model("nano"), tmp_path / f"{name}.py", "python")
 
 
+@pytest.mark.parametrize("name", ["torch", "json", "PIL"])
+def test_a_name_that_would_hide_a_module_is_refused(tmp_path, make_model, name):
+    with pytest.raises(ModelError, match=f"would hide the module {name}"):
+        export_model(make_model("nano"), tmp_path / f"{name}.py", "python")
+
+
 def test_files_that_are_no_networks(tmp_path, make_model):
     export_model(make_model("nano"), tmp_path / "net.py", "python")
     (tmp_path / "net.safetensors").write_bytes(b"nothing")

@@ -41,6 +41,7 @@ def test_constants_read_back(count):
 
 def test_nothing_about_the_data_breaks_out_of_the_docstring(make_model):
     model = make_model("nano")
-    model.facts["data"] = 'C:\\x"""\nimport os'
+    model.facts["data"] = '/home/me/C:\\x"""\nimport os'
     (node,) = ast.parse(title(model, "net")).body
+    assert "/home" not in node.value.value
     assert "trained on C:/x''' import os" in " ".join(ast.literal_eval(node.value).split())

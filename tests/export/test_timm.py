@@ -72,6 +72,11 @@ def test_a_name_of_timm_is_refused(tmp_path, make_model):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_name_of_a_part_of_the_file_is_refused(tmp_path, make_model):
+    with pytest.raises(ModelError, match="cannot be called 'build'"):
+        export_model(make_model("nano"), tmp_path / "build.py", "timm")
+
+
 def test_a_missing_package_is_named_with_its_extra(tmp_path, make_model, monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(ModelError, match=r"timm .*pip install 'dartboard\[timm\]'"):

@@ -18,6 +18,8 @@ from dartboard.export.blueprint import weights
 from dartboard.export.writing import write_network
 
 WEIGHTS = ".safetensors"
+TAKEN = ("torch", "timm", "numpy", "PIL")
+"""Modules that a written file, or what it imports, may need."""
 
 
 def pack(order: Order) -> dict[str, bytes]:
@@ -32,11 +34,13 @@ def pack_weights(order: Order) -> bytes:
 
 
 def check_name(name: str) -> None:
-    """Raises unless a file of this name can be imported."""
+    """Raises unless a file of this name can be imported and hides nothing that others import."""
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ModelError(
             f"a Python file called {name!r} cannot be imported; use letters, digits and _, a letter first"
         )
+    if name in sys.stdlib_module_names or name in TAKEN:
+        raise ModelError(f"a Python file called {name!r} would hide the module {name}; choose another name")
 
 
 def load(path: Path, device: torch.device) -> Opened:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from pathlib import PurePath
 from textwrap import wrap
 
 from dartboard.errors import ModelError
@@ -45,7 +46,7 @@ def title(model: Model, name: str, text: str = ALONE) -> str:
     config, space = model.net.config, model.net.space
     shape = "x".join(map(str, config.input))
     data = model.facts.get("data")
-    trained = f", trained on {_harmless(data)}" if isinstance(data, str) else ""
+    trained = f", trained on {_harmless(PurePath(data).name)}" if isinstance(data, str) else ""
     about = (
         f"{len(space.slots)} blocks of space {_harmless(space.name)}, {config.channels} channels "
         f"at first, {count_parameters(model.net):,} parameters, {len(model.classes)} classes, images of "

@@ -9,6 +9,7 @@ from torch import Tensor
 from dartboard.errors import ModelError
 from dartboard.export.about import read_module
 from dartboard.export.base import FORMATS, Format, Opened, Order, find_package
+from dartboard.export.library import library
 from dartboard.export.python import WEIGHTS, check_name, pack_weights, run_file
 from dartboard.export.tables import WITH_TIMM
 from dartboard.export.writing import USED, write_network
@@ -57,9 +58,13 @@ def _registration(config: NetConfig, name: str) -> str:
 
 
 def _check_free(name: str) -> None:
+    if name in library():
+        raise ModelError(
+            f"a network cannot be called {name!r}, as a part of its file is; choose another name"
+        )
     timm = _timm()
     if timm.is_model(name) and timm.model_entrypoint(name).__module__.startswith("timm."):
-        raise ModelError(f"timm has a model called {name!r} of its own; choose another name with --out")
+        raise ModelError(f"timm has a model called {name!r} of its own; choose another name")
 
 
 def load(path: Path, device: torch.device) -> Opened:
