@@ -1,0 +1,86 @@
+"""What the tests of protocols share: few digits in a file, a protocol that takes seconds, what it says."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dartboard.runs import Run
+from dartboard.train.protocol import Protocol
+from dartboard.train.protocol_config import ProtocolConfig, load_protocol, resolved
+from training import digits
+
+TINY = (
+    "searches=2",
+    "short=1",
+    "keep=1",
+    "seeds=2",
+    "random=count",
+    "search.epochs=1",
+    "search.batch=16",
+    "search.net.channels=4",
+    "search.health.examples=16",
+    "search.weights.lr=0.1",
+    "train.epochs=2",
+    "train.batch=16",
+    "train.net.channels=4",
+    "train.net.auxiliary=0",
+    "train.net.drop_path=0",
+    "train.data.cutout=0",
+    "train.data.flip=false",
+    "train.data.pad=1",
+    "train.data.valid=0.25",
+    "train.weights.lr=0.1",
+)
+
+
+def few(path: Path, test: int = 40) -> str:
+    """A file with few digits to train on and, unless there are to be none, few to test with."""
+    data = digits(64, test)
+    parts = {"train": data.train, "test": data.test}
+    arrays = {}
+    for name, part in parts.items():
+        if part is not None:
+            arrays |= {f"x_{name}": part.images[:, 0].numpy(), f"y_{name}": part.labels.numpy()}
+    np.savez(path, **arrays)
+    return str(path)
+
+
+def settings(data: str, *words: str) -> ProtocolConfig:
+    """A protocol on the images in a file that takes seconds."""
+    return load_protocol(flags={"search": {"data": data}}, words=[*TINY, *words])
+
+
+def start(path: Path, config: ProtocolConfig, **given: Any) -> Protocol:
+    """A protocol with a new run."""
+    protocol = Protocol(config, **given)
+    space = protocol.jobs.material.space
+    protocol.run = Run.create(path, resolved(config), space=space)
+    return protocol
+
+
+def whole(path: Path, config: ProtocolConfig, **given: Any) -> dict[str, Any]:
+    """What a protocol comes to that nobody disturbs."""
+    protocol = start(path, config, **given)
+    assert protocol.run is not None
+    with protocol.run:
+        return protocol.fit().facts()
+
+
+def timeless(value: Any) -> Any:
+    """Plain values without those that say how long something took."""
+    if isinstance(value, dict):
+        return {key: timeless(own) for key, own in value.items() if "seconds" not in key}
+    return [timeless(own) for own in value] if isinstance(value, list | tuple) else value
+
+
+def inner(path: Path) -> dict[str, Run]:
+    """The runs inside a protocol, by name."""
+    found = sorted(path.glob("*/*/config.yaml"))
+    return {str(own.parent.relative_to(path)): Run.read(own.parent) for own in found}
+
+
+def chronicle(path: Path) -> dict[str, Any]:
+    """All that a protocol and the runs inside it say, but for times."""
+    runs = {name: [own.result(), own.metrics(), own.config] for name, own in inner(path).items()}
+    return timeless({"result": Run.read(path).result(), "runs": runs})
