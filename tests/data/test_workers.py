@@ -163,7 +163,6 @@ def test_an_interrupt_prints_nothing_and_ends_all(program: subprocess.Popen[str]
     assert gone(worker, 5)
 
 
-@pytest.mark.slow
 def test_workers_do_not_outlive_a_killed_program(program: subprocess.Popen[str]) -> None:
     assert program.stdout is not None
     worker = int(program.stdout.readline().split()[1])

@@ -7,11 +7,14 @@ once, in about a second, and every process after that starts in some hundredths.
 
 import itertools
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import wait
 from types import ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -138,8 +141,8 @@ def _take(results: Iterator[Tensor | _Failure]) -> Tensor:
     """The next result, or the reason why there is none raised."""
     try:
         made = next(results)
-    except RuntimeError as error:
-        if not str(error).startswith("DataLoader worker"):
+    except (RuntimeError, ConnectionError, EOFError) as error:  # the latter while it hands something over
+        if isinstance(error, RuntimeError) and not str(error).startswith("DataLoader worker"):
             raise
         raise DataError(
             f"a process that prepares images was ended from outside ({error}); if memory or shared memory "
@@ -151,8 +154,17 @@ def _take(results: Iterator[Tensor | _Failure]) -> Tensor:
 
 
 def _begin(_: int) -> None:
-    """Leaves it to the main process what comes of Ctrl-C."""
+    """Leaves it to the main process what comes of Ctrl-C, and ends with it however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=[parent.sentinel], daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    """Waits for the main process to be gone; the fork server, which torch looks at, lives as long as this."""
+    wait([sentinel])
+    os._exit(1)
 
 
 @contextmanager
