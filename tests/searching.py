@@ -1,10 +1,11 @@
 """What the tests of searches share: small problems with random weights, few images, short searches."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
 import torch
+from pydantic import BaseModel
 from torch import Tensor, nn
 
 import lab
@@ -135,3 +136,18 @@ def merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in more.items()
     }
     return {**base, **nested}
+
+
+def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """The names of all options, those in groups with a dot."""
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from leaves(field.annotation, f"{name}.")
+        else:
+            yield prefix + name
+
+
+def nested(name: str, value: object) -> dict[str, Any]:
+    """One option as nested options."""
+    group, _, leaf = name.rpartition(".")
+    return {group: {leaf: value}} if group else {leaf: value}

@@ -12,7 +12,6 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-import torch
 
 import killing
 from dartboard.cli.main import main
@@ -28,13 +27,7 @@ SEED = 20
 LAST = victim.EPOCHS * victim.STEPS
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """As the processes: how sums are split among threads can change their last bits."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def victim_process(path, method, places=0):

@@ -9,7 +9,6 @@ from functools import cache
 import pytest
 import torch
 from PIL import Image
-from pydantic import BaseModel
 
 import dartboard.nn.cell
 import dartboard.search.searcher
@@ -80,15 +79,6 @@ def test_measuring_does_not_change_the_search(method):
 # Options
 
 
-def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """The names of all options, those in groups with a dot."""
-    for name, field in model.model_fields.items():
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from leaves(field.annotation, f"{name}.")
-        else:
-            yield prefix + name
-
-
 OTHER = {
     "epochs": 3,
     "batch": 12,
@@ -130,11 +120,6 @@ BESIDE = {
     "checkpoint.keep",
 }
 """Options that must not change what comes out; each has a test below for what it does change."""
-
-
-def nested(name: str, value: object) -> dict:
-    group, _, leaf = name.rpartition(".")
-    return {group: {leaf: value}} if group else {leaf: value}
 
 
 def test_every_option_is_tested():

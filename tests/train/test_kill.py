@@ -7,7 +7,6 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-import torch
 
 import killing
 from dartboard.runs import Run
@@ -19,13 +18,7 @@ SEED = 4
 STEPS = victim.EPOCHS * victim.STEPS
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """As the processes: how sums are split among threads can change their last bits."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def victim_process(path, kind, places=0):

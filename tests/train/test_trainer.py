@@ -7,7 +7,6 @@ from functools import cache
 
 import pytest
 import torch
-from pydantic import BaseModel
 
 from dartboard.data import Dataset, ImageSet
 from dartboard.errors import CheckpointError, CompositionError, DataError, DivergedError, SpaceError, Stopped
@@ -18,6 +17,7 @@ from dartboard.search.step import Stepper
 from dartboard.space import get_space
 from dartboard.train import Trainer, TrainHook, TrainOptions
 from dartboard.train.trainer import BEST, LAST
+from searching import leaves, nested
 from training import cells, digits, train
 
 
@@ -40,15 +40,6 @@ def again(run: Run) -> Run:
 
 
 # Options
-
-
-def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """The names of all options, those in groups with a dot."""
-    for name, field in model.model_fields.items():
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from leaves(field.annotation, f"{name}.")
-        else:
-            yield prefix + name
 
 
 OTHER = {
@@ -104,11 +95,6 @@ BESIDE = {
     "checkpoint.keep",
 }
 """Options that must not change what comes out, or are tested where they are at home."""
-
-
-def nested(name: str, value: object) -> dict:
-    group, _, leaf = name.rpartition(".")
-    return {group: {leaf: value}} if group else {leaf: value}
 
 
 def both(first: dict, second: dict) -> dict:
