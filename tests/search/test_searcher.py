@@ -20,7 +20,7 @@ from dartboard.search import Hook, Searcher, SearchOptions, Temperature, make_me
 from dartboard.search.state import capture, copied, restore
 from dartboard.search.step import Stepper
 from dartboard.space import get_space
-from searching import SHORT, digits, merged, search
+from searching import SHORT, digits, leaves, merged, nested, search
 
 
 @cache
