@@ -20,7 +20,7 @@ def pack(order: Order) -> dict[str, bytes]:
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it is old, and that sizes of images become constants
-        program = torch.jit.trace(Logits(order.model), example(order.model))
+        program = torch.jit.trace(Logits(order.model), example(order.model), check_trace=False)
         torch.jit.save(program, buffer, _extra_files={EXTRA: about(order.model).text()})
     return {".pt": buffer.getvalue()}
 
