@@ -63,9 +63,9 @@ def test_a_search_is_trained_on_its_own_images(found: Path, capsys: Capture) -> 
 
 def test_the_same_settings_give_the_same_bits(found: Path, capsys: Capture) -> None:
     first = result(capsys, found, *TINY)
-    again = result(capsys, found, "--config", Path(first["run"]) / "config.yaml")
+    again = result(capsys, "--config", Path(first["run"]) / "config.yaml")
     assert again["digest"] == first["digest"]
-    assert again["run"].endswith("-2")
+    assert again["run"] == "runs/train-cell-digits-s0"
     assert result(capsys, found, *TINY, "--seed", 1)["digest"] != first["digest"]
 
 
@@ -79,6 +79,21 @@ def test_settings_from_everywhere(found: Path, capsys: Capture, monkeypatch: pyt
     assert (config["epochs"], config["batch"], config["net"]["channels"]) == (1, 200, 2)
     assert (config["weights"]["lr"], config["weights"]["clip"]) == (0.2, 3.0)
     assert config["weights"]["by"] == "step"  # the recipe's
+
+
+def test_a_configuration_repeats_the_training_of_another_space(capsys: Capture) -> None:
+    """Cells without an op, another number of them, and a space of one's own."""
+    Path("mine.yaml").write_text(
+        "name: mine\nstack: {cells: 4}\ncell:\n  inputs: 2\n  nodes: 4\n"
+        "  ops: [skip_connect, sep_conv_3x3]\n  edges: all\n  keep: 2\n  output: [2, 3]\n"
+    )
+    for place, (space, cells) in enumerate((("nb201", 2), ("mine.yaml", 3))):
+        words = ("--method", "random", "--space", space, f"space.cells={cells}", "--out", f"own{place}")
+        assert main(["search", *words, "--quiet"]) == 0
+        capsys.readouterr()
+        first = result(capsys, f"own{place}", *TINY, "epochs=1")
+        again = result(capsys, "--config", Path(first["run"]) / "config.yaml")
+        assert again["digest"] == first["digest"]
 
 
 @pytest.mark.parametrize("cells", [3, 4])
@@ -140,7 +155,10 @@ def test_what_is_printed(found: Path, capsys: Capture) -> None:
         (["darts-v2", "net.chanels=3"], "no setting called 'net.chanels'; did you mean 'net.channels'?"),
         (["darts-v2", "weights.lr=-1"], "weights.lr=-1: input should be greater than 0"),
         (["darts-v2", "weights.schedule=cosin"], "no schedule called 'cosin'; did you mean 'cosine'?"),
-        (["darts-v2", "--data", "digit"], "no data set, file or folder called 'digit'; did you mean 'digits'?"),
+        (
+            ["darts-v2", "--data", "digit"],
+            "no data set, file or folder called 'digit'; did you mean 'digits'?",
+        ),
         (["darts-v2", "--data", "none.npz"], "there is no file or folder 'none.npz'"),
         (["darts-v2", "batch=100000"], "a batch of 100,000 needs more than the 1,500 examples"),
         (["darts-v2", "--fall-back"], "name the run with --resume"),
@@ -200,7 +218,7 @@ def test_a_checkpoint_of_another_network_is_refused(found: Path, capsys: Capture
     assert run("--resume", one) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1
-    assert "the state is of other settings: net was" in err
+    assert "the state is of other settings: net.channels was 6, is 4" in err
     shutil.rmtree(one / "checkpoints")
     shutil.move("kept", one / "checkpoints")
     assert result(capsys, "--resume", one)["digest"] == digest

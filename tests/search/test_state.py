@@ -127,7 +127,7 @@ def test_a_state_of_another_version_is_refused():
 
 def test_a_state_of_another_search_is_refused():
     state = copied(capture(search("darts")))
-    with pytest.raises(CheckpointError, match=r"of other settings: net was .*'channels': 4"):
+    with pytest.raises(CheckpointError, match=r"of other settings: net\.channels was 4, is 8"):
         restore(search("darts", net={"channels": 8}), state)
     with pytest.raises(CheckpointError, match="of other settings: seed was 0, is 1"):
         restore(search("darts", seed=1), state)

@@ -83,6 +83,15 @@ def space_of_run(text: str) -> SearchSpace | None:
     return load_space(path) if path.is_file() else None
 
 
+def space_name(cell: str, given: str | None, space: SearchSpace) -> str:
+    """How a space is named so that it is found again: as it was given, by the catalogue, or by its file."""
+    if given is not None or space.name in SPACES:
+        return given or space.name
+    from dartboard.runs import SPACE
+
+    return str((Path(cell) / SPACE).resolve())
+
+
 def data_of_run(text: str) -> dict[str, object]:
     """The images that a run used, if `text` is the directory of a run: their name and their size."""
     if not _is_run(text):

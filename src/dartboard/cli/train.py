@@ -8,6 +8,7 @@ to a run directory, the best network and the last one among it. Ctrl-C saves and
 
 import json
 import os
+import re
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 NAMED = ("space", "data", "epochs", "seed")
 """Flags that are settings of the training."""
+SETTING = re.compile(r"[a-z_.]+=")
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -58,12 +60,19 @@ def run(args: Namespace) -> int:
 
 
 def _find_cell(args: Namespace) -> None:
-    """Without a cell the first word may be a setting; a run that goes on has its cell."""
-    if args.cell is not None and args.resume is not None and "=" not in args.cell:
-        raise UsageError(f"--resume goes on with the cell of the run; leave out {args.cell}")
-    if args.resume is not None and args.cell is not None:
+    """Without a cell the first word may be a setting; runs that go on and configurations have their own."""
+    if args.cell is not None and SETTING.match(args.cell):
         args.overrides.insert(0, args.cell)
-    if args.cell is None and args.resume is None:
+        args.cell = None
+    if args.resume is not None:
+        if args.cell is not None:
+            raise UsageError(f"--resume goes on with the cell of the run; leave out {args.cell}")
+        return
+    if args.cell is None and args.config is not None:
+        from dartboard.search.form import read_file
+
+        args.cell = read_file(Path(args.config)).get("cell")
+    if not isinstance(args.cell, str):
         raise UsageError(
             "train needs a CELL: a run, a published cell, a file, or a genotype; or --resume DIR"
         )
@@ -71,6 +80,7 @@ def _find_cell(args: Namespace) -> None:
 
 def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple["Trainer", "Run"]:
     """A new training in a new run; nothing is written if it cannot be made."""
+    from dartboard.cli.lookup import space_name
     from dartboard.cli.places import claim, train_name
     from dartboard.cli.progress import progress
     from dartboard.runs import Run
@@ -82,7 +92,9 @@ def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple
         parts = build(config, stack, tell)
     trainer = _trainer(parts, device, display)
     path = claim(args.out, train_name(args.cell, config))
-    trainer.run = Run.create(path, resolved(config), space=trainer.space, device=str(device))
+    home = space_name(args.cell, config.space.name, stack)
+    values = resolved(config, home, trainer.space.stack.cells)
+    trainer.run = Run.create(path, values, space=trainer.space, device=str(device))
     return trainer, trainer.run
 
 

@@ -63,9 +63,20 @@ def _check_settings(now: Mapping[str, Any], then: Mapping[str, Any]) -> None:
         raise CheckpointError(
             "the images are not those that the state was trained on; put them back, or start anew"
         )
-    for name, value in now.items():
-        if then.get(name) != value:
-            raise CheckpointError(f"the state is of other settings: {name} was {then.get(name)}, is {value}")
+    before = flat(then)
+    for name, value in flat(now).items():
+        if before.get(name) != value:
+            raise CheckpointError(
+                f"the state is of other settings: {name} was {before.get(name)}, is {value}"
+            )
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested values by dotted names."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
+    return found
 
 
 def _restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:

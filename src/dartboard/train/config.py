@@ -88,11 +88,17 @@ def train_options(config: TrainConfig) -> TrainOptions:
     return TrainOptions.model_validate(config.model_dump(exclude=names))
 
 
-def resolved(config: TrainConfig) -> dict[str, Any]:
-    """The configuration as plain values, files by full paths."""
+def resolved(config: TrainConfig, space: str, cells: int) -> dict[str, Any]:
+    """The configuration as plain values, nothing left to defaults that depend on something else.
+
+    Args:
+        config: What was asked for.
+        space: The name of the space whose stack the cells go into.
+        cells: How many there are.
+    """
     values = config.model_dump(mode="json")
-    if config.space.name is not None:
-        values["space"]["name"] = full_name(config.space.name, SPACES)
+    values["space"]["name"] = full_name(space, SPACES)
+    values["net"]["cells"] = cells
     values["data"]["name"] = full_name(config.data.name, DATASETS)
     first = ("kind", "cell", "space", "data")
     return {key: values[key] for key in (*first, *(key for key in values if key not in first))}

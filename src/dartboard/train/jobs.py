@@ -129,7 +129,8 @@ class Jobs:
             return Trainer(space, data, options, device=self.device, hooks=hooks, facts=facts)
 
         recorded = space if options.net.cells is None else space.resized(options.net.cells)
-        return Job(name, train_config.resolved(config), recorded, make)
+        home = config.space.name or self.material.stack.name
+        return Job(name, train_config.resolved(config, home, recorded.stack.cells), recorded, make)
 
     def rehearse(self) -> int:
         """Makes one job of each stage, to know what is wrong before the first one begins.

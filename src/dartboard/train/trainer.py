@@ -211,8 +211,10 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         return {part: self.evaluate(net, part) for part in self.supply.held_out}
 
     def settings(self) -> dict[str, Any]:
-        """What must be the same for a state to be of use: the cells as well as the options."""
-        return {"space": space_to_json(self.space), **super().settings()}
+        """What must be the same for a state to be of use: the cells, however their number was given."""
+        values = super().settings()
+        del values["net"]["cells"]
+        return {"space": space_to_json(self.space), **values}
 
     def extra_state(self) -> dict[str, Any]:
         """The best epoch so far, and the moving average."""
