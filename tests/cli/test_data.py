@@ -91,7 +91,7 @@ def test_without_a_network_files_and_places_are_named(
         "dartboard: error: http://127.0.0.1:1/train_32x32.mat: cannot be reached (Connection refused); where "
         f"there is no network, put http://127.0.0.1:1/train_32x32.mat as {tmp_path}/svhn/train_32x32.mat, "
         f"http://127.0.0.1:1/test_32x32.mat as {tmp_path}/svhn/test_32x32.mat and run "
-        "`dartboard data get svhn` again\n"
+        "this again\n"
     )
 
 

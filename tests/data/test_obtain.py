@@ -90,7 +90,7 @@ def test_what_is_fetched_already_is_not_fetched_again(server: Server, tmp_path: 
     url = f"{server.url}t10k-labels-idx1-ubyte.gz"
     assert str(caught.value) == (
         f"{url}: the server says 404 Not Found; where there is no network, put {url} as "
-        f"{folder}/t10k-labels-idx1-ubyte.gz and run `dartboard data get mnist` again"
+        f"{folder}/t10k-labels-idx1-ubyte.gz and run this again"
     )
     assert is_complete("mnist", tmp_path) is None
     server.files["t10k-labels-idx1-ubyte.gz"] = last

@@ -67,7 +67,7 @@ def _by_hand(name: str, folder: Path) -> str:
     """Which files to put where, without a network."""
     missing = [download for download in DOWNLOADS[name] if not _is_there(download, folder)]
     wanted = ", ".join(f"{download.urls[0]} as {folder / download.file}" for download in missing)
-    return f"where there is no network, put {wanted} and run `dartboard data get {name}` again"
+    return f"where there is no network, put {wanted} and run this again"
 
 
 @contextmanager
