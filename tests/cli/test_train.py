@@ -160,7 +160,14 @@ def test_what_is_printed(found: Path, capsys: Capture) -> None:
             "no data set, file or folder called 'digit'; did you mean 'digits'?",
         ),
         (["darts-v2", "--data", "none.npz"], "there is no file or folder 'none.npz'"),
-        (["darts-v2", "batch=100000"], "a batch of 100,000 needs more than the 1,500 examples"),
+        (
+            ["darts-v2", "batch=10"],
+            "a cutout of 16 leaves little of images of 8x8; set data.cutout to less than 8",
+        ),
+        (
+            ["darts-v2", "data.cutout=0", "batch=100000"],
+            "a batch of 100,000 needs more than the 1,500 examples",
+        ),
         (["darts-v2", "--fall-back"], "name the run with --resume"),
         (
             ["darts-v2", "--resume", "somewhere"],

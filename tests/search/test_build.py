@@ -236,3 +236,10 @@ def test_what_is_compiled_is_the_plain_formula(monkeypatch):
 def test_what_draws_is_not_compiled():
     with pytest.raises(CompositionError, match="Gumbel draws another network for every step"):
         built("gdas", compile=True)
+
+
+def test_a_cutout_that_leaves_nothing_is_refused():
+    data = digits()
+    options = DataOptions(cutout=8)
+    with pytest.raises(DataError, match="a cutout of 8 leaves little of images of 8x8; set"):
+        make_stream(data.train, data, options, batch=4, seed=0, name="train", device=torch.device("cpu"))

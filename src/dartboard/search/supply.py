@@ -76,7 +76,11 @@ def make_stream(
         seed: Settles all chance, together with `name`.
         name: What the stream is for; streams with different names are independent.
         device: Where batches are made.
+
+    Raises:
+        DataError: If there are too few images for a batch, or a cutout leaves nothing of them.
     """
+    _check_cutout(data, chosen)
     return Stream(
         images,
         batch=batch,
@@ -88,6 +92,15 @@ def make_stream(
         device=device,
         workers=chosen.workers,
     )
+
+
+def _check_cutout(data: Dataset, chosen: DataOptions) -> None:
+    _, height, width = data.shape
+    if chosen.cutout >= min(height, width):
+        raise DataError(
+            f"a cutout of {chosen.cutout} leaves little of images of {height}x{width}; "
+            f"set data.cutout to less than {min(height, width)}, or 0 for none"
+        )
 
 
 def make_sweep(
