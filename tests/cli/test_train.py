@@ -232,7 +232,7 @@ def test_a_checkpoint_of_another_network_is_refused(found: Path, capsys: Capture
 
 
 def test_images_that_changed_are_refused(found: Path, capsys: Capture) -> None:
-    words = ("--data", images(8, 1), "epochs=1", "batch=10", "net.channels=4", "net.auxiliary=0")
+    words = ("--data", images(8, 1), *TINY, "epochs=1", "batch=10")
     path = result(capsys, found, *words)["run"]
     images(8, 1, count=33)
     assert run("--resume", path) == 2
