@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dartboard.data import BRIGHTEST, DATASETS, ImageSet, Loading, load_dataset, load_digits
-from dartboard.data.official import OFFICIAL
+from dartboard.data.published.catalog import OFFICIAL
 from dartboard.errors import DataError, UnknownNameError
 from imagefiles import (
     cifar10_binary,

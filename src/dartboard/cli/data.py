@@ -48,8 +48,8 @@ def run(args: Namespace) -> int:
 
 def _get(args: Namespace) -> int:
     from dartboard.data import DATASETS
-    from dartboard.data.obtain import is_complete, obtain
-    from dartboard.data.official import OFFICIAL
+    from dartboard.data.published.catalog import OFFICIAL
+    from dartboard.data.published.obtain import is_complete, obtain
 
     if args.name not in DATASETS:
         raise UnknownNameError("data set", args.name, DATASETS)
@@ -126,9 +126,9 @@ def _table(facts: dict[str, Any]) -> Iterable[Text | str]:
 
 
 def _where(_: Namespace) -> int:
-    from dartboard.data.obtain import is_complete
-    from dartboard.data.official import OFFICIAL
-    from dartboard.data.places import data_root
+    from dartboard.data.published.catalog import OFFICIAL
+    from dartboard.data.published.obtain import is_complete
+    from dartboard.data.published.places import data_root
 
     rows = [(name, is_complete(name)) for name in OFFICIAL]
     Terminal().write([str(data_root())])

@@ -50,8 +50,8 @@ def _recipes() -> Rows:
 
 def _datasets() -> Rows:
     from dartboard.data import DATASETS
-    from dartboard.data.obtain import is_complete
-    from dartboard.data.official import OFFICIAL
+    from dartboard.data.published.catalog import OFFICIAL
+    from dartboard.data.published.obtain import is_complete
 
     there = {name for name in DATASETS if name not in OFFICIAL or is_complete(name) is not None}
     return [(name, "is there" if name in there else "is not there", about) for name, about in _rows(DATASETS)]

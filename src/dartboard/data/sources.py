@@ -5,12 +5,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from dartboard.data.cifar import CIFAR10, read_cifar, which_cifar
 from dartboard.data.digits import load_digits
-from dartboard.data.folder import read_folder
+from dartboard.data.folders.read import read_folder
 from dartboard.data.loading import Loading
 from dartboard.data.npz import read_npz
-from dartboard.data.official import load_official, recognise
+from dartboard.data.published.catalog import load_official, recognise
+from dartboard.data.published.cifar import CIFAR10, read_cifar, which_cifar
 from dartboard.data.resize import resized
 from dartboard.data.sets import Dataset, ImageSet
 from dartboard.errors import DataError, UnknownNameError
@@ -116,7 +116,7 @@ def load_dataset(name: str, loading: Loading | None = None) -> Dataset:
 
     A file is an .npz with `x_train`, `y_train` and optionally `x_test`, `y_test` and `class_names` (see
     `dartboard.data.npz`), or the archive of CIFAR-10 or CIFAR-100. A folder has the files of a published
-    data set, or images in one subfolder for each class (see `dartboard.data.layout`).
+    data set, or images in one subfolder for each class (see `dartboard.data.folders.layout`).
     """
     loading = loading or Loading()
     if name in DATASETS:

@@ -4,16 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dartboard.data.cifar import CIFAR10, CIFAR100, find_cifar, read_cifar
-from dartboard.data.folder import read_folder, read_listing
-from dartboard.data.idx import find_idx, read_idx
-from dartboard.data.imagenet16 import find_imagenet16, read_imagenet16
-from dartboard.data.listing import subfolders
-from dartboard.data.lists import find_freiburg, find_tiny, list_freiburg, list_tiny
+from dartboard.data.folders.listing import subfolders
+from dartboard.data.folders.read import read_folder, read_listing
 from dartboard.data.loading import Loading
-from dartboard.data.places import data_root
+from dartboard.data.published.cifar import CIFAR10, CIFAR100, find_cifar, read_cifar
+from dartboard.data.published.idx import find_idx, read_idx
+from dartboard.data.published.imagenet16 import find_imagenet16, read_imagenet16
+from dartboard.data.published.lists import find_freiburg, find_tiny, list_freiburg, list_tiny
+from dartboard.data.published.places import data_root
+from dartboard.data.published.svhn import find_svhn, read_svhn
 from dartboard.data.sets import Dataset
-from dartboard.data.svhn import find_svhn, read_svhn
 from dartboard.errors import DataError
 
 DIGITS = tuple("0123456789")

@@ -10,10 +10,10 @@ from statistics import median_low
 
 import torch
 
-from dartboard.data.cache import Findings, recall, remember
 from dartboard.data.files import ImageFiles, decode_as, over_files
-from dartboard.data.layout import list_folder
-from dartboard.data.listing import Listing, Part
+from dartboard.data.folders.cache import Findings, recall, remember
+from dartboard.data.folders.layout import list_folder
+from dartboard.data.folders.listing import Listing, Part
 from dartboard.data.loading import Loading
 from dartboard.data.sets import MOMENT_IMAGES, Dataset, Images, ImageSet, Moments, Shape, moments
 from dartboard.errors import DataError
@@ -33,8 +33,8 @@ Check = tuple[int, int, bool] | str
 def read_folder(path: Path, loading: Loading, name: str | None = None) -> Dataset:
     """The images in a folder that has one subfolder for each class, called after the folder.
 
-    Classes are numbered in the order of their names. `dartboard.data.layout` says how the folder may be
-    divided into training, validation and test images, and `read_listing` how images are brought to one shape.
+    Classes are numbered in the order of their names. `dartboard.data.folders.layout` says how the folder may
+    be divided into training, validation and test images, `read_listing` how images are brought to one shape.
     """
     return read_listing(name or path.resolve().name, list_folder(path), loading)
 

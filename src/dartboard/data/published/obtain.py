@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dartboard.data.downloads import DOWNLOADS, Download
-from dartboard.data.fetch import fetch
-from dartboard.data.official import OFFICIAL, find_official
-from dartboard.data.places import data_root
-from dartboard.data.unpack import unpack
+from dartboard.data.published.catalog import OFFICIAL, find_official
+from dartboard.data.published.downloads import DOWNLOADS, Download
+from dartboard.data.published.fetch import fetch
+from dartboard.data.published.places import data_root
+from dartboard.data.published.unpack import unpack
 from dartboard.errors import DataError
 
 Tell = Callable[[str, int, int], None]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dartboard.data.arrays import join, pair, whole_numbers
-from dartboard.data.bundle import about, naming
+from dartboard.data.published.arrays import join, pair, whole_numbers
+from dartboard.data.published.bundle import about, naming
 from dartboard.data.sets import Dataset, ImageSet
 from dartboard.errors import DataError
 

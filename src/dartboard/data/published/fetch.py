@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dartboard import __version__
-from dartboard.data.downloads import Download
+from dartboard.data.published.downloads import Download
 from dartboard.errors import DataError
 
 Tell = Callable[[str, int, int], None]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dartboard.data import ImageSet, load_dataset
-from dartboard.data.official import DEBIAN
+from dartboard.data.published.catalog import DEBIAN
 from dartboard.errors import DataError
 from imagefiles import idx, idx_files, pixels
 

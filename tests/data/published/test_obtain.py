@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dartboard.data import Loading, load_dataset
-from dartboard.data.downloads import DOWNLOADS
-from dartboard.data.obtain import is_complete, obtain
+from dartboard.data.published.downloads import DOWNLOADS
+from dartboard.data.published.obtain import is_complete, obtain
 from dartboard.errors import DataError
 from imagefiles import cifar10_binary, fill, freiburg, idx_files, tiny_imagenet
 from server import Server, serve

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dartboard.data.arrays import Arrays, join, pair
-from dartboard.data.bundle import about, is_archive, names_in, read_bundle
+from dartboard.data.published.arrays import Arrays, join, pair
+from dartboard.data.published.bundle import about, is_archive, names_in, read_bundle
+from dartboard.data.published.unpickle import read_pickle
 from dartboard.data.sets import Dataset
-from dartboard.data.unpickle import read_pickle
 from dartboard.errors import DataError
 
 SHAPE = (3, 32, 32)

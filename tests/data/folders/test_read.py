@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-import dartboard.data.folder as folder_module
+import dartboard.data.folders.read as folder_module
 from dartboard.data import Dataset, ImageFiles, ImageSet, Loading, load_dataset
 from dartboard.errors import DataError
 from imagefiles import fill, save

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.data.downloads import DOWNLOADS, Download
-from dartboard.data.fetch import TRIES, fetch
-from dartboard.data.official import OFFICIAL
+from dartboard.data.published.catalog import OFFICIAL
+from dartboard.data.published.downloads import DOWNLOADS, Download
+from dartboard.data.published.fetch import TRIES, fetch
 from dartboard.errors import DataError
 from imagefiles import pixels
 from server import Server, serve

@@ -3,9 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
-from dartboard.data.bundle import read_file
-from dartboard.data.layout import list_folder
-from dartboard.data.listing import Listing, Part, images_below
+from dartboard.data.folders.layout import list_folder
+from dartboard.data.folders.listing import Listing, Part, images_below
+from dartboard.data.published.bundle import read_file
 from dartboard.errors import DataError
 
 TINY = ("wnids.txt", "words.txt", "val/val_annotations.txt")

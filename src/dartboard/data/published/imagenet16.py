@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dartboard.data.arrays import Arrays, join, pair, whole_numbers
-from dartboard.data.bundle import about, read_file
 from dartboard.data.loading import Loading
+from dartboard.data.published.arrays import Arrays, join, pair, whole_numbers
+from dartboard.data.published.bundle import about, read_file
+from dartboard.data.published.unpickle import read_pickle
 from dartboard.data.sets import Dataset
-from dartboard.data.unpickle import read_pickle
 from dartboard.errors import DataError
 
 TRAIN = tuple(f"train_data_batch_{number}" for number in range(1, 11))

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dartboard.data.arrays import join, pair
-from dartboard.data.bundle import about, read_file
+from dartboard.data.published.arrays import join, pair
+from dartboard.data.published.bundle import about, read_file
 from dartboard.data.sets import Dataset, ImageSet
 from dartboard.errors import DataError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.data.unpack import unpack
+from dartboard.data.published.unpack import unpack
 from dartboard.errors import DataError
 
 FILES = {"top/a.txt": b"a", "top/deep/b.txt": b"b", "other/c.txt": b"c"}

@@ -3,7 +3,7 @@
 import logging
 from pathlib import Path
 
-from dartboard.data.listing import Listing, Part, images_below, images_in, subfolders
+from dartboard.data.folders.listing import Listing, Part, images_below, images_in, subfolders
 from dartboard.errors import DataError
 
 LOG = logging.getLogger(__name__)

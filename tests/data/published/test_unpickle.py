@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dartboard.data import load_dataset
-from dartboard.data.unpickle import read_pickle
+from dartboard.data.published.unpickle import read_pickle
 from dartboard.errors import DataError
 from imagefiles import cifar10_python, dump
 

@@ -1,0 +1,1 @@
+"""Published data sets: the readers of their official files, and where these are to be had."""
