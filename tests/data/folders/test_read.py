@@ -345,7 +345,7 @@ def test_a_file_that_can_be_read_again_is_not_remembered_as_broken(
 def test_moments_do_not_depend_on_the_memory(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("files", "folder"):
+    for module in ("files", "folders.read"):
         monkeypatch.setattr(f"dartboard.data.{module}.MOMENT_IMAGES", 4)
     fill(tmp_path, {"cat": 5, "dog": 6})
     inside = load(tmp_path).moments
