@@ -163,3 +163,17 @@ def test_pixels_of_many_kinds_are_bytes(tmp_path: Path) -> None:
         for channels in (1, 3):
             read = read_image(file, (channels, 5, 7))
             assert (read.dtype, read.shape) == (torch.uint8, (channels, 5, 7))
+
+
+def test_a_fingerprint_stays_when_the_folder_moves(tmp_path: Path) -> None:
+    names = ("cat/1.png", "cat/2.png", "dog/1.png")
+    labels = torch.tensor([0, 0, 1])
+
+    def files(folder: Path, names: tuple[str, ...] = names, labels: torch.Tensor = labels) -> ImageFiles:
+        return ImageFiles(tuple(str(folder / name) for name in names), labels, (3, 8, 8))
+
+    found = files(tmp_path / "a").fingerprint()
+    assert files(tmp_path / "b" / "c").fingerprint() == found
+    assert files(tmp_path / "a", names[::-1]).fingerprint() != found
+    assert files(tmp_path / "a", labels=torch.tensor([0, 1, 1])).fingerprint() != found
+    assert ImageFiles(("x.png",), labels[:1], (3, 8, 8)).fingerprint() != found

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import os
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -111,9 +112,11 @@ class ImageFiles:
         return tuple(counted_moments(own) for own in counts)
 
     def fingerprint(self) -> str:
-        """The checksum of names, labels and shape; files are not opened."""
+        """The checksum of names below their common folder, labels and shape; files are not opened."""
         found = hashlib.sha256(repr(self.shape).encode())
-        found.update("\0".join(self.files).encode(errors="surrogateescape"))
+        start = len(os.path.commonpath([*self.files])) if len(self) > 1 else 0
+        names = (file[start:] for file in self.files)
+        found.update("\0".join(names).encode(errors="surrogateescape"))
         found.update(self.labels.numpy().data)
         return found.hexdigest()
 
