@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import os
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
