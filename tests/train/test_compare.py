@@ -32,7 +32,7 @@ def test_who_is_two_errors_below_the_best_is_dropped() -> None:
     found = sift({"best": 0.9, "near": 0.81, "far": 0.79}, 100, keep=3)
     assert found["best"] is None
     assert found["near"] is None
-    assert found["far"] == "11.00 points below the best, more than 10.12 by chance"
+    assert found["far"] == "11.00 points below the best; 2 standard errors are 10.12"
 
 
 def test_more_images_tell_smaller_differences() -> None:

@@ -396,6 +396,17 @@ def test_settings_of_searches_and_trainings_reach_them(
     assert not look(*loops())
 
 
+def test_a_space_in_a_file_is_named_and_remembered(data: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(space_to_json(replace(get_space("nano"), name="mine")))
+    found = whole(tmp_path / "run", settings(data, f"search.space={file}", *SMALL))
+    for name in ("search/s0", "train/found-0", "final/found-s0"):
+        assert Run.read(tmp_path / "run" / name).config["space"]["name"] == str(file)
+    file.unlink()
+    with Run.resume(tmp_path / "run") as run:
+        assert timeless(reopen(run).fit().facts()) == timeless(found)
+
+
 def test_another_stack_takes_the_cells_and_is_remembered(data: str, tmp_path: Path) -> None:
     stack = tmp_path / "stack.json"
     stack.write_text(space_to_json(get_space("nano").resized(2)))

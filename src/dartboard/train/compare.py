@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 
 from scipy.special import stdtrit
 
-ERRORS = 2.0
+ERRORS = 2
 """A network is clearly worse than the best by more than so many standard errors of the difference."""
 CONFIDENCE = 0.95
 DIVERGED = "its training diverged"
@@ -42,7 +42,8 @@ def _fault(accuracy: float, best: float, examples: int) -> str | None:
     margin = ERRORS * standard_error(best, accuracy, examples)
     if best - accuracy <= margin:
         return None
-    return f"{100 * (best - accuracy):.2f} points below the best, more than {100 * margin:.2f} by chance"
+    gap = f"{100 * (best - accuracy):.2f} points below the best"
+    return f"{gap}; {ERRORS} standard errors are {100 * margin:.2f}"
 
 
 def _crowded(keep: int) -> str:

@@ -129,7 +129,7 @@ class Jobs:
             return Trainer(space, data, options, device=self.device, hooks=hooks, facts=facts)
 
         recorded = space if options.net.cells is None else space.resized(options.net.cells)
-        home = config.space.name or self.material.stack.name
+        home = config.space.name or self.config.search.space.name
         return Job(name, train_config.resolved(config, home, recorded.stack.cells), recorded, make)
 
     def rehearse(self) -> int:
