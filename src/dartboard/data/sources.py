@@ -120,13 +120,23 @@ def load_dataset(name: str, loading: Loading | None = None) -> Dataset:
     """
     loading = loading or Loading()
     if name in DATASETS:
-        return resized(DATASETS[name](loading), loading.size)
+        return resized(_named(name, loading), loading.size)
     path = Path(name)
     if name and _exists(path):
         return resized(_read(path, loading), loading.size)
     if "/" in name or path.suffix.lower() in READERS:
         raise DataError(f"there is no file or folder {name!r} to read a data set from{_hint(path)}")
     raise UnknownNameError(f"{DATASETS.kind}, file or folder", name, DATASETS)
+
+
+def _named(name: str, loading: Loading) -> Dataset:
+    """The data set of a name; where it fails and there is a file of that name, how to read that instead."""
+    try:
+        return DATASETS[name](loading)
+    except DataError as error:
+        if not _exists(Path(name)):
+            raise
+        raise DataError(f"{error}; what is called {name} here is read as ./{name}") from None
 
 
 def _exists(path: Path) -> bool:
