@@ -8,6 +8,8 @@ from functools import cache
 import pytest
 import torch
 
+import dartboard.nn.cell
+import vision
 from dartboard.data import Dataset, ImageSet
 from dartboard.errors import CheckpointError, CompositionError, DataError, DivergedError, SpaceError, Stopped
 from dartboard.nn import count_flops, count_parameters, load_model
@@ -127,6 +129,54 @@ def test_weights_lie_in_memory_as_asked(last):
         assert lying == {last}
         trainer.fit()
     assert train(net={"channels_last": last}).fit().last["test"].top1 == train().fit().last["test"].top1
+
+
+@pytest.mark.parametrize(("mix", "unused"), [("plain", "fused_nodes"), ("fused", "plain_nodes")])
+def test_the_path_is_the_one_asked_for(mix, unused, monkeypatch):
+    monkeypatch.setattr(dartboard.nn.cell, unused, None)
+    train(net={"mix": mix}).fit()
+
+
+def test_compiling_is_left_to_torch(monkeypatch):
+    class Compiled(torch.nn.Module):
+        def __init__(self, net):
+            super().__init__()
+            self.net, self.calls = net, 0
+
+        def forward(self, *given, **more):
+            self.calls += 1
+            return self.net(*given, **more)
+
+    monkeypatch.setattr(torch, "compile", Compiled)
+    trainer = train(compile=True)
+    assert trainer.fit().digest == train(net={"mix": "plain"}).fit().digest
+    assert trainer.task.forward.calls == 8
+
+
+def test_deterministic_kernels_are_asked_for_while_it_runs():
+    class Look(TrainHook):
+        seen: tuple[bool, ...] = ()
+
+        def on_step_end(self, _loop):
+            self.seen = (*self.seen, torch.are_deterministic_algorithms_enabled())
+
+    for wanted in (True, False):
+        look = Look()
+        assert train(deterministic=wanted, hooks=[look]).fit().digest == digest()
+        assert set(look.seen) == {wanted}
+
+
+def test_learned_changes_to_images_change_the_result():
+    if not vision.importable():
+        pytest.skip("needs torchvision")
+    assert train(data={"autoaugment": "cifar10", "workers": 0}).fit().digest != digest()
+
+
+def test_a_training_in_half_precision_keeps_its_gradients_in_range():
+    trainer = train(precision="fp16")
+    assert trainer.stepper.scaler is not None
+    trainer.fit()
+    assert all(own.dtype is torch.float32 for own in trainer.net.parameters())
 
 
 def test_epochs_that_are_not_measured(run):
