@@ -245,6 +245,26 @@ def test_random_networks_get_the_time_of_the_searches(
     assert taken == {"search_seconds": 25.0, "short_seconds": [10.0] * number, "networks": number + 2}
 
 
+def test_slow_random_networks_get_no_more_time(
+    data: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # 25 s for the searches and 10 s for each of two short trainings; 20 s for those of random networks.
+    monkeypatch.setattr(Searcher, "seconds", property(lambda _: 12.5, lambda *_: None), raising=False)
+
+    def clock(trainer: Trainer) -> float:
+        slow = trainer.run is not None and trainer.run.path.name.startswith("random")
+        return (20.0 if slow else 10.0) * (trainer.epoch + 1)
+
+    monkeypatch.setattr(Trainer, "seconds", property(clock, lambda *_: None), raising=False)
+    said: list[str] = []
+    found = whole(tmp_path / "run", settings(data, "random=time", "seeds=1"), tell=said.append)
+    assert len(found["arms"]["found"]["networks"]) == 2
+    assert len(found["arms"]["random"]["networks"]) == 2  # of 4: a third would come to 60 s, more than 45
+    assert "the time is spent after 2 random networks" in said
+    with Run.resume(tmp_path / "run") as run:
+        assert timeless(reopen(run).fit().facts()) == timeless(found)
+
+
 def test_a_budget_stands_once_it_is_decided(
     data: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -255,7 +275,7 @@ def test_a_budget_stands_once_it_is_decided(
     taken = json.loads(path.read_text())
     assert taken["budget"]["networks"] == len(found["arms"]["found"]["networks"])
     kept = {key: own for key, own in taken.items() if key not in ("random", "kept random", "best random")}
-    kept["budget"]["networks"] = 3
+    kept["budget"] |= {"networks": 3, "search_seconds": 1000.0}
     path.write_text(json.dumps(kept))
     with Run.resume(tmp_path / "run") as run:
         again = reopen(run).fit().facts()

@@ -7,7 +7,7 @@ from typing import Any
 from dartboard.runs import Run
 from dartboard.train.build import TEST, VALID
 from dartboard.train.compare import Difference, Summary, compare, summarise, verdict
-from dartboard.train.stages import FOUND, RANDOM, Network, Trial
+from dartboard.train.networks import FOUND, RANDOM, Network, Trial
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,9 @@ from dartboard.train.findings import (
 )
 from dartboard.train.inner import Inner
 from dartboard.train.jobs import Jobs, gather
+from dartboard.train.networks import FOUND, RANDOM, Choice
 from dartboard.train.protocol_config import PROTOCOL, ProtocolConfig
-from dartboard.train.stages import FOUND, RANDOM, Choice, Stages
+from dartboard.train.stages import Stages
 
 STACK = "stack"
 """The decision that says whose stack the cells go into."""

@@ -1,102 +1,26 @@
 """The three stages: search, choose, train the best anew; what is decided on the way stands (gaea C.1)."""
 
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from random import Random
+from statistics import fmean
 from typing import Any
 
 from dartboard.errors import DivergedError
 from dartboard.runs import Run
 from dartboard.search.record import to_json
-from dartboard.space import Genotype, SearchSpace, decode, enumerate_genotypes, sample
-from dartboard.space.graph import count
 from dartboard.train.build import VALID
 from dartboard.train.compare import DIVERGED, affordable, sift
 from dartboard.train.decisions import Decisions
 from dartboard.train.inner import Inner
 from dartboard.train.jobs import Jobs
+from dartboard.train.networks import FOUND, RANDOM, Choice, Network, Trial, distinct, draw
 
 log = logging.getLogger(__name__)
 
-FOUND, RANDOM = "found", "random"
-"""The two arms: networks that were searched for, and random ones."""
-
-
-@dataclass(frozen=True)
-class Network:
-    """An architecture that is trained in stage 2.
-
-    Args:
-        name: What its run is called.
-        genotype: Its cells, as plain values.
-        seeds: Those of the searches that found it; none for one drawn by chance.
-    """
-
-    name: str
-    genotype: Any
-    seeds: Sequence[int]
-
-    @property
-    def cells(self) -> Genotype:
-        """Its cells."""
-        return decode(json.dumps(self.genotype))
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What became of a network in stage 2.
-
-    Args:
-        short: Its accuracy on held-out images after the short training; None if there was none.
-        short_seconds: How long that took.
-        accuracy: At the end; None for one that was dropped.
-        dropped: Why it was dropped, in words; None for one that was not.
-    """
-
-    short: float | None
-    short_seconds: float | None
-    accuracy: float | None
-    dropped: str | None
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What stage 2 came to.
-
-    Args:
-        best: The best network by held-out images.
-        networks: All that it was chosen among.
-        trials: What became of each, by name.
-    """
-
-    best: Network
-    networks: Sequence[Network]
-    trials: Mapping[str, Trial]
-
-
-def distinct(found: Mapping[int, Any]) -> list[Network]:
-    """The different genotypes among those that searches found, by their seeds, in the order of these."""
-    groups: dict[str, list[int]] = {}
-    for seed, genotype in found.items():
-        groups.setdefault(json.dumps(genotype), []).append(seed)
-    return [
-        Network(f"{FOUND}-{number}", json.loads(text), seeds)
-        for number, (text, seeds) in enumerate(groups.items())
-    ]
-
-
-def draw(space: SearchSpace, wanted: int, rng: Random) -> list[Genotype]:
-    """So many different genotypes, drawn uniformly; all there are, if there are no more."""
-    if 2 * wanted >= count(space):
-        every = list(enumerate_genotypes(space))
-        rng.shuffle(every)
-        return every[:wanted]
-    found: dict[Genotype, None] = {}
-    while len(found) < wanted:
-        found.setdefault(sample(space, rng))
-    return list(found)
+ROUNDING = 1 + 1e-9
+"""Sums of times are compared up to it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,23 +89,37 @@ class Stages:
             DivergedError: If no training came to its end.
         """
         self._say(f"stage 2, {arm}: {len(networks)} networks")
-        first = self.decisions.once(f"kept {arm}", lambda: self._sift(networks))
+        first = self.decisions.once(f"kept {arm}", lambda: self._sift(arm, networks))
+        networks = [own for own in networks if own.name in first]
         last = self.decisions.once(f"best {arm}", lambda: self._best(arm, networks, first))
         trials = {name: Trial(**{**first[name], **last["trials"].get(name, {})}) for name in first}
         return Choice(next(own for own in networks if own.name == last["name"]), networks, trials)
 
-    def _sift(self, networks: Sequence[Network]) -> dict[str, Any]:
+    def _sift(self, arm: str, networks: Sequence[Network]) -> dict[str, Any]:
         """What each network comes to after a short training, and why it is dropped if it is."""
         config = self.jobs.config
         nothing = {"short": None, "short_seconds": None, "accuracy": None, "dropped": None}
         if config.short >= config.train.epochs:
             return {own.name: nothing for own in networks}
-        rows = {own.name: self._begin(own) for own in networks}
+        rows = self._begin_all(arm, networks)
         reasons = sift({name: row["short"] for name, row in rows.items()}, self.examples, config.keep)
         for name, reason in reasons.items():
             if reason is not None:
                 self._say(f"train/{name} is dropped at epoch {config.short}: {reason}")
         return {name: {**nothing, **row, "dropped": reasons[name]} for name, row in rows.items()}
+
+    def _begin_all(self, arm: str, networks: Sequence[Network]) -> dict[str, dict[str, Any]]:
+        """Short trainings; of random networks no more than the time pays for, should they be slower."""
+        budget = (self.decisions.get("budget") or {}) if arm == RANDOM else {}
+        costs = budget.get("short_seconds", [])
+        rows: dict[str, dict[str, Any]] = {}
+        for own in networks:
+            spent = sum(row.get("short_seconds", 0.0) for row in rows.values())
+            if rows and costs and spent + fmean(costs) > (budget["search_seconds"] + sum(costs)) * ROUNDING:
+                self._say(f"the time is spent after {len(rows)} random networks")
+                break
+            rows[own.name] = self._begin(own)
+        return rows
 
     def _begin(self, network: Network) -> dict[str, Any]:
         short = self.jobs.config.short
