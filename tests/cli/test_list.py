@@ -125,3 +125,9 @@ def test_recipes_say_whose_they_are(capsys: pytest.CaptureFixture[str]) -> None:
 def test_settings_of_a_training(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "train-settings", "weights.ema"]) == 0
     assert capsys.readouterr().out.split()[:3] == ["weights.ema", "0.0", "float"]
+
+
+def test_settings_of_a_protocol(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "protocol-settings"]) == 0
+    keys = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert keys == ["searches", "short", "keep", "seeds", "random", "seed", "search.KEY", "train.KEY"]

@@ -76,7 +76,7 @@ def test_what_people_see(capsys: Capture) -> None:
     assert lines.count("cell") == 1
     accuracy = r"accuracy +[\d.]+% of held-out images, by the supernet; [\d.]+% with the cell alone"
     assert any(re.fullmatch(accuracy, line) for line in lines)
-    assert lines[-1] == "next           dartboard info runs/darts-nano-digits-s0"
+    assert lines[-1] == "next           dartboard train runs/darts-nano-digits-s0 --recipe quick"
     assert not any("\x1b" in line for line in lines)
 
 

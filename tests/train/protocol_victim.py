@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import protocols
 from dartboard.runs import Run, is_run
 from dartboard.search.hooks import LoopHook
-from dartboard.train.decisions import Decisions
-from dartboard.train.protocol import reopen
+from dartboard.train.protocol.decisions import Decisions
+from dartboard.train.protocol.protocol import reopen
 
 PATIENCE = 60
 """Nobody kills it after so many seconds: it leaves by itself."""

@@ -77,6 +77,15 @@ def _train_settings() -> Rows:
     return _entry_rows(setting_entries(TrainConfig))
 
 
+def _protocol_settings() -> Rows:
+    from dartboard.cli.options import setting_entries
+    from dartboard.train.protocol import ProtocolConfig
+
+    own = [entry for entry in setting_entries(ProtocolConfig) if "." not in entry.key]
+    inner = [("search.KEY", "", "", "a setting of searches"), ("train.KEY", "", "", "a setting of trainings")]
+    return [*_entry_rows(own), *inner]
+
+
 KINDS: dict[str, Callable[[], Rows]] = {
     "methods": _methods,
     "spaces": _spaces,
@@ -86,6 +95,7 @@ KINDS: dict[str, Callable[[], Rows]] = {
     "formats": _formats,
     "settings": _settings,
     "train-settings": _train_settings,
+    "protocol-settings": _protocol_settings,
 }
 
 

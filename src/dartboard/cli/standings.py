@@ -11,7 +11,7 @@ from dartboard.cli.report import LABEL, labelled
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
 from dartboard.train.build import TEST
-from dartboard.train.findings import Arm, NetworkFacts, ProtocolResult
+from dartboard.train.protocol.findings import Arm, NetworkFacts, ProtocolResult
 
 
 class RunLines(Lines):

@@ -15,8 +15,9 @@ from dartboard.runs import SPACE, Run
 from dartboard.search.hooks import AnyHook
 from dartboard.search.session import logged
 from dartboard.space import SearchSpace, load_space, space_from_json, space_to_json
-from dartboard.train.decisions import Decisions
-from dartboard.train.findings import (
+from dartboard.train.protocol.config import PROTOCOL, ProtocolConfig
+from dartboard.train.protocol.decisions import Decisions
+from dartboard.train.protocol.findings import (
     Arm,
     ProtocolResult,
     arm,
@@ -25,11 +26,10 @@ from dartboard.train.findings import (
     network_facts,
     search_facts,
 )
-from dartboard.train.inner import Inner
-from dartboard.train.jobs import Jobs, gather
-from dartboard.train.networks import FOUND, RANDOM, Choice
-from dartboard.train.protocol_config import PROTOCOL, ProtocolConfig
-from dartboard.train.stages import Stages
+from dartboard.train.protocol.inner import Inner
+from dartboard.train.protocol.jobs import Jobs, gather
+from dartboard.train.protocol.networks import FOUND, RANDOM, Choice
+from dartboard.train.protocol.stages import Stages
 
 STACK = "stack"
 """The decision that says whose stack the cells go into."""

@@ -7,8 +7,8 @@ from dartboard.search.forecast import forecast as forecast_search
 from dartboard.search.searcher import Searcher
 from dartboard.space import sample
 from dartboard.train.forecast import forecast as forecast_training
-from dartboard.train.jobs import Jobs
-from dartboard.train.protocol_config import ProtocolConfig
+from dartboard.train.protocol.config import ProtocolConfig
+from dartboard.train.protocol.jobs import Jobs
 from dartboard.train.trainer import Trainer
 
 

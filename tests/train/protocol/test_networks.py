@@ -5,7 +5,7 @@ import pytest
 
 from dartboard.space import enumerate_genotypes, get_space, restrict
 from dartboard.space.graph import count
-from dartboard.train.networks import Network, distinct, draw
+from dartboard.train.protocol.networks import Network, distinct, draw
 
 
 def test_equal_genotypes_are_one_network() -> None:

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from dartboard.errors import DartboardError, OptionError, UnknownNameError
-from dartboard.train.protocol_config import PROTOCOL, ProtocolConfig, load_protocol, resolved
+from dartboard.train.protocol.config import PROTOCOL, ProtocolConfig, load_protocol, resolved
 
 
 def test_the_defaults_are_the_papers() -> None:

@@ -11,11 +11,11 @@ from dartboard.errors import DivergedError
 from dartboard.runs import Run
 from dartboard.search.record import to_json
 from dartboard.train.build import VALID
-from dartboard.train.compare import DIVERGED, affordable, sift
-from dartboard.train.decisions import Decisions
-from dartboard.train.inner import Inner
-from dartboard.train.jobs import Jobs
-from dartboard.train.networks import FOUND, RANDOM, Choice, Network, Trial, distinct, draw
+from dartboard.train.protocol.compare import DIVERGED, affordable, sift
+from dartboard.train.protocol.decisions import Decisions
+from dartboard.train.protocol.inner import Inner
+from dartboard.train.protocol.jobs import Jobs
+from dartboard.train.protocol.networks import FOUND, RANDOM, Choice, Network, Trial, distinct, draw
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_ind
 
-from dartboard.train.compare import (
+from dartboard.train.protocol.compare import (
     DIVERGED,
     Difference,
     affordable,

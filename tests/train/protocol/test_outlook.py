@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.train.jobs import Jobs
-from dartboard.train.outlook import forecast, total_seconds
-from dartboard.train.protocol import Protocol
-from dartboard.train.protocol_config import load_protocol
+from dartboard.train.protocol.config import load_protocol
+from dartboard.train.protocol.jobs import Jobs
+from dartboard.train.protocol.outlook import forecast, total_seconds
+from dartboard.train.protocol.protocol import Protocol
 from protocols import few, settings
 
 

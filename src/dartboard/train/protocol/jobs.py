@@ -21,8 +21,8 @@ from dartboard.space import CODECS, Genotype, SearchSpace, adopt, load_space, sa
 from dartboard.train import config as train_config
 from dartboard.train.build import SHARE, VALID
 from dartboard.train.config import TRAIN, TrainConfig, train_options
-from dartboard.train.inner import Job
-from dartboard.train.protocol_config import ProtocolConfig
+from dartboard.train.protocol.config import ProtocolConfig
+from dartboard.train.protocol.inner import Job
 from dartboard.train.trainer import Trainer
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from dartboard.runs import Run
 from dartboard.train.build import TEST, VALID
-from dartboard.train.compare import Difference, Summary, compare, summarise, verdict
-from dartboard.train.networks import FOUND, RANDOM, Network, Trial
+from dartboard.train.protocol.compare import Difference, Summary, compare, summarise, verdict
+from dartboard.train.protocol.networks import FOUND, RANDOM, Network, Trial
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from dartboard.errors import RunError
-from dartboard.train.decisions import NAME, Decisions
+from dartboard.train.protocol.decisions import NAME, Decisions
 
 
 def test_nothing_is_decided_twice(tmp_path: Path) -> None:
