@@ -19,7 +19,8 @@ from dartboard.relax.samplers import Gumbel
 from dartboard.runs import Run
 from dartboard.search import Hook, Searcher
 from dartboard.space import decode, get_space, space_to_json
-from dartboard.train import Trainer, TrainHook, jobs
+from dartboard.train import Trainer, TrainHook
+from dartboard.train.protocol import jobs
 from dartboard.train.protocol.compare import DIVERGED, compare, sift
 from dartboard.train.protocol.protocol import Protocol, reopen
 from protocols import chronicle, few, inner, settings, start, timeless, whole
