@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -5,9 +6,9 @@ import pytest
 import torch
 from PIL import Image
 
-from dartboard.data import ImageFiles
+from dartboard.data import ImageFiles, each
 from dartboard.data import files as module
-from dartboard.data.files import decode, read_image, read_images
+from dartboard.data.files import decode, decode_as, read_image, read_images
 from dartboard.data.sets import moments
 from dartboard.errors import DataError
 from imagefiles import pixels, save
@@ -83,7 +84,48 @@ def test_images_cover_the_shape_and_are_cut_around_the_centre(tmp_path: Path) ->
     assert read.min() > 200  # at the border Pillow's filter sees a little of what is cut off
 
 
-@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning", "ignore::UserWarning")
+POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\nshowpage\n%%EOF\n"
+
+
+def test_files_of_other_kinds_are_no_images_whatever_they_are_called(tmp_path: Path) -> None:
+    (tmp_path / "9.jpg").write_bytes(POSTSCRIPT)
+    with pytest.raises(DataError, match=r"9\.jpg: cannot be read as an image \(no image of a known kind\)"):
+        decode(str(tmp_path / "9.jpg"), 3)
+    other = put(tmp_path / "8.png", Image.new("L", (4, 4)), format="PPM")
+    with pytest.raises(DataError, match="no image of a known kind"):
+        decode(other, 1)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "BMP", "GIF"])
+def test_an_image_may_be_called_like_one_of_another_kind(tmp_path: Path, kind: str) -> None:
+    image = Image.new("RGB", (8, 8), (250, 0, 0))
+    red, green, blue = read_image(put(tmp_path / "1.jpg", image, format=kind), (3, 8, 8))[:, 0, 0].tolist()
+    assert red > 240
+    assert max(green, blue) < 10
+
+
+def test_large_images_are_read_in_silence_and_far_too_large_ones_are_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = put(tmp_path / "large.png", Image.new("L", (15, 10)))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)  # a warning, which is an error here, but for this
+    assert decode(file, 1).size == (15, 10)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 70)
+    with pytest.raises(
+        DataError, match=r"large\.png: cannot be read as an image \(Image size \(150 pixels\)"
+    ):
+        decode(file, 1)
+
+
+def test_palettes_of_greys_are_grey(tmp_path: Path) -> None:
+    image = Image.new("P", (4, 4), 1)
+    image.putpalette([0, 0, 0, 10, 10, 10])
+    assert decode_as(put(tmp_path / "grey.png", image), None).mode == "L"
+    image.putpalette([0, 0, 0, 10, 10, 11])
+    assert decode_as(put(tmp_path / "blue.png", image), None).mode == "RGB"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("kind", ["png", "jpg", "webp", "bmp"])
 def test_damaged_files_give_images_or_one_line(tmp_path: Path, kind: str) -> None:
     whole = save(tmp_path / f"whole.{kind}", (12, 9)).read_bytes()
@@ -111,8 +153,8 @@ def test_damaged_files_give_images_or_one_line(tmp_path: Path, kind: str) -> Non
 def test_one_thread_and_many_read_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int
 ) -> None:
-    monkeypatch.setattr(module, "SMALL", small)
-    monkeypatch.setattr(module, "AT_ONCE", 3)
+    monkeypatch.setattr(each, "SMALL", small)
+    monkeypatch.setattr(each, "AT_ONCE", 3)
     names = [str(save(tmp_path / f"{number}.png")) for number in range(10)]
     read = list(read_images(names, (3, 6, 8)))
     expected = [np.array(Image.open(name)).transpose(2, 0, 1) for name in names]
@@ -172,8 +214,25 @@ def test_a_fingerprint_stays_when_the_folder_moves(tmp_path: Path) -> None:
     def files(folder: Path, names: tuple[str, ...] = names, labels: torch.Tensor = labels) -> ImageFiles:
         return ImageFiles(tuple(str(folder / name) for name in names), labels, (3, 8, 8))
 
+    for name in names:
+        save(tmp_path / "a" / name)
     found = files(tmp_path / "a").fingerprint()
+    shutil.copytree(tmp_path / "a", tmp_path / "b" / "c")
     assert files(tmp_path / "b" / "c").fingerprint() == found
+    one = [files(tmp_path / folder, names[:1], labels[:1]).fingerprint() for folder in ("a", "b/c")]
+    assert one[0] == one[1]
     assert files(tmp_path / "a", names[::-1]).fingerprint() != found
     assert files(tmp_path / "a", labels=torch.tensor([0, 1, 1])).fingerprint() != found
     assert ImageFiles(("x.png",), labels[:1], (3, 8, 8)).fingerprint() != found
+    assert len(files(tmp_path, (), labels[:0]).fingerprint()) == 64
+
+
+def test_a_fingerprint_changes_with_a_file(tmp_path: Path) -> None:
+    names = tuple(str(save(tmp_path / f"{number}.png")) for number in range(3))
+    files = ImageFiles(names, torch.arange(3), (3, 6, 8))
+    found = files.fingerprint()
+    save(tmp_path / "1.png", (9, 6))
+    other = files.fingerprint()
+    assert other != found
+    (tmp_path / "1.png").unlink()
+    assert files.fingerprint() not in (found, other)

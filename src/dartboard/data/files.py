@@ -3,30 +3,30 @@
 import hashlib
 import os
 import struct
+import threading
+import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import torch
 from PIL import Image, ImageOps
 from torch import Tensor
 
+from dartboard.data.each import bytes_of, over_files
 from dartboard.data.sets import MOMENT_IMAGES, ImageSet, Moments, Shape, counted_moments, even
 from dartboard.errors import DataError
 
 KINDS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 """Endings of the files that are images, in small letters."""
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")
+"""What is in them, as Pillow calls it; of others, such as PostScript, it would make programs run."""
 MODES = {1: "L", 3: "RGB"}
 """What Pillow calls grey and colour."""
 GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N")
 """Pillow's modes of images without colour."""
-SMALL = 16_000
-"""Files of fewer bytes are read by one thread."""
-AT_ONCE = 1024  # files that wait for a thread; millions would fill the memory
 UNREADABLE = (
     OSError,
     EOFError,
@@ -44,7 +44,8 @@ UNREADABLE = (
 )
 """What Pillow raises on damaged files of one kind or another."""
 
-T = TypeVar("T")
+QUIET = threading.Lock()
+"""Whoever holds it may change which warnings are shown, which is the same for all threads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,34 +112,18 @@ class ImageFiles:
         return tuple(counted_moments(own) for own in counts)
 
     def fingerprint(self) -> str:
-        """The checksum of names below their common folder, labels and shape; files are not opened."""
+        """The checksum of names below their common folder, sizes in bytes, labels and shape.
+
+        Files are not opened: to ask for the sizes of a million takes seconds, to read them takes minutes.
+        """
         found = hashlib.sha256(repr(self.shape).encode())
-        start = len(os.path.commonpath([*self.files])) if len(self) > 1 else 0
-        names = (file[start:] for file in self.files)
-        found.update("\0".join(names).encode(errors="surrogateescape"))
+        folders = {os.path.dirname(file) for file in self.files}  # noqa: PTH120 - paths are slow
+        start = len(os.path.commonpath(folders)) if folders else 0
+        for file in self.files:
+            name = file[start:].lstrip("/").encode(errors="surrogateescape")
+            found.update(b"%s\0%d\0" % (name, bytes_of(file)))
         found.update(self.labels.numpy().data)
         return found.hexdigest()
-
-
-def over_files(function: Callable[[str], T], files: Sequence[str]) -> Iterator[T]:
-    """What a function makes of each file, in their order.
-
-    Large files are worked on by several threads; of small ones Python itself takes most of the time, and
-    threads would only wait for each other.
-    """
-    if _usual_bytes(files) < SMALL:
-        yield from map(function, files)
-        return
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for first in range(0, len(files), AT_ONCE):
-            yield from pool.map(function, files[first : first + AT_ONCE])
-
-
-def _usual_bytes(files: Sequence[str]) -> float:
-    """How large some of the files are on average; those that are gone have no size."""
-    some = [file for file in files[:: len(files) // 16 + 1] if _is_file(file)]
-    sizes = [Path(file).stat().st_size for file in some]
-    return sum(sizes) / max(len(sizes), 1)
 
 
 def read_images(files: Sequence[str], shape: Shape) -> Iterator[Tensor]:
@@ -183,9 +168,9 @@ def decode_as(file: str, mode: str | None) -> Image.Image:
     if not _is_file(file):
         raise DataError(f"{file}: there is no such file")
     try:
-        with Image.open(file) as image:
+        with _open(file) as image:
             upright = _upright(image)
-            return _plain(upright, mode or ("L" if upright.mode in GREY else "RGB"))
+            return _plain(upright, mode or ("L" if _is_grey(upright) else "RGB"))
     except UNREADABLE as error:
         raise DataError(f"{file}: cannot be read as an image ({_reason(error)})") from None
 
@@ -196,6 +181,22 @@ def _is_file(file: str) -> bool:
         return Path(file).is_file()
     except OSError:  # a folder above may be closed
         return False
+
+
+def _open(file: str) -> Image.Image:
+    """The image in a file, not yet decoded; nothing is said of images that are large but not too large."""
+    with QUIET, warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        return Image.open(file, formats=FORMATS)
+
+
+def _is_grey(image: Image.Image) -> bool:
+    """Whether an image has no colour, by its kind or its palette."""
+    palette = image.getpalette()
+    if palette is None:
+        return image.mode in GREY
+    red, green, blue = np.array(palette).reshape(-1, 3).T
+    return bool((red == green).all() and (green == blue).all())
 
 
 def _upright(image: Image.Image) -> Image.Image:

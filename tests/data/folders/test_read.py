@@ -3,6 +3,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -174,6 +175,7 @@ def test_grey_images_have_one_channel_until_one_has_colour(tmp_path: Path) -> No
     save(tmp_path / "cat" / "alpha.png", mode="LA")
     save(tmp_path / "cat" / "photo.jpg", mode="L")
     Image.fromarray(np.full((6, 8), 60_000, np.uint16)).save(tmp_path / "cat" / "deep.png")
+    Image.open(tmp_path / "cat" / "0.png").convert("P").save(tmp_path / "cat" / "palette.png")
     assert load(tmp_path).shape == (1, 6, 8)
     save(tmp_path / "dog" / "colour.png")
     assert load(tmp_path).shape == (3, 6, 8)
@@ -330,10 +332,10 @@ def test_a_file_that_can_be_read_again_is_not_remembered_as_broken(
     fill(tmp_path)
     opened = Image.open
 
-    def closed(file: str) -> Image.Image:
+    def closed(file: str, **options: Any) -> Image.Image:
         if str(file).endswith("dog/1.png"):
             raise PermissionError(13, "Permission denied", file)
-        return opened(file)
+        return opened(file, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(Image, "open", closed)  # root may read everything
@@ -376,7 +378,7 @@ def test_another_place_for_the_cache(tmp_path: Path, home: Path, monkeypatch: py
         lambda _: "no json",
         lambda _: "[]",
         lambda text: text[: len(text) // 2],
-        lambda text: text.replace('"version": 1', '"version": 99'),
+        lambda text: text.replace('"version": 2', '"version": 99'),
         lambda text: text.replace('"sizes": [[', '"sizes": [["x", '),
         lambda text: text.replace('"moments": [[', '"moments": [[1, '),
         lambda text: text.replace('"broken": {}', '"broken": []'),

@@ -14,8 +14,8 @@ from dartboard.atomic import write_text
 from dartboard.data.sets import Moments, Shape
 
 LOG = logging.getLogger(__name__)
-VERSION = 1
-"""Of the file's form; files of another form are left alone."""
+VERSION = 2
+"""Of the file's form and of what is looked at; files of another form are left alone."""
 
 
 @dataclass(frozen=True)

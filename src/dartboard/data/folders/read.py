@@ -10,7 +10,8 @@ from statistics import median_low
 
 import torch
 
-from dartboard.data.files import ImageFiles, decode_as, over_files
+from dartboard.data.each import over_files
+from dartboard.data.files import ImageFiles, decode_as
 from dartboard.data.folders.cache import Findings, recall, remember
 from dartboard.data.folders.layout import list_folder
 from dartboard.data.folders.listing import Listing, Part
