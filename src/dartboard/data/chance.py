@@ -17,10 +17,10 @@ def generator(*key: SupportsIndex | str) -> torch.Generator:
 
 
 def send(values: Tensor, device: torch.device) -> Tensor:
-    """Values drawn on the CPU, on `device`; nobody waits for the copy.
+    """Values, mostly drawn on the CPU, on `device`; nobody waits for the copy.
 
     Drawing on the CPU first makes a run see the same chance on every device.
     """
-    if device.type == "cuda":
-        values = values.pin_memory()  # from other memory the copy can wait for the device
+    if device.type == "cuda" and values.device.type == "cpu":
+        values = values.contiguous().pin_memory()  # from other memory the copy can wait for the device
     return values.to(device, non_blocking=True)

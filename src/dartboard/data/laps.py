@@ -1,5 +1,6 @@
 """The order in which a stream takes examples, and what its workers are given of them."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,22 +21,27 @@ class Laps:
         batch: Examples in a batch.
         key: Settles the orders.
         device: Where they are wanted.
+        ahead: How many steps before it is needed a batch may be asked for the first time.
     """
 
-    def __init__(self, count: int, batch: int, key: tuple[int, str], device: torch.device) -> None:
+    def __init__(
+        self, count: int, batch: int, key: tuple[int, str], device: torch.device, ahead: int = 0
+    ) -> None:
         self._count, self._batch, self._key, self._device = count, batch, key, device
-        self._orders = {0: self._shuffled(0)}
+        self._steps = count // batch
+        self._behind = math.ceil(ahead / self._steps)  # passes that are not over when a new one begins
+        self._orders: dict[int, Tensor] = {}
 
     def __call__(self, step: int) -> Tensor:
         """The numbers of the examples in batch `step`, int64 [B] on the device."""
-        lap, place = divmod(step, self._count // self._batch)
+        lap, place = divmod(step, self._steps)
         return self._order(lap)[place * self._batch : (place + 1) * self._batch]
 
     def _order(self, lap: int) -> Tensor:
-        """The order of the examples in a pass, int64 [N]; this one and the one before are kept."""
+        """The order of the examples in a pass, int64 [N]; those that are still needed are kept."""
         if lap not in self._orders:
-            last = {own: order for own, order in self._orders.items() if own == lap - 1}
-            self._orders = last | {lap: self._shuffled(lap)}
+            needed = {own: order for own, order in self._orders.items() if 0 < lap - own <= self._behind}
+            self._orders = needed | {lap: self._shuffled(lap)}
         return self._orders[lap]
 
     def _shuffled(self, lap: int) -> Tensor:

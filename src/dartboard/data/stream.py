@@ -15,7 +15,7 @@ from dartboard.data.files import ImageFiles
 from dartboard.data.laps import Laps, Parts
 from dartboard.data.reading import Part, Read, Vary, chance
 from dartboard.data.sets import Images, ImageSet
-from dartboard.data.workers import Ahead
+from dartboard.data.workers import PREFETCH, Ahead
 from dartboard.errors import DataError
 
 Scale = Sequence[float] | Tensor
@@ -90,7 +90,8 @@ class Stream:
         known = _known(images)
         aside = isinstance(known, ImageFiles) or before.autoaugment != "none"
         place = torch.device("cpu") if aside else self._device
-        self.images, self._laps = known.to(place), Laps(len(images), batch, self._key, place)
+        ahead = PREFETCH * workers if aside else 0
+        self.images, self._laps = known.to(place), Laps(len(images), batch, self._key, place, ahead)
         self._ahead: Ahead[Part] | None = None
         if aside:
             work, parts = Vary(images.shape, before, self._key), Parts(self.images, self._laps)
