@@ -63,6 +63,17 @@ def test_every_cut_is_an_error(tmp_path: Path, compressed: bool) -> None:
             load_dataset(str(tmp_path))
 
 
+def test_a_changed_byte_on_which_others_crash(tmp_path: Path) -> None:
+    svhn(tmp_path)
+    file = tmp_path / "test_32x32.mat"
+    savemat(file, {"X": X, "y": Y})
+    data = bytearray(file.read_bytes())
+    data[184] = 0
+    file.write_bytes(data)
+    with pytest.raises(DataError, match=rf"^{file}: "):
+        load_dataset(str(tmp_path))
+
+
 def test_other_contents_are_named(tmp_path: Path) -> None:
     svhn(tmp_path)
     (tmp_path / "train_32x32.mat").write_text("no images " * 100)

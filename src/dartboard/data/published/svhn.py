@@ -1,14 +1,14 @@
 """Street View House Numbers, cropped digits (Netzer et al. 2011), as published: MATLAB files."""
 
-import struct
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dartboard.data.published.arrays import join, pair, whole_numbers
-from dartboard.data.published.bundle import about, naming
+from dartboard.data.published.bundle import about, read_file
+from dartboard.data.published.matlab import read_matlab
 from dartboard.data.sets import Dataset, ImageSet
 from dartboard.errors import DataError
 
@@ -32,9 +32,9 @@ def read_svhn(folder: Path, name: str = "svhn") -> Dataset:
 
 
 def _part(file: Path) -> ImageSet:
-    with naming(file):
-        found = _arrays(file)
+    data = read_file(file)
     with about(file):
+        found = read_matlab(data, ("X", "y"))
         pixels, labels = _entry(found, "X"), _entry(found, "y")
         if pixels.ndim != 4 or pixels.shape[2] != 3:
             raise DataError(f"its X has the shape {list(pixels.shape)}, not [height, width, 3, N]")
@@ -45,23 +45,7 @@ def _part(file: Path) -> ImageSet:
         return join([pair(upright, numbers % 10, len(CLASSES))])  # 10 stands for the digit 0
 
 
-def _arrays(file: Path) -> dict[str, Any]:
-    """The arrays in a file of MATLAB 5; scipy raises all kinds of things on damaged ones."""
-    from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
-
-    data = file.open("rb")
-    try:
-        with data:
-            found: dict[str, Any] = loadmat(data, variable_names=("X", "y"))
-    except (MatReadError, ValueError, TypeError, LookupError, NotImplementedError, OverflowError) as error:
-        raise DataError(f"{file}: is no whole MATLAB 5 file ({error})") from None
-    except (OSError, EOFError, MemoryError, struct.error, zlib.error) as error:
-        raise DataError(f"{file}: is damaged or cut short ({error})") from None
-    return found
-
-
-def _entry(found: dict[str, Any], name: str) -> Any:
-    if not isinstance(found.get(name), np.ndarray):
+def _entry(found: dict[str, NDArray[Any]], name: str) -> NDArray[Any]:
+    if name not in found:
         raise DataError(f"has no array {name}")
     return found[name]

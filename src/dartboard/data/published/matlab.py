@@ -1,0 +1,161 @@
+"""A reader of MATLAB 5 files that gives their arrays of numbers and nothing else.
+
+A file is a header of 128 bytes and elements, each a tag and data; an element may be packed by zlib, and one
+that is an array holds elements itself: flags, sizes, name and numbers. Every length is checked against what
+is there before anything is made of it.
+"""
+
+import zlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dartboard.errors import DataError
+
+HEADER = 128
+LARGEST = 10**9
+"""A packed element of more bytes is no part of a data set that is read at once."""
+MOST_ELEMENTS, MOST_AXES = 1000, 8
+"""Files have a handful of arrays, of a few axes each."""
+CODES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+"""Types of numbers as they are stored."""
+CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
+"""Types of numbers that an array has; it may be stored in a smaller one."""
+INT8, INT32, UINT32, MATRIX, PACKED, UTF8 = 1, 5, 6, 14, 15, 16
+COMPLEX = 0x800
+
+
+@dataclass(frozen=True)
+class Element:
+    """A piece of a file.
+
+    Args:
+        kind: What it holds.
+        data: Its bytes.
+        order: `<` if the lowest byte of a number is first, else `>`.
+    """
+
+    kind: int
+    data: memoryview
+    order: str
+
+    def numbers(self) -> NDArray[Any]:
+        """The numbers that it holds [N]."""
+        if self.kind not in CODES:
+            raise DataError(f"has data of the kind {self.kind} in place of numbers")
+        dtype = np.dtype(self.order + CODES[self.kind])
+        if len(self.data) % dtype.itemsize:
+            raise DataError(f"has {len(self.data):,} bytes, no whole number of {dtype.itemsize}")
+        return np.frombuffer(self.data, dtype)
+
+
+def read_matlab(data: bytes, wanted: Collection[str]) -> dict[str, NDArray[Any]]:
+    """The arrays of these names that are in a MATLAB 5 file.
+
+    Raises:
+        DataError: If the file is damaged, or one of them is no array of real numbers.
+    """
+    found = {}
+    for place, element in enumerate(_elements(memoryview(data)[HEADER:], _order(data))):
+        if place == MOST_ELEMENTS:
+            raise DataError(f"is no whole MATLAB 5 file: it has more than {MOST_ELEMENTS:,} elements")
+        inside = _unpacked(element)
+        if inside.kind == MATRIX:
+            name, array = _named(inside, wanted)
+            if array is not None:
+                found[name] = array
+    return found
+
+
+def _order(data: bytes) -> str:
+    """The order of bytes, which the end of the header says."""
+    order = {b"IM": "<", b"MI": ">"}.get(data[HEADER - 2 : HEADER])
+    version = data[HEADER - 4 : HEADER - 2]
+    if order is None or version != (b"\0\1" if order == "<" else b"\1\0"):
+        raise DataError("is no whole MATLAB 5 file")
+    return order
+
+
+def _elements(data: memoryview, order: str) -> Iterator[Element]:
+    """The elements that follow each other in some bytes.
+
+    A tag is two numbers, kind and length, and data is filled up to eight bytes unless it is packed. Of up to
+    four bytes the length may be in the upper half of the kind, and the data in the place of the length.
+    """
+    while len(data):
+        kind, size = _pair(data, order)
+        start, room = 8, len(data) - 8
+        if kind >> 16:
+            kind, size, start, room = kind & 0xFFFF, kind >> 16, 4, 4
+        if size > room:
+            raise DataError(f"is damaged or cut short: it announces {size:,} bytes where {room:,} are left")
+        yield Element(kind, data[start : start + size], order)
+        end = start + size
+        data = data[end if kind == PACKED else end + -end % 8 :]
+
+
+def _pair(data: memoryview, order: str) -> tuple[int, int]:
+    if len(data) < 8:
+        raise DataError("is damaged or cut short: it ends within a tag")
+    first, second = np.frombuffer(data[:8], f"{order}u4").tolist()
+    return first, second
+
+
+def _unpacked(element: Element) -> Element:
+    """What is in a packed element; others as they are."""
+    if element.kind != PACKED:
+        return element
+    packer = zlib.decompressobj()
+    try:
+        data = packer.decompress(element.data, LARGEST)
+    except zlib.error as error:
+        raise DataError(f"is damaged ({error})") from None
+    if not packer.eof:
+        raise DataError("is damaged or cut short: a packed part of it does not end")
+    inside = next(_elements(memoryview(data), element.order), None)
+    if inside is None or inside.kind == PACKED:
+        raise DataError("is damaged: a packed part of it has no element")
+    return inside
+
+
+def _named(matrix: Element, wanted: Collection[str]) -> tuple[str, NDArray[Any] | None]:
+    """The name of an array, and the array if it is wanted."""
+    parts = [*islice(_elements(matrix.data, matrix.order), 4)]
+    if len(parts) < 3 or parts[2].kind not in (INT8, UTF8):
+        raise DataError("is damaged: an array has no name")
+    name = bytes(parts[2].data).decode("latin1")
+    if name not in wanted:
+        return name, None
+    if len(parts) < 4:
+        raise DataError(f"is damaged: its array {name} has no numbers")
+    try:
+        return name, _array(parts[0], parts[1], parts[3])
+    except DataError as error:
+        raise DataError(f"its array {name} {error}") from None
+
+
+def _array(flags: Element, sizes: Element, values: Element) -> NDArray[Any]:
+    if flags.kind != UINT32 or len(flags.data) != 8 or sizes.kind != INT32:
+        raise DataError("has a damaged type or shape")
+    word = int(flags.numbers()[0])
+    if word & 0xFF not in CLASSES or word & COMPLEX:
+        raise DataError("is no array of real numbers")
+    dtype, found = np.dtype(CLASSES[word & 0xFF]), values.numbers()
+    if not np.can_cast(found.dtype, dtype):
+        raise DataError(f"is {dtype} but stored as {found.dtype}")
+    return found.astype(dtype, copy=False).reshape(_shape(sizes, len(found)), order="F")
+
+
+def _shape(sizes: Element, count: int) -> list[int]:
+    """The sizes of an array of so many values."""
+    shape: list[int] = sizes.numbers().tolist()
+    if len(shape) > MOST_AXES:
+        raise DataError(f"has {len(shape):,} axes")
+    if min(shape, default=0) < 1 or prod(shape) != count:
+        raise DataError(f"has {count:,} values and the shape {shape}")
+    return shape
