@@ -1,5 +1,6 @@
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,6 +103,13 @@ def test_damaged_binary_files_are_named(tmp_path: Path, name: str, content: byte
 FLAT = pixels(2, 3072)
 
 
+def doubled(value: list[Any], times: int) -> list[Any]:
+    """A list of a list and itself, and so on: as many values as no memory holds."""
+    for _ in range(times):
+        value = [value, value]
+    return value
+
+
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
@@ -110,8 +118,11 @@ FLAT = pixels(2, 3072)
         ({b"data": FLAT, b"labels": [1]}, "2 images but 1 labels"),
         ({b"data": FLAT, b"labels": [1, 10]}, "a label 10;"),
         ({b"data": FLAT, b"labels": [1, -1]}, "a label -1;"),
-        ({b"data": FLAT, b"labels": [1, 0.5]}, "labels are float64"),
-        ({b"data": FLAT, b"labels": [1, [2]]}, "labels are object"),
+        ({b"data": FLAT, b"labels": [1, 0.5]}, "labels are a list of something else than whole numbers"),
+        ({b"data": FLAT, b"labels": [1, [2]]}, "labels are a list of something else than whole numbers"),
+        ({b"data": FLAT, b"labels": np.array([1, 0.5])}, "labels are float64"),
+        ({b"data": FLAT, b"labels": (1, 2)}, "labels are a tuple"),
+        ({b"data": FLAT, b"labels": doubled([1], 40)}, "labels are a list of something else"),
         ({b"data": FLAT[:, :5], b"labels": [1, 2]}, r"no array of shape \[N, 3072\]"),
         ({b"data": FLAT.astype(float), b"labels": [1, 2]}, "pixels are float64, not uint8"),
         ({b"data": b"pixels", b"labels": [1, 2]}, "no array of shape"),
@@ -125,7 +136,16 @@ def test_damaged_pickles_are_named(tmp_path: Path, batch: object, message: str) 
         load_dataset(str(tmp_path))
 
 
-@pytest.mark.parametrize("meta", [{b"label_names": [b"a"]}, {b"label_names": 5}, {b"label_names": {}}, {}])
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {b"label_names": [b"a"]},
+        {b"label_names": 5},
+        {b"label_names": {}},
+        {},
+        {b"label_names": doubled([b"a"], 40)},
+    ],
+)
 def test_damaged_names_are_named(tmp_path: Path, meta: object) -> None:
     cifar10_python(tmp_path)
     dump(tmp_path / "batches.meta", meta)

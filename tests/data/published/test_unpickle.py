@@ -87,9 +87,57 @@ def test_a_malicious_batch_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "mark").exists()
 
 
-def test_orders_that_would_fill_the_memory_are_refused() -> None:
-    with pytest.raises(DataError, match="it numbers more values than it has"):
-        read_pickle(b"\x80\x02}r\xff\xff\xff\x7f.")
+def test_a_large_number_of_a_value_takes_no_memory() -> None:
+    assert read_pickle(b"\x80\x02}r\xff\xff\xff\x7f.") == {}
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        b")" + b"\x85" * 300_000,  # a tuple in a tuple in a tuple
+        b")" + b"q\x00h\x00\x86" * 64,  # a tuple of itself, twice: 2 ** 64 values
+        b"N",
+    ],
+)
+def test_keys_that_would_keep_one_busy_or_crash_are_refused(key: bytes) -> None:
+    for order in (b"\x80\x02}%bK\x01s.", b"\x80\x02(%bK\x01d.", b"\x80\x02}(%bK\x01u."):
+        with pytest.raises(DataError, match="refused: it has a dictionary whose keys are no texts"):
+            read_pickle(order % key)
+
+
+@pytest.mark.parametrize("place", ["code", "shape", "encoding"])
+def test_values_without_end_are_not_shown(place: str) -> None:
+    bomb = b")" + b"q\x00h\x00\x86" * 64
+    orders = {
+        "code": b"cnumpy\ndtype\n" + bomb + b"\x85R",
+        "shape": b"cnumpy.core.multiarray\n_reconstruct\n)R(K\x01" + bomb + b"NNNtb",
+        "encoding": b"c_codecs\nencode\nX\x01\x00\x00\x00a" + bomb + b"\x86R",
+    }
+    with pytest.raises(DataError):
+        read_pickle(b"\x80\x02}U\x04data" + orders[place] + b"s.")
+
+
+@pytest.mark.parametrize("name", [b"_codecs\nencode", b"numpy\ndtype", b"numpy\nndarray"])
+def test_what_is_named_cannot_be_changed(name: bytes) -> None:
+    with pytest.raises(DataError, match="refused: it changes a Named"):
+        read_pickle(b"\x80\x02c" + name + b"\n}U\x0c__defaults__Nsb.")
+    with pytest.raises(DataError, match="refused: it changes a list"):
+        read_pickle(b"\x80\x02]}b.")
+
+
+def test_an_array_without_numbers_is_an_error() -> None:
+    with pytest.raises(DataError, match="an array is damaged: it has no numbers"):
+        read_pickle(b"\x80\x02}U\x04datacnumpy.core.multiarray\n_reconstruct\n)Rs.")
+    with pytest.raises(DataError, match="by the name of all arrays"):
+        read_pickle(b"\x80\x02}U\x04datacnumpy\nndarray\n)Rs.")
+
+
+@pytest.mark.parametrize(
+    "orders", [b"K\x01a.", b"]K\x01K\x02s.", b"]K\x01t.", b"a.", b".", b"K\x01)R.", b"}K\x01\x93.", b"h\x07."]
+)
+def test_orders_that_do_not_fit_together_are_errors(orders: bytes) -> None:
+    with pytest.raises(DataError):
+        read_pickle(b"\x80\x02" + orders)
 
 
 @pytest.mark.parametrize("code", ["(", "u3", "u1,u1", "(9,9)u1", "O8", "V1", "", "u1\0", "i" * 999])

@@ -32,11 +32,12 @@ def pair(pixels: NDArray[Any], labels: object, classes: int) -> Arrays:
 
 
 def whole_numbers(labels: object) -> NDArray[np.int64]:
-    """Labels [N] from an array or a list."""
-    try:
-        found = np.asarray(labels)
-    except ValueError:  # lists of several lengths
-        found = np.empty(0, object)
+    """Labels [N] from an array, or a list of nothing but whole numbers: one of lists of lists has no end."""
+    if isinstance(labels, list) and not all(isinstance(label, int) for label in labels):
+        raise DataError("labels are a list of something else than whole numbers")
+    if not isinstance(labels, list | np.ndarray):
+        raise DataError(f"labels are a {type(labels).__name__}, not whole numbers [N]")
+    found = np.asarray(labels)
     if found.dtype.kind not in "iu" or found.ndim != 1:
         raise DataError(f"labels are {found.dtype} of shape {list(found.shape)}, not whole numbers [N]")
     return found.astype(np.int64)

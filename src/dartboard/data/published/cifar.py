@@ -134,10 +134,11 @@ def _classes(data: bytes, version: Version) -> tuple[str, ...]:
 
 
 def _text(value: object) -> str:
-    try:
-        return (value.decode() if isinstance(value, bytes) else str(value)).strip()
-    except UnicodeDecodeError:
-        raise DataError("the names of the classes are no texts") from None
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    if not isinstance(value, str) or "\ufffd" in value:
+        raise DataError("the names of the classes are no texts")
+    return value.strip()
 
 
 def which_cifar(path: Path) -> tuple[Version, Version]:

@@ -1,12 +1,11 @@
 """A reader of pickles that can build nothing but arrays of numbers and containers.
 
-Unpickling calls whatever a file names. Here a file can name only what pickled numpy arrays need, and even
-that is not numpy's own: stand-ins take what would be given to numpy, check it, and make an array of it.
+Unpickling by Python calls whatever a file names. Here `dartboard.data.published.orders` follows the few
+orders that plain values need, and a file can name only what pickled numpy arrays need, which is not numpy's
+own: stand-ins take what would be given to numpy, check it, and make an array of it.
 """
 
-import io
 import pickle
-import pickletools
 import re
 from collections.abc import Callable
 from math import prod
@@ -15,20 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dartboard.data.published.orders import Built, follow
 from dartboard.errors import DataError
 
+MOST_AXES, MOST_VALUES = 32, 1 << 40
+"""Arrays have fewer axes, and fewer values along each, than this."""
 CODE = re.compile(r"[<>|=]?[biuf][0-9]{1,2}")
 """Types of numbers that arrays may have: truth, whole, counted and real, of some bytes each."""
 
 
-class _Dtype:
+class _Dtype(Built):
     """What numpy.dtype is given: a code such as u1, and whether the first byte is the lowest."""
 
     def __init__(self, code: object, *_: object) -> None:
         self.code = _text(code)
         self.order = "="
 
-    def __setstate__(self, state: object) -> None:
+    def build(self, state: object) -> None:
         if not isinstance(state, tuple) or len(state) < 2:
             raise DataError("a type of numbers is damaged")
         self.order = _text(state[1])
@@ -43,20 +45,21 @@ class _Dtype:
         raise DataError(f"there is an array of type {code!r}; only plain numbers are read")
 
 
-class _Array:
+class _Array(Built):
     """What numpy's arrays are given: a shape, a type and bytes."""
 
-    array: NDArray[Any]
+    def __init__(self, array: NDArray[Any] | None = None) -> None:
+        self.array = array
 
-    def __setstate__(self, state: object) -> None:
+    def build(self, state: object) -> None:
         if not isinstance(state, tuple) or len(state) != 5:
             raise DataError("an array is damaged")
         _, shape, dtype, fortran, data = state
         self.array = _array(data, dtype, shape, "F" if fortran else "C")
 
 
-class _NdArray:
-    """The name of numpy's arrays; nothing is made of it."""
+def _no_array(*_: object) -> object:
+    raise DataError("refused: it makes an array by the name of all arrays")
 
 
 def _reconstruct(*_: object) -> _Array:
@@ -64,9 +67,7 @@ def _reconstruct(*_: object) -> _Array:
 
 
 def _from_buffer(data: object, dtype: object, shape: object, order: object) -> _Array:
-    made = _Array()
-    made.array = _array(data, dtype, shape, _text(order))
-    return made
+    return _Array(_array(data, dtype, shape, _text(order)))
 
 
 def _scalar(dtype: object, data: object) -> object:
@@ -76,18 +77,22 @@ def _scalar(dtype: object, data: object) -> object:
 def _array(data: object, dtype: object, shape: object, order: str) -> NDArray[Any]:
     if not isinstance(dtype, _Dtype) or not isinstance(data, bytes | bytearray):
         raise DataError("an array holds something else than plain numbers")
-    if not isinstance(shape, tuple) or not all(isinstance(size, int) and size >= 0 for size in shape):
-        raise DataError(f"an array has the shape {shape!r}")
+    if not isinstance(shape, tuple) or len(shape) > MOST_AXES or not all(map(_is_size, shape)):
+        raise DataError("an array has no shape that makes sense")
     kind = dtype.numpy()
     if prod(shape) * kind.itemsize != len(data):
         raise DataError(f"an array of shape {list(shape)} has {len(data):,} bytes")
     return np.frombuffer(data, kind).reshape(shape, order="F" if order == "F" else "C")
 
 
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and 0 <= value < MOST_VALUES
+
+
 def _encode(text: object, encoding: object = "") -> bytes:
     """How Python 3 writes bytes in pickles that Python 2 can read."""
     if not isinstance(text, str) or encoding != "latin1":
-        raise DataError(f"there is text in the encoding {encoding!r}")
+        raise DataError("there is text in another encoding than latin1")
     return text.encode("latin1")
 
 
@@ -95,7 +100,7 @@ def _text(value: object) -> str:
     if isinstance(value, bytes):
         value = value.decode("latin1")
     if not isinstance(value, str):
-        raise DataError(f"there is {value!r} in place of a text")
+        raise DataError(f"there is a {type(value).__name__} in place of a text")
     return value
 
 
@@ -105,7 +110,7 @@ def _no_bytes() -> bytes:
 
 
 ALLOWED: dict[tuple[str, str], Callable[..., object]] = {
-    ("numpy", "ndarray"): _NdArray,
+    ("numpy", "ndarray"): _no_array,
     ("numpy", "dtype"): _Dtype,
     ("_codecs", "encode"): _encode,
     ("__builtin__", "bytes"): _no_bytes,
@@ -114,32 +119,6 @@ ALLOWED: dict[tuple[str, str], Callable[..., object]] = {
     **{(f"numpy.{core}.numeric", "_frombuffer"): _from_buffer for core in ("core", "_core")},
 }
 """What a file may name, and what stands in for it."""
-
-
-REFUSED = frozenset(
-    ("PERSID", "BINPERSID", "EXT1", "EXT2", "EXT4", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "NEXT_BUFFER")
-)
-"""Orders that no array or container needs."""
-
-
-def _check_orders(data: bytes) -> None:
-    """Raise unless a pickle is whole, and gives no order that would fill the memory or that nothing needs."""
-    for order, value, _ in pickletools.genops(data):
-        if order.name in REFUSED:
-            raise DataError(f"refused: it has the order {order.name}, which has no place in a file of images")
-        if isinstance(value, int) and value > len(data) and order.name in ("PUT", "LONG_BINPUT"):
-            raise DataError("no pickle that makes sense (it numbers more values than it has)")
-
-
-class _Reader(pickle.Unpickler):
-    """Finds nothing but what is allowed."""
-
-    def find_class(self, module_name: str, global_name: str) -> object:
-        if (module_name, global_name) not in ALLOWED:
-            raise DataError(
-                f"refused: it asks for {module_name}.{global_name}, which has no place in a file of images"
-            )
-        return ALLOWED[module_name, global_name]
 
 
 def read_pickle(data: bytes) -> dict[str, Any]:
@@ -151,14 +130,20 @@ def read_pickle(data: bytes) -> dict[str, Any]:
         DataError: If it is damaged, holds no dictionary, or asks for anything but arrays and containers.
     """
     try:
-        _check_orders(data)
-        found = _Reader(io.BytesIO(data), encoding="bytes").load()
+        found = follow(data, ALLOWED)
     except DataError:
         raise
-    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError) as error:
+    except (pickle.UnpicklingError, ValueError, TypeError, LookupError, OverflowError, MemoryError) as error:
         raise DataError(f"no whole pickle ({' '.join(str(error).split())})") from None
-    except (AttributeError, ImportError, OverflowError, MemoryError, RecursionError) as error:
-        raise DataError(f"no pickle that makes sense ({error})") from None
     if not isinstance(found, dict):
         raise DataError(f"holds a {type(found).__name__}, not a dictionary")
-    return {_text(key): value.array if isinstance(value, _Array) else value for key, value in found.items()}
+    return {_text(key): _plain(value) for key, value in found.items()}
+
+
+def _plain(value: object) -> object:
+    """A value as it is, and the array of a stand-in."""
+    if not isinstance(value, _Array):
+        return value
+    if value.array is None:
+        raise DataError("an array is damaged: it has no numbers")
+    return value.array
