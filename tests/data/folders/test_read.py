@@ -83,9 +83,10 @@ def test_all_three_parts(tmp_path: Path) -> None:
     assert counts(load(tmp_path)) == {"train": [1, 1], "valid": [2, 1], "test": [3, 1]}
 
 
-def test_train_and_test(tmp_path: Path) -> None:
-    fill(tmp_path / "train", {"a": 1, "b": 2})
-    fill(tmp_path / "test", {"a": 3, "b": 4})
+@pytest.mark.parametrize(("train", "test"), [("train", "test"), ("training", "testing"), ("Train", "Test")])
+def test_train_and_test(tmp_path: Path, train: str, test: str) -> None:
+    fill(tmp_path / train, {"a": 1, "b": 2})
+    fill(tmp_path / test, {"a": 3, "b": 4})
     assert counts(load(tmp_path)) == {"train": [1, 2], "test": [3, 4]}
 
 
@@ -106,9 +107,29 @@ def test_validation_images_without_classes_are_a_mistake_that_says_what_to_do(tm
         load(tmp_path)
 
 
-def test_a_class_may_be_called_train(tmp_path: Path) -> None:
-    fill(tmp_path, ["bus", "train"])
-    assert load(tmp_path).classes == ("bus", "train")
+@pytest.mark.parametrize("name", ["train", "test", "validation"])
+def test_a_class_may_be_called_like_a_part(tmp_path: Path, name: str) -> None:
+    fill(tmp_path, ["bus", name])
+    assert load(tmp_path).classes == ("bus", name)
+
+
+def no_train(path: Path) -> None:
+    fill(path / "val")
+    fill(path / "test")
+
+
+def only_test(path: Path) -> None:
+    fill(path / "cat", ["young", "old"])
+    fill(path / "test")
+
+
+def loose_train(path: Path) -> None:
+    save(path / "train" / "1.png")
+    fill(path / "test")
+
+
+def loose_both(path: Path) -> None:
+    fill(path, ["training", "test"])
 
 
 def both_parts(path: Path) -> None:
@@ -159,6 +180,10 @@ def broken_class(path: Path) -> None:
             "test: its classes are not .*: it lacks 'dog' and has 'cow', 'fox' which the training",
         ),
         (fewer_classes, "val: its classes are not those of the training images: it lacks 'dog'$"),
+        (no_train, "has 'test' and 'val', but no 'train' beside; put the training images into train/CLASS"),
+        (only_test, "has 'test', but no 'train' beside"),
+        (loose_train, "has 'test' and 'train', but 'train' has no folder for each class; put"),
+        (loose_both, "has 'test' and 'training', but .* images into training/CLASS"),
         (both_parts, "has both 'val' and 'valid'; remove one of them"),
     ],
 )

@@ -7,21 +7,29 @@ from dartboard.data.folders.listing import Listing, Part, images_below, images_i
 from dartboard.errors import DataError
 
 LOG = logging.getLogger(__name__)
-NAMES = {"train": "train", "val": "valid", "valid": "valid", "validation": "valid", "test": "test"}
+NAMES = {
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("val", "valid", "validation"), "valid"),
+    **dict.fromkeys(("test", "testing"), "test"),
+}
 """What folders of parts are called, in small letters, and which part each is."""
 
 
 def list_folder(folder: Path) -> Listing:
     """The labelled files of a folder.
 
-    With a folder `train` that has subfolders, those are the classes, and `val` (or `valid`, or `validation`)
-    and `test` have the same ones; other folders are left alone. Validation images without test images are
-    taken for test images, as ImageNet has it. A `test` without classes is left out. Without such a `train`
-    every subfolder is a class, to train on. Within a class images may be in folders of any depth. Hidden
-    files and folders are left out.
+    With a folder `train` (or `training`) that has subfolders, those are the classes, and `val` (or `valid`,
+    or `validation`) and `test` (or `testing`) have the same ones; other folders are left alone. Validation
+    images without test images are taken for test images, as ImageNet has it. A `test` without classes is left
+    out.
+
+    Without such a `train` every subfolder is a class, to train on. A class may be called like a part if it is
+    the only one that is and has images but no folders in it: else parts would be taken for classes.
+
+    Within a class images may be in folders of any depth. Hidden files and folders are left out.
 
     Raises:
-        DataError: If parts have different classes, or a class has no images.
+        DataError: If parts have different classes, training images are missing, or a class has no images.
     """
     places = _places(folder)
     if "train" not in places:
@@ -44,8 +52,21 @@ def _places(folder: Path) -> dict[str, str]:
             raise DataError(f"{folder}: has both {found[part]!r} and {name!r}; remove one of them")
         found[part] = name
     if "train" not in found or not subfolders(folder / found["train"]):
+        _check_classes(folder, found)
         return {}
     return {part: found[part] for part in ("train", "valid", "test") if _is_labelled(folder, part, found)}
+
+
+def _check_classes(folder: Path, found: dict[str, str]) -> None:
+    """Raise unless folders that are called like parts are classes; none of them has classes to train on."""
+    if not found or (len(found) == 1 and not any(subfolders(folder / name) for name in found.values())):
+        return
+    names = " and ".join(map(repr, sorted(found.values())))
+    train = found.get("train")
+    missing = f"{train!r} has no folder for each class" if train else "no 'train' beside"
+    raise DataError(
+        f"{folder}: has {names}, but {missing}; put the training images into {train or 'train'}/CLASS"
+    )
 
 
 def _is_labelled(folder: Path, part: str, found: dict[str, str]) -> bool:
