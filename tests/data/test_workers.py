@@ -2,15 +2,11 @@
 
 import multiprocessing
 import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader
 
 import working
 from dartboard.data.workers import Ahead
@@ -114,60 +110,18 @@ def test_nonsense_is_refused(workers: int) -> None:
         Ahead(working.square, same, workers=workers)
 
 
-PROGRAM = """
-import sys, torch
-sys.path.insert(0, {tests!r})
-import working
-from dartboard.data.workers import Ahead
-torch.randn(600, 600) @ torch.randn(600, 600)  # in several threads
-ahead = Ahead(working.sleepy, lambda number: number, workers=2)
-try:
-    print(int(ahead.get(0)[0]), ahead.get(1)[1].item(), flush=True)
-    for number in range(2, 10**9):
-        ahead.get(number)
-except KeyboardInterrupt:
-    raise SystemExit("interrupted")
-"""
+@pytest.mark.parametrize("error", [EOFError("unexpected EOF"), ConnectionResetError("reset by peer")])
+def test_a_fork_server_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def start(_: object) -> None:
+        raise error
 
-
-@pytest.fixture
-def program(tmp_path: Path):
-    """A program whose main file does not look whether it is the main file, at work with two workers."""
-    file = tmp_path / "program.py"
-    file.write_text(PROGRAM.format(tests=str(Path(__file__).parents[1])))
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    started = subprocess.Popen([sys.executable, file], **pipes, start_new_session=True)  # type: ignore[call-overload]
-    yield started
-    if started.poll() is None:
-        os.killpg(started.pid, signal.SIGKILL)
-    started.communicate()
-
-
-def gone(process: int, seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def test_an_interrupt_prints_nothing_and_ends_all(program: subprocess.Popen[str]) -> None:
-    assert program.stdout is not None
-    worker = int(program.stdout.readline().split()[1])
-    os.killpg(program.pid, signal.SIGINT)  # as a terminal does
-    _, errors = program.communicate(timeout=30)
-    assert errors == "interrupted\n"
-    assert gone(worker, 5)
-
-
-def test_workers_do_not_outlive_a_killed_program(program: subprocess.Popen[str]) -> None:
-    assert program.stdout is not None
-    worker = int(program.stdout.readline().split()[1])
-    program.kill()
-    assert gone(worker, 20)
+    ahead = Ahead(working.square, same, workers=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(DataLoader, "__iter__", start)
+        with pytest.raises(DataError, match=rf"was ended from outside \({error}\); .* or 0"):
+            ahead.get(0)
+    assert int(ahead.get(3)) == 9  # and again
+    ahead.close()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a graphics card")

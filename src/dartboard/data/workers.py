@@ -14,6 +14,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from types import ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -69,11 +70,13 @@ class Ahead(Generic[Task]):
         """
         if not self._workers:
             return self._work(self._tasks.make(number))
-        if self._results is None or number != self._next:
-            self._results = self._start(number)
-        self._next = number + 1
         try:
-            return _take(self._results)
+            with _named():
+                if self._results is None or number != self._next:
+                    self._results = self._start(number)
+                self._next = number + 1
+                made = next(self._results)
+            return _checked(made)
         except BaseException:  # what the workers are at is unknown from here on
             self.close()
             raise
@@ -137,28 +140,36 @@ class _Work(Dataset[Any]):
             return _Failure(str(error))
 
 
-def _take(results: Iterator[Tensor | _Failure]) -> Tensor:
-    """The next result, or the reason why there is none raised."""
+def _checked(made: Tensor | _Failure) -> Tensor:
+    """A result, or the reason why there is none raised."""
+    if isinstance(made, _Failure):
+        raise DataError(made.reason)
+    return made
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """Errors of torch and Python inside that mean that a worker or the fork server is gone say so."""
     try:
-        made = next(results)
-    except (RuntimeError, ConnectionError, EOFError) as error:  # the latter while it hands something over
+        yield
+    except (RuntimeError, ConnectionError, EOFError) as error:  # the latter while something is handed over
         if isinstance(error, RuntimeError) and not str(error).startswith("DataLoader worker"):
             raise
         raise DataError(
             f"a process that prepares images was ended from outside ({error}); if memory or shared memory "
             "(/dev/shm) ran out, set fewer workers, or 0"
         ) from None
-    if isinstance(made, _Failure):
-        raise DataError(made.reason)
-    return made
 
 
 def _begin(_: int) -> None:
-    """Leaves it to the main process what comes of Ctrl-C, and ends with it however it ends."""
+    """Leaves it to the main process what comes of signals, and ends with it however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.setsid()  # what is sent to the program's whole group does not come here
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_end_with, args=[parent.sentinel], daemon=True).start()
+        for own, what in ((_end_with, parent.sentinel), (_end_by, parent.pid)):
+            threading.Thread(target=own, args=[what], daemon=True).start()
 
 
 def _end_with(sentinel: int) -> None:
@@ -167,11 +178,22 @@ def _end_with(sentinel: int) -> None:
     os._exit(1)
 
 
+def _end_by(parent: int) -> None:
+    """Waits for the main process to say so; what schedulers send to every process is for that one to heed."""
+    if sys.platform == "darwin":  # does not tell who sent a signal
+        signal.sigwait({signal.SIGTERM})
+    else:
+        while signal.sigwaitinfo({signal.SIGTERM}).si_pid != parent:
+            pass
+    os._exit(1)
+
+
 @contextmanager
 def _apart() -> Iterator[None]:
-    """Processes that start inside do not see Ctrl-C, and do not run the program's main file once more."""
+    """Processes that start inside see no Ctrl-C or SIGTERM, and do not run the program's main file again."""
     main = sys.modules["__main__"]
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    resource_tracker.ensure_running()  # it lets the signals through when it starts
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     sys.modules["__main__"] = ModuleType("__main__")
     try:
         with warnings.catch_warnings():
