@@ -1,4 +1,5 @@
 import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,11 @@ def test_compressed_files_are_read(tmp_path: Path) -> None:
         ({"y_train": LABELS.astype(int) + 10**9}, "a label 1000000002; number the classes from 0, or add"),
         ({"class_names": np.array(["a", "b"])}, "label 2 is out of range: 2 classes are numbered 0 to 1"),
         ({"class_names": np.array([b"a", b"b"])}, r"class_names is \|S1 of shape \[2\]; it must be texts"),
+        (
+            {"class_names": np.array(["a", "b", "a"])},
+            "class_names has 'a' 2 times; give each class a name of its own",
+        ),
+        ({"class_names": np.array(["", "b", ""])}, "class_names has '' 2 times"),
         ({"class_names": np.array("abc")}, r"class_names is <U3 of shape \[\]"),
         (
             {"class_names": np.array(["a", 2], object)},
@@ -150,6 +156,36 @@ def test_damaged_arrays_are_named(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"damaged\.npz: x_train cannot be read \(Bad CRC"):
         load_dataset(str(path))
+
+
+def test_a_shape_beyond_all_numbers_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "large.npz"
+    np.savez(path, **GOOD)
+    content = path.read_bytes()
+    assert content.count(b"(6, 3, 4, 5), }      ") == 1
+    path.write_bytes(
+        content.replace(b"(6, 3, 4, 5), }      ", b"(6, 9999999999999999999, 4, 5), }      "[:21])
+    )
+    with pytest.raises(DataError, match=r"large\.npz: x_train cannot be read"):
+        load_dataset(str(path))
+
+
+@pytest.mark.parametrize("packing", [0, 8, 12, 14])
+def test_every_changed_byte_gives_images_or_one_line(tmp_path: Path, packing: int) -> None:
+    path = tmp_path / "damaged.npz"
+    with zipfile.ZipFile(path, "w", packing) as archive:
+        for name, array in GOOD.items():
+            with archive.open(f"{name}.npy", "w") as member:
+                np.lib.format.write_array(member, array)
+    whole, chance = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(500):
+        data = bytearray(whole)
+        data[chance.integers(len(data))] = chance.integers(256)
+        path.write_bytes(data)
+        try:
+            load_dataset(str(path))
+        except DataError as error:
+            assert "\n" not in str(error)  # noqa: PT017
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")

@@ -1,7 +1,9 @@
 """Data sets in files that `numpy.savez` wrote."""
 
+import lzma
 import zipfile
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -9,12 +11,24 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dartboard.data.printable import printable
 from dartboard.data.sets import Dataset, ImageSet
 from dartboard.errors import DataError
 
 Arrays = dict[str, NDArray[Any]]
 
 NAMES = ("x_train", "y_train", "x_test", "y_test", "class_names")
+DAMAGED = (
+    ValueError,
+    EOFError,
+    RuntimeError,  # NotImplementedError is one
+    OverflowError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
+"""What numpy and Python raise on damaged arrays of one kind or another."""
 MOST_CLASSES = 100_000
 """A label beyond this is taken for a mistake where no names say how many classes there are."""
 
@@ -44,9 +58,9 @@ def _arrays(file: BinaryIO) -> Arrays:
         with zipfile.ZipFile(file) as archive:
             members = archive.namelist()
             found = {name: _array(archive, name) for name in NAMES if f"{name}.npy" in members}
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, NotImplementedError, UnicodeError):
         raise DataError("not an .npz file; write one with numpy.savez") from None
-    _check_complete(found, sorted(member.removesuffix(".npy") for member in members))
+    _check_complete(found, sorted(printable(member.removesuffix(".npy")) for member in members))
     return found
 
 
@@ -54,8 +68,10 @@ def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     try:
         with archive.open(f"{name}.npy") as member:
             return np.lib.format.read_array(member, allow_pickle=False)
-    except (ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{name} cannot be read ({error}); save it as plain numbers or text") from None
+    except DAMAGED as error:
+        raise DataError(
+            f"{name} cannot be read ({' '.join(str(error).split())}); save it as plain numbers or text"
+        ) from None
 
 
 def _check_complete(found: Arrays, members: list[str]) -> None:
@@ -119,7 +135,11 @@ def _classes(names: NDArray[Any] | None, sets: list[ImageSet]) -> tuple[str, ...
         raise DataError(
             f"class_names is {names.dtype} of shape {list(names.shape)}; it must be texts of shape [classes]"
         )
-    return tuple(names.tolist())
+    often = Counter(names.tolist())
+    if len(often) < len(names):
+        [(twice, count)] = often.most_common(1)
+        raise DataError(f"class_names has {twice!r} {count} times; give each class a name of its own")
+    return tuple(often)
 
 
 def _largest(sets: list[ImageSet]) -> int:

@@ -184,3 +184,14 @@ def test_other_archives_are_refused(tmp_path: Path) -> None:
     (tmp_path / "plain.gz").touch()
     with pytest.raises(DataError, match=r"plain\.gz: is no archive of CIFAR-10"):
         load_dataset(str(tmp_path / "plain.gz"))
+
+
+def test_a_damaged_archive_of_another_packing_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "cifar.tar"
+    with tarfile.open(file, "w:xz") as archive:
+        archive.addfile(tarfile.TarInfo("data_batch_1.bin"))
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 0x55
+    file.write_bytes(data)
+    with pytest.raises(DataError, match=rf"^{file}: is damaged or cut short"):
+        load_dataset(str(file))

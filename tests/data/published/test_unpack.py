@@ -2,6 +2,7 @@ import io
 import tarfile
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,21 @@ def test_a_cut_archive_leaves_nothing(tmp_path: Path, make: Make, cut: int) -> N
     with pytest.raises(DataError, match=rf"{archive.name}: is damaged or cut short"):
         unpack(archive, tmp_path / "all", None, lambda *_: None)
     assert [path.name for path in tmp_path.iterdir()] == [archive.name]
+
+
+@pytest.mark.parametrize("name", ["made.tar.gz", "made.zip"])
+def test_damaged_archives_of_another_packing_are_named(tmp_path: Path, name: str) -> None:
+    archive = tmp_path / name
+    if name.endswith("zip"):
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_LZMA) as made:
+            made.writestr("a.txt", bytes(range(256)) * 9)
+    else:
+        with tarfile.open(archive, "w:xz") as made:
+            made.addfile(tarfile.TarInfo("a.txt"))
+    whole = archive.read_bytes()
+    for place in range(len(whole)):
+        data = bytearray(whole)
+        data[place] ^= 0x55
+        archive.write_bytes(data)
+        with suppress(DataError):
+            unpack(archive, tmp_path / "all", None, lambda *_: None)

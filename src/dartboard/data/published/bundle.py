@@ -1,6 +1,7 @@
 """Files by their names, out of a folder or an archive."""
 
 import gzip
+import lzma
 import tarfile
 import zlib
 from collections.abc import Collection, Iterator
@@ -73,7 +74,7 @@ def naming(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (tarfile.TarError, EOFError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{path}: is damaged or cut short ({error})") from None
 
 

@@ -1,6 +1,7 @@
 """Archives as folders that are there whole or not at all."""
 
 import gzip
+import lzma
 import os
 import shutil
 import tarfile
@@ -13,7 +14,16 @@ from typing import IO
 from dartboard.errors import DataError
 
 Tell = Callable[[str, int, int], None]
-DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError, NotImplementedError)
+DAMAGED = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    gzip.BadGzipFile,
+    EOFError,
+    NotImplementedError,
+    ValueError,
+)
 
 
 def unpack(archive: Path, folder: Path, top: str | None, tell: Tell) -> None:
@@ -26,7 +36,7 @@ def unpack(archive: Path, folder: Path, top: str | None, tell: Tell) -> None:
         tell: Is told how much of the archive has been read.
 
     Raises:
-        DataError: If the archive is damaged, or would write outside of the folder.
+        DataError: If the archive is damaged, would write outside of the folder, or finds no room there.
     """
     fresh = folder.with_name(f".{folder.name}.unpacking")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -38,8 +48,12 @@ def unpack(archive: Path, folder: Path, top: str | None, tell: Tell) -> None:
         os.sync()
         shutil.rmtree(folder, ignore_errors=True)
         fresh.rename(folder)
+    except DataError:
+        raise
     except DAMAGED as error:
         raise DataError(f"{archive}: is damaged or cut short ({error}); remove it and get it again") from None
+    except OSError as error:
+        raise DataError(f"{archive}: cannot be unpacked ({error.strerror or error})") from None
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
