@@ -9,7 +9,7 @@ import pytest
 
 from dartboard.cli.main import main
 from dartboard.data.published.downloads import DOWNLOADS
-from imagefiles import fill, idx_files
+from imagefiles import fill, idx_files, save
 from server import Server, serve
 
 
@@ -138,6 +138,23 @@ def test_show_says_what_is_in_a_folder(tmp_path: Path, capsys: pytest.CaptureFix
         "broken files, left out: 1",
         f"{tmp_path}/pets/train/dog/text.png: no image of a known kind",
     ]
+
+
+def test_names_that_a_terminal_would_obey_are_escaped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(tmp_path / "pe\x1b[1mts" / "train", {"c\x1b[31mat": 1, "d\no\x07g": 1})
+    save(tmp_path / "pe\x1b[1mts" / "test" / "loose.png")
+    (tmp_path / "pe\x1b[1mts" / "train" / "d\no\x07g" / "te\rxt.png").write_text("no image")
+    assert main(["data", "show", str(tmp_path / "pe\x1b[1mts")]) == 0
+    out, err = capsys.readouterr()
+    for text in (out, err, *caplog.messages):
+        assert not any(own in text for own in "\x1b\x07\r")
+    lines = out.splitlines()
+    assert lines[0] == "pe\\x1b[1mts"
+    assert [line.split()[0] for line in lines[7:9]] == ["c\\x1b[31mat", "d\\no\\x07g"]
+    assert lines[-1].endswith("/d\\no\\x07g/te\\rxt.png: no image of a known kind")
+    assert "d\\no\\x07g/te\\rxt.png (no image of a known kind)" in caplog.text
 
 
 def test_show_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -102,8 +102,10 @@ def data_facts(data: "Dataset") -> dict[str, Any]:
 
 
 def _lines(facts: dict[str, Any]) -> Iterable[Text | str]:
+    from dartboard.data.printable import printable
+
     colour = {1: "grey", 3: "colour"}.get(facts["channels"], f"{facts['channels']} channels")
-    yield Text(facts["name"], "bold")
+    yield Text(printable(facts["name"]), "bold")
     yield "images     " + ", ".join(f"{count:,} {kind}" for kind, count in facts["images"].items())
     yield f"size       {facts['width']} x {facts['height']} pixels, {colour}"
     yield "mean       " + ", ".join(f"{value:.2f}" for value in facts["mean"])
@@ -111,16 +113,19 @@ def _lines(facts: dict[str, Any]) -> Iterable[Text | str]:
     yield from _table(facts)
     if facts["broken"]:
         yield from ("", f"broken files, left out: {len(facts['broken']):,}")
-        yield from (f"{file}: {reason}" for file, reason in facts["broken"].items())
+        yield from (printable(f"{file}: {reason}") for file, reason in facts["broken"].items())
 
 
 def _table(facts: dict[str, Any]) -> Iterable[Text | str]:
     """How many images each class has in each part."""
+    from dartboard.data.printable import printable
+
     kinds = list(facts["images"])
-    width = max(5, *(len(name) for name in facts["classes"])) + 2
+    classes = [(printable(name), own) for name, own in facts["classes"].items()]
+    width = max(5, *(len(name) for name, _ in classes)) + 2
     yield ""
     yield Text("class".ljust(width) + "".join(kind.rjust(9) for kind in kinds), "dim")
-    for name, own in facts["classes"].items():
+    for name, own in classes:
         counts = "".join(f"{own[kind]:,}".rjust(9) for kind in kinds)
         yield Text.assemble((name.ljust(width), "cyan"), counts)
 

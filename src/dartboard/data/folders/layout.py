@@ -4,6 +4,7 @@ import logging
 from pathlib import Path
 
 from dartboard.data.folders.listing import Listing, Part, images_below, images_in, subfolders
+from dartboard.data.printable import printable
 from dartboard.errors import DataError
 
 LOG = logging.getLogger(__name__)
@@ -77,7 +78,8 @@ def _is_labelled(folder: Path, part: str, found: dict[str, str]) -> bool:
         return True
     count = len(images_in(folder / found[part]))
     if part == "test":
-        LOG.warning("%s: its %s images have no classes and are left out", folder / found[part], f"{count:,}")
+        place = printable(str(folder / found[part]))
+        LOG.warning("%s: its %s images have no classes and are left out", place, f"{count:,}")
         return False
     raise DataError(
         f"{folder / found[part]}: has {count:,} images but no folder for each class; move each image into "
@@ -94,7 +96,8 @@ def _only(folder: Path) -> tuple[tuple[str, ...], dict[str, Part]]:
             f"{folder}: has {len(loose):,} images but no folders; put those of each class in one of their own"
         )
     if loose:
-        LOG.warning("%s: %s images are in no class's folder and are left out", folder, f"{len(loose):,}")
+        place = printable(str(folder))
+        LOG.warning("%s: %s images are in no class's folder and are left out", place, f"{len(loose):,}")
     return classes, {"train": _part(folder, "", classes)}
 
 

@@ -16,6 +16,7 @@ from dartboard.data.folders.cache import Findings, recall, remember
 from dartboard.data.folders.layout import list_folder
 from dartboard.data.folders.listing import Listing, Part
 from dartboard.data.loading import Loading
+from dartboard.data.printable import printable
 from dartboard.data.sets import MOMENT_IMAGES, Dataset, Images, ImageSet, Moments, Shape, moments
 from dartboard.errors import DataError
 
@@ -116,9 +117,12 @@ def _report(folder: Path, broken: Mapping[str, str], loading: Loading) -> None:
         for file, reason in broken.items():
             loading.broken(str(folder / file), reason)
     if broken:
-        some = ", ".join(f"{file} ({reason})" for file, reason in list(broken.items())[:NAMED])
+        some = ", ".join(
+            f"{printable(file)} ({printable(reason)})" for file, reason in list(broken.items())[:NAMED]
+        )
         more = f" and {len(broken) - NAMED:,} more" if len(broken) > NAMED else ""
-        LOG.warning("%s: broken files that are left out, %s: %s%s", folder, f"{len(broken):,}", some, more)
+        where = printable(str(folder))
+        LOG.warning("%s: broken files that are left out, %s: %s%s", where, f"{len(broken):,}", some, more)
 
 
 def _check_whole(listing: Listing, findings: Findings) -> None:
