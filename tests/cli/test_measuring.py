@@ -1,9 +1,11 @@
 import pytest
 import torch
 
-from dartboard.cli.measuring import choose_images, places
-from dartboard.data import Dataset, ImageSet
+from dartboard.cli.measuring import choose_images, load_images, places
+from dartboard.data import Dataset, ImageFiles, ImageSet
 from dartboard.errors import DataError
+from dartboard.export.about import About
+from imagefiles import fill
 
 
 def images(count):
@@ -34,3 +36,9 @@ def test_places_of_classes():
     for classes in (("a", "b", "c"), ("a",), ("a", "d"), ("b", "b")):
         with pytest.raises(DataError, match="tells a, b apart"):
             places(classes, ("a", "b"))
+
+
+@pytest.mark.parametrize(("centre", "kind"), [(1.0, ImageSet), (0.875, ImageFiles)])
+def test_the_middle_of_images_is_that_of_their_files(tmp_path, centre, kind):
+    about = About(("cat", "dog"), (3, 8, 8), (0.0,) * 3, (1.0,) * 3, centre)
+    assert isinstance(load_images(str(fill(tmp_path / "photos")), about).train, kind)

@@ -1,15 +1,18 @@
 from pathlib import Path
 
 import pytest
+import torch
 from PIL import Image
 from pydantic import ValidationError
+from torch import Tensor
 
-from dartboard.data import DATASETS, ImageFiles, Images, ImageSet
+from dartboard.data import DATASETS, ImageFiles, Images, ImageSet, Loading
 from dartboard.errors import CompositionError, DataError, OptionError, SpaceError, UnknownNameError
 from dartboard.runs import Run
 from dartboard.search import METHODS, SearchOptions
 from dartboard.search.config import SearchConfig, build, build_space, resolved, search_options
 from dartboard.search.settings import load_config, validate
+from dartboard.search.supply import divide
 from dartboard.space import get_space
 
 YAML_SPACE = """
@@ -104,7 +107,8 @@ def folder(tmp_path: Path) -> Path:
     for number, name in enumerate(("a", "b")):
         (tmp_path / "images" / name).mkdir(parents=True)
         for place in range(4):
-            picture = Image.new("RGB", (12, 12), (40 * place, 80 * number, 90))
+            picture = Image.linear_gradient("L").resize((12, 12)).rotate(90 * place)
+            picture = Image.merge("RGB", [picture, picture, Image.new("L", (12, 12), 80 * number)])
             picture.save(tmp_path / "images" / name / f"{place}.png")
     return tmp_path / "images"
 
@@ -118,6 +122,44 @@ def test_size_and_memory_say_how_images_are_loaded(folder: Path) -> None:
     assert isinstance(loaded("data.size=6"), ImageSet)
     assert isinstance(loaded("data.size=6", "data.memory=0"), ImageFiles)
     assert isinstance(loaded("data.size=6", "data.memory=0.000001"), ImageSet)  # 8 images of 108 bytes
+
+
+@pytest.mark.parametrize("area", ["0", "0.3"])
+def test_memory_changes_no_batch(folder: Path, area: str) -> None:
+    """Parts are those of the images in files, 12x12 pixels, also where images of 6x6 would fit in memory."""
+
+    def batch(memory: float) -> Tensor:
+        words = [f"data.area={area}", "data.size=6", f"data.memory={memory}", "data.workers=0", "batch=4"]
+        parts = build(load_config(flags={"data": str(folder)}, words=words))
+        supply = divide(parts.data, parts.method, parts.options, torch.device("cpu"))
+        return supply.train.batch(0).x
+
+    assert torch.equal(batch(0), batch(2))
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")])
+def test_images_that_do_not_fit_in_memory(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def load(_: str, __: Loading) -> None:
+        raise error
+
+    file = folder.parent / "mine.npz"
+    file.touch()
+    monkeypatch.setattr("dartboard.search.config.load_dataset", load)
+    with pytest.raises(DataError, match=r"do not fit in memory; set a smaller data.size, or data.memory=0"):
+        build(load_config(flags={"data": str(folder)}))
+    with pytest.raises(DataError, match=r"mine.npz: its images do not fit in memory; make a file of fewer"):
+        build(load_config(flags={"data": str(file)}))
+
+
+def test_other_errors_while_images_are_loaded_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(_: str, __: Loading) -> None:
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr("dartboard.search.config.load_dataset", load)
+    with pytest.raises(RuntimeError, match="a mistake"):
+        build(SearchConfig())
 
 
 def test_progress_is_told_of_the_loading(folder: Path) -> None:

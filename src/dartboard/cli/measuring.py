@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -76,7 +76,9 @@ def load_images(name: str, about: About) -> Dataset:
     _, height, width = about.input
     size, broken = height if height == width else None, dict[str, str]()
     with progress() as tell:
-        data = load_dataset(name, Loading(size=size, progress=tell, broken=broken.__setitem__))
+        loading = Loading(size=size, progress=tell, broken=broken.__setitem__)
+        # The centre is that of an image as it is in its file, as in training.
+        data = load_dataset(name, replace(loading, memory=0) if about.centre < 1 else loading)
     if broken:
         words = f"{len(broken):,} files that cannot be read are left out; see dartboard data show {name}"
         print(f"dartboard: {words}", file=sys.stderr)

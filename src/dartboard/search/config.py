@@ -10,16 +10,18 @@ In YAML a search reads like this; what is left out has a default:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from dartboard.data import DATASETS, Dataset, load_dataset
+from dartboard.data import DATASETS, Dataset, Loading, load_dataset
 from dartboard.data.loading import Progress
+from dartboard.errors import DataError
 from dartboard.search.form import NAMED
+from dartboard.search.memory import is_out_of_memory
 from dartboard.search.method import METHODS, Method, check_options, make_method
 from dartboard.search.options import Count, DataOptions, Options, SearchOptions, SourceOptions
 from dartboard.search.plugins import check_plugins
@@ -56,6 +58,11 @@ class MethodChoice(Options):
 
 class DataChoice(DataOptions, SourceOptions):
     """The images, how they are loaded, divided and varied."""
+
+    def loading(self, progress: Progress | None = None) -> Loading:
+        """What the source is asked with; parts of images are parts of what is in files, at its own size."""
+        asked = super().loading(progress)
+        return replace(asked, memory=0) if self.area else asked
 
 
 class SearchConfig(SearchOptions):
@@ -95,8 +102,27 @@ def build(config: SearchConfig, space: SearchSpace | None = None, progress: Prog
     SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
     method = make_method(config.method.name, config.method.options)
     space = space or build_space(config.space)
-    data = load_dataset(config.data.name, config.data.loading(progress))
+    data = load_images(config.data.name, config.data.loading(progress))
     return Parts(space, method, data, search_options(config))
+
+
+def load_images(name: str, loading: Loading) -> Dataset:
+    """The data set that is meant.
+
+    Raises:
+        DataError: If there is none, something is wrong with it, or it does not fit in memory.
+    """
+    try:
+        return load_dataset(name, loading)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+    if Path(name).is_file():
+        raise DataError(f"{name}: its images do not fit in memory; make a file of fewer or smaller images")
+    raise DataError(
+        f"the images of {name!r} do not fit in memory; set a smaller data.size, or data.memory=0, which "
+        "leaves images that have a file each on the disk"
+    )
 
 
 def build_space(choice: SpaceChoice) -> SearchSpace:

@@ -44,7 +44,10 @@ class SourceOptions(Options):
         default=None, description="height and width that images are brought to; by default the source's own"
     )
     memory: float = Field(
-        default=2.0, ge=0, le=MOST, description="image files that take more GB stay on the disk"
+        default=2.0,
+        ge=0,
+        le=MOST,
+        description="image files that take more GB stay on the disk; all of them do with data.area",
     )
 
     def loading(self, progress: Progress | None = None) -> Loading:
@@ -65,7 +68,11 @@ class DataOptions(Options):
     flip: bool = Field(default=False, description="random horizontal flips")
     cutout: int = Field(default=0, ge=0, le=MOST, description="side of a square that is cut out; 0 for none")
     area: float = Field(
-        default=0.0, ge=0, le=1, description="random parts of images with at least this share; 0 for none"
+        default=0.0,
+        ge=0,
+        le=1,
+        description="random parts of images with at least this share, read from their files every time; "
+        "0 for none",
     )
     autoaugment: Policy = Field(
         default="none", description="learned changes to images; takes torchvision, dartboard[vision]"

@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from dartboard.data import DATASETS, Dataset, load_dataset
+from dartboard.data import DATASETS, Dataset
 from dartboard.data.loading import Progress
-from dartboard.search.config import SOURCE, full_name
+from dartboard.search.config import SOURCE, DataChoice, full_name, load_images
 from dartboard.search.form import Form
-from dartboard.search.options import Options, SourceOptions
+from dartboard.search.options import Options
 from dartboard.search.plugins import check_plugins
 from dartboard.search.schedule import SCHEDULES
 from dartboard.space import SPACES, SearchSpace, adopt, decode
@@ -34,7 +34,7 @@ class StackChoice(Options):
     )
 
 
-class TrainDataChoice(TrainDataOptions, SourceOptions):
+class TrainDataChoice(TrainDataOptions, DataChoice):
     """The images, how they are loaded, divided and varied."""
 
 
@@ -77,7 +77,7 @@ def build(config: TrainConfig, space: SearchSpace, progress: Progress | None = N
     check_plugins(config.plugins)
     SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
     space = adopt(space, decode(config.cell))
-    data = load_dataset(config.data.name, config.data.loading(progress))
+    data = load_images(config.data.name, config.data.loading(progress))
     facts = {"data": full_name(config.data.name, DATASETS), "seed": config.seed}
     return TrainParts(space, data, train_options(config), facts)
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from dartboard.cli.lookup import find_genotype
-from dartboard.data import Dataset, ImageSet
+from dartboard.data import Dataset, ImageSet, Loading
 from dartboard.errors import DivergedError, RunError, Stopped
 from dartboard.nn import load_model
 from dartboard.relax.samplers import Gumbel
@@ -141,12 +141,14 @@ def test_the_same_again_is_the_same(folder: Path, data: str, tmp_path: Path) -> 
 
 def test_images_are_loaded_once(data: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     loaded: list[str] = []
-    load = jobs.load_dataset
-    monkeypatch.setattr(jobs, "load_dataset", lambda name, _: loaded.append(name) or load(name))
+    load = jobs.load_images
+    monkeypatch.setattr(jobs, "load_images", lambda name, how: loaded.append(name) or load(name, how))
     whole(tmp_path / "run", settings(data, "random=none", "seeds=1"))
     assert loaded == [data]
     Protocol(settings(data, "train.data.name=digits"))
     assert loaded == [data, data, "digits"]
+    Protocol(settings(data, "train.data.area=0.5"))  # parts are taken of other images than are searched on
+    assert loaded[3:] == [data, data]
 
 
 class Forbidden(ImageSet):
@@ -173,14 +175,14 @@ class Forbidden(ImageSet):
 def test_networks_are_chosen_without_test_images(
     data: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    load = jobs.load_dataset
+    load = jobs.load_images
 
-    def guarded(name: str, _: object) -> Dataset:
-        found = load(name)
+    def guarded(name: str, how: Loading) -> Dataset:
+        found = load(name, how)
         assert isinstance(found.test, ImageSet)
         return replace(found, test=Forbidden(found.test.images, found.test.labels))
 
-    monkeypatch.setattr(jobs, "load_dataset", guarded)
+    monkeypatch.setattr(jobs, "load_images", guarded)
     protocol = start(tmp_path / "run", settings(data))
     protocol.jobs.material.searched.fingerprint  # noqa: B018  # which searches save; it is of all images
     monkeypatch.setattr(Forbidden, "closed", True)

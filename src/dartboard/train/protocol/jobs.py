@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from dartboard.data import DATASETS, Dataset, load_dataset
+from dartboard.data import DATASETS, Dataset
 from dartboard.data.loading import Progress
 from dartboard.search import Searcher, make_method
 from dartboard.search import config as search_config
-from dartboard.search.config import SOURCE, build_space, full_name, search_options
+from dartboard.search.config import build_space, full_name, load_images, search_options
 from dartboard.search.hooks import AnyHook
 from dartboard.search.plugins import check_plugins
 from dartboard.search.schedule import SCHEDULES
@@ -69,9 +69,9 @@ def gather(
     space = space or build_space(search.space)
     if stack is None:
         stack = space if train.space.name is None else load_space(train.space.name)
-    searched = load_dataset(search.data.name, search.data.loading(progress))
-    same = all(getattr(search.data, name) == getattr(train.data, name) for name in SOURCE)
-    trained = searched if same else load_dataset(train.data.name, train.data.loading(progress))
+    asked, other = ((own.data.name, own.data.loading(progress)) for own in (search, train))
+    searched = load_images(*asked)
+    trained = searched if other == asked else load_images(*other)
     return Material(space, stack, searched, trained, replace(trained, test=None, known=trained.moments))
 
 
