@@ -109,15 +109,18 @@ def idx(array: NDArray[np.uint8], magic: int) -> bytes:
     return np.array([magic, *array.shape], ">u4").tobytes() + array.tobytes()
 
 
-def idx_files(folder: Path, count: int = 5, *, packed: bool = True) -> dict[str, NDArray[np.uint8]]:
+def idx_files(
+    folder: Path, count: int = 5, *, packed: bool = True, labels: Sequence[int] | None = None
+) -> dict[str, NDArray[np.uint8]]:
     """Writes the four files of MNIST; returns the pixels of each part."""
+    marks = np.array(range(count) if labels is None else labels, np.uint8)
     folder.mkdir(parents=True, exist_ok=True)
     written = {}
     for part in ("train", "t10k"):
         written[part] = pixels(count, 28, 28)
         files = {
             f"{part}-images-idx3-ubyte": idx(written[part], 0x803),
-            f"{part}-labels-idx1-ubyte": idx(np.arange(count, dtype=np.uint8), 0x801),
+            f"{part}-labels-idx1-ubyte": idx(marks, 0x801),
         }
         for name, data in files.items():
             place = folder / (f"{name}.gz" if packed else name)

@@ -1,4 +1,6 @@
 import gzip
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +9,8 @@ import torch
 
 from dartboard.data import ImageSet, load_dataset
 from dartboard.data.published.catalog import DEBIAN
+from dartboard.data.published.downloads import DOWNLOADS
+from dartboard.data.published.idx import FIRST
 from dartboard.errors import DataError
 from imagefiles import idx, idx_files, pixels
 
@@ -23,7 +27,7 @@ def test_images_and_labels_are_those_of_the_files(tmp_path: Path, packed: bool, 
     assert torch.equal(data.train.images, torch.from_numpy(written["train"])[:, None])
     assert torch.equal(data.test.images, torch.from_numpy(written["t10k"])[:, None])
     assert data.train.labels.tolist() == [0, 1, 2, 3, 4]
-    assert (data.name, data.classes) == ("mnist", tuple("0123456789"))
+    assert data.classes == tuple("0123456789")
 
 
 def test_names_with_a_dot_are_known(tmp_path: Path) -> None:
@@ -36,7 +40,8 @@ def test_names_with_a_dot_are_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("folder", "name", "first"),
     [
-        ("digits", "mnist", "0"),
+        ("MNIST", "mnist", "0"),
+        ("data/FashionMNIST/raw", "fashion-mnist", "T-shirt/top"),
         ("Fashion_MNIST", "fashion-mnist", "T-shirt/top"),
         ("KMNIST", "kmnist", "o"),
         ("kuzushiji", "kmnist", "o"),
@@ -44,8 +49,38 @@ def test_names_with_a_dot_are_known(tmp_path: Path) -> None:
 )
 def test_words_in_the_path_tell_the_sets_apart(tmp_path: Path, folder: str, name: str, first: str) -> None:
     idx_files(tmp_path / folder)
-    data = load_dataset(str(tmp_path / folder))
+    data = load_dataset(str(tmp_path / folder.partition("/")[0]))
     assert (data.name, data.classes[0]) == (name, first)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize(("name", "first"), [("mnist", "0"), ("fashion-mnist", "T-shirt/top")])
+def test_labels_tell_the_sets_apart_whatever_the_folder_is_called(
+    tmp_path: Path, name: str, first: str, packed: bool
+) -> None:
+    folder = tmp_path / ("mnist" if name == "fashion-mnist" else "fashion")
+    idx_files(folder, 20, packed=packed, labels=FIRST[name])
+    data = load_dataset(str(folder))
+    assert (data.name, data.classes[0]) == (name, first)
+
+
+def test_a_file_as_it_is_published_tells_the_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    idx_files(tmp_path / "foo")
+    md5 = hashlib.md5(
+        (tmp_path / "foo" / "train-labels-idx1-ubyte.gz").read_bytes(), usedforsecurity=False
+    ).hexdigest()
+    images, labels, *test = DOWNLOADS["kmnist"]
+    monkeypatch.setitem(DOWNLOADS, "kmnist", (images, replace(labels, md5=md5), *test))
+    assert load_dataset(str(tmp_path / "foo")).name == "kmnist"
+
+
+def test_a_set_that_nobody_knows_has_numbers_for_classes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    idx_files(tmp_path / "foo")
+    data = load_dataset(str(tmp_path / "foo"))
+    assert (data.name, data.classes) == ("foo", tuple("0123456789"))
+    assert f"{tmp_path}/foo: has files in the form of MNIST, but of which set is not known" in caplog.text
 
 
 IMAGES = idx(pixels(5, 28, 28), 0x803)
@@ -108,4 +143,5 @@ def test_fashion_mnist_as_debian_has_it() -> None:
     assert (len(data.train), len(data.test), data.shape) == (60_000, 10_000, (1, 28, 28))
     assert data.train.labels.bincount().tolist() == [6000] * 10
     assert data.test.labels[:5].tolist() == [9, 2, 1, 1, 6]
+    assert tuple(data.train.labels[:20].tolist()) == FIRST["fashion-mnist"]
     assert [m / 255 for m in (*data.mean, *data.deviation)] == pytest.approx([0.2860, 0.3530], abs=1e-4)

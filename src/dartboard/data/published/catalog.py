@@ -1,5 +1,6 @@
 """Data sets that are published as files: how each is recognised and read, and where it comes from."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,8 +8,9 @@ from pathlib import Path
 from dartboard.data.folders.listing import subfolders
 from dartboard.data.folders.read import read_folder, read_listing
 from dartboard.data.loading import Loading
+from dartboard.data.printable import printable
 from dartboard.data.published.cifar import CIFAR10, CIFAR100, find_cifar, read_cifar
-from dartboard.data.published.idx import find_idx, read_idx
+from dartboard.data.published.idx import find_idx, read_idx, which_idx
 from dartboard.data.published.imagenet16 import find_imagenet16, read_imagenet16
 from dartboard.data.published.lists import find_freiburg, find_tiny, list_freiburg, list_tiny
 from dartboard.data.published.places import data_root
@@ -16,6 +18,7 @@ from dartboard.data.published.svhn import find_svhn, read_svhn
 from dartboard.data.sets import Dataset
 from dartboard.errors import DataError
 
+LOG = logging.getLogger(__name__)
 DIGITS = tuple("0123456789")
 CLOTHES = (
     "T-shirt/top",
@@ -199,21 +202,26 @@ def _missing(name: str, root: Path | None) -> str:
 def recognise(folder: Path) -> Callable[[Loading], Dataset] | None:
     """What reads the published data set in a folder, if it has one.
 
-    MNIST and its likes have files of the same names; words in the folder's path tell them apart.
+    MNIST and its likes have files of the same names; what is in them tells them apart.
     """
     for official in OFFICIAL.values():
         if official.tells and (found := official.find(folder)) is not None:
             return _reader(official, found)
-    found = find_idx(folder)
-    return None if found is None else _reader(OFFICIAL[_guess(folder)], found)
+    place = find_idx(folder)
+    return None if place is None else lambda loading: _read_like_mnist(folder, place, loading)
 
 
 def _reader(official: Official, found: Path) -> Callable[[Loading], Dataset]:
     return lambda loading: official.read(found, loading)
 
 
-def _guess(folder: Path) -> str:
-    words = str(folder.resolve()).lower()
-    if "fashion" in words:
-        return "fashion-mnist"
-    return "kmnist" if "kmnist" in words or "kuzushiji" in words else "mnist"
+def _read_like_mnist(folder: Path, place: Path, loading: Loading) -> Dataset:
+    """MNIST or one of its likes; classes of one that nobody knows are called by their numbers."""
+    name = which_idx(place)
+    if name is not None:
+        return OFFICIAL[name].read(place, loading)
+    LOG.warning(
+        "%s: has files in the form of MNIST, but of which set is not known: the classes are called 0 to 9",
+        printable(str(folder)),
+    )
+    return read_idx(place, folder.resolve().name, DIGITS)

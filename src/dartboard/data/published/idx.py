@@ -1,12 +1,14 @@
 """MNIST and the sets that are published in its form, idx."""
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dartboard.data.published.arrays import join, pair
-from dartboard.data.published.bundle import about, read_file
+from dartboard.data.published.bundle import about, naming, read_file
+from dartboard.data.published.downloads import DOWNLOADS
 from dartboard.data.sets import Dataset, ImageSet
 from dartboard.errors import DataError
 
@@ -16,12 +18,34 @@ PARTS = {"train": "train", "test": "t10k"}
 NAMES = ("{}-images-idx3-ubyte", "{}-labels-idx1-ubyte")
 INSIDE = (".", "raw", "MNIST/raw", "FashionMNIST/raw", "KMNIST/raw")
 """Folders in which other programs put the files."""
+FIRST = {
+    "mnist": (5, 0, 4, 1, 9, 2, 1, 3, 1, 4, 3, 5, 3, 6, 1, 7, 2, 8, 6, 9),
+    "fashion-mnist": (9, 0, 0, 3, 0, 2, 7, 2, 5, 5, 0, 9, 5, 5, 7, 9, 1, 0, 6, 4),
+}
+"""The first labels to train on, by which sets are told apart."""
+WORDS = {"fashion": "fashion-mnist", "kmnist": "kmnist", "kuzushiji": "kmnist", "mnist": "mnist"}
+"""What the path of a set has in it, the first that fits winning."""
 
 
 def find_idx(folder: Path) -> Path | None:
     """The folder in which the files are, or nothing."""
     places = (folder / name for name in INSIDE)
     return next((place for place in places if _file(place, NAMES[0].format("train"))), None)
+
+
+def which_idx(folder: Path) -> str | None:
+    """The name of the set in a folder of idx files; None if nothing tells.
+
+    That is told by the training labels: by the checksum of their file where it is packed as it is published,
+    by the first of them where these are known, else by words in the folder's path.
+    """
+    file = _found(folder, NAMES[1].format("train"))
+    with naming(file):
+        md5 = hashlib.md5(file.read_bytes(), usedforsecurity=False).hexdigest()
+    first = tuple(_read(file, LABELS)[: len(FIRST["mnist"])].tolist())
+    same = (name for name in WORDS.values() if DOWNLOADS[name][1].md5 == md5 or FIRST.get(name) == first)
+    path = str(folder.resolve()).lower()
+    return next(same, None) or next((name for word, name in WORDS.items() if word in path), None)
 
 
 def read_idx(folder: Path, name: str, classes: tuple[str, ...]) -> Dataset:
