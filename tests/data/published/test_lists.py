@@ -76,6 +76,17 @@ def test_tiny_imagenet_without_a_class_is_named(tmp_path: Path) -> None:
         load_dataset(str(tmp_path))
 
 
+@pytest.mark.parametrize("number", ["../x", "/etc", "n01/images", "..", "."])
+def test_numbers_that_lead_elsewhere_are_refused(tmp_path: Path, number: str) -> None:
+    save(tmp_path / "x" / "0.JPEG")
+    numbers = tiny_imagenet(tmp_path / "tiny") / "wnids.txt"
+    numbers.write_text(f"n01 n02 n03 {number}")
+    with pytest.raises(
+        DataError, match=rf"^{numbers}: has '{number}', which is the name of no folder in train"
+    ):
+        load_dataset(str(tmp_path / "tiny"))
+
+
 @pytest.mark.parametrize("inside", [".", "freiburg_groceries_dataset"])
 def test_freiburg_has_the_first_division_of_its_authors_and_their_numbers(
     tmp_path: Path, inside: str

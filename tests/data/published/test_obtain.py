@@ -110,6 +110,7 @@ def test_an_archive_that_was_put_there_is_checked_and_unpacked(server: Server, t
     (folder / "tiny-imagenet-200.zip").write_bytes(server.files["tiny-imagenet-200.zip"])
     assert obtain("tiny-imagenet", tmp_path, quiet) == folder / "tiny-imagenet-200"
     assert server.asked == []
+    assert (folder / "tiny-imagenet-200.zip").read_bytes() == server.files["tiny-imagenet-200.zip"]
 
 
 def test_a_file_of_another_size_that_was_put_there_is_named(server: Server, tmp_path: Path) -> None:

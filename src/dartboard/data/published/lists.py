@@ -27,6 +27,8 @@ def list_tiny(folder: Path) -> Listing:
     Classes are in the order of their WordNet numbers, and are called by the first word for each.
     """
     numbers = sorted(_words(folder / TINY[0]))
+    if outside := next((number for number in numbers if not _is_name(number)), None):
+        raise DataError(f"{folder / TINY[0]}: has {outside!r}, which is the name of no folder in train")
     train = _by_class(folder, numbers)
     test = (
         _annotated(folder, numbers) if (folder / TINY[2]).is_file() else list_folder(folder).parts.get("test")
@@ -104,6 +106,10 @@ def _division(file: Path) -> list[tuple[str, int]]:
             raise DataError(f"{file}: has the line {line!r}; expected one like 'BEANS/BEANS0008.png 15'")
         pairs.append((path, int(number)))
     return pairs
+
+
+def _is_name(number: str) -> bool:
+    return _is_inside(number) and "/" not in number and number != "."
 
 
 def _is_inside(path: str) -> bool:

@@ -54,13 +54,16 @@ def _is_there(download: Download, folder: Path) -> bool:
 
 
 def _bring(name: str, download: Download, folder: Path, tell: Tell) -> None:
+    """Fetch and unpack a file; an archive is removed then, unless somebody had put it there."""
+    by_hand = (folder / download.file).exists()
     try:
         file = fetch(download, folder, tell)
     except DataError as error:
         raise DataError(f"{error}; {_by_hand(name, folder)}") from None
     if download.becomes is not None:
         unpack(file, folder / download.becomes, download.top, tell)
-        file.unlink()
+        if not by_hand:
+            file.unlink()
 
 
 def _by_hand(name: str, folder: Path) -> str:
