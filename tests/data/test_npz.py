@@ -162,11 +162,10 @@ def test_a_shape_beyond_all_numbers_is_named(tmp_path: Path) -> None:
     path = tmp_path / "large.npz"
     np.savez(path, **GOOD)
     content = path.read_bytes()
-    assert content.count(b"(6, 3, 4, 5), }      ") == 1
-    path.write_bytes(
-        content.replace(b"(6, 3, 4, 5), }      ", b"(6, 9999999999999999999, 4, 5), }      "[:21])
-    )
-    with pytest.raises(DataError, match=r"large\.npz: x_train cannot be read"):
+    written, changed = b"(6, 3, 4, 5), }".ljust(40), b"(6, 9999999999999999999, 4, 5), }".ljust(40)
+    assert content.count(written) == 1
+    path.write_bytes(content.replace(written, changed))
+    with pytest.raises(DataError, match=r"large\.npz: x_train cannot be read \(.* too (large|big)"):
         load_dataset(str(path))
 
 
