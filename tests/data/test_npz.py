@@ -159,15 +159,16 @@ def test_damaged_arrays_are_named(tmp_path: Path) -> None:
         load_dataset(str(path))
 
 
-def test_a_shape_beyond_all_numbers_is_named(tmp_path: Path) -> None:
-    written, changed = b"(6, 3, 4, 5), }".ljust(40), b"(6, 9999999999999999999, 4, 5), }".ljust(40)
+@pytest.mark.parametrize("size", [2**40, 2**62, 10**19, 10**24])
+def test_a_shape_beyond_all_numbers_is_named(tmp_path: Path, size: int) -> None:
+    written, changed = b"(6, 3, 4, 5), }".ljust(40), f"(6, {size}, 4, 5), }}".encode().ljust(40)
     array = io.BytesIO()
     np.save(array, IMAGES)
     assert array.getvalue().count(written) == 1
     path = tmp_path / "large.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("x_train.npy", array.getvalue().replace(written, changed))
-    with pytest.raises(DataError, match=r"large\.npz: x_train cannot be read \(.* too (large|big)"):
+    with pytest.raises(DataError, match=r"large\.npz: x_train cannot be read \("):
         load_dataset(str(path))
 
 

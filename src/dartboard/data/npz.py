@@ -66,7 +66,7 @@ def _arrays(file: BinaryIO) -> Arrays:
 
 def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     try:
-        with archive.open(f"{name}.npy") as member:
+        with archive.open(f"{name}.npy") as member, np.errstate(invalid="ignore"):
             return np.lib.format.read_array(member, allow_pickle=False)
     except DAMAGED as error:
         raise DataError(
