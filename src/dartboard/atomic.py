@@ -110,10 +110,10 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Errors of the system say which file they are about; a full disk's would not."""
+    """Errors of the system name the file they are about; a full disk would not, others a temporary name."""
     try:
         yield
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None or is_leftover(Path(error.filename)):
             error.filename = str(path)
         raise

@@ -227,6 +227,6 @@ def test_a_search_is_to_be_trained_first(tmp_path, capsys):
     Run.create(search, {"kind": "search"}).close()
     Run.create(training, {"kind": "train"}).close()
     line = failure(capsys, "export", search, "--format", "onnx")
-    assert line.endswith(f"train it: dartboard train {search}")
+    assert line.endswith(f"train it: dartboard train {search} --recipe quick")
     line = failure(capsys, "export", training, "--format", "onnx")
     assert line.endswith(f"go on with: dartboard train --resume {training}")

@@ -18,7 +18,7 @@ from dartboard.runs import Run, list_checkpoints
 from killing import PATIENCE, started, story
 from training import train
 
-TINY = ("epochs=2", "batch=250", "net.channels=4", "net.auxiliary=0", "data.cutout=0")
+TINY = ("epochs=2", "batch=250", "net.channels=4", "net.auxiliary=0")
 Capture = pytest.CaptureFixture[str]
 
 
@@ -128,6 +128,17 @@ def test_a_cell_goes_to_other_images(found: Path, capsys: Capture) -> None:
     assert model.classes == ("0", "1", "2")
 
 
+def test_other_images_do_not_inherit_a_size(capsys: Capture) -> None:
+    words = ("--method", "random", "--space", "nano", "data.size=16", "--out", "sized", "--quiet")
+    assert main(["search", *words]) == 0
+    capsys.readouterr()
+    own = Run.read(result(capsys, "sized", *TINY, "epochs=1")["run"]).config["data"]
+    assert (own["name"], own["size"]) == ("digits", 16)
+    more = (*TINY, "epochs=1", "batch=10")
+    other = Run.read(result(capsys, "sized", *more, "--data", images(20, 3))["run"]).config["data"]
+    assert other["size"] is None
+
+
 def test_what_is_printed(found: Path, capsys: Capture) -> None:
     assert run(found, *TINY, "--threads", 1) == 0
     out = capsys.readouterr().out
@@ -161,7 +172,7 @@ def test_what_is_printed(found: Path, capsys: Capture) -> None:
         ),
         (["darts-v2", "--data", "none.npz"], "there is no file or folder 'none.npz'"),
         (
-            ["darts-v2", "batch=10"],
+            ["darts-v2", "data.cutout=16"],
             "a cutout of 16 leaves little of images of 8x8; set data.cutout to less than 8",
         ),
         (

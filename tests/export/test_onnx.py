@@ -80,3 +80,11 @@ def test_a_network_that_says_nothing_about_itself(tmp_path, make_model):
     onnx.save(proto, tmp_path / "net.onnx")
     with pytest.raises(ModelError, match="does not say its classes"):
         open_exported(tmp_path / "net.onnx", CPU)
+
+
+def test_a_file_that_names_another_size_is_refused(tmp_path, make_model):
+    export_model(make_model("nano"), tmp_path / "net.onnx", "onnx")
+    opened = open_exported(tmp_path / "net.onnx", torch.device("cpu"))
+    with pytest.raises(ModelError, match="onnxruntime cannot run it") as caught:
+        opened.forward(torch.zeros(1, 1, 8, 8))
+    assert "\n" not in str(caught.value)

@@ -141,8 +141,7 @@ def test_image_files_are_read_as_they_are_measured(tmp_path, make_model, channel
 
     from dartboard.data.reading import read_centre
 
-    model = make_model("nano", input=(channels, 8, 8))
-    model.facts["centre"] = centre
+    model = replace(make_model("nano", input=(channels, 8, 8)), centre=centre)
     export_model(model, tmp_path / "net.py", "python")
     pixels = torch.randint(256, (31, 45, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     Image.fromarray(pixels.numpy()).save(tmp_path / "image.png")
@@ -222,3 +221,29 @@ def test_files_that_are_no_networks(tmp_path, make_model):
     with pytest.raises(ModelError, match="ZeroDivisionError"):
         open_exported(tmp_path / "bad.py", CPU)
     assert "net" not in sys.modules
+
+
+NAMES = ("it's", 'say "a"', "both ' and \"", "back\\'slash", "new\nline", '""" os', "<script>", "ünï", "\\")
+
+
+def test_any_name_of_a_class_is_written_as_it_is(tmp_path, make_model):
+    """None of them ends the text that it stands in."""
+    model = replace(make_model("nano", classes=len(NAMES)), classes=NAMES)
+    export_model(model, tmp_path / "net.py", "python")
+    assert run_file(tmp_path / "net.py").CLASSES == NAMES
+
+
+def test_facts_cannot_bring_code(tmp_path, make_model):
+    """Whatever a file of a model says of itself, what is written from it runs nothing else."""
+    bad = f"1.0\n__import__('pathlib').Path({str(tmp_path / 'ran')!r}).touch()\nX=1"
+    model = make_model("nano")
+    model.facts.update(centre=bad, data=f'"""\n{bad}\n"""', seed=bad, epoch=bad)
+    export_model(model, tmp_path / "net.py", "python")
+    run_file(tmp_path / "net.py")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_file_that_leaves_the_program_is_refused(tmp_path):
+    (tmp_path / "net.py").write_text("import sys\nsys.exit(7)\n")
+    with pytest.raises(ModelError, match="cannot be run"):
+        open_exported(tmp_path / "net.py", torch.device("cpu"))

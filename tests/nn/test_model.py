@@ -15,7 +15,7 @@ def model():
     torch.manual_seed(0)
     space = adopt(get_space("darts"), get_published("darts-v2")).resized(3)
     net = CellNet(space, NetConfig(channels=4, classes=3, input=(1, 8, 8), auxiliary=True, drop_path=0.1))
-    return Model(net.eval(), ("a", "b", "<c>"), (3.0,), (2.5,), {"seed": 7})
+    return Model(net.eval(), ("a", "b", "<c>"), (3.0,), (2.5,), {"seed": 7}, 0.875)
 
 
 def test_a_model_is_what_it_was(tmp_path, model):
@@ -28,7 +28,7 @@ def test_a_model_is_what_it_was(tmp_path, model):
     assert found.net.config == model.net.config
     assert found.net.space == model.net.space
     assert not found.net.training
-    for name in ("classes", "mean", "deviation", "facts"):
+    for name in ("classes", "mean", "deviation", "facts", "centre"):
         assert getattr(found, name) == getattr(model, name)
     assert pack_model(found) == pack_model(model)
 
@@ -57,6 +57,10 @@ def header(model):
         ({"config": {}}, "input"),
         ({"classes": ["one"]}, "3 classes apart, not 1"),
         ({"space": {}}, "not a model"),
+        ({"mean": [float("nan")]}, "cannot be normalised"),
+        ({"deviation": [0.0]}, "cannot be normalised"),
+        ({"centre": "1.0\nimport os"}, "not a model"),
+        ({"centre": 0.0}, "above 0 and at most 1"),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path, model, changes, said):
@@ -87,3 +91,11 @@ def test_files_that_are_no_models(tmp_path, model):
     save_file({"w": torch.zeros(1)}, tmp_path / "bare.safetensors")
     with pytest.raises(ModelError, match="not what network they are of"):
         load_model(tmp_path / "bare.safetensors")
+
+
+@pytest.mark.parametrize("about", [[], "text", None, 3])
+def test_what_is_no_object_is_refused(tmp_path, model, about):
+    tensors, _ = damaged(model)
+    save_file(tensors, tmp_path / "m.safetensors", {"dartboard": json.dumps(about)})
+    with pytest.raises(ModelError, match="no JSON object"):
+        load_model(tmp_path / "m.safetensors")

@@ -66,3 +66,17 @@ def test_warmup_rises_an_epoch_at_a_time(epochs):
 def test_defaults_end_at_nothing_where_searches_do_not():
     assert TrainWeightOptions().lr_end == 0
     assert WeightOptions().lr_end == 0.001
+
+
+@pytest.mark.parametrize("cycles", [22, 49, 93, 147])
+def test_every_cycle_starts_at_its_height(cycles):
+    """Also where the quotient of an epoch and the epochs falls short."""
+    assert rates(cycles, lr=0.1, cycles=cycles) == pytest.approx([0.1] * cycles)
+
+
+@pytest.mark.parametrize("power", [1 + 2**-52, 1e200, 1e-200])
+def test_extreme_powers_are_numbers(power):
+    found = [powered(left, power) for left in (0.0, 0.5, 1.0)]
+    assert found[0] == 0
+    assert found[2] == 1
+    assert found[1] == pytest.approx({1 + 2**-52: 0.5, 1e200: 0.0, 1e-200: 1.0}[power], abs=1e-9)

@@ -26,7 +26,7 @@ PAPERS = {
     },
     "asm-cifar": {
         "epochs": 600, "batch": 64, "weights.lr": 0.025, "net.drop_path": 0.2, "weights.weight_decay": 3e-4,
-        "net.auxiliary": 0.4, "net.cells": None, "data.flip": True, "data.cutout": 0,
+        "net.auxiliary": 0.4, "net.cells": None, "data.flip": True, "data.cutout": 16,
     },
     "asm-imagenet": {
         "epochs": 250, "net.channels": 54, "weights.lr": 0.15, "weights.schedule": "linear",

@@ -98,8 +98,10 @@ def data_of_run(text: str) -> dict[str, object]:
         return {}
     from dartboard.runs import Run
 
-    found = Run.read(text).config.get("data", {})
-    return {key: found[key] for key in ("name", "size") if isinstance(found, dict) and found.get(key)}
+    config = Run.read(text).config
+    inner = config.get("train") if config.get("kind") == "protocol" else config
+    found = inner.get("data") if isinstance(inner, dict) else None
+    return {key: found[key] for key in ("name", "size") if found.get(key)} if isinstance(found, dict) else {}
 
 
 def home_of(genotype: Genotype) -> SearchSpace:

@@ -53,7 +53,10 @@ def _untrained(path: Path) -> str:
     if kind == "train":
         return f"the training {folder} has no {path.name} yet; go on with: dartboard train --resume {folder}"
     if kind == "search":
-        return f"the run {folder} has found a cell, but it is not trained; train it: dartboard train {folder}"
+        again = f"dartboard train {folder} --recipe quick"
+        return f"the run {folder} has found a cell, but it is not trained; train it: {again}"
+    if kind == "protocol":
+        return f"{folder} holds many trainings; name one of those in {folder / 'final'}"
     return f"{folder} is no run of dartboard train: it has no {path.name}"
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +72,7 @@ def _find_cell(args: Namespace) -> None:
     if args.cell is None and args.config is not None:
         from dartboard.search.form import read_file
 
-        args.cell = read_file(Path(args.config)).get("cell")
+        args.cell = read_file(Path(args.config)).get("cell")  # of a training; a search has none yet
     if not isinstance(args.cell, str):
         raise UsageError(
             "train needs a CELL: a run, a published cell, a file, or a genotype; or --resume DIR"
@@ -102,23 +103,32 @@ def _configure(args: Namespace, plugins: list[str]) -> tuple["TrainConfig", "Sea
     """What is to be trained, and the space whose stack the cells go into."""
     from dartboard.cli.lookup import data_of_run, find_genotype, home_of, space_of_run
     from dartboard.space import CODECS, load_space
-    from dartboard.train.config import TRAIN
 
     genotype = find_genotype(args.cell)
     flags: dict[str, Any] = {"cell": CODECS["json"].encode(genotype)}
     flags |= {name: value for name in NAMED if (value := getattr(args, name)) is not None}
     flags |= {"plugins": plugins} if plugins else {}
-    config = TRAIN.load(
+    config = _load(args, flags, data_of_run(args.cell))
+    if config.space.name is not None:
+        return config, load_space(config.space.name)
+    return config, space_of_run(args.cell) or home_of(genotype)
+
+
+def _load(args: Namespace, flags: dict[str, Any], images: dict[str, object]) -> "TrainConfig":
+    """The configuration; the images of a run, unless others are named, in the size that it had them."""
+    from dartboard.train.config import TRAIN
+
+    load = partial(
+        TRAIN.load,
         recipe=args.recipe,
         file=args.config,
         environment=os.environ,
         flags=flags,
         words=args.overrides,
-        base={"data": data_of_run(args.cell)},
     )
-    if config.space.name is not None:
-        return config, load_space(config.space.name)
-    return config, space_of_run(args.cell) or home_of(genotype)
+    named = {key: value for key, value in images.items() if key == "name"}
+    config = load(base={"data": named})
+    return load(base={"data": images}) if config.data.name == images.get("name") else config
 
 
 def _reopen(args: Namespace, device: "torch.device", display: "Display") -> tuple["Trainer", "Run"]:

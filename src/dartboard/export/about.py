@@ -1,6 +1,7 @@
 """What goes along with an exported network, in every format."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -52,8 +53,7 @@ class About:
 
 def about(model: Model) -> About:
     """What goes along with a model."""
-    centre = model.facts.get("centre", 1.0)
-    return About(model.classes, model.net.config.input, model.mean, model.deviation, centre)
+    return About(model.classes, model.net.config.input, model.mean, model.deviation, model.centre)
 
 
 def read_about(facts: Mapping[str, Any]) -> About:
@@ -66,6 +66,10 @@ def read_about(facts: Mapping[str, Any]) -> About:
         channels, height, width = map(int, facts["input"])
         mean, deviation = (tuple(map(float, facts[name])) for name in ("mean", "deviation"))
         names, centre = tuple(map(str, facts["classes"])), float(facts["centre"])
+        if not 0 < centre <= 1 or not all(
+            0 < own < math.inf for own in (*deviation, channels, height, width)
+        ):
+            raise ValueError("out of range")
         return About(names, (channels, height, width), mean, deviation, centre)
     except (KeyError, TypeError, ValueError):
         raise ModelError(

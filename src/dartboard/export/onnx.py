@@ -69,8 +69,12 @@ def load(path: Path, device: torch.device) -> Opened:
     texts = session.get_modelmeta().custom_metadata_map
 
     def forward(images: Tensor) -> Tensor:
-        (entry,) = session.get_inputs()
-        (logits,) = session.run(None, {entry.name: images.cpu().numpy()})
+        try:
+            (entry,) = session.get_inputs()
+            (logits,) = session.run(None, {entry.name: images.cpu().numpy()})
+        except Exception as error:  # noqa: BLE001  onnxruntime's errors have no root of their own
+            reason = " ".join(str(error).split())
+            raise ModelError(f"{path}: onnxruntime cannot run it ({reason})") from None
         return torch.from_numpy(logits).to(images.device)
 
     return Opened(forward, read_about(_parsed(texts)))

@@ -78,7 +78,7 @@ def run_file(path: Path) -> ModuleType:
                 "ignore", "Overwriting .* in registry"
             )  # timm's, where a file is run again
             spec.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001  somebody's code can fail in any way
+    except (Exception, SystemExit) as error:  # noqa: BLE001  somebody's code can fail in any way
         reason = " ".join(str(error).split())
         raise ModelError(f"{path}: cannot be run ({type(error).__name__}: {reason})") from None
     finally:

@@ -61,7 +61,7 @@ def constants(about: About) -> str:
     pieces = [
         f"CLASSES = {_tuple([quoted(name) for name in about.classes], len('CLASSES = '))}",
         f"INPUT = {about.input}  # channels, height and width of the images that it was trained on",
-        f"CENTRE = {about.centre}  # the share of an image's sides, around its middle, that is looked at",
+        f"CENTRE = {about.centre!r}  # the share of an image's sides, around its middle, that is looked at",
         "# Mean and deviation of each channel, for pixels from 0 to 255 and for pixels from 0 to 1.",
         *(f"{name.upper()} = {_tuple([repr(v) for v in getattr(about, name)], 20)}" for name in SCALES),
         *(f"UNIT_{name.upper()} = tuple(value / {BRIGHTEST} for value in {name.upper()})" for name in SCALES),
@@ -138,11 +138,11 @@ def make_stem(net: CellNet) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as it stands in Python, in double quotes unless it has some."""
+    """A text as it stands in Python, in double quotes as formatters have it."""
     written = repr(text)
-    if '"' in text:
-        return written
-    return '"' + written[1:-1].replace("\\'", "'") + '"'
+    if "'" not in text and '"' not in text:
+        return f'"{written[1:-1]}"'
+    return written
 
 
 def _tuple(values: Sequence[str], before: int) -> str:

@@ -5,6 +5,7 @@ names of its classes and how images are normalised stand in its header as JSON, 
 """
 
 import json
+import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ class Model:
         mean: Subtracted from the pixels of each channel, which are from 0 to 255.
         deviation: What they are divided by then.
         facts: Plain values about where it comes from: data, accuracy, seed and the like.
+        centre: The share of an image's sides, around its centre, that is brought to the input's size.
     """
 
     net: CellNet
@@ -40,6 +42,7 @@ class Model:
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
     facts: dict[str, Any] = field(default_factory=dict)
+    centre: float = 1.0
 
     def __post_init__(self) -> None:
         config = self.net.config
@@ -49,6 +52,14 @@ class Model:
             raise ModelError(
                 f"images have {config.input[0]} channels; mean and deviation have "
                 f"{len(self.mean)} and {len(self.deviation)}"
+            )
+        if not all(map(math.isfinite, self.mean)) or not all(0 < own < math.inf for own in self.deviation):
+            raise ModelError(
+                f"images cannot be normalised by the mean {self.mean} and the deviation {self.deviation}"
+            )
+        if not 0 < self.centre <= 1:
+            raise ModelError(
+                f"centre is a share of an image's sides, above 0 and at most 1, not {self.centre!r}"
             )
 
 
@@ -62,6 +73,7 @@ def pack_model(model: Model) -> bytes:
         "mean": model.mean,
         "deviation": model.deviation,
         "facts": model.facts,
+        "centre": model.centre,
     }
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.net.state_dict().items()}
     return save(tensors, {KEY: json.dumps(about)})
@@ -101,11 +113,14 @@ def unpack_model(data: bytes) -> Model:
         raise ModelError(f"not a model that can be used ({reason})") from None
 
 
-def _unpack(about: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Model:
+def _unpack(about: Any, tensors: dict[str, torch.Tensor]) -> Model:
+    if not isinstance(about, dict):
+        raise ModelError("what it says about its network is no JSON object")
     if about.get("version") != VERSION:
         raise ModelError(f"it has version {about.get('version')}, and this dartboard reads version {VERSION}")
     values = about["config"] | {"input": tuple(about["config"]["input"])}
     net = CellNet(space_from_json(json.dumps(about["space"])), NetConfig(**values))
     net.load_state_dict(tensors)
     mean, deviation = (tuple(map(float, about[name])) for name in ("mean", "deviation"))
-    return Model(net.eval(), tuple(map(str, about["classes"])), mean, deviation, dict(about["facts"]))
+    names, facts = tuple(map(str, about["classes"])), dict(about["facts"])
+    return Model(net.eval(), names, mean, deviation, facts, float(about["centre"]))

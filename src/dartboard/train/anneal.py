@@ -1,7 +1,12 @@
 """The learning rate of a training at every moment: warm-up, cycles, and the schedule within a cycle."""
 
+import math
+
 from dartboard.search.schedule import SCHEDULES
 from dartboard.train.options import TrainWeightOptions
+
+ROUNDING = 1e-9
+"""Shares are quotients: 3 / 10 * 10 can fall short of 3."""
 
 
 def learning_rate(chosen: TrainWeightOptions, share: float, epochs: int) -> float:
@@ -11,11 +16,11 @@ def learning_rate(chosen: TrainWeightOptions, share: float, epochs: int) -> floa
     high above `lr_end` as the one before (xnas, section 4.1: five cycles, halved each time). In the first
     `warmup` epochs the rate is the part of it that an epoch has of them: 1/5, 2/5, ... of it for five.
     """
-    cycle = min(int(share * chosen.cycles), chosen.cycles - 1)
+    cycle = min(int(share * chosen.cycles + ROUNDING), chosen.cycles - 1)
     height = (chosen.lr - chosen.lr_end) * chosen.cycle_decay**cycle
-    left = SCHEDULES[chosen.schedule](1.0, 0.0, share * chosen.cycles - cycle)
+    left = SCHEDULES[chosen.schedule](1.0, 0.0, max(share * chosen.cycles - cycle, 0.0))
     rate = chosen.lr_end + height * powered(left, chosen.power)
-    epoch = int(share * epochs + 1e-9)  # shares are quotients: 3 / 10 * 10 can fall short of 3
+    epoch = int(share * epochs + ROUNDING)
     return rate * min((epoch + 1) / chosen.warmup, 1.0) if chosen.warmup else rate
 
 
@@ -23,7 +28,8 @@ def powered(left: float, power: float) -> float:
     """What is left of a learning rate under power annealing, from 0 to 1.
 
     With what a cosine leaves for `left` this is cosine power annealing (Hundt, Jain & Hager 2019,
-    sharpDARTS), which xnas names without giving p; it tends to `left` itself as p tends to 1.
+    sharpDARTS), which xnas names without giving p: (p^(s + 1) - p) / (p^2 - p), or (p^s - 1) / (p - 1). It
+    tends to `left` itself as p tends to 1.
 
     Args:
         left: From 1 at the start to 0 at the end.
@@ -31,4 +37,4 @@ def powered(left: float, power: float) -> float:
     """
     if power == 1:
         return left
-    return float((power ** (left + 1) - power) / (power**2 - power))
+    return math.expm1(left * math.log(power)) / math.expm1(math.log(power))

@@ -1,6 +1,6 @@
-"""The numbers of a training, checked when they are given; every default is DARTS' own."""
+"""The numbers of a training, checked when they are given; defaults are DARTS' own, without cutout."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -11,7 +11,9 @@ class TrainNetOptions(NetOptions):
     """The network around the cells."""
 
     channels: Count = Field(default=36, description="channels of the first stage")
-    cells: Count | None = Field(default=None, description="cells in the stack; by default the space's own")
+    cells: Annotated[int, Field(ge=1, le=1000)] | None = Field(
+        default=None, description="cells in the stack; by default the space's own"
+    )
     auxiliary: float = Field(
         default=0.4, ge=0, description="weight of an auxiliary classifier's loss; 0 for none"
     )
@@ -36,7 +38,7 @@ class TrainDataOptions(DataOptions):
     )
     pad: int = Field(default=4, ge=0, description="random crops of images with so many zeros around them")
     flip: bool = Field(default=True, description="random horizontal flips")
-    cutout: int = Field(default=16, ge=0, description="side of a square that is cut out; 0 for none")
+    cutout: int = Field(default=0, ge=0, description="side of a square that is cut out; 0 for none")
     mixup: float = Field(
         default=0.0,
         ge=0,

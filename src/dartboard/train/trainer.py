@@ -1,5 +1,7 @@
 """The training loop of a discrete network."""
 
+import logging
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +12,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from dartboard.atomic import write_bytes
 from dartboard.data import Batch, Dataset
+from dartboard.errors import ModelError
 from dartboard.nn.evaluation import Evaluation, measure
 from dartboard.nn.measure import count_flops, count_parameters
 from dartboard.nn.model import Model, load_model, pack_model, unpack_model
@@ -28,6 +31,8 @@ from dartboard.train.build import build_task, divide
 from dartboard.train.mixup import mix
 from dartboard.train.options import TrainOptions
 from dartboard.train.record import Best, TrainRecord, TrainResult
+
+log = logging.getLogger(__name__)
 
 EVALUATION_BATCH = 256
 BEST, LAST = "best.safetensors", "last.safetensors"
@@ -167,7 +172,8 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         if done % self.options.evaluation.every and done < self.plan.epochs:
             return TrainRecord(self.epoch, metrics)
         found, part = self.evaluate(self.used_net, self.measured_on), self.measured_on
-        metrics |= {f"{part}_loss": found.loss, f"{part}_accuracy": found.top1, f"{part}_top5": found.top5}
+        loss = found.loss if math.isfinite(found.loss) else None
+        metrics |= {f"{part}_loss": loss, f"{part}_accuracy": found.top1, f"{part}_top5": found.top5}
         return TrainRecord(self.epoch, metrics, found)
 
     def _on_recorded(self, record: TrainRecord) -> None:
@@ -180,8 +186,9 @@ class Trainer(Loop[TrainRecord, TrainResult]):
     def _model(self, record: TrainRecord) -> bytes:
         accuracy = None if record.found is None else record.found.top1
         found = {"epoch": record.epoch, "measured_on": self.measured_on, "accuracy": accuracy}
-        facts = self.facts | {"centre": self.options.data.centre} | found
-        return pack_model(Model(self.used_net, self.data.classes, self.data.mean, self.data.deviation, facts))
+        data, centre = self.data, self.options.data.centre
+        model = Model(self.used_net, data.classes, data.mean, data.deviation, self.facts | found, centre)
+        return pack_model(model)
 
     def _keep(self, name: str, model: bytes) -> None:
         if self.run is None:
@@ -190,6 +197,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
             write_bytes(self.run.path / name, model)
 
     def _conclude(self) -> TrainResult:
+        best, epoch = self._best_net()
         return TrainResult(
             epochs=self.epoch,
             seconds=self.seconds,
@@ -197,15 +205,20 @@ class Trainer(Loop[TrainRecord, TrainResult]):
             flops=count_flops(self.space, self.net.config),
             measured_on=self.measured_on,
             last=self._evaluate_all(self.used_net),
-            best=self._evaluate_all(self._best_net()),
-            best_epoch=self.best.epoch,
+            best=self._evaluate_all(best.to(self.device)),
+            best_epoch=epoch,
             digest=digest({"net": dict(self.used_net.state_dict())}),
             classes=self.data.classes,
         )
 
-    def _best_net(self) -> CellNet:
-        model = unpack_model(self._kept[BEST]) if self.run is None else load_model(self.run.path / BEST)
-        return model.net.to(self.device)
+    def _best_net(self) -> tuple[CellNet, int]:
+        """The network of the best epoch and the epoch's number; the last where somebody has damaged it."""
+        try:
+            model = unpack_model(self._kept[BEST]) if self.run is None else load_model(self.run.path / BEST)
+        except ModelError as error:
+            log.warning("the best network is lost, and the last takes its place: %s", error)
+            return self.used_net, self.epoch - 1
+        return model.net, model.facts["epoch"]
 
     def _evaluate_all(self, net: CellNet) -> dict[str, Evaluation]:
         return {part: self.evaluate(net, part) for part in self.supply.held_out}

@@ -120,7 +120,10 @@ def load_protocol(
 
     seed = {"seed": values["seed"]} if "seed" in values else {}
     search = inner("search", seed)
-    train = inner("train", {**seed, "data": _source(search)})
+    source = _source(search)
+    train = inner("train", {**seed, "data": source})
+    if train["data"].get("name") != source.get("name"):  # other images keep nothing of these
+        train = inner("train", seed)
     return PROTOCOL.validate({**values, "search": search, "train": train})
 
 

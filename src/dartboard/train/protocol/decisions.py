@@ -9,6 +9,8 @@ from dartboard import atomic
 from dartboard.errors import RunError
 
 NAME = "decisions.json"
+SHAPES = (dict, list, str)
+"""What decisions are."""
 
 
 class Decisions:
@@ -49,6 +51,6 @@ def _read(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_bytes())
     except ValueError as error:
         raise RunError(f"{path} is not JSON ({error}); it was changed after it was written") from None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or not all(isinstance(own, SHAPES) for own in found.values()):
         raise RunError(f"{path} should hold decisions by name; it was changed after it was written")
     return found
