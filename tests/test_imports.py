@@ -31,7 +31,7 @@ STANDS_ON: dict[str, tuple[str, ...]] = {
     "cli": ("papers", "export"),
 }
 # Modules beside the folders: every folder may use them, and they use only each other.
-COMMON = ("atomic", "errors", "registry")
+COMMON = ("atomic", "errors", "printable", "registry")
 
 
 @dataclass(frozen=True)

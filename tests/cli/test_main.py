@@ -124,3 +124,10 @@ def test_the_program_is_installed(program: Path) -> None:
     done = subprocess.run([program, "inof"], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "dartboard: error: no verb called 'inof'; did you mean 'info'?\n"
+
+
+def test_what_a_terminal_would_obey_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "\x1b[31mred\x07/cell.json"]) == 2
+    err = capsys.readouterr().err
+    assert "\\x1b[31mred" in err
+    assert err.removesuffix("\n").isprintable()

@@ -15,6 +15,7 @@ from rich.text import Text
 from dartboard.cli.progress import progress
 from dartboard.cli.terminal import Terminal
 from dartboard.errors import UnknownNameError
+from dartboard.printable import printable
 
 if TYPE_CHECKING:
     from dartboard.data import Dataset
@@ -102,8 +103,6 @@ def data_facts(data: "Dataset") -> dict[str, Any]:
 
 
 def _lines(facts: dict[str, Any]) -> Iterable[Text | str]:
-    from dartboard.data.printable import printable
-
     colour = {1: "grey", 3: "colour"}.get(facts["channels"], f"{facts['channels']} channels")
     yield Text(printable(facts["name"]), "bold")
     yield "images     " + ", ".join(f"{count:,} {kind}" for kind, count in facts["images"].items())
@@ -118,8 +117,6 @@ def _lines(facts: dict[str, Any]) -> Iterable[Text | str]:
 
 def _table(facts: dict[str, Any]) -> Iterable[Text | str]:
     """How many images each class has in each part."""
-    from dartboard.data.printable import printable
-
     kinds = list(facts["images"])
     classes = [(printable(name), own) for name, own in facts["classes"].items()]
     width = max(5, *(len(name) for name, _ in classes)) + 2

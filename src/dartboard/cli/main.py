@@ -12,6 +12,7 @@ from dartboard.cli import data, demo, evaluate, export, info, protocol, search, 
 from dartboard.cli import list as list_
 from dartboard.cli.arguments import UsageError
 from dartboard.errors import DartboardError, UnknownNameError
+from dartboard.printable import printable
 
 VERBS = {
     "search": search,
@@ -114,4 +115,4 @@ def _leave_pipe() -> int:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    return printable(" ".join(str(error).split()))

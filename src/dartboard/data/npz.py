@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dartboard.data.printable import printable
 from dartboard.data.sets import Dataset, ImageSet
 from dartboard.errors import DataError
+from dartboard.printable import printable
 
 Arrays = dict[str, NDArray[Any]]
 

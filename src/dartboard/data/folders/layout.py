@@ -4,8 +4,8 @@ import logging
 from pathlib import Path
 
 from dartboard.data.folders.listing import Listing, Part, images_below, images_in, subfolders
-from dartboard.data.printable import printable
 from dartboard.errors import DataError
+from dartboard.printable import printable
 
 LOG = logging.getLogger(__name__)
 NAMES = {

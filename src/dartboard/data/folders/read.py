@@ -16,9 +16,9 @@ from dartboard.data.folders.cache import Findings, recall, remember
 from dartboard.data.folders.layout import list_folder
 from dartboard.data.folders.listing import Listing, Part
 from dartboard.data.loading import Loading
-from dartboard.data.printable import printable
 from dartboard.data.sets import MOMENT_IMAGES, Dataset, Images, ImageSet, Moments, Shape, moments
 from dartboard.errors import DataError
+from dartboard.printable import printable
 
 LOG = logging.getLogger(__name__)
 LARGEST = 224

@@ -8,7 +8,6 @@ from pathlib import Path
 from dartboard.data.folders.listing import subfolders
 from dartboard.data.folders.read import read_folder, read_listing
 from dartboard.data.loading import Loading
-from dartboard.data.printable import printable
 from dartboard.data.published.cifar import CIFAR10, CIFAR100, find_cifar, read_cifar
 from dartboard.data.published.idx import find_idx, read_idx, which_idx
 from dartboard.data.published.imagenet16 import find_imagenet16, read_imagenet16
@@ -17,6 +16,7 @@ from dartboard.data.published.places import data_root
 from dartboard.data.published.svhn import find_svhn, read_svhn
 from dartboard.data.sets import Dataset
 from dartboard.errors import DataError
+from dartboard.printable import printable
 
 LOG = logging.getLogger(__name__)
 DIGITS = tuple("0123456789")

@@ -1,6 +1,6 @@
 import pytest
 
-from dartboard.data.printable import printable
+from dartboard.printable import printable
 
 
 @pytest.mark.parametrize(
