@@ -40,6 +40,10 @@ class DataError(DartboardError, ValueError):
     """Images or labels that cannot be read, or that do not fit what is asked of them."""
 
 
+class OracleError(DartboardError, ValueError):
+    """A benchmark's file that cannot be read, or a question that the benchmark cannot answer."""
+
+
 class RunError(DartboardError):
     """A directory that is no run, a run that is in use, or a value that a run cannot record."""
 

@@ -1,0 +1,106 @@
+"""What every benchmark can say: the record of an architecture, and where it stands among all others."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dartboard.errors import OracleError
+from dartboard.registry import Registry
+from dartboard.space import Genotype, SearchSpace
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a benchmark says of one architecture on one data set.
+
+    Args:
+        valid: Validation accuracy, a share from 0 to 1; None where the benchmark has none.
+        test: Test accuracy, a share from 0 to 1.
+        parameters: Weights of the network that was trained.
+        flops: Operations of one image, two a multiply-add as `dartboard.nn` counts; None where unknown.
+    """
+
+    valid: float | None
+    test: float
+    parameters: int
+    flops: int | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a test accuracy stands among those of all architectures of a benchmark.
+
+    Args:
+        rank: One more than there are better ones; equal accuracies share a rank.
+        regret: The best test accuracy less this one.
+        percentile: The share of the architectures that are not better, itself included: 1 for the best.
+    """
+
+    rank: int
+    regret: float
+    percentile: float
+
+
+class Ranking:
+    """The test accuracies of a benchmark on one data set, in order.
+
+    Args:
+        tests: The test accuracy of every architecture [architectures], in any order.
+    """
+
+    def __init__(self, tests: Floats) -> None:
+        if not tests.size:
+            raise OracleError("a ranking needs at least one accuracy")
+        self._ordered = np.sort(tests)
+
+    def __len__(self) -> int:
+        return self._ordered.size
+
+    @property
+    def best(self) -> float:
+        """The highest test accuracy."""
+        return float(self._ordered[-1])
+
+    def standing(self, test: float) -> Standing:
+        """Where a test accuracy stands, be it in the benchmark or not."""
+        not_better = int(np.searchsorted(self._ordered, test, side="right"))
+        rank = len(self) - not_better + 1
+        return Standing(rank, self.best - test, not_better / len(self))
+
+
+class Oracle(Protocol):
+    """A benchmark that knows how well architectures do without training them.
+
+    Attributes:
+        name: What it is registered under.
+        datasets: The names of the data sets that it knows.
+        space: The search space whose genotypes it is asked about.
+    """
+
+    name: str
+    datasets: tuple[str, ...]
+    space: SearchSpace
+
+    def __len__(self) -> int:
+        """How many architectures the benchmark holds."""
+
+    def query(self, genotype: Genotype, dataset: str) -> Record:
+        """What the benchmark says of the genotype.
+
+        Raises:
+            GenotypeError: If the genotype is not of the space.
+            OracleError: If the benchmark does not hold it, or does not know the data set.
+        """
+
+    def ranking(self, dataset: str) -> Ranking:
+        """All test accuracies on the data set, in order."""
+
+
+ORACLES: Registry[Callable[[Path], Oracle]] = Registry("oracle")
+"""By name, what reads a benchmark from its file."""

@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+
+from dartboard.errors import OracleError
+from dartboard.oracle import Ranking
+
+
+@pytest.fixture
+def ranking() -> Ranking:
+    return Ranking(np.array([0.5, 0.9, 0.1, 0.9, 0.7]))
+
+
+@pytest.mark.parametrize(
+    ("test", "rank", "percentile"),
+    [
+        (0.9, 1, 1.0),
+        (0.7, 3, 0.6),
+        (0.5, 4, 0.4),
+        (0.1, 5, 0.2),
+        (0.6, 4, 0.4),
+        (0.95, 1, 1.0),
+        (0.0, 6, 0.0),
+    ],
+)
+def test_where_an_accuracy_stands(ranking: Ranking, test: float, rank: int, percentile: float) -> None:
+    found = ranking.standing(test)
+    assert (found.rank, found.percentile) == (rank, percentile)
+    assert found.regret == pytest.approx(0.9 - test)
+
+
+def test_how_many_and_the_best(ranking: Ranking) -> None:
+    assert (len(ranking), ranking.best) == (5, 0.9)
+
+
+def test_no_accuracies_have_no_order() -> None:
+    with pytest.raises(OracleError, match="at least one accuracy"):
+        Ranking(np.array([]))
