@@ -8,7 +8,7 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from dartboard import __version__
-from dartboard.cli import data, demo, evaluate, export, info, protocol, search, train
+from dartboard.cli import data, demo, evaluate, export, info, oracle, protocol, search, train
 from dartboard.cli import list as list_
 from dartboard.cli.arguments import UsageError
 from dartboard.errors import DartboardError, UnknownNameError
@@ -21,6 +21,7 @@ VERBS = {
     "evaluate": evaluate,
     "export": export,
     "info": info,
+    "oracle": oracle,
     "list": list_,
     "data": data,
     "demo": demo,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,14 @@ class Oracle(Protocol):
 
     def ranking(self, dataset: str) -> Ranking:
         """All test accuracies on the data set, in order."""
+
+
+@runtime_checkable
+class KnowsIsomorphic(Protocol):
+    """An oracle that knows which of its architectures are one and the same."""
+
+    def isomorphic(self, genotype: Genotype) -> list[Genotype]:
+        """All other architectures that count as the same one."""
 
 
 ORACLES: Registry[Callable[[Path], Oracle]] = Registry("oracle")

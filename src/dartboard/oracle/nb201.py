@@ -118,9 +118,9 @@ class NasBench201:
         return decode(self._cells[int(tests.argmax())])
 
     def isomorphic(self, genotype: Genotype) -> list[Genotype]:
-        """All cells that the benchmark counts as the same one, itself included; see `unique_text`."""
-        shared = unique_text(self._cells[self._row(genotype)])
-        return [decode(cell) for cell in self._classes[shared]]
+        """All other cells that the benchmark counts as the same one; see `unique_text`."""
+        own = self._cells[self._row(genotype)]
+        return [decode(cell) for cell in self._classes[unique_text(own)] if cell != own]
 
     @cached_property
     def _classes(self) -> dict[str, list[str]]:
@@ -147,7 +147,9 @@ def _task(dataset: str) -> Task:
 
 @ORACLES.register("nb201")
 def load_nb201(path: Path) -> NasBench201:
-    """NAS-Bench-201 from a table: a .csv.gz file with the columns `COLUMNS` and a line for each cell.
+    """NAS-Bench-201: 15,625 cells on CIFAR-10, CIFAR-100 and ImageNet16-120 (Dong & Yang 2020).
+
+    The table is a .csv.gz file with the columns `COLUMNS`, others left alone, and a line for each cell.
 
     Raises:
         OracleError: If the file is no such table, or does not hold every cell once.

@@ -1,0 +1,118 @@
+"""Look architectures up in benchmarks instead of training them.
+
+`oracle query NAME GENOTYPE --table PATH` says how well an architecture does on each data set of a benchmark,
+what its network costs, and where it stands among all others. The benchmarks are read from files that you
+have; docs/oracles.md says which.
+"""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from dartboard.cli.lookup import find_genotype
+from dartboard.cli.terminal import Terminal
+from dartboard.space import CODECS, Genotype
+
+if TYPE_CHECKING:
+    from dartboard.oracle import Oracle, Record, Standing
+
+HEAD = ("", "valid", "test", "best", "regret", "rank", "percentile", "parameters", "FLOPs")
+"""Names of the columns for people."""
+SHOWN = 8
+"""How many isomorphic architectures people are shown."""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    verbs = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
+    query = verbs.add_parser(
+        "query", help="say what a benchmark knows of an architecture", allow_abbrev=False
+    )
+    query.add_argument("oracle", metavar="NAME", help="the benchmark, such as nb201")
+    query.add_argument(
+        "genotype",
+        metavar="GENOTYPE",
+        help="a genotype in any notation, a file with one, or a run's directory",
+    )
+    query.add_argument("--table", type=Path, metavar="PATH", required=True, help="the benchmark's file")
+    query.add_argument("--json", action="store_true", help="print one JSON object instead")
+    query.set_defaults(act=_query)
+
+
+def run(args: Namespace) -> int:
+    """Do what was asked."""
+    code: int = args.act(args)
+    return code
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a benchmark says of an architecture on one data set, and the best test accuracy there."""
+
+    record: "Record"
+    standing: "Standing"
+    best: float
+
+    def facts(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return asdict(self.record) | asdict(self.standing) | {"best": self.best}
+
+    def words(self) -> tuple[str, ...]:
+        """All of it for people, accuracies in percent, in the order of `HEAD`."""
+        record, standing = self.record, self.standing
+        shares = (record.valid, record.test, self.best, standing.regret)
+        percents = ("-" if share is None else f"{100 * share:.2f}" for share in shares)
+        flops = "-" if record.flops is None else f"{record.flops:,}"
+        place = (f"{standing.rank:,}", f"{100 * standing.percentile:.2f}")
+        return (*percents, *place, f"{record.parameters:,}", flops)
+
+
+def _query(args: Namespace) -> int:
+    from dartboard.oracle import ORACLES
+
+    load, genotype = ORACLES[args.oracle], find_genotype(args.genotype)
+    oracle = load(args.table)
+    answers = {dataset: _answer(oracle, genotype, dataset) for dataset in oracle.datasets}
+    same = _isomorphic(oracle, genotype)
+    if args.json:
+        facts = {"oracle": oracle.name, "architectures": len(oracle)}
+        facts |= {"genotype": json.loads(CODECS["json"].encode(genotype)), "isomorphic": same}
+        print(json.dumps(facts | {"datasets": {name: answer.facts() for name, answer in answers.items()}}))
+    else:
+        Terminal().write(_lines(oracle, answers, same))
+    return 0
+
+
+def _answer(oracle: "Oracle", genotype: Genotype, dataset: str) -> Answer:
+    record, ranking = oracle.query(genotype, dataset), oracle.ranking(dataset)
+    return Answer(record, ranking.standing(record.test), ranking.best)
+
+
+def _isomorphic(oracle: "Oracle", genotype: Genotype) -> list[str] | None:
+    """The other architectures that count as the same one, as texts; None where that is not known."""
+    from dartboard.oracle import KnowsIsomorphic
+
+    if not isinstance(oracle, KnowsIsomorphic):
+        return None
+    codec = CODECS.get(oracle.space.name, CODECS["json"])
+    return [codec.encode(other) for other in oracle.isomorphic(genotype)]
+
+
+def _lines(oracle: "Oracle", answers: dict[str, Answer], same: list[str] | None) -> Iterator[Text | str]:
+    yield Text(f"{oracle.name}, {len(oracle):,} architectures; accuracies and percentiles in %", "bold")
+    rows = [HEAD, *((name, *answer.words()) for name, answer in answers.items())]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for place, (name, *cells) in enumerate(rows):
+        numbers = "".join(cell.rjust(width + 2) for cell, width in zip(cells, widths[1:], strict=True))
+        yield Text.assemble((name.ljust(widths[0]), "cyan"), (numbers, "" if place else "dim"))
+    if same is not None:
+        yield ""
+        yield f"isomorphic: {len(same):,} other{'' if len(same) == 1 else 's'}"
+        yield from same[:SHOWN]
+        if len(same) > SHOWN:
+            yield Text(f"and {len(same) - SHOWN:,} more, which --json lists", "dim")
