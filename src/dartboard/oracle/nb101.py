@@ -20,6 +20,7 @@ from dartboard.oracle.nb101_cells import (
     ops_codes,
     spell,
 )
+from dartboard.oracle.nb101_official import read_official
 from dartboard.oracle.nb101_table import Table, read_table
 from dartboard.space import NONE, Genotype, SearchSpace, get_space, prune_nb101, to_nb101
 from dartboard.space.catalog import NB101_OPS, node_ops_cell, stacked
@@ -115,7 +116,16 @@ def _check_size(vertices: int, edges: int) -> None:
         )
 
 
+def read_nb101(path: Path) -> Table:
+    """The table in an .npz file, or in one of the official .tfrecord files.
+
+    Those are long, and read in minutes; `nb101_table.write_table` makes a file of what was read that is read
+    at once.
+    """
+    return read_official(path) if path.suffix == ".tfrecord" else read_table(path)
+
+
 @ORACLES.register("nb101")
 def load_nb101(path: Path) -> NasBench101:
     """NAS-Bench-101: 423,624 cells on CIFAR-10; test accuracy, parameters, FLOPs (Ying et al. 2019)."""
-    return NasBench101(read_table(path))
+    return NasBench101(read_nb101(path))

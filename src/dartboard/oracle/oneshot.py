@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from dartboard.oracle.base import ORACLES, Ranking, Record
-from dartboard.oracle.nb101 import NasBench101, check_dataset
+from dartboard.oracle.nb101 import NasBench101, check_dataset, read_nb101
 from dartboard.oracle.nb101_cells import (
     LABELS,
     Ints,
@@ -23,7 +23,7 @@ from dartboard.oracle.nb101_cells import (
     ops_codes,
     spell,
 )
-from dartboard.oracle.nb101_table import Table, read_table
+from dartboard.oracle.nb101_table import Table
 from dartboard.space import Cell, Genotype, get_space, prune_nb101, restrict
 
 Shape = tuple[int, int]
@@ -127,16 +127,16 @@ def _parents(cell: Cell) -> Iterator[list[tuple[int, ...]]]:
 @ORACLES.register("oneshot1")
 def load_oneshot1(path: Path) -> NasBench1Shot1:
     """NAS-Bench-1Shot1, space 1: 2,685 cells of NAS-Bench-101's table (Zela et al. 2020)."""
-    return NasBench1Shot1("oneshot1", read_table(path))
+    return NasBench1Shot1("oneshot1", read_nb101(path))
 
 
 @ORACLES.register("oneshot2")
 def load_oneshot2(path: Path) -> NasBench1Shot1:
     """NAS-Bench-1Shot1, space 2: 7,773 cells of NAS-Bench-101's table."""
-    return NasBench1Shot1("oneshot2", read_table(path))
+    return NasBench1Shot1("oneshot2", read_nb101(path))
 
 
 @ORACLES.register("oneshot3")
 def load_oneshot3(path: Path) -> NasBench1Shot1:
     """NAS-Bench-1Shot1, space 3: 55,854 cells of NAS-Bench-101's table."""
-    return NasBench1Shot1("oneshot3", read_table(path))
+    return NasBench1Shot1("oneshot3", read_nb101(path))
