@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dartboard.errors import GenotypeError
 from dartboard.oracle.base import ORACLES, Ranking, Record
 from dartboard.oracle.nb101 import NasBench101, check_dataset, read_nb101
 from dartboard.oracle.nb101_cells import (
@@ -58,7 +59,10 @@ class NasBench1Shot1:
 
     def row(self, genotype: Genotype) -> int:
         """The row of NAS-Bench-101's table that the genotype, without loose ends, comes to."""
-        restrict(self.space, genotype)
+        try:
+            restrict(self.space, genotype)
+        except GenotypeError as error:
+            raise GenotypeError(f"{error}; nb101 knows cells of NAS-Bench-101 in any form") from None
         return self._whole.row(genotype)
 
     def rows(self) -> Ints:
