@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from dartboard.cli.main import main
-from dartboard.oracle.table import write_columns
+from dartboard.oracle import nats
+from dartboard.oracle.nb201 import all_cells
+from dartboard.oracle.table import read_columns, write_columns
 from dartboard.space import CODECS, decode
+from nats_data import nats_folder
 from nb201_data import made_up, real_table
 
 CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
@@ -92,6 +95,11 @@ def test_a_genotype_from_a_file(table: Path, tmp_path: Path, capsys: Capture) ->
             "nowhere: cannot be read (No such file or directory)",
         ),
         (("query", "nb201", "|x", "--table", "nowhere"), "NAS-Bench-201 genotype: node 1: expected"),
+        (
+            ("import", "nb2", "x", "--out", "y"),
+            "no oracle with an import called 'nb2'; did you mean 'nb201'?",
+        ),
+        (("import", "nb201", "x"), "the following arguments are required: --out"),
         ((), "the following arguments are required: ACTION"),
     ],
 )
@@ -102,6 +110,27 @@ def test_a_mistake_is_one_line(words: tuple[str, ...], message: str, capsys: Cap
 def test_a_genotype_of_another_space(table: Path, capsys: Capture) -> None:
     found = complaint(capsys, "query", "nb201", "darts-v2", "--table", table)
     assert found == "space 'nb201' expects the cells cell; the genotype has normal, reduce"
+
+
+def test_a_table_from_official_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr(nats, "check_cells", len)  # three are quicker to write than all
+    folder, out = nats_folder(tmp_path / "simple", all_cells()[:3], 3), tmp_path / "table.csv.gz"
+    words = ["oracle", "import", "nb201", str(folder), "--out", str(out)]
+    assert main(words) == 0
+    size = out.stat().st_size
+    assert capsys.readouterr().out == f"{out} holds 3 architectures in {size / 1000:.0f} kB\n"
+    assert read_columns(out, ("arch_str",))["arch_str"] == tuple(all_cells()[:3])
+    again = complaint(capsys, *words[1:])
+    assert again == f"{out} is there already; name another with --out, or remove it"
+
+
+def test_an_import_that_fails_leaves_nothing(tmp_path: Path, capsys: Capture) -> None:
+    folder, out = nats_folder(tmp_path / "simple", all_cells(), 1), tmp_path / "table.csv.gz"
+    found = complaint(capsys, "import", "nb201", folder, "--out", out)
+    assert found == f"{folder}/000001.pickle.pbz2: cannot be read (No such file or directory)"
+    assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_the_real_benchmark(capsys: Capture) -> None:

@@ -1,8 +1,8 @@
 """Look architectures up in benchmarks instead of training them.
 
 `oracle query NAME GENOTYPE --table PATH` says how well an architecture does on each data set of a benchmark,
-what its network costs, and where it stands among all others. The benchmarks are read from files that you
-have; docs/oracles.md says which.
+what its network costs, and where it stands among all others. `oracle import NAME SOURCE --out TABLE` makes
+such a table from the official files of a benchmark. docs/oracles.md says which files those are.
 """
 
 import json
@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from dartboard.cli.lookup import find_genotype
+from dartboard.cli.progress import progress
 from dartboard.cli.terminal import Terminal
+from dartboard.errors import OracleError
 from dartboard.space import CODECS, Genotype
 
 if TYPE_CHECKING:
@@ -42,6 +44,11 @@ def configure(parser: ArgumentParser) -> None:
     query.add_argument("--table", type=Path, metavar="PATH", required=True, help="the benchmark's file")
     query.add_argument("--json", action="store_true", help="print one JSON object instead")
     query.set_defaults(act=_query)
+    convert = verbs.add_parser("import", help="make a table from official files", allow_abbrev=False)
+    convert.add_argument("oracle", metavar="NAME", help="the benchmark, such as nb201")
+    convert.add_argument("source", type=Path, metavar="SOURCE", help="its official file or folder")
+    convert.add_argument("--out", type=Path, metavar="TABLE", required=True, help="the file to write")
+    convert.set_defaults(act=_import)
 
 
 def run(args: Namespace) -> int:
@@ -85,6 +92,18 @@ def _query(args: Namespace) -> int:
         print(json.dumps(facts | {"datasets": {name: answer.facts() for name, answer in answers.items()}}))
     else:
         Terminal().write(_lines(oracle, answers, same))
+    return 0
+
+
+def _import(args: Namespace) -> int:
+    from dartboard.oracle import IMPORTS
+
+    convert = IMPORTS[args.oracle]
+    if args.out.exists():
+        raise OracleError(f"{args.out} is there already; name another with --out, or remove it")
+    with progress() as tell:
+        count = convert(args.source, args.out, tell)
+    print(f"{args.out} holds {count:,} architectures in {args.out.stat().st_size / 1000:,.0f} kB")
     return 0
 
 

@@ -1,11 +1,13 @@
 """Benchmarks as ground truth: how well an architecture does, looked up instead of trained."""
 
-from dartboard.oracle.base import ORACLES, KnowsIsomorphic, Oracle, Ranking, Record, Standing
+from dartboard.oracle.base import IMPORTS, ORACLES, KnowsIsomorphic, Oracle, Ranking, Record, Standing
+from dartboard.oracle.nats import import_nats
 from dartboard.oracle.nb101 import NasBench101, load_nb101
 from dartboard.oracle.nb201 import NasBench201, load_nb201
 from dartboard.oracle.oneshot import NasBench1Shot1, load_oneshot1, load_oneshot2, load_oneshot3
 
 __all__ = [
+    "IMPORTS",
     "ORACLES",
     "KnowsIsomorphic",
     "NasBench1Shot1",
@@ -15,6 +17,7 @@ __all__ = [
     "Ranking",
     "Record",
     "Standing",
+    "import_nats",
     "load_nb101",
     "load_nb201",
     "load_oneshot1",

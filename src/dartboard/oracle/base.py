@@ -112,3 +112,12 @@ class KnowsIsomorphic(Protocol):
 
 ORACLES: Registry[Callable[[Path], Oracle]] = Registry("oracle")
 """By name, what reads a benchmark from its file."""
+
+Tell = Callable[[str, int, int], None]
+"""Is told what is being read, how much of it is read, and how much there is (0: unknown)."""
+
+IMPORTS: Registry[Callable[[Path, Path, Tell], int]] = Registry("oracle with an import")
+"""By name, what makes a benchmark's table: it takes the path of the official files and that of the table.
+
+It returns how many architectures the table holds.
+"""

@@ -156,7 +156,7 @@ def load_nb201(path: Path) -> NasBench201:
     """
     columns = read_columns(path, COLUMNS)
     try:
-        _check_cells(columns[CELL])
+        check_cells(columns[CELL])
         shares = {name: numbers(columns, name, most=100) / 100 for name in COLUMNS[1:-2]}
         sizes = [numbers(columns, PARAMETERS, most=MILLION * MILLION)]
         sizes.append((numbers(columns, MULTIPLY_ADDS, most=MILLION) * MILLION).round())
@@ -172,7 +172,7 @@ def all_cells() -> list[str]:
     return [form.format(*ops) for ops in product(*(edge.ops for edge in edges))]
 
 
-def _check_cells(cells: Sequence[str]) -> None:
+def check_cells(cells: Sequence[str]) -> None:
     """Raise unless every cell of the space is there once."""
     wanted, given = set(all_cells()), set(cells)
     if strange := next((cell for cell in cells if cell not in wanted), None):

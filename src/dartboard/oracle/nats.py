@@ -1,0 +1,129 @@
+"""From the official files of NATS-Bench to the table that `nb201` reads.
+
+The files are the folder `NATS-tss-v1_0-3ffb9-simple`, as it is downloaded and unpacked: `meta.pickle.pbz2`
+lists the cells, `000000.pickle.pbz2` and so on hold all trainings of one cell each. Taken from them are the
+trainings of 200 epochs: each accuracy after the last epoch, its mean over all seeds.
+"""
+
+import bz2
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from dartboard.errors import OracleError
+from dartboard.oracle.base import IMPORTS, Tell
+from dartboard.oracle.nb201 import CELL, COLUMNS, MILLION, MULTIPLY_ADDS, PARAMETERS, check_cells
+from dartboard.oracle.restricted import read_plain
+from dartboard.oracle.table import write_columns
+
+META = "meta.pickle.pbz2"
+MOST_BYTES = 1 << 28
+"""What unpacks to more than this is no file of the folder."""
+LONG = "200"
+"""The schedule whose trainings are taken, by the number of its epochs."""
+SOURCES = {
+    "cifar10_valid": ("cifar10-valid", "x-valid"),
+    "cifar10_test": ("cifar10", "ori-test"),
+    "cifar100_valid": ("cifar100", "x-valid"),
+    "cifar100_test": ("cifar100", "x-test"),
+    "in16_valid": ("ImageNet16-120", "x-valid"),
+    "in16_test": ("ImageNet16-120", "x-test"),
+}
+"""For each column of accuracies what was trained on, and what was measured on, as NATS-Bench calls them."""
+
+Trials = Mapping[tuple[str, int], Mapping[str, Any]]
+"""The trainings of a cell, by what was trained on and the seed."""
+
+
+@IMPORTS.register("nb201")
+def import_nats(folder: Path, out: Path, tell: Tell) -> int:
+    """The folder NATS-tss-v1_0-3ffb9-simple of NATS-Bench, unpacked."""
+    columns = read_nats(folder, tell)
+    write_columns(out, columns)
+    return len(columns[CELL])
+
+
+def read_nats(folder: Path, tell: Tell) -> dict[str, list[object]]:
+    """The columns of the nb201 table from the official folder.
+
+    Args:
+        folder: The folder with `meta.pickle.pbz2` and a file a cell.
+        tell: Is told what is read, how many cells of it are, and how many there are.
+
+    Raises:
+        OracleError: If a file is missing, damaged, or not as NATS-Bench writes it; says which.
+    """
+    cells = _cells(folder)
+    columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
+    for index, cell in enumerate(cells):
+        for name, value in _row(folder / f"{index:06d}.pickle.pbz2", cell).items():
+            columns[name].append(value)
+        tell(folder.name, index + 1, len(cells))
+    return columns
+
+
+def _cells(folder: Path) -> Sequence[str]:
+    meta = _read(folder / META)
+    cells = meta.get("meta_archs")
+    if not isinstance(cells, list) or not all(isinstance(cell, str) for cell in cells):
+        raise OracleError(f"{folder / META}: has no list 'meta_archs' of cells")
+    try:
+        check_cells(cells)
+    except OracleError as error:
+        raise OracleError(f"{folder / META}: {error}") from None
+    return cells
+
+
+def _row(path: Path, cell: str) -> dict[str, object]:
+    """One line of the table: what the file of a cell says of it."""
+    found = _read(path)
+    try:
+        own = found[LONG]
+        if own["arch_str"] != cell:
+            raise OracleError(f"{path}: is about {own['arch_str']!r}; {META} says {cell!r}")
+        return {CELL: cell, **_accuracies(own["all_results"]), **_sizes(own["all_results"])}
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise OracleError(f"{path}: not as NATS-Bench writes it ({type(error).__name__}: {error})") from None
+
+
+def _accuracies(trials: Trials) -> dict[str, float]:
+    return {name: round(_accuracy(trials, *source), 4) for name, source in SOURCES.items()}
+
+
+def _accuracy(trials: Trials, trained: str, measured: str) -> float:
+    """Accuracy in percent after the last epoch, its mean over all seeds."""
+    found = fmean(
+        own["eval_acc1es"][f"{measured}@{own['epochs'] - 1}"]
+        for (name, _), own in trials.items()
+        if name == trained
+    )
+    if not 0 <= found <= 100:
+        raise ValueError(f"{trained}, {measured}: an accuracy of {found} %")
+    return found
+
+
+def _sizes(trials: Trials) -> dict[str, object]:
+    """Parameters, and multiply-adds in millions, on CIFAR-10."""
+    own = next(own for (name, _), own in trials.items() if name == "cifar10")
+    if not (0 <= own["params"] < MILLION and 0 <= own["flop"] < MILLION):
+        raise ValueError(f"{own['params']} million parameters and {own['flop']} million multiply-adds")
+    return {PARAMETERS: round(own["params"] * MILLION), MULTIPLY_ADDS: round(own["flop"], 6)}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with bz2.open(path, "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise OracleError(f"unpacks to more than {MOST_BYTES:,} bytes")
+        found = read_plain(data)
+    except OracleError as error:
+        raise OracleError(f"{path}: {error}") from None
+    except EOFError:
+        raise OracleError(f"{path}: is cut off") from None
+    except OSError as error:
+        raise OracleError(f"{path}: cannot be read ({error.strerror or error})") from None
+    if not isinstance(found, dict):
+        raise OracleError(f"{path}: holds a {type(found).__name__}, not a dictionary")
+    return found
