@@ -5,20 +5,27 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from dartboard.cli.arguments import UsageError, add_plugins, positive
+from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
 from dartboard.cli.words import size, span
 from dartboard.errors import Stopped
 
 if TYPE_CHECKING:
+    import torch
+
     from dartboard.cli.display import Display
+    from dartboard.data.loading import Progress
     from dartboard.runs import Run
     from dartboard.search.forecast import Forecast
-    from dartboard.search.loop import Outcome
+    from dartboard.search.loop import Loop, Outcome
+    from dartboard.space import SearchSpace
 
 SIGNALLED = 128  # a shell adds the number of the signal
 E = TypeVar("E", bound="Outcome")
+L = TypeVar("L", bound="Loop[Any, Any]")
+Make = Callable[["Run", "SearchSpace", "Progress"], L]
+"""Makes the loop of a run in its space; the last is told how far the loading of images is."""
 E_co = TypeVar("E_co", bound="Outcome", covariant=True)
 
 
@@ -91,6 +98,30 @@ def _check_kind(path: str, verb: str) -> None:
     kind = Run.read(path).config.get("kind", "search")
     if kind != verb:
         raise UsageError(f"{path} is a run of dartboard {kind}; go on with: dartboard {kind} --resume {path}")
+
+
+def reopen(args: Namespace, device: "torch.device", make: "Make[L]") -> tuple[L, "Run"]:
+    """A run that is there already, and its loop, in the space that the run has recorded.
+
+    Args:
+        args: What was typed; `args.resume` is the run.
+        device: Where to compute.
+        make: Makes the loop.
+    """
+    from dartboard.cli.progress import progress
+    from dartboard.runs import SPACE, Run
+    from dartboard.space import load_space
+
+    load_plugins(args.plugin)
+    run = Run.resume(args.resume, device=str(device))
+    try:
+        with progress(quiet=args.quiet) as tell:
+            loop = make(run, load_space(str(run.path / SPACE)), tell)
+    except BaseException:
+        run.close()
+        raise
+    loop.run = run
+    return loop, run
 
 
 def machine(args: Namespace) -> tuple[str | None, int | None]:

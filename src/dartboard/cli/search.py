@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.arguments import load_plugins
-from dartboard.cli.looping import add_flags, check_flags, fit, in_words, machine
-from dartboard.space import SPACES, load_space
+from dartboard.cli.looping import add_flags, check_flags, fit, in_words, machine, reopen
+from dartboard.space import SPACES
 
 if TYPE_CHECKING:
     import torch
@@ -79,24 +79,15 @@ def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple
 
 
 def _reopen(args: Namespace, device: "torch.device", display: "Display") -> tuple["Searcher", "Run"]:
-    """The search of a run that is there already, in the space that the run has recorded."""
-    from dartboard.cli.progress import progress
-    from dartboard.runs import SPACE, Run
+    """The search of a run that is there already."""
     from dartboard.search.config import build
     from dartboard.search.settings import validate
 
-    load_plugins(args.plugin)
-    run = Run.resume(args.resume, device=str(device))
-    try:
-        space = load_space(str(run.path / SPACE))
-        with progress(quiet=args.quiet) as tell:
-            parts = build(validate(run.config), space, tell)
-        searcher = _searcher(parts, device, display)
-    except BaseException:
-        run.close()
-        raise
-    searcher.run = run
-    return searcher, run
+    return reopen(
+        args,
+        device,
+        lambda run, space, tell: _searcher(build(validate(run.config), space, tell), device, display),
+    )
 
 
 def _searcher(parts: "Parts", device: "torch.device", display: "Display") -> "Searcher":

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.arguments import UsageError, load_plugins
-from dartboard.cli.looping import add_flags, check_flags, fit, in_words, machine
+from dartboard.cli.looping import add_flags, check_flags, fit, in_words, machine, reopen
 
 if TYPE_CHECKING:
     import torch
@@ -132,24 +132,14 @@ def _load(args: Namespace, flags: dict[str, Any], images: dict[str, object]) -> 
 
 
 def _reopen(args: Namespace, device: "torch.device", display: "Display") -> tuple["Trainer", "Run"]:
-    """The training of a run that is there already, with the cells that the run has recorded."""
-    from dartboard.cli.progress import progress
-    from dartboard.runs import SPACE, Run
-    from dartboard.space import load_space
+    """The training of a run that is there already."""
     from dartboard.train.config import TRAIN, build
 
-    load_plugins(args.plugin)
-    run = Run.resume(args.resume, device=str(device))
-    try:
-        space = load_space(str(run.path / SPACE))
-        with progress(quiet=args.quiet) as tell:
-            parts = build(TRAIN.validate(run.config), space, tell)
-        trainer = _trainer(parts, device, display)
-    except BaseException:
-        run.close()
-        raise
-    trainer.run = run
-    return trainer, run
+    return reopen(
+        args,
+        device,
+        lambda run, space, tell: _trainer(build(TRAIN.validate(run.config), space, tell), device, display),
+    )
 
 
 def _trainer(parts: "TrainParts", device: "torch.device", display: "Display") -> "Trainer":
