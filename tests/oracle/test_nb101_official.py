@@ -75,6 +75,7 @@ def parts(**changes: object) -> bytes:
     ("record", "message"),
     [
         (b"no JSON", "record 1: is no JSON"),
+        (b"[" * 16_000, "record 1: is no JSON"),
         (b"\xff\xfe", "record 1: is no JSON"),
         (b'{"a": 1}', "record 1: expected hash, epochs, matrix, ops and metrics"),
         (parts(epochs="108"), "record 1: expected hash, epochs"),

@@ -1,3 +1,4 @@
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,16 @@ def test_nothing_is_unpickled(tmp_path):
     np.savez(tmp_path / "table.npz", **changed(params=np.array([1, 2, 3, None], dtype=object)))
     with pytest.raises(OracleError, match=r"column params cannot be read \(Object arrays cannot be loaded"):
         read_table(tmp_path / "table.npz")
+
+
+@pytest.mark.parametrize("shape", ["(", "(9999999999999999999,)", "(4611686018427387904, 4)", "(-4,)", "'''"])
+def test_a_shape_that_cannot_be_is_one_line(tmp_path, shape):
+    head = f"{{'descr': '<i8', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    with zipfile.ZipFile(tmp_path / "table.npz", "w") as archive:
+        archive.writestr("vertices.npy", b"\x93NUMPY\1\0" + len(head).to_bytes(2, "little") + head)
+    with pytest.raises(OracleError, match=r"table\.npz: column vertices cannot be read") as caught:
+        read_table(tmp_path / "table.npz")
+    assert "\n" not in str(caught.value)
 
 
 def cut(path: Path) -> None:

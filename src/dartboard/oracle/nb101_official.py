@@ -82,7 +82,7 @@ def _add(cells: dict[str, _Trained], record: bytes) -> None:
 def _parts(record: bytes) -> tuple[str, int, str, str, str]:
     try:
         parts = json.loads(record)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise OracleError("is no JSON; expected a training of NAS-Bench-101") from None
     kinds = (str, int, str, str, str)
     if not isinstance(parts, list) or list(map(type, parts)) != list(kinds):

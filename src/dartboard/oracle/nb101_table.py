@@ -5,6 +5,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from dartboard.atomic import write_bytes
 from dartboard.errors import OracleError
 from dartboard.oracle.nb101_cells import MOST_VERTICES, Ints, spell
+from dartboard.printable import printable
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -24,7 +26,18 @@ WHOLE: dict[str, type[np.unsignedinteger]] = {
 }
 SHARES = ("test_acc_108", "valid_acc_108")
 NEEDED = (*WHOLE, "test_acc_108")
-_DAMAGED = (ValueError, EOFError, RuntimeError, OverflowError, MemoryError, zipfile.BadZipFile, zlib.error)
+_DAMAGED = (
+    ValueError,
+    EOFError,
+    RuntimeError,  # NotImplementedError is one
+    OverflowError,
+    MemoryError,
+    SyntaxError,
+    TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What numpy and Python raise on damaged arrays of one kind or another."""
 
 
 class Table:
@@ -85,10 +98,11 @@ def write_table(path: Path, table: Table) -> None:
 
 def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     try:
-        with archive.open(f"{name}.npy") as member:
+        with archive.open(f"{name}.npy") as member, np.errstate(invalid="ignore"):
             return np.lib.format.read_array(member, allow_pickle=False)
     except _DAMAGED as error:
-        raise OracleError(f"column {name} cannot be read ({' '.join(str(error).split())})") from None
+        why = " ".join(printable(str(error)).split())
+        raise OracleError(f"column {name} cannot be read ({why[:200]})") from None
 
 
 def _check_columns(columns: Columns) -> None:
