@@ -2,6 +2,7 @@
 
 Unpickling calls whatever a file names. Here a file can name an ordered dictionary, which becomes a plain one,
 and numpy's numbers, which stand-ins make; what it names cannot be changed by it, and all else is refused.
+So no file can run anything. One that is made to harm can still use up the memory of the process.
 """
 
 import io
