@@ -4,8 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dartboard.cli.main import main
 from dartboard.errors import OracleError
-from dartboard.oracle import ORACLES
+from dartboard.oracle import IMPORTS, ORACLES
 from dartboard.oracle.nb101_official import read_official
 from dartboard.oracle.nb101_table import read_table, write_table
 from dartboard.space import from_nb101
@@ -48,6 +49,33 @@ def test_the_table_of_an_official_file_is_written_and_read(official, tmp_path):
     assert all(np.array_equal(again[name], table.columns[name]) for name in table.columns)
     record = ORACLES["nb101"](tmp_path / "nb101.npz").query(from_nb101(*CELLS[2]), "cifar10")
     assert (record.valid, record.test, record.parameters) == (0.25, 0.75, 3000)
+
+
+def test_an_import_writes_the_table_and_tells_how_far_it_is(official, tmp_path):
+    told = []
+    assert IMPORTS["nb101"](official, tmp_path / "out.npz", lambda *words: told.append(words)) == 4
+    assert len(read_table(tmp_path / "out.npz")) == 4
+    size = official.stat().st_size
+    assert told == [("nasbench.tfrecord", 0, size), ("nasbench.tfrecord", size, size)]
+
+
+def test_the_verb_imports_a_file_that_it_then_asks(official, tmp_path, capsys):
+    out = tmp_path / "nb101.npz"
+    assert main(["oracle", "import", "nb101", str(official), "--out", str(out)]) == 0
+    assert f"{out} holds 4 architectures" in capsys.readouterr().out
+    matrix, ops = CELLS[2]
+    cell = json.dumps({"matrix": matrix, "ops": ops})
+    assert main(["oracle", "query", "nb101", cell, "--table", str(out), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["datasets"]["cifar10"]
+    assert (found["valid"], found["test"], found["rank"], found["regret"]) == (0.25, 0.75, 2, 0.125)
+
+
+def test_an_import_that_fails_leaves_nothing(official, tmp_path, capsys):
+    official.write_bytes(official.read_bytes()[:-3])
+    out = tmp_path / "nb101.npz"
+    assert main(["oracle", "import", "nb101", str(official), "--out", str(out)]) == 2
+    assert "damaged or cut off at record 15" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [official]
 
 
 @pytest.mark.parametrize("name", ["nb101", "oneshot1"])

@@ -3,6 +3,7 @@
 from dartboard.oracle.base import IMPORTS, ORACLES, KnowsIsomorphic, Oracle, Ranking, Record, Standing
 from dartboard.oracle.nats import import_nats
 from dartboard.oracle.nb101 import NasBench101, load_nb101
+from dartboard.oracle.nb101_official import import_tfrecord
 from dartboard.oracle.nb201 import NasBench201, load_nb201
 from dartboard.oracle.oneshot import NasBench1Shot1, load_oneshot1, load_oneshot2, load_oneshot3
 
@@ -18,6 +19,7 @@ __all__ = [
     "Record",
     "Standing",
     "import_nats",
+    "import_tfrecord",
     "load_nb101",
     "load_nb201",
     "load_oneshot1",

@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from dartboard.errors import GenotypeError, OracleError
+from dartboard.oracle.base import IMPORTS, Tell
 from dartboard.oracle.nb101_cells import LABELS, edge_bits, ops_codes
-from dartboard.oracle.nb101_table import Columns, Table
-from dartboard.oracle.tfrecord import fields, read_records
+from dartboard.oracle.nb101_table import Columns, Table, write_table
+from dartboard.oracle.tfrecord import BATCH, FRAME_BYTES, fields, read_records
 from dartboard.space import prune_nb101
 
 EPOCHS = 108
@@ -45,16 +46,32 @@ class _Metrics:
     test: float
 
 
-def read_official(path: Path) -> Table:
+@IMPORTS.register("nb101")
+def import_tfrecord(path: Path, out: Path, tell: Tell) -> int:
+    """The file nasbench_only108.tfrecord or nasbench_full.tfrecord of NAS-Bench-101."""
+    table = read_official(path, tell)
+    write_table(out, table)
+    return len(table)
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """Tells nobody."""
+
+
+def read_official(path: Path, tell: Tell = _silent) -> Table:
     """The table of an official file: accuracies after 108 epochs, means over the trainings of each cell.
 
     Rows come in the order of their graphs' hashes. The file is read once, record by record.
+
+    Args:
+        path: The .tfrecord file.
+        tell: Is told the file's name, how many bytes of it are read, and how many there are.
 
     Raises:
         OracleError: If the file is damaged or holds no such records; says which.
     """
     cells: dict[str, _Trained] = {}
-    for number, record in enumerate(read_records(path)):
+    for number, record in enumerate(_told(path, tell)):
         try:
             _add(cells, record)
         except (OracleError, GenotypeError) as error:
@@ -63,6 +80,17 @@ def read_official(path: Path) -> Table:
         return Table(_columns([cells[graph] for graph in sorted(cells)]))
     except OracleError as error:
         raise OracleError(f"{path}: {error}") from None
+
+
+def _told(path: Path, tell: Tell) -> Iterator[bytes]:
+    """The records of the file, told about now and then and at the end."""
+    total, done = path.stat().st_size if path.is_file() else 0, 0
+    for number, record in enumerate(read_records(path)):
+        if number % BATCH == 0:
+            tell(path.name, done, total)
+        yield record
+        done += len(record) + FRAME_BYTES
+    tell(path.name, done, total)
 
 
 def _add(cells: dict[str, _Trained], record: bytes) -> None:

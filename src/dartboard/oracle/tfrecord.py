@@ -18,6 +18,8 @@ from dartboard.errors import OracleError
 
 BATCH = 4096
 """Records whose checksums are worked out at once."""
+FRAME_BYTES = 16
+"""What a record takes beside its data."""
 MOST_BYTES = 1 << 14
 """A record beyond this is taken for damage: those of the benchmarks have some hundred bytes."""
 POLYNOMIAL = 0x82F63B78
