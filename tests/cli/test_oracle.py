@@ -121,7 +121,7 @@ def test_a_table_from_official_files(
     assert main(words) == 0
     size = out.stat().st_size
     assert capsys.readouterr().out == f"{out} holds 3 architectures in {size / 1000:.0f} kB\n"
-    assert read_columns(out, ("arch_str",))["arch_str"] == tuple(all_cells()[:3])
+    assert read_columns(out, ("arch_str",))["arch_str"] == all_cells()[:3]
     again = complaint(capsys, *words[1:])
     assert again == f"{out} is there already; name another with --out, or remove it"
 

@@ -35,9 +35,9 @@ def test_a_folder_becomes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert import_nats(folder, tmp_path / "table", lambda *how_far: told.append(how_far)) == 3
     assert told == [("simple", 1, 3), ("simple", 2, 3), ("simple", 3, 3)]
     found = read_columns(tmp_path / "table", COLUMNS)
-    assert found["arch_str"] == tuple(CELLS[:3])
-    assert found["params_cifar10"] == ("100000", "100001", "100002")
-    assert found["mflops_cifar10"] == ("10.0", "10.001", "10.002")
+    assert found["arch_str"] == CELLS[:3]
+    assert found["params_cifar10"] == ["100000", "100001", "100002"]
+    assert found["mflops_cifar10"] == ["10.0", "10.001", "10.002"]
     mean = fmean(accuracy(2, "ImageNet16-120", "x-test", seed) for seed in SEEDS)
     assert float(found["in16_test"][2]) == pytest.approx(mean, abs=1e-4)
 
