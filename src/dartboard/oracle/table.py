@@ -1,9 +1,9 @@
 """Benchmarks as tables: one compressed text with a line an architecture and columns by name.
 
 The file is what `gzip` makes of a text whose first line names the columns, with commas between the values of
-a line; a value has no comma, no quote and no end of a line in it. Its CRC-32 and its length
-stand at its end and are checked when it is read, so a file that is cut off or altered is refused. Nothing in
-it is run: it is text.
+a line; a value has no comma, no quote and no end of a line in it. Its CRC-32 and its length stand at its end
+and are checked when it is read, so a file that is cut off or altered is refused. Nothing in it is run: it is
+text.
 """
 
 import gzip
