@@ -61,7 +61,11 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=5000)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    found = measure(Path(os.environ["DARTBOARD_DATA"]) / "nb201.csv.gz", args.rounds, args.queries)
+    table = Path(os.environ.get("DARTBOARD_DATA", "")) / "nb201.csv.gz"
+    if not table.is_file():
+        print("not measured: DARTBOARD_DATA does not name a folder with nb201.csv.gz")
+        return
+    found = measure(table, args.rounds, args.queries)
     if args.json:
         print(json.dumps(found))
     else:

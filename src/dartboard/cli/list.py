@@ -86,11 +86,18 @@ def _protocol_settings() -> Rows:
     return [*_entry_rows(own), *inner]
 
 
+def _oracles() -> Rows:
+    from dartboard.oracle import ORACLES
+
+    return _rows(ORACLES)
+
+
 KINDS: dict[str, Callable[[], Rows]] = {
     "methods": _methods,
     "spaces": _spaces,
     "ops": _ops,
     "recipes": _recipes,
+    "oracles": _oracles,
     "datasets": _datasets,
     "formats": _formats,
     "settings": _settings,

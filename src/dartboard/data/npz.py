@@ -5,6 +5,7 @@ import zipfile
 import zlib
 from collections import Counter
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -27,6 +28,7 @@ DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
+    TokenError,
 )
 """What numpy and Python raise on damaged arrays of one kind or another."""
 MOST_CLASSES = 100_000
