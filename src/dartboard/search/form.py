@@ -147,8 +147,13 @@ def read_file(path: Path) -> dict[str, Any]:
 
 def from_environment(variables: Mapping[str, str], prefix: str) -> dict[str, Any]:
     """The settings in environment variables that begin so; two underscores stand for a dot."""
+    return from_words(environment_words(variables, prefix))
+
+
+def environment_words(variables: Mapping[str, str], prefix: str) -> list[str]:
+    """The same settings as words such as `weights.lr=0.05`."""
     found = {name.removeprefix(prefix): value for name, value in variables.items() if name.startswith(prefix)}
-    return from_words(f"{name.lower().replace('__', '.')}={value}" for name, value in found.items())
+    return [f"{name.lower().replace('__', '.')}={value}" for name, value in found.items()]
 
 
 def from_words(words: Iterable[str]) -> dict[str, Any]:

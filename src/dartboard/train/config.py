@@ -38,16 +38,21 @@ class TrainDataChoice(TrainDataOptions, DataChoice):
     """The images, how they are loaded, divided and varied."""
 
 
-class TrainConfig(TrainOptions):
-    """Everything it takes to repeat a training: the same values give the same result."""
+class TrainSettings(TrainOptions):
+    """Everything about a training but its cell."""
 
     kind: Literal["train"] = Field(default="train", description="what this is the configuration of")
-    cell: str = Field(description="a genotype, in any notation")
     space: StackChoice = StackChoice()
     data: TrainDataChoice = TrainDataChoice()
     plugins: tuple[str, ...] = Field(
         default=(), description="full paths of Python files that must have been loaded"
     )
+
+
+class TrainConfig(TrainSettings):
+    """Everything it takes to repeat a training: the same values give the same result."""
+
+    cell: str = Field(description="a genotype, in any notation")
 
 
 TRAIN = Form(TrainConfig, RECIPES, "DARTBOARD_TRAIN_")
@@ -78,8 +83,12 @@ def build(config: TrainConfig, space: SearchSpace, progress: Progress | None = N
     SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
     space = adopt(space, decode(config.cell))
     data = load_images(config.data.name, config.data.loading(progress))
-    facts = {"data": full_name(config.data.name, DATASETS), "seed": config.seed}
-    return TrainParts(space, data, train_options(config), facts)
+    return TrainParts(space, data, train_options(config), facts(config))
+
+
+def facts(config: TrainConfig) -> dict[str, Any]:
+    """What the models of a training say of where they come from."""
+    return {"data": full_name(config.data.name, DATASETS), "seed": config.seed}
 
 
 def train_options(config: TrainConfig) -> TrainOptions:

@@ -197,15 +197,17 @@ class Trainer(Loop[TrainRecord, TrainResult]):
             write_bytes(self.run.path / name, model)
 
     def _conclude(self) -> TrainResult:
+        last = self._evaluate_all(self.used_net)
         best, epoch = self._best_net()
+        same = epoch == self.epoch - 1  # the best network is the last: it has been measured
         return TrainResult(
             epochs=self.epoch,
             seconds=self.seconds,
             parameters=count_parameters(self.net),
             flops=count_flops(self.space, self.net.config),
             measured_on=self.measured_on,
-            last=self._evaluate_all(self.used_net),
-            best=self._evaluate_all(best.to(self.device)),
+            last=last,
+            best=last if same else self._evaluate_all(best.to(self.device)),
             best_epoch=epoch,
             digest=digest({"net": dict(self.used_net.state_dict())}),
             classes=self.data.classes,

@@ -18,27 +18,27 @@ from dartboard.data import DATASETS
 from dartboard.errors import OptionError
 from dartboard.search import config as search_config
 from dartboard.search.config import SOURCE, SearchConfig, full_name
-from dartboard.search.form import Form, Layer, from_environment, from_words, read_file
+from dartboard.search.form import (
+    Form,
+    Layer,
+    environment_words,
+    from_environment,
+    from_words,
+    read_file,
+)
 from dartboard.search.options import Count, Options
 from dartboard.search.settings import SEARCH
 from dartboard.space import SPACES
-from dartboard.train.config import TRAIN, StackChoice, TrainDataChoice
-from dartboard.train.options import TrainOptions
+from dartboard.train.config import TRAIN, TrainSettings
 
 FIRST = 2**62
 """First seeds are below it, so that those that follow are seeds as well."""
 
 
-class TrainSettings(TrainOptions):
-    """Everything about a training but its cell."""
+class Training(TrainSettings):
+    """The trainings of a protocol, each with a seed of its own."""
 
-    kind: Literal["train"] = Field(default="train", description="what this is the configuration of")
     seed: Annotated[int, Field(ge=0, lt=FIRST)] = Field(default=0, description="first seed of trainings")
-    space: StackChoice = StackChoice()
-    data: TrainDataChoice = TrainDataChoice()
-    plugins: tuple[str, ...] = Field(
-        default=(), description="full paths of Python files that must have been loaded"
-    )
 
 
 class ProtocolConfig(Options):
@@ -58,7 +58,7 @@ class ProtocolConfig(Options):
         default=0, description="first seed of searches and of trainings, and of random architectures"
     )
     search: SearchConfig = SearchConfig()
-    train: TrainSettings = TrainSettings()
+    train: Training = Training()
 
 
 class _Anything(BaseModel):
@@ -105,7 +105,7 @@ def load_protocol(
     environment, recipes, files = environment or {}, recipes or {}, files or {}
     places = [
         _split(read_file(Path(file)) if file is not None else {}),
-        _split_words(_variables(environment)),
+        _split_words(environment_words(environment, PROTOCOL.prefix)),
         _split(flags or {}),
         _split_words(words),
     ]
@@ -145,13 +145,6 @@ def _split_words(words: Iterable[str]) -> dict[str, Layer]:
         inside = bool(dot) and name in _INNER
         found[name if inside else ""].append(rest if inside else word)
     return {name: from_words(own) for name, own in found.items()}
-
-
-def _variables(environment: Mapping[str, str]) -> list[str]:
-    """The protocol's own variables as words; two underscores stand for a dot."""
-    prefix = PROTOCOL.prefix
-    own = {name.removeprefix(prefix): value for name, value in environment.items() if name.startswith(prefix)}
-    return [f"{name.lower().replace('__', '.')}={value}" for name, value in own.items()]
 
 
 def _source(search: Layer) -> dict[str, Any]:

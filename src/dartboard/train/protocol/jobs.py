@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from dartboard.data import DATASETS, Dataset
+from dartboard.data import Dataset
 from dartboard.data.loading import Progress
 from dartboard.search import Searcher, make_method
 from dartboard.search import config as search_config
-from dartboard.search.config import build_space, full_name, load_images, search_options
+from dartboard.search.config import build_space, load_images, search_options
 from dartboard.search.hooks import AnyHook
 from dartboard.search.plugins import check_plugins
 from dartboard.search.schedule import SCHEDULES
@@ -122,8 +122,7 @@ class Jobs:
 
     def _training(self, name: str, config: TrainConfig, genotype: Genotype, data: Dataset) -> Job:
         space = adopt(self.material.stack, genotype)
-        options = train_options(config)
-        facts = {"data": full_name(config.data.name, DATASETS), "seed": config.seed}
+        options, facts = train_options(config), train_config.facts(config)
 
         def make(hooks: Sequence[AnyHook]) -> Trainer:
             return Trainer(space, data, options, device=self.device, hooks=hooks, facts=facts)
