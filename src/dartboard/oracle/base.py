@@ -24,12 +24,14 @@ class Record:
         test: Test accuracy, a share from 0 to 1.
         parameters: Weights of the network that was trained.
         flops: Operations of one image, two a multiply-add as `dartboard.nn` counts; None where unknown.
+        seconds: How long its training took; None where unknown.
     """
 
     valid: float | None
     test: float
     parameters: int
     flops: int | None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)

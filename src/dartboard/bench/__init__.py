@@ -1,0 +1,1 @@
+"""The scoreboard: searches against an oracle."""
