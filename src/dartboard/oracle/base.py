@@ -60,9 +60,15 @@ class Ranking:
         if not tests.size:
             raise OracleError("a ranking needs at least one accuracy")
         self._ordered = np.sort(tests)
+        self._ordered.flags.writeable = False
 
     def __len__(self) -> int:
         return self._ordered.size
+
+    @property
+    def tests(self) -> Floats:
+        """All test accuracies, the lowest first [architectures]."""
+        return self._ordered
 
     @property
     def best(self) -> float:
@@ -114,6 +120,27 @@ class KnowsIsomorphic(Protocol):
 
 ORACLES: Registry[Callable[[Path], Oracle]] = Registry("oracle")
 """By name, what reads a benchmark from its file."""
+
+SHIPPED: dict[str, Callable[[], Path]] = {}
+"""The files of the benchmarks that ship with the package."""
+
+
+def load_oracle(name: str, table: Path | None = None) -> Oracle:
+    """The benchmark of that name.
+
+    Args:
+        name: As registered.
+        table: Its file; not needed for one that ships with the package.
+
+    Raises:
+        UnknownNameError: If there is none of that name.
+        OracleError: If its file is missing or is not what it should be.
+    """
+    load = ORACLES[name]
+    if table is None and name not in SHIPPED:
+        raise OracleError(f"{name} does not ship with dartboard; name its file with --table (docs/oracles.md)")
+    return load(SHIPPED[name]() if table is None else table)
+
 
 Tell = Callable[[str, int, int], None]
 """Is told what is being read, how much of it is read, and how much there is (0: unknown)."""

@@ -1,0 +1,58 @@
+"""What the rows of the scoreboard come to, in sentences."""
+
+from collections.abc import Iterator, Sequence
+
+from dartboard.bench.baselines import POPULATION, Baseline
+from dartboard.bench.rows import RANDOM, Row
+from dartboard.bench.statistics import BETTER, ONE_SEED, UNCLEAR, WORSE
+
+FEW = 5
+"""With fewer seeds, bootstrap intervals are clearly too narrow."""
+
+
+def remarks(rows: Sequence[Row], baselines: Sequence[Baseline], left_out: int) -> Iterator[str]:
+    """Which methods beat random and which did not, what is missing, and what the numbers stand for.
+
+    Args:
+        rows: All of them.
+        baselines: Those among the rows.
+        left_out: How many records are not among the rows.
+    """
+    yield from _verdicts([row for row in rows if row.label != RANDOM], baselines)
+    yield from _missing(rows)
+    yield from _about_baselines(baselines)
+    if left_out:
+        yield f"Records that are not asked for here, and left out: {left_out}."
+
+
+def _verdicts(rows: Sequence[Row], baselines: Sequence[Baseline]) -> Iterator[str]:
+    if not any(own.label == RANDOM for own in baselines):
+        yield "Nothing is compared with random, which is not among the baselines."
+        return
+    yield f"Better than random here: {_named(rows, BETTER) or 'none'}."
+    yield f"No difference to random shown: {_named(rows, UNCLEAR) or 'none'}."
+    yield f"Worse than random here: {_named(rows, WORSE) or 'none'}."
+    if single := _named(rows, ONE_SEED):
+        yield f"One seed, of which nobody can say: {single}."
+    few = [row.label for row in rows if row.kind == "search" and 1 < row.done < FEW]
+    if few:
+        yield f"Intervals from fewer than {FEW} seeds are too narrow: {', '.join(few)}."
+
+
+def _named(rows: Sequence[Row], verdict: str) -> str:
+    return ", ".join(row.label for row in rows if row.verdict == verdict)
+
+
+def _missing(rows: Sequence[Row]) -> Iterator[str]:
+    gaps = [f"{row.label} {', '.join(map(str, row.missing))}" for row in rows if row.missing]
+    if gaps:
+        yield f"Missing seeds: {'; '.join(gaps)}."
+
+
+def _about_baselines(baselines: Sequence[Baseline]) -> Iterator[str]:
+    for own in baselines:
+        by = "validation" if own.judge == "valid" else "test"
+        why = "" if own.judge == "valid" else ", for the benchmark has no validation accuracies"
+        yield f"{own.label}: the best of {own.queries:,} by {by} accuracy{why}; {own.draws:,} times."
+        if own.label == "evolution" and own.queries <= POPULATION:
+            yield f"evolution is random where it may ask about no more than its population of {POPULATION}."
