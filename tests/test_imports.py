@@ -30,8 +30,8 @@ STANDS_ON: dict[str, tuple[str, ...]] = {
     "papers": ("analyse", "bench", "scale"),
     "cli": ("papers", "export"),
 }
-# Modules beside the folders: every folder may use them, and they use only each other.
-COMMON = ("atomic", "errors", "printable", "registry")
+# Parts beside the order: every folder may use them, and they use only each other.
+COMMON = ("atomic", "errors", "pickles", "printable", "registry")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dartboard.errors import OracleError
-from dartboard.oracle import IMPORTS, import_nats, load_nb201, nats
+from dartboard.oracle import IMPORTS, import_nb201, load_nb201, nats
 from dartboard.oracle.nb201 import COLUMNS, TASKS, all_cells, column
 from dartboard.oracle.table import read_columns
 from dartboard.space import decode
@@ -26,13 +26,13 @@ def silent(_: str, __: int, ___: int) -> None:
 
 
 def test_it_is_registered() -> None:
-    assert IMPORTS["nb201"] is import_nats
+    assert IMPORTS["nb201"] is import_nb201
 
 
 def test_a_folder_becomes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nats, "check_cells", len)  # three are quicker to write than all
     folder, told = nats_folder(tmp_path / "simple", CELLS[:3], 3), []
-    assert import_nats(folder, tmp_path / "table", lambda *how_far: told.append(how_far)) == 3
+    assert import_nb201(folder, tmp_path / "table", lambda *how_far: told.append(how_far)) == 3
     assert told == [("simple", 1, 3), ("simple", 2, 3), ("simple", 3, 3)]
     found = read_columns(tmp_path / "table", COLUMNS)
     assert found["arch_str"] == CELLS[:3]
@@ -45,7 +45,7 @@ def test_a_folder_becomes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.slow
 def test_a_whole_folder_becomes_an_oracle(tmp_path: Path) -> None:
     folder = nats_folder(tmp_path / "simple", CELLS, len(CELLS))
-    assert import_nats(folder, tmp_path / "table", silent) == 15_625
+    assert import_nb201(folder, tmp_path / "table", silent) == 15_625
     oracle = load_nb201(tmp_path / "table")
     for index in (0, 1, 15_624):
         for dataset, (valid, test) in SOURCES.items():
@@ -97,21 +97,23 @@ RESULTS = ("200", "all_results")
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (without("200"), "not as NATS-Bench writes it .KeyError: '200'"),
+        (without("200"), "has no trainings of 200 epochs, '200' or 'full'"),
         (without("200", "arch_str"), "KeyError: 'arch_str'"),
         (without(*RESULTS, ("cifar10", 888), "epochs"), "KeyError: 'epochs'"),
         (without(*RESULTS, ("cifar100", 888), "eval_acc1es", "x-test@199"), "KeyError: 'x-test@199'"),
         (setting("epochs", "many"), "TypeError"),
         (setting("eval_acc1es", {"ori-test@199": 1000.0}), "ValueError: cifar10, ori-test: an accuracy of"),
         (setting("eval_acc1es", {"ori-test@199": float("nan")}), "ValueError: .* an accuracy of nan"),
-        (setting("eval_acc1es", {"ori-test@199": "good"}), "not as NATS-Bench writes it"),
+        (setting("eval_acc1es", {"ori-test@199": "good"}), "not as its authors write it"),
         (setting("params", -1.0), "ValueError: -1.0 million parameters"),
         (setting("flop", float("nan")), "ValueError: .* nan million multiply-adds"),
         (setting("params", None), "TypeError"),
         (lambda value: value["200"].update(all_results=[]), "AttributeError"),
         (lambda value: value["200"].update(all_results={}), "StatisticsError|ValueError"),
         (lambda value: value["200"].update(all_results={"cifar10": {}}), "ValueError"),
-        (lambda value: value["200"].update(arch_str=CELLS[1]), "is about '.*'; meta.pickle.pbz2 says"),
+        (lambda value: value["200"].update(arch_str=CELLS[1]), "is about '.*'; the list of cells says"),
+        (lambda value: value["200"].update(arch_str=[1]), "is about a list; the list of cells says"),
+        (setting("eval_acc1es", {"ori-test@199": 10**400}), "OverflowError"),
     ],
 )
 def test_a_file_that_is_another(tmp_path: Path, change: Callable[[Any], None], message: str) -> None:
@@ -125,7 +127,7 @@ def test_a_training_on_cifar10_is_needed(tmp_path: Path) -> None:
     value = cell_file(0, CELLS[0])
     trials = value["200"]["all_results"]
     value["200"]["all_results"] = {key: own for key, own in trials.items() if key[0] != "cifar10"}
-    with pytest.raises(OracleError, match="not as NATS-Bench writes it"):
+    with pytest.raises(OracleError, match="not as its authors write it"):
         row(tmp_path, value)
 
 
@@ -133,7 +135,7 @@ def test_a_file_that_is_missing_or_damaged(tmp_path: Path) -> None:
     folder = nats_folder(tmp_path, CELLS, 1)
     out, path = tmp_path / "table", tmp_path / "000000.pickle.pbz2"
     with pytest.raises(OracleError, match=r"000001.pickle.pbz2: cannot be read \(No such file"):
-        import_nats(folder, out, silent)
+        import_nb201(folder, out, silent)
     whole = path.read_bytes()
     for data, message in (
         (whole[:-10], "is cut off"),
@@ -142,13 +144,13 @@ def test_a_file_that_is_missing_or_damaged(tmp_path: Path) -> None:
     ):
         path.write_bytes(data)
         with pytest.raises(OracleError, match=f"000000.pickle.pbz2: ({message})"):
-            import_nats(folder, out, silent)
+            import_nb201(folder, out, silent)
     save(path, [1])
     with pytest.raises(OracleError, match=r"000000.pickle.pbz2: holds a list, not a dictionary"):
-        import_nats(folder, out, silent)
+        import_nb201(folder, out, silent)
     save(path, {"200": Path("x")})
     with pytest.raises(OracleError, match=r"000000.pickle.pbz2: refused: it asks for pathlib"):
-        import_nats(folder, out, silent)
+        import_nb201(folder, out, silent)
     assert not out.exists()
 
 
@@ -156,7 +158,7 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest
     folder = nats_folder(tmp_path, CELLS, 0)
     monkeypatch.setattr(nats, "MOST_BYTES", 1000)
     with pytest.raises(OracleError, match=r"meta.pickle.pbz2: unpacks to more than 1,000 bytes"):
-        import_nats(folder, tmp_path / "table", silent)
+        import_nb201(folder, tmp_path / "table", silent)
 
 
 @pytest.mark.parametrize(
@@ -171,4 +173,4 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest
 def test_a_list_of_cells_that_is_another(tmp_path: Path, value: object, message: str) -> None:
     save(tmp_path / "meta.pickle.pbz2", value)
     with pytest.raises(OracleError, match=f"^{tmp_path}/meta.pickle.pbz2: {message}"):
-        import_nats(tmp_path, tmp_path / "table", silent)
+        import_nb201(tmp_path, tmp_path / "table", silent)

@@ -1,10 +1,10 @@
 """Benchmarks as ground truth: how well an architecture does, looked up instead of trained."""
 
 from dartboard.oracle.base import IMPORTS, ORACLES, KnowsIsomorphic, Oracle, Ranking, Record, Standing
-from dartboard.oracle.nats import import_nats
 from dartboard.oracle.nb101 import NasBench101, load_nb101
 from dartboard.oracle.nb101_official import import_tfrecord
 from dartboard.oracle.nb201 import NasBench201, load_nb201
+from dartboard.oracle.nb201_official import import_nb201
 from dartboard.oracle.oneshot import NasBench1Shot1, load_oneshot1, load_oneshot2, load_oneshot3
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "Ranking",
     "Record",
     "Standing",
-    "import_nats",
+    "import_nb201",
     "import_tfrecord",
     "load_nb101",
     "load_nb201",

@@ -1,27 +1,27 @@
-"""From the official files of NATS-Bench to the table that `nb201` reads.
+"""NATS-Bench as a folder of files, and what its authors' files say of a cell.
 
-The files are the folder `NATS-tss-v1_0-3ffb9-simple`, as it is downloaded and unpacked: `meta.pickle.pbz2`
-lists the cells, `000000.pickle.pbz2` and so on hold all trainings of one cell each. Taken from them are the
-trainings of 200 epochs: each accuracy after the last epoch, its mean over all seeds.
+The folder is `NATS-tss-v1_0-3ffb9-simple`, as it is downloaded and unpacked: `meta.pickle.pbz2` lists the
+cells, `000000.pickle.pbz2` and so on hold all trainings of one cell each. Taken from them are the trainings
+of 200 epochs: each accuracy after the last epoch, its mean over all seeds.
 """
 
 import bz2
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from dartboard.errors import OracleError
-from dartboard.oracle.base import IMPORTS, Tell
+from dartboard.oracle.base import Tell
 from dartboard.oracle.nb201 import CELL, COLUMNS, MILLION, MULTIPLY_ADDS, PARAMETERS, check_cells
-from dartboard.oracle.restricted import read_plain
-from dartboard.oracle.table import write_columns
+from dartboard.pickles import read_pickle
 
 META = "meta.pickle.pbz2"
 MOST_BYTES = 1 << 28
 """What unpacks to more than this is no file of the folder."""
-LONG = "200"
-"""The schedule whose trainings are taken, by the number of its epochs."""
+LONG = ("200", "full")
+"""What the schedule whose trainings are taken, of 200 epochs, is called: by NATS-Bench, by NAS-Bench-201."""
 SOURCES = {
     "cifar10_valid": ("cifar10-valid", "x-valid"),
     "cifar10_test": ("cifar10", "ori-test"),
@@ -30,18 +30,10 @@ SOURCES = {
     "in16_valid": ("ImageNet16-120", "x-valid"),
     "in16_test": ("ImageNet16-120", "x-test"),
 }
-"""For each column of accuracies what was trained on, and what was measured on, as NATS-Bench calls them."""
+"""For each column of accuracies what was trained on, and what was measured on, as the files call them."""
 
 Trials = Mapping[tuple[str, int], Mapping[str, Any]]
 """The trainings of a cell, by what was trained on and the seed."""
-
-
-@IMPORTS.register("nb201")
-def import_nats(folder: Path, out: Path, tell: Tell) -> int:
-    """The folder NATS-tss-v1_0-3ffb9-simple of NATS-Bench, unpacked."""
-    columns = read_nats(folder, tell)
-    write_columns(out, columns)
-    return len(columns[CELL])
 
 
 def read_nats(folder: Path, tell: Tell) -> dict[str, list[object]]:
@@ -64,27 +56,55 @@ def read_nats(folder: Path, tell: Tell) -> dict[str, list[object]]:
 
 
 def _cells(folder: Path) -> Sequence[str]:
-    meta = _read(folder / META)
-    cells = meta.get("meta_archs")
-    if not isinstance(cells, list) or not all(isinstance(cell, str) for cell in cells):
-        raise OracleError(f"{folder / META}: has no list 'meta_archs' of cells")
     try:
-        check_cells(cells)
+        return cells_of(_read(folder / META))
     except OracleError as error:
         raise OracleError(f"{folder / META}: {error}") from None
-    return cells
 
 
 def _row(path: Path, cell: str) -> dict[str, object]:
     """One line of the table: what the file of a cell says of it."""
-    found = _read(path)
     try:
-        own = found[LONG]
-        if own["arch_str"] != cell:
-            raise OracleError(f"{path}: is about {own['arch_str']!r}; {META} says {cell!r}")
+        return row(_read(path), cell)
+    except OracleError as error:
+        raise OracleError(f"{path}: {error}") from None
+
+
+def cells_of(meta: dict[Any, Any]) -> Sequence[str]:
+    """The cells that a dictionary of the benchmark lists.
+
+    Raises:
+        OracleError: If they are not all cells of the space, each once.
+    """
+    cells = meta.get("meta_archs")
+    if not isinstance(cells, list) or not all(isinstance(cell, str) for cell in cells):
+        raise OracleError("has no list 'meta_archs' of cells")
+    check_cells(cells)
+    return cells
+
+
+def row(schedules: Any, cell: str) -> dict[str, object]:
+    """One line of the table, from all trainings of a cell by their schedules.
+
+    Raises:
+        OracleError: If the trainings are not as the benchmark's authors write them, or are of another cell.
+    """
+    try:
+        own = next(schedules[name] for name in LONG if name in schedules)
+        _check_name(own["arch_str"], cell)
         return {CELL: cell, **_accuracies(own["all_results"]), **_sizes(own["all_results"])}
-    except (LookupError, TypeError, AttributeError, ValueError) as error:
-        raise OracleError(f"{path}: not as NATS-Bench writes it ({type(error).__name__}: {error})") from None
+    except StopIteration:
+        raise OracleError(f"has no trainings of 200 epochs, {' or '.join(map(repr, LONG))}") from None
+    except OracleError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        raise OracleError(f"not as its authors write it ({type(error).__name__}: {error})") from None
+
+
+def _check_name(name: object, cell: str) -> None:
+    if name != cell:
+        about = repr(name[:200]) if isinstance(name, str) else f"a {type(name).__name__}"
+        raise OracleError(f"is about {about}; the list of cells says {cell!r}")
 
 
 def _accuracies(trials: Trials) -> dict[str, float]:
@@ -105,25 +125,27 @@ def _accuracy(trials: Trials, trained: str, measured: str) -> float:
 
 def _sizes(trials: Trials) -> dict[str, object]:
     """Parameters, and multiply-adds in millions, on CIFAR-10."""
-    own = next(own for (name, _), own in trials.items() if name == "cifar10")
+    own = next((own for (name, _), own in trials.items() if name == "cifar10"), {})
     if not (0 <= own["params"] < MILLION and 0 <= own["flop"] < MILLION):
         raise ValueError(f"{own['params']} million parameters and {own['flop']} million multiply-adds")
     return {PARAMETERS: round(own["params"] * MILLION), MULTIPLY_ADDS: round(own["flop"], 6)}
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[Any, Any]:
     try:
         with bz2.open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise OracleError(f"unpacks to more than {MOST_BYTES:,} bytes")
-        found = read_plain(data)
-    except OracleError as error:
-        raise OracleError(f"{path}: {error}") from None
     except EOFError:
-        raise OracleError(f"{path}: is cut off") from None
+        raise OracleError("is cut off") from None
     except OSError as error:
-        raise OracleError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise OracleError(f"cannot be read ({error.strerror or error})") from None
+    if len(data) > MOST_BYTES:
+        raise OracleError(f"unpacks to more than {MOST_BYTES:,} bytes")
+    return as_dictionary(read_pickle(io.BytesIO(data), OracleError))
+
+
+def as_dictionary(found: object) -> dict[Any, Any]:
+    """What a file holds, if that is a dictionary."""
     if not isinstance(found, dict):
-        raise OracleError(f"{path}: holds a {type(found).__name__}, not a dictionary")
+        raise OracleError(f"holds a {type(found).__name__}, not a dictionary")
     return found

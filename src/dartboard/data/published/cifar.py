@@ -1,6 +1,7 @@
 """CIFAR-10 and CIFAR-100 as their author publishes them: binary, or pickled by Python."""
 
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,9 @@ import numpy as np
 
 from dartboard.data.published.arrays import Arrays, join, pair
 from dartboard.data.published.bundle import about, is_archive, names_in, read_bundle
-from dartboard.data.published.unpickle import read_pickle
 from dartboard.data.sets import Dataset
 from dartboard.errors import DataError
+from dartboard.pickles import read_arrays
 
 SHAPE = (3, 32, 32)
 PIXELS = 3 * 32 * 32
@@ -111,7 +112,7 @@ def _binary(data: bytes, version: Version) -> Arrays:
 
 
 def _pickled(data: bytes, version: Version) -> Arrays:
-    found = read_pickle(data)
+    found = read_arrays(BytesIO(data), DataError)
     pixels = _entry(found, "data")
     if not isinstance(pixels, np.ndarray) or pixels.ndim != 2 or pixels.shape[1] != PIXELS:
         raise DataError(f"its data is no array of shape [N, {PIXELS}]")
@@ -126,7 +127,9 @@ def _entry(found: dict[str, Any], name: str) -> Any:
 
 def _classes(data: bytes, version: Version) -> tuple[str, ...]:
     """The names of the classes: lines of text, or a pickled list."""
-    lines = data.splitlines() if version.before else _entry(read_pickle(data), version.meta)
+    lines = (
+        data.splitlines() if version.before else _entry(read_arrays(BytesIO(data), DataError), version.meta)
+    )
     names = tuple(name for name in map(_text, lines if isinstance(lines, list) else [lines]) if name)
     if len(names) != version.classes:
         raise DataError(f"has the names of {len(names)} classes, not of {version.classes}")

@@ -1,5 +1,6 @@
 """ImageNet16-120: 120 classes of ImageNet in 16x16 pixels (Chrabaszcz et al. 2017; NAS-Bench-201)."""
 
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +8,9 @@ import numpy as np
 from dartboard.data.loading import Loading
 from dartboard.data.published.arrays import Arrays, join, pair, whole_numbers
 from dartboard.data.published.bundle import about, read_file
-from dartboard.data.published.unpickle import read_pickle
 from dartboard.data.sets import Dataset
 from dartboard.errors import DataError
+from dartboard.pickles import read_arrays
 
 TRAIN = tuple(f"train_data_batch_{number}" for number in range(1, 11))
 TEST = "val_data"
@@ -41,7 +42,7 @@ def read_imagenet16(folder: Path, loading: Loading, name: str = "imagenet16-120"
 def _piece(file: Path) -> Arrays:
     data = read_file(file)
     with about(file):
-        found = read_pickle(data)
+        found = read_arrays(BytesIO(data), DataError)
         pixels, labels = found.get("data"), whole_numbers(found.get("labels", []))
         width = int(np.prod(SHAPE))
         if not isinstance(pixels, np.ndarray) or pixels.ndim != 2 or pixels.shape[1] != width:

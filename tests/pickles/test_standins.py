@@ -1,3 +1,4 @@
+import io
 import os
 import pickle
 import subprocess
@@ -8,8 +9,8 @@ import numpy as np
 import pytest
 
 from dartboard.data import load_dataset
-from dartboard.data.published.unpickle import read_pickle
 from dartboard.errors import DataError
+from dartboard.pickles import read_arrays
 from imagefiles import cifar10_python, dump
 
 VALUES: dict[str, Any] = {
@@ -22,9 +23,14 @@ VALUES: dict[str, Any] = {
 }
 
 
+def read(data: bytes) -> dict[str, Any]:
+    """What is read from a pickle with the errors of data sets."""
+    return read_arrays(io.BytesIO(data), DataError)
+
+
 @pytest.mark.parametrize("protocol", range(6))
 def test_arrays_are_read_as_they_were_written(protocol: int) -> None:
-    found = read_pickle(pickle.dumps(VALUES, protocol))
+    found = read(pickle.dumps(VALUES, protocol))
     assert found.keys() == VALUES.keys()
     for name, array in VALUES.items():
         assert found[name].dtype == array.dtype
@@ -40,7 +46,7 @@ def test_containers_and_plain_values_are_read(protocol: int) -> None:
         "empty": b"",
         "number": np.int64(7),
     }
-    assert read_pickle(pickle.dumps(value, protocol)) == value
+    assert read(pickle.dumps(value, protocol)) == value
 
 
 class Calls:
@@ -75,7 +81,7 @@ def test_whatever_else_a_file_asks_for_is_refused_and_not_called(
     filled = tuple(arg.format(mark) if isinstance(arg, str) else arg for arg in args)
     data = pickle.dumps({"data": Calls(function, *filled)}, protocol)
     with pytest.raises(DataError, match=rf"refused: it asks for (numpy\.lib\..*|{name}|__builtin__\..*)"):
-        read_pickle(data)
+        read(data)
     assert not mark.exists()
 
 
@@ -88,7 +94,7 @@ def test_a_malicious_batch_is_named(tmp_path: Path) -> None:
 
 
 def test_a_large_number_of_a_value_takes_no_memory() -> None:
-    assert read_pickle(b"\x80\x02}r\xff\xff\xff\x7f.") == {}
+    assert read(b"\x80\x02}r\xff\xff\xff\x7f.") == {}
 
 
 @pytest.mark.parametrize(
@@ -102,7 +108,7 @@ def test_a_large_number_of_a_value_takes_no_memory() -> None:
 def test_keys_that_would_keep_one_busy_or_crash_are_refused(key: bytes) -> None:
     for order in (b"\x80\x02}%bK\x01s.", b"\x80\x02(%bK\x01d.", b"\x80\x02}(%bK\x01u."):
         with pytest.raises(DataError, match="refused: it has a dictionary whose keys are no texts"):
-            read_pickle(order % key)
+            read(order % key)
 
 
 @pytest.mark.parametrize("place", ["code", "shape", "encoding"])
@@ -114,22 +120,22 @@ def test_values_without_end_are_not_shown(place: str) -> None:
         "encoding": b"c_codecs\nencode\nX\x01\x00\x00\x00a" + bomb + b"\x86R",
     }
     with pytest.raises(DataError):
-        read_pickle(b"\x80\x02}U\x04data" + orders[place] + b"s.")
+        read(b"\x80\x02}U\x04data" + orders[place] + b"s.")
 
 
 @pytest.mark.parametrize("name", [b"_codecs\nencode", b"numpy\ndtype", b"numpy\nndarray"])
 def test_what_is_named_cannot_be_changed(name: bytes) -> None:
     with pytest.raises(DataError, match="refused: it changes a Named"):
-        read_pickle(b"\x80\x02c" + name + b"\n}U\x0c__defaults__Nsb.")
+        read(b"\x80\x02c" + name + b"\n}U\x0c__defaults__Nsb.")
     with pytest.raises(DataError, match="refused: it changes a list"):
-        read_pickle(b"\x80\x02]}b.")
+        read(b"\x80\x02]}b.")
 
 
 def test_an_array_without_numbers_is_an_error() -> None:
     with pytest.raises(DataError, match="an array is damaged: it has no numbers"):
-        read_pickle(b"\x80\x02}U\x04datacnumpy.core.multiarray\n_reconstruct\n)Rs.")
+        read(b"\x80\x02}U\x04datacnumpy.core.multiarray\n_reconstruct\n)Rs.")
     with pytest.raises(DataError, match="by the name of all arrays"):
-        read_pickle(b"\x80\x02}U\x04datacnumpy\nndarray\n)Rs.")
+        read(b"\x80\x02}U\x04datacnumpy\nndarray\n)Rs.")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +143,7 @@ def test_an_array_without_numbers_is_an_error() -> None:
 )
 def test_orders_that_do_not_fit_together_are_errors(orders: bytes) -> None:
     with pytest.raises(DataError):
-        read_pickle(b"\x80\x02" + orders)
+        read(b"\x80\x02" + orders)
 
 
 @pytest.mark.parametrize("code", ["(", "u3", "u1,u1", "(9,9)u1", "O8", "V1", "", "u1\0", "i" * 999])
@@ -147,13 +153,13 @@ def test_types_that_make_no_numbers_are_refused(code: str) -> None:
     assert data.count(written) == 1
     text = code.encode()
     with pytest.raises(DataError, match="only plain numbers are read"):
-        read_pickle(data.replace(written, b"X" + len(text).to_bytes(4, "little") + text))
+        read(data.replace(written, b"X" + len(text).to_bytes(4, "little") + text))
 
 
 @pytest.mark.parametrize("order", [b"\x82\x01.", b"Pname\n.", b"(c_codecs\nencode\no."])
 def test_orders_that_nothing_needs_are_refused(order: bytes) -> None:
     with pytest.raises(DataError, match=r"refused: it has the order (EXT1|PERSID|OBJ)"):
-        read_pickle(b"\x80\x02" + order)
+        read(b"\x80\x02" + order)
 
 
 @pytest.mark.parametrize(
@@ -168,14 +174,14 @@ def test_orders_that_nothing_needs_are_refused(order: bytes) -> None:
 @pytest.mark.parametrize("protocol", [2, 5])
 def test_arrays_of_anything_but_numbers_are_refused(array: Any, message: str, protocol: int) -> None:
     with pytest.raises(DataError, match=message):
-        read_pickle(pickle.dumps({"data": array}, protocol))
+        read(pickle.dumps({"data": array}, protocol))
 
 
 def test_arrays_that_claim_more_than_they_hold_are_refused() -> None:
     data = pickle.dumps({"data": np.arange(6, dtype=np.uint8).reshape(2, 3)}, 2)
     assert data.count(b"K\x02K\x03\x86") == 1
     with pytest.raises(DataError, match=r"an array of shape \[2, 200\] has 6 bytes"):
-        read_pickle(data.replace(b"K\x02K\x03\x86", b"K\x02K\xc8\x86"))
+        read(data.replace(b"K\x02K\x03\x86", b"K\x02K\xc8\x86"))
 
 
 @pytest.mark.filterwarnings("ignore:invalid escape:DeprecationWarning")
@@ -183,13 +189,13 @@ def test_every_cut_and_every_flipped_byte_is_an_error_or_a_value() -> None:
     whole = pickle.dumps({b"data": np.arange(8, dtype=np.uint8).reshape(2, 4), b"labels": [1, 2]}, 2)
     for place in range(len(whole)):
         with pytest.raises(DataError):
-            read_pickle(whole[:place])
+            read(whole[:place])
     chance = np.random.default_rng(0)
     for _ in range(3000):
         data = bytearray(whole)
         data[chance.integers(len(data))] = chance.integers(256)
         try:
-            read_pickle(bytes(data))
+            read(bytes(data))
         except DataError as error:
             assert "\n" not in str(error)  # noqa: PT017
 
@@ -199,4 +205,4 @@ def test_every_cut_and_every_flipped_byte_is_an_error_or_a_value() -> None:
 )
 def test_other_contents_are_refused(data: bytes) -> None:
     with pytest.raises(DataError):
-        read_pickle(data)
+        read(data)
