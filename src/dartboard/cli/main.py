@@ -8,7 +8,7 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from dartboard import __version__
-from dartboard.cli import data, demo, evaluate, export, info, oracle, protocol, search, train
+from dartboard.cli import bench, data, demo, evaluate, export, info, oracle, protocol, search, train
 from dartboard.cli import list as list_
 from dartboard.cli.arguments import UsageError
 from dartboard.errors import DartboardError, UnknownNameError
@@ -18,6 +18,7 @@ VERBS = {
     "search": search,
     "train": train,
     "protocol": protocol,
+    "bench": bench,
     "evaluate": evaluate,
     "export": export,
     "info": info,

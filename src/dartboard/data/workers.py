@@ -89,7 +89,7 @@ class Ahead(Generic[Task]):
 
     def _start(self, number: int) -> Any:
         self._tasks.first = number
-        with _apart():
+        with apart():
             if self._loader is None:
                 self._loader = self._make_loader()
             return iter(self._loader)
@@ -189,7 +189,7 @@ def _end_by(parent: int) -> None:
 
 
 @contextmanager
-def _apart() -> Iterator[None]:
+def apart() -> Iterator[None]:
     """Processes that start inside see no Ctrl-C or SIGTERM, and do not run the program's main file again."""
     main = sys.modules["__main__"]
     resource_tracker.ensure_running()  # it lets the signals through when it starts

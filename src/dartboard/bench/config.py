@@ -1,0 +1,225 @@
+"""Everything that says what a bench does, gathered from several places.
+
+In YAML a bench reads like this; what is left out has a default:
+
+    oracle: nb201                # by default the one that has the name of the space
+    search: {space: {name: nb201, cells: 1}, data: cifar10, epochs: 25}   # the settings of every search
+    methods:                     # by label, what differs; a label is a method's name, unless another is named
+      gaea-darts-erm: {method: {lr: 2.8, joint: true}, space: {without: [none]}}
+      darts-erm: {method: {name: darts, bilevel: false}}
+      gdas: {epochs: 50}
+    seeds: 0-2
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+
+from dartboard.bench.baselines import BASELINES
+from dartboard.errors import OptionError, UnknownNameError
+from dartboard.search.config import SearchConfig
+from dartboard.search.form import Form, Layer, environment_words, from_environment, from_words, read_file
+from dartboard.search.options import MOST, Count, Options, Seed
+from dartboard.search.settings import SEARCH
+
+LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+"""Labels are parts of names of files and of settings."""
+ELSEWHERE = {"method": "methods.LABEL.method", "seed": "seeds"}
+"""What is no setting of all searches, and where it is said instead."""
+SEEDS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
+
+Settings = dict[str, Any]
+
+
+def _seeds(value: object) -> object:
+    if isinstance(value, str):
+        return parse_seeds(value)
+    return (value,) if isinstance(value, int) else value
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """The seeds that a text such as `0-9`, `0,3,5` or `7` names; a number alone is that one seed.
+
+    Raises:
+        ValueError: If it is no such text.
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        match = SEEDS.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not first <= last < first + MOST:
+            raise ValueError(f"expected seeds such as 0-9, 0,3,5 or 7, got {text!r}")
+        found += range(first, last + 1)
+    return tuple(found)
+
+
+def _several(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+def labelled(value: object) -> object:
+    """Methods by their labels, where a label alone, or a list of them, will do."""
+    value = _several(value)
+    if isinstance(value, Sequence) and all(isinstance(own, str) for own in value):
+        value = dict.fromkeys(value)
+    if isinstance(value, Mapping):
+        return {label: {} if own is None else own for label, own in value.items()}
+    return value
+
+
+class BenchConfig(Options):
+    """Everything it takes to repeat a bench."""
+
+    kind: Literal["bench"] = Field(default="bench", description="what this is the configuration of")
+    oracle: str | None = Field(default=None, description="who is asked; by default the space's own")
+    search: Settings = Field(default={}, description="the settings of every search")
+    methods: Annotated[dict[str, Settings], BeforeValidator(labelled)] = Field(
+        default={}, description="by label, what a search has for settings besides"
+    )
+    seeds: Annotated[tuple[Seed, ...], BeforeValidator(_seeds)] = Field(
+        default=(0, 1, 2), description="of the searches with each method"
+    )
+    baselines: Annotated[tuple[str, ...], BeforeValidator(_several)] = Field(
+        default=("random", "evolution"), description="what asks the oracle itself"
+    )
+    queries: Count | None = Field(
+        default=None,
+        description="architectures that baselines may ask about; by default as many as the mean time of "
+        "the searches pays for",
+    )
+    draws: Count = Field(default=200, description="how many times each baseline is repeated")
+    correlation: Annotated[int, Field(ge=0, le=MOST)] = Field(
+        default=50, description="architectures whose order by shared weights is compared; 0 for none"
+    )
+
+    @field_validator("methods")
+    @classmethod
+    def _check_labels(cls, methods: dict[str, Settings]) -> dict[str, Settings]:
+        for label in methods:
+            if not LABEL.fullmatch(label):
+                raise ValueError(f"a label has letters, digits, - and _ alone, unlike {label!r}")
+        return methods
+
+    @field_validator("seeds")
+    @classmethod
+    def _check_seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        if not seeds:
+            raise ValueError("expected at least one seed, such as 0-2")
+        return tuple(sorted(set(seeds)))
+
+    @field_validator("baselines")
+    @classmethod
+    def _check_baselines(cls, baselines: tuple[str, ...]) -> tuple[str, ...]:
+        for name in baselines:
+            BASELINES[name]  # one that is not there is better known at once
+        return baselines
+
+    @field_validator("correlation")
+    @classmethod
+    def _check_correlation(cls, correlation: int) -> int:
+        if correlation == 1:
+            raise ValueError("one architecture has no order; expected 0 for none, or at least 2")
+        return correlation
+
+
+class _Anything(BaseModel):
+    """Settings that are checked elsewhere."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+BENCH = Form(BenchConfig, {}, "DARTBOARD_BENCH_")
+_ANY = Form(_Anything, {}, "")
+GROUPS = ("search", "methods")
+
+
+def load_bench(
+    *,
+    file: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Layer | None = None,
+    words: Iterable[str] = (),
+    labels: Sequence[str] | None = None,
+) -> BenchConfig:
+    """The configuration that several places make together, later ones winning.
+
+    Args:
+        file: A YAML file of a whole bench.
+        environment: Variables, of which those count that begin with DARTBOARD_SEARCH_ or DARTBOARD_BENCH_.
+        flags: Values by key, those of searches in their group.
+        words: Each `key=value`: the bench's own such as `draws=100` or `methods.gdas.epochs=50`, all others
+            settings of every search.
+        labels: The methods that are meant, of the file's and others; None for those that are named elsewhere.
+
+    Raises:
+        UnknownNameError: If there is no such setting or baseline.
+        OptionError: If a value cannot be used; says which.
+    """
+    environment = environment or {}
+    places = [
+        _split(read_file(Path(file)) if file is not None else {}),
+        _split({"search": from_environment(environment, SEARCH.prefix)}),
+        _split(_from_words(environment_words(environment, BENCH.prefix))),
+        _split(flags or {}),
+        _split(_from_words(words)),
+    ]
+    values = _merged([place[""] for place in places])
+    named = dict.fromkeys(label for place in places for label in place["methods"])
+    if labels is not None:
+        _check_chosen(labels, [label for place in places[1:] for label in place["methods"]])
+        named = dict.fromkeys(labels)
+    methods = {label: _merged([place["methods"].get(label, {}) for place in places]) for label in named}
+    search = _merged([place["search"] for place in places])
+    return BENCH.validate({**values, "search": search, "methods": methods})
+
+
+def _check_chosen(labels: Sequence[str], named: Sequence[str]) -> None:
+    """A setting of a method that is not asked for would have no effect."""
+    for label in named:
+        if label not in labels:
+            raise OptionError(f"methods.{label} has settings and is none of the methods {', '.join(labels)}")
+
+
+def _merged(layers: Sequence[Layer]) -> Settings:
+    return dict(_ANY.merge(layers).model_extra or {})
+
+
+def _split(layer: Layer) -> dict[str, Any]:
+    """The settings of searches, those of methods, and under no name the others."""
+    found: dict[str, Any] = {
+        "search": layer.get("search") or {},
+        "methods": labelled(layer.get("methods") or {}),
+    }
+    for name, example in (("search", "epochs: 25"), ("methods", "gdas: {epochs: 50}")):
+        if not isinstance(found[name], Mapping):
+            raise OptionError(f"{name}={found[name]!r}: expected a group such as {{{example}}}")
+    for label, own in found["methods"].items():
+        if not isinstance(own, Mapping):
+            raise OptionError(f"methods.{label}={own!r}: expected a group such as {{epochs: 25}}")
+    return {"": {key: value for key, value in layer.items() if key not in GROUPS}, **found}
+
+
+def _from_words(words: Iterable[str]) -> dict[str, Any]:
+    """The settings in words, those that are not the bench's own in the group of searches."""
+    own: list[str] = []
+    searches: list[str] = []
+    for word in words:
+        key, dot, rest = word.partition(".")
+        name = key.partition("=")[0]
+        if key == "search" and dot:
+            searches.append(rest)
+        elif name in BenchConfig.model_fields:
+            own.append(word)
+        else:
+            _check_known(name, word)
+            searches.append(word)
+    layer = from_words(own)
+    return {**layer, "search": from_words(searches)} if searches else layer
+
+
+def _check_known(name: str, word: str) -> None:
+    if "=" in word and name not in SearchConfig.model_fields:
+        raise UnknownNameError("setting", name, [*BenchConfig.model_fields, *SearchConfig.model_fields])

@@ -1,0 +1,154 @@
+"""Searches of a bench, done one after the other in this process; see `pool` for several at a time."""
+
+import logging
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from dartboard.bench.ask import ask, load_oracle
+from dartboard.bench.correlation import correlate, revive
+from dartboard.bench.jobs import Job, Maker
+from dartboard.bench.keeping import check_run, find_record
+from dartboard.bench.records import BenchRecord, Correlation
+from dartboard.data.loading import Progress
+from dartboard.errors import DartboardError, Stopped
+from dartboard.oracle import Oracle
+from dartboard.runs import Run
+from dartboard.search import Searcher
+from dartboard.search.memory import is_out_of_memory
+from dartboard.train.protocol.inner import Inner
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a bench is done.
+
+    Args:
+        runs: The directory that the runs are in.
+        records: The directory of the records.
+        oracle: Who is asked.
+        table: The oracle's file; None for one that comes with the package.
+        correlation: How many architectures are compared with the oracle; 0 for none.
+        device: Where to compute.
+    """
+
+    runs: Path
+    records: Path
+    oracle: str
+    table: Path | None
+    correlation: int
+    device: torch.device
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a search.
+
+    Args:
+        job: The search.
+        record: Its record; None if there is none.
+        failure: Why there is none, in words; None where there is, or the search was asked to stop.
+    """
+
+    job: Job
+    record: BenchRecord | None = None
+    failure: str | None = None
+
+
+@dataclass
+class Desk:
+    """Does searches one after the other, and asks the oracle when each is over.
+
+    Args:
+        place: Where.
+        progress: Is told how far the loading of images is.
+    """
+
+    place: Place
+    progress: Progress | None = None
+    _searcher: Searcher | None = field(default=None, init=False)
+    _oracle: Oracle | None = field(default=None, init=False)
+    _stopping: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self.maker = Maker(self.place.device, self.progress)
+        self._inner = Inner(self.place.runs, self.place.device)
+
+    def stop(self) -> None:
+        """Asks to save the state after the current step and to stop; for signal handlers."""
+        self._stopping = True
+        self._inner.stop()
+        if self._searcher is not None:
+            self._searcher.stop()
+
+    def run(self, jobs: Sequence[Job]) -> Generator[Outcome, None, None]:
+        """What comes of each search; one that fails does not stop the others.
+
+        Raises:
+            Stopped: If `stop` was called; the state has been saved.
+        """
+        for job in jobs:
+            outcome = self.attempt(job)
+            if outcome.record is None and outcome.failure is None:
+                raise Stopped(f"stopped in {job.name}")
+            yield outcome
+
+    def attempt(self, job: Job) -> Outcome:
+        """What comes of a search, whatever that is."""
+        try:
+            with unheard():
+                return Outcome(job, self.do(job))
+        except Stopped:
+            return Outcome(job)
+        except (DartboardError, OSError) as error:
+            return Outcome(job, failure=" ".join(str(error).split()))
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            return Outcome(job, failure="out of memory; use a smaller net.channels or batch, or fewer cells")
+
+    def do(self, job: Job) -> BenchRecord:
+        """The record of a search, which is done to its end unless it was before.
+
+        Raises:
+            Stopped: If `stop` was called; the state has been saved.
+            DartboardError: If the search fails, or the oracle does not know what it found.
+        """
+        if (found := find_record(job, self.place.records, self.place.oracle)) is not None:
+            return found
+        check_run(job, self.place.runs / job.name)
+        run = self._inner.finish(self.maker.inside(job))
+        self._oracle = self._oracle or load_oracle(self.place.oracle, self.place.table)
+        record = ask(job, run, self._oracle, self._correlate(job, run, self._oracle))
+        self.place.records.mkdir(parents=True, exist_ok=True)
+        record.write(self.place.records)
+        return record
+
+    def _correlate(self, job: Job, run: Run, oracle: Oracle) -> Correlation | None:
+        """None where that was not asked for, or the method trains nothing."""
+        if not self.place.correlation:
+            return None
+        self._searcher = searcher = self.maker.make(job.config)
+        try:
+            if not searcher.method.trains:
+                return None
+            if self._stopping:  # it may have come before there was anybody to tell
+                searcher.stop()
+            revive(searcher, run)
+            return correlate(searcher, oracle, self.place.correlation)
+        finally:
+            self._searcher = None
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Inside, what searches warn of is written to their logs alone."""
+    handler, logger = logging.NullHandler(), logging.getLogger("dartboard")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

@@ -1,0 +1,227 @@
+"""Search with several methods and seeds, and ask a benchmark how good what they found is.
+
+Each search is an ordinary run in OUT/runs; when it is over, the oracle is asked about the cell of each epoch,
+and a small record is written. From the records come a table and pictures, beside random search and evolution
+that ask the oracle itself. Words such as epochs=25 are settings of all searches, methods.gdas.epochs=50 those
+of one method, and queries=100 draws=200 correlation=50 the bench's own. The same command again goes on;
+with more methods or seeds the table grows. Ctrl-C saves and stops.
+"""
+
+import json
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
+from dartboard.cli.looping import SIGNALLED
+from dartboard.cli.places import RUNS
+from dartboard.cli.words import span
+from dartboard.errors import Stopped
+
+if TYPE_CHECKING:
+    import torch
+
+    from dartboard.bench.config import BenchConfig
+    from dartboard.bench.jobs import Job
+    from dartboard.bench.pool import Pool
+    from dartboard.bench.work import Desk, Outcome, Place
+    from dartboard.cli.display import Display
+    from dartboard.oracle import Oracle
+
+FAILED = 1
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    add = parser.add_argument
+    add("overrides", nargs="*", metavar="KEY=VALUE", help="any setting, such as epochs=25 or draws=100")
+    add("--config", metavar="FILE", help="settings in YAML, such as the bench.yaml of a bench")
+    add("--space", metavar="S", help="what to search; see dartboard list spaces")
+    add("--data", metavar="D", help="images to search with; see dartboard list datasets")
+    add(
+        "--oracle", metavar="O", help="who knows the cells; see dartboard list oracles (default: the space's)"
+    )
+    add("--table", type=Path, metavar="PATH", help="the oracle's file, unless it comes with the package")
+    add("--methods", metavar="A,B,C", help="how to search; see dartboard list methods")
+    add("--seeds", metavar="SEEDS", help="0-9 for a range, 0,3,5 for single ones; a number is that one seed")
+    add("--out", metavar="DIR", help="directory of the bench (default: runs/bench-SPACE-DATA)")
+    add("--results", type=Path, metavar="DIR", help="directory of the records (default: OUT/records)")
+    add("--jobs", type=positive, metavar="N", help="searches at a time, each in a process (default: 1)")
+    add("--threads", type=positive, default=1, metavar="N", help="threads of each process (default: 1)")
+    add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
+    add_plugins(parser)
+    add("--show", action="store_true", help="search nothing; make the table of what is there")
+    add("--json", action="store_true", help="print one JSON object instead of the table")
+    add("--quiet", action="store_true", help="show nothing while it runs")
+
+
+def run(args: Namespace) -> int:
+    """Do what is missing, and print the table."""
+    if args.show and args.jobs is not None:
+        raise UsageError("--show searches nothing; leave out --jobs")
+    from dartboard.bench.ask import load_oracle
+    from dartboard.bench.jobs import check_space, oracle_name, plan_jobs
+    from dartboard.bench.score import check_queries
+
+    config = _configure(args)
+    jobs, out = plan_jobs(config), _out(args, config)
+    oracle = load_oracle(oracle_name(config), args.table)
+    check_space(config, oracle)
+    check_queries(config, oracle)
+    if args.show:
+        return _score(args, config, out, oracle, {})
+    found = _work(args, config, jobs, out)
+    return found if isinstance(found, int) else _score(args, config, out, oracle, found)
+
+
+def _configure(args: Namespace) -> "BenchConfig":
+    """The settings; a directory that has a bench says those that are not given."""
+    from dartboard.bench.config import load_bench
+    from dartboard.bench.keeping import CONFIG
+
+    plugins = load_plugins(args.plugin)
+    search = {key: value for key in ("space", "data") if (value := getattr(args, key)) is not None}
+    own = {key: value for key in ("oracle", "seeds") if (value := getattr(args, key)) is not None}
+    there = Path(args.out) / CONFIG if args.out is not None else None
+    known = str(there) if there is not None and there.exists() else None
+    return load_bench(
+        file=args.config or known,
+        environment=os.environ,
+        flags={**own, "search": search | ({"plugins": plugins} if plugins else {})},
+        words=args.overrides,
+        labels=None if args.methods is None else args.methods.split(","),
+    )
+
+
+def _out(args: Namespace, config: "BenchConfig") -> Path:
+    from dartboard.bench.jobs import common
+
+    if args.out is not None:
+        return Path(args.out)
+    search = common(config)
+    return RUNS / f"bench-{Path(search.space.name).stem}-{Path(search.data.name).stem}"
+
+
+def _place(args: Namespace, config: "BenchConfig", out: Path, device: "torch.device") -> "Place":
+    from dartboard.bench.jobs import oracle_name
+    from dartboard.bench.work import Place
+
+    records = args.results or out / "records"
+    return Place(out / "runs", records, oracle_name(config), args.table, config.correlation, device)
+
+
+def _work(args: Namespace, config: "BenchConfig", jobs: "list[Job]", out: Path) -> dict[str, str] | int:
+    """Does what is missing: why searches failed, by name, or the exit code where a signal stopped it."""
+    from dartboard.bench.keeping import check_run, find_record, joined, keep_config
+    from dartboard.cli.machine import prepare
+    from dartboard.cli.signals import stop_on_signals
+    from dartboard.cli.standings import choose_lines
+
+    joined(out, config)  # what is refused is better known before images are loaded
+    place = _place(args, config, out, prepare(args.device, args.threads))
+    missing = [job for job in jobs if find_record(job, place.records, place.oracle) is None]
+    for job in missing:
+        check_run(job, place.runs / job.name)
+    display = choose_lines(quiet=args.quiet, json=args.json)
+    worker = _worker(args, place, missing)
+    keep_config(out, config)
+    display.say([_plan(config, jobs, missing, place), f"writing to {out}"])
+    with stop_on_signals(worker.stop) as caught:
+        try:
+            with closing(worker.run(missing)) as outcomes:
+                return _follow(outcomes, display, len(missing))
+        except (Stopped, KeyboardInterrupt) as stopped:
+            words = str(stopped) or "interrupted"
+            print(f"{words}; the same command goes on", file=sys.stderr)
+            return SIGNALLED + caught[0] if caught else 0
+
+
+def _worker(args: Namespace, place: "Place", missing: "list[Job]") -> "Desk | Pool":
+    """What does the searches, when one of each method could be made."""
+    from dartboard.bench.pool import Pool, Setup
+    from dartboard.bench.work import Desk
+    from dartboard.cli.progress import progress
+
+    with progress(quiet=args.quiet) as tell:
+        desk = Desk(place, tell)
+        for job in {job.label: job for job in missing}.values():
+            desk.maker.make(job.config)
+    if args.jobs is None or args.jobs == 1 or len(missing) < 2:
+        return desk
+    plugins = tuple(load_plugins(args.plugin))
+    return Pool(Setup(place, args.threads, plugins), min(args.jobs, len(missing)))
+
+
+def _plan(config: "BenchConfig", jobs: "Sequence[Job]", missing: "Sequence[Job]", place: "Place") -> str:
+    from dartboard.bench.jobs import common
+
+    search = common(config)
+    what = f"{len(jobs)} searches of {search.space.name} on {search.data.name}, on {place.device}"
+    done = len(jobs) - len(missing)
+    return f"{what}: {done} done, {len(missing)} to do" if done else what
+
+
+def _follow(outcomes: "Iterator[Outcome]", display: "Display", count: int) -> dict[str, str]:
+    """Shows what comes; why searches failed, by name."""
+    failed, tally = {}, Tally(count)
+    for outcome in outcomes:
+        display.say([tally.line(outcome)])
+        if outcome.failure is not None:
+            failed[outcome.job.name] = outcome.failure
+    return failed
+
+
+@dataclass
+class Tally:
+    """Counts searches as they end.
+
+    Args:
+        left: How many there are.
+    """
+
+    left: int
+
+    def __post_init__(self) -> None:
+        self._start, self._done = monotonic(), 0
+
+    def line(self, outcome: "Outcome") -> str:
+        """What came of one more, how many are left, and for how long by the pace so far."""
+        self._done, self.left = self._done + 1, self.left - 1
+        pace = (monotonic() - self._start) / self._done
+        ahead = f"{self.left} left, {span(pace * self.left)}" if self.left else "none left"
+        return f"{outcome.job.label}  seed {outcome.job.seed}  {_words(outcome)}  {ahead}"
+
+
+def _words(outcome: "Outcome") -> str:
+    if outcome.record is None:
+        return f"failed: {outcome.failure}"
+    final = outcome.record.final
+    dataset, test = next(iter(final.test.items()))
+    time = "" if final.seconds is None else f"  {span(final.seconds)}"
+    return f"{final.epoch} epoch{'' if final.epoch == 1 else 's'}  {dataset} {test:.2%}{time}"
+
+
+def _score(
+    args: Namespace, config: "BenchConfig", out: Path, oracle: "Oracle", failed: dict[str, str]
+) -> int:
+    """Prints and writes the table of all that the directory has been asked for."""
+    from dartboard.bench.keeping import joined
+    from dartboard.bench.score import make_score
+    from dartboard.cli.scoreboard import print_table
+
+    score = make_score(joined(out, config), args.results or out / "records", oracle)
+    written = [str(path) for path in score.write(out, oracle)]
+    if args.json:
+        facts: dict[str, Any] = {"out": str(out), "failed": failed, "written": written}
+        print(json.dumps(facts | {"table": score.table.facts()}))
+    else:
+        print_table(score.table)
+    for name, reason in failed.items():
+        print(f"dartboard: {name} failed: {reason}", file=sys.stderr)
+    return FAILED if failed else 0
