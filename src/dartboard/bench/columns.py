@@ -5,7 +5,7 @@ from typing import Any
 
 from dartboard.bench.paper import Published
 from dartboard.bench.rows import Row
-from dartboard.train.protocol.compare import Difference, Summary
+from dartboard.train.protocol.compare import Summary
 
 NOTHING = "-"
 Column = tuple[str, Callable[[Row], str]]
@@ -30,8 +30,7 @@ def _columns(datasets: Sequence[str]) -> list[Column]:
         ("seconds", lambda row: NOTHING if row.seconds is None else f"{row.seconds:,.0f}"),
         ("Kendall", lambda row: _number(row.kendall)),
         ("Spearman", lambda row: _number(row.spearman)),
-        ("to random", lambda row: _difference(row.difference)),
-        ("", lambda row: row.verdict or NOTHING),
+        ("to random", _to_random),
     ]
 
 
@@ -63,13 +62,13 @@ def _number(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.3f}"
 
 
-def _difference(own: Difference | None) -> str:
+def _to_random(row: Row) -> str:
+    """The difference with its interval, and what that shows."""
+    own = row.difference
     if own is None:
         return NOTHING
-    interval = (
-        "" if own.low is None or own.high is None else f" ({100 * own.low:+.2f} to {100 * own.high:+.2f})"
-    )
-    return f"{100 * own.mean:+.2f}{interval}"
+    ends = "" if own.low is None or own.high is None else f" ({100 * own.low:+.2f} to {100 * own.high:+.2f})"
+    return f"{100 * own.mean:+.2f}{ends}, {row.verdict}"
 
 
 def _published(own: Published | None) -> str:

@@ -102,7 +102,7 @@ def _dashes(axes: Axes, random: Baseline, *, timed: bool) -> None:
 
 
 def _scale(axes: Axes, unit: Unit) -> None:
-    axes.set_yscale("symlog", linthresh=FINEST, linscale=0.3)
+    axes.set_yscale("symlog", linthresh=FINEST, linscale=0.5)
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter("{x:g}")
     if unit == "seconds":
