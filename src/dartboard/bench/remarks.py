@@ -36,7 +36,7 @@ def _verdicts(rows: Sequence[Row], baselines: Sequence[Baseline]) -> Iterator[st
         yield f"One seed, of which nobody can say: {single}."
     if few := [row.label for row in rows if row.kind == "search" and 1 < row.done < FEW]:
         yield (
-            f"Intervals from fewer than {FEW} seeds are too narrow (of 100 about 75 hold the truth with 3 seeds, "
+            f"Intervals from fewer than {FEW} seeds are too narrow (of 100 about 75 hold the truth with 3, "
             f"85 with 5): {', '.join(few)}."
         )
 
