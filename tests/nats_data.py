@@ -1,4 +1,4 @@
-"""Folders as NATS-Bench writes them, with numbers made up or taken from a table."""
+"""Files as NAS-Bench-201 and NATS-Bench write them, with made-up numbers."""
 
 import bz2
 import pickle
@@ -33,7 +33,10 @@ def trial(index: int, trained: str, seed: int, epochs: int) -> dict[str, Any]:
     return {
         "name": trained,
         "net_state_dict": None,
-        "train_acc1es": OrderedDict(dict.fromkeys((epochs - 2, epochs - 1), 50.0)),
+        "train_acc1es": dict.fromkeys((epochs - 2, epochs - 1), 50.0),
+        "train_acc5es": dict.fromkeys((epochs - 2, epochs - 1), 90.0),
+        "train_losses": dict.fromkeys((epochs - 2, epochs - 1), 1.5),
+        "train_times": OrderedDict(dict.fromkeys((epochs - 2, epochs - 1), 12.0)),
         "arch_config": {"channel": 16, "num_cells": 5, "class_num": 10},
         "params": np.float64((100_000 + index + 5850 * (trained == "cifar100")) / 1e6),
         "flop": 10 + index * 1e-3,
@@ -42,6 +45,8 @@ def trial(index: int, trained: str, seed: int, epochs: int) -> dict[str, Any]:
         "latency": [0.01],
         "eval_names": list(SETS[trained]),
         "eval_acc1es": before | last,
+        "eval_times": dict.fromkeys(before | last, 2.5),
+        "eval_losses": dict.fromkeys(before | last, 1.25),
     }
 
 
@@ -49,7 +54,8 @@ def results(index: int, cell: str, seeds: Sequence[int], epochs: int) -> dict[st
     """All trainings of one schedule."""
     trials = {(name, seed): trial(index, name, seed, epochs) for name in SETS for seed in seeds}
     seen = {name: list(seeds) for name in SETS}
-    return {"arch_index": index, "arch_str": cell, "all_results": trials, "dataset_seed": seen}
+    own = {"arch_index": index, "arch_str": cell, "all_results": trials, "dataset_seed": seen}
+    return own | {"clear_net_done": True}
 
 
 def cell_file(index: int, cell: str, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
@@ -80,3 +86,18 @@ def nats_folder(folder: Path, cells: Sequence[str], written: int) -> Path:
     for index, cell in enumerate(cells[:written]):
         save(folder / f"{index:06d}.pickle.pbz2", cell_file(index, cell))
     return folder
+
+
+def whole_nats(cells: Sequence[str]) -> dict[str, Any]:
+    """What the one file of NATS-Bench holds."""
+    trainings = {index: cell_file(index, cell) for index, cell in enumerate(cells)}
+    return meta(cells) | {"arch2infos": trainings, "evaluated_indexes": set(trainings)}
+
+
+def whole_nb201(cells: Sequence[str]) -> dict[str, Any]:
+    """What the one file of NAS-Bench-201 holds, version 1.0 or 1.1."""
+    trainings = {
+        index: {"full": own["200"], "less": own["12"]}
+        for index, own in whole_nats(cells)["arch2infos"].items()
+    }
+    return meta(cells) | {"arch2infos": trainings, "evaluated_indexes": sorted(trainings)}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dartboard.errors import OracleError
-from dartboard.oracle import IMPORTS, import_nb201, load_nb201, nats
+from dartboard.oracle import import_nb201, load_nb201, nats
 from dartboard.oracle.nb201 import COLUMNS, TASKS, all_cells, column
 from dartboard.oracle.table import read_columns
 from dartboard.space import decode
@@ -23,10 +23,6 @@ SOURCES = {
 
 def silent(_: str, __: int, ___: int) -> None:
     """Is told and does nothing."""
-
-
-def test_it_is_registered() -> None:
-    assert IMPORTS["nb201"] is import_nb201
 
 
 def test_a_folder_becomes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +97,9 @@ RESULTS = ("200", "all_results")
         (without("200", "arch_str"), "KeyError: 'arch_str'"),
         (without(*RESULTS, ("cifar10", 888), "epochs"), "KeyError: 'epochs'"),
         (without(*RESULTS, ("cifar100", 888), "eval_acc1es", "x-test@199"), "KeyError: 'x-test@199'"),
-        (setting("epochs", "many"), "TypeError"),
+        (setting("epochs", "many"), "ValueError: a training of another number of epochs than 200"),
+        (setting("epochs", 199), "ValueError: a training of another number of epochs than 200"),
+        (setting("eval_acc1es", {"ori-test@199": 101.0}), "an accuracy of 101.0 %"),
         (setting("eval_acc1es", {"ori-test@199": 1000.0}), "ValueError: cifar10, ori-test: an accuracy of"),
         (setting("eval_acc1es", {"ori-test@199": float("nan")}), "ValueError: .* an accuracy of nan"),
         (setting("eval_acc1es", {"ori-test@199": "good"}), "not as its authors write it"),

@@ -11,6 +11,7 @@ import pytest
 from dartboard.errors import DataError, OracleError
 from dartboard.pickles import read_pickle
 from dartboard.pickles.standins import ALLOWED
+from unpickled import Calls
 
 VALUE: dict[Any, Any] = {
     "list": [1, 2.5, None, True, -(10**30)],
@@ -57,16 +58,6 @@ def test_numpy_before_and_after_it_moved_its_parts(core: str) -> None:
     data = pickle.dumps(np.float64(2.5), 3).replace(b"numpy._core.", f"numpy.{core}.".encode())
     assert f"numpy.{core}.multiarray".encode() in data
     assert read_plain(data) == 2.5
-
-
-class Calls:
-    """Calls a function when it is unpickled."""
-
-    def __init__(self, function: Any, *args: object) -> None:
-        self.call = function, args
-
-    def __reduce__(self) -> tuple[Any, Any]:
-        return self.call
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from dartboard.data import load_dataset
 from dartboard.errors import DataError
 from dartboard.pickles import read_arrays
 from imagefiles import cifar10_python, dump
+from unpickled import Calls
 
 VALUES: dict[str, Any] = {
     "bytes": np.arange(12, dtype=np.uint8).reshape(3, 4),
@@ -47,16 +48,6 @@ def test_containers_and_plain_values_are_read(protocol: int) -> None:
         "number": np.int64(7),
     }
     assert read(pickle.dumps(value, protocol)) == value
-
-
-class Calls:
-    """Calls a function when it is unpickled."""
-
-    def __init__(self, function: Any, *args: object) -> None:
-        self.call = function, args
-
-    def __reduce__(self) -> tuple[Any, Any]:
-        return self.call
 
 
 @pytest.mark.parametrize(

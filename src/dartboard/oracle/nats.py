@@ -20,8 +20,9 @@ from dartboard.pickles import read_pickle
 META = "meta.pickle.pbz2"
 MOST_BYTES = 1 << 28
 """What unpacks to more than this is no file of the folder."""
+EPOCHS = 200
 LONG = ("200", "full")
-"""What the schedule whose trainings are taken, of 200 epochs, is called: by NATS-Bench, by NAS-Bench-201."""
+"""What the schedule whose trainings are taken is called: by NATS-Bench, by NAS-Bench-201."""
 SOURCES = {
     "cifar10_valid": ("cifar10-valid", "x-valid"),
     "cifar10_test": ("cifar10", "ori-test"),
@@ -94,7 +95,7 @@ def row(schedules: Any, cell: str) -> dict[str, object]:
         _check_name(own["arch_str"], cell)
         return {CELL: cell, **_accuracies(own["all_results"]), **_sizes(own["all_results"])}
     except StopIteration:
-        raise OracleError(f"has no trainings of 200 epochs, {' or '.join(map(repr, LONG))}") from None
+        raise OracleError(f"has no trainings of {EPOCHS} epochs, {' or '.join(map(repr, LONG))}") from None
     except OracleError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
@@ -113,14 +114,16 @@ def _accuracies(trials: Trials) -> dict[str, float]:
 
 def _accuracy(trials: Trials, trained: str, measured: str) -> float:
     """Accuracy in percent after the last epoch, its mean over all seeds."""
-    found = fmean(
-        own["eval_acc1es"][f"{measured}@{own['epochs'] - 1}"]
-        for (name, _), own in trials.items()
-        if name == trained
-    )
-    if not 0 <= found <= 100:
-        raise ValueError(f"{trained}, {measured}: an accuracy of {found} %")
-    return found
+    found = [_last(own, measured) for (name, _), own in trials.items() if name == trained]
+    if wrong := [value for value in found if not 0 <= value <= 100]:
+        raise ValueError(f"{trained}, {measured}: an accuracy of {wrong[0]} %")
+    return fmean(found)
+
+
+def _last(trial: Mapping[str, Any], measured: str) -> float:
+    if trial["epochs"] != EPOCHS:
+        raise ValueError(f"a training of another number of epochs than {EPOCHS}")
+    return float(trial["eval_acc1es"][f"{measured}@{EPOCHS - 1}"])
 
 
 def _sizes(trials: Trials) -> dict[str, object]:

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from dartboard.errors import OracleError
 from dartboard.oracle.base import Tell
-from dartboard.oracle.nats import SOURCES, as_dictionary, cells_of, row
+from dartboard.oracle.nats import EPOCHS, SOURCES, as_dictionary, cells_of, row
 from dartboard.oracle.nb201 import COLUMNS
 from dartboard.oracle.torchfile import START_OF_LEGACY, START_OF_ZIP, read_legacy, read_zip
 from dartboard.pickles import Trim, read_pickle
@@ -23,7 +23,8 @@ START_OF_BZIP2 = b"BZh"
 STEP = 1 << 20
 KEPT = ("epochs", "params", "flop")
 """What is kept of a training besides its last accuracies."""
-MEASURED = sorted({measured for _, measured in SOURCES.values()})
+LAST = sorted({f"{measured}@{EPOCHS - 1}" for _, measured in SOURCES.values()})
+"""What the last accuracies are called."""
 
 
 def read_whole(path: Path, tell: Tell) -> dict[str, list[object]]:
@@ -93,11 +94,10 @@ def trim_training(made: dict[Any, Any]) -> None:
     Containers that it held are emptied, for the pickle's memory still holds them. If a file used one of them
     elsewhere as well, what is missing there is found out; nothing changes its value.
     """
-    accuracies, epochs = made["eval_acc1es"], made.get("epochs")
-    if not isinstance(accuracies, dict) or not isinstance(epochs, int):
+    accuracies = made["eval_acc1es"]
+    if not isinstance(accuracies, dict):
         return
-    names = [name for name in (f"{own}@{epochs - 1}" for own in MEASURED) if name in accuracies]
-    last = {name: accuracies[name] for name in names}
+    last = {name: accuracies[name] for name in LAST if name in accuracies}
     kept = {name: made[name] for name in KEPT if name in made}
     for value in made.values():
         if isinstance(value, dict | list):
