@@ -61,9 +61,7 @@ def common(config: BenchConfig) -> SearchConfig:
     """
     for key, place in ELSEWHERE.items():
         if key in config.search:
-            raise OptionError(
-                f"{key}={config.search[key]!r} cannot be the same for all searches; set {place}"
-            )
+            raise OptionError(f"{key} cannot be the same for all searches; set {place} in its place")
     return SEARCH.merge([config.search, {"kind": "search"}])
 
 
@@ -80,8 +78,7 @@ def searches(config: BenchConfig) -> dict[str, SearchConfig]:
         )
     found = {}
     for label, own in config.methods.items():
-        method = long_form(own).get("method", {})
-        if "name" not in method and label not in METHODS:
+        if not _names_method(own) and label not in METHODS:
             raise UnknownNameError("method", label, METHODS)
         try:
             found[label] = _search(config, label, own)
@@ -92,12 +89,16 @@ def searches(config: BenchConfig) -> dict[str, SearchConfig]:
     return found
 
 
+def _names_method(own: Settings) -> bool:
+    method = long_form(own).get("method")
+    return isinstance(method, Mapping) and "name" in method
+
+
 def _search(config: BenchConfig, label: str, own: Settings) -> SearchConfig:
     if "seed" in own:
         raise OptionError(f"seed={own['seed']!r}: every method has the seeds of the bench; set seeds")
     seed = {"seed": config.seeds[0]}
-    named = long_form(own).get("method", {})
-    first = {} if isinstance(named, Mapping) and "name" in named else {"method": {"name": label}}
+    first = {} if _names_method(own) else {"method": {"name": label}}
     return SEARCH.merge([config.search, first, own, seed])
 
 

@@ -1,0 +1,106 @@
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from benches import desk, settings, toy
+from dartboard.bench.ask import ask, load_oracle, shortest
+from dartboard.bench.jobs import Job, bare, plan_jobs
+from dartboard.bench.records import BenchRecord, Correlation
+from dartboard.errors import OracleError, RunError, UnknownNameError
+from dartboard.oracle import NasBench201
+from dartboard.runs import Run
+from dartboard.space import Genotype, decode, get_space, sample
+from nb201_data import real_table
+from protocols import few
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, Run]:
+    """A search of two epochs, and where it was done."""
+    path = tmp_path_factory.mktemp("finished")
+    [job] = plan_jobs(settings(few(path / "few.npz"), methods="gaea-darts", seeds="3"))
+    desk(path, correlation=0).do(job)
+    return job, Run.read(path / "runs" / "gaea-darts-s3")
+
+
+def genotype_of(found: dict[str, object]) -> Genotype:
+    return decode(json.dumps(found["genotype"]))
+
+
+def test_every_epoch_and_the_end_are_asked_about(finished: tuple[Job, Run]) -> None:
+    job, run = finished
+    oracle, result = toy(), run.result()
+    assert result is not None
+    record = ask(job, run, oracle, Correlation(0.5, 0.25, 7))
+    chosen = [genotype_of(run.epoch(0)), genotype_of(run.epoch(1)), genotype_of(result)]
+    points = [*record.points, record.final]
+    assert [point.epoch for point in points] == [1, 2, 2]
+    assert [decode(point.cell) for point in points] == chosen
+    for point, genotype in zip(points, chosen, strict=True):
+        assert point.test == {own: oracle.query(genotype, own).test for own in ("one", "two")}
+    assert [point.entropy for point in points] == [row["entropy"] for row in (*run.metrics(), result)]
+    assert [point.seconds for point in points] == [row["seconds"] for row in (*run.metrics(), result)]
+    assert record.correlation == Correlation(0.5, 0.25, 7)
+
+
+def test_a_record_says_what_it_is_of(finished: tuple[Job, Run]) -> None:
+    job, run = finished
+    oracle = toy()
+    record = ask(job, run, oracle, None)
+    assert (record.label, record.seed, record.oracle) == ("gaea-darts", 3, "toy")
+    assert record.best == {own: oracle.ranking(own).best for own in ("one", "two")}
+    assert record.settings == bare(job.settings())
+    last = run.environment()[-1]
+    assert record.versions["torch"] == last["torch"]
+    assert record.versions["revision"] == last["git"]["revision"]
+
+
+def test_a_record_comes_back_from_its_file(finished: tuple[Job, Run], tmp_path: Path) -> None:
+    job, run = finished
+    record = ask(job, run, toy(), None)
+    assert BenchRecord.read(record.write(tmp_path)) == record
+
+
+def test_equal_cells_are_asked_about_once(finished: tuple[Job, Run]) -> None:
+    job, run = finished
+    oracle = toy()
+    record = ask(job, run, oracle, None)
+    cells = {point.cell for point in (*record.points, record.final)}
+    assert len(oracle.asked) == 2 * len(cells)  # type: ignore[attr-defined]
+
+
+def test_nothing_is_asked_before_a_search_is_over(tmp_path: Path) -> None:
+    [job] = plan_jobs(settings("digits"))
+    oracle = toy()
+    with (
+        Run.create(tmp_path / "run", job.settings()) as run,
+        pytest.raises(RunError, match="is not finished"),
+    ):
+        ask(job, run, oracle, None)
+    assert oracle.asked == []  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("space", "start"), [("nano", "|"), ("nb201", "|"), ("oneshot1", "{"), ("darts", "Genotype(")]
+)
+def test_the_shortest_notation_says_the_same(space: str, start: str) -> None:
+    genotype = sample(get_space(space), Random(0))
+    text = shortest(genotype)
+    assert text.startswith(start)
+    assert decode(text) == genotype
+
+
+def test_an_oracle_without_its_table() -> None:
+    with pytest.raises(OracleError, match="the oracle nb201 reads a table; name its file with --table PATH"):
+        load_oracle("nb201", None)
+
+
+def test_an_oracle_that_is_not_there() -> None:
+    with pytest.raises(UnknownNameError, match="no oracle called 'nb202'; did you mean 'nb201'"):
+        load_oracle("nb202", None)
+
+
+def test_an_oracle_with_its_table() -> None:
+    assert isinstance(load_oracle("nb201", real_table()), NasBench201)
