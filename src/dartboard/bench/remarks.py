@@ -33,11 +33,11 @@ def _verdicts(rows: Sequence[Row], baselines: Sequence[Baseline]) -> Iterator[st
     yield f"No difference to random shown: {_named(rows, UNCLEAR) or 'none'}."
     yield f"Worse than random here: {_named(rows, WORSE) or 'none'}."
     if single := _named(rows, ONE_SEED):
-        yield f"One seed, of which nobody can say: {single}."
+        yield f"One seed alone shows nothing: {single}."
     if few := [row.label for row in rows if row.kind == "search" and 1 < row.done < FEW]:
         yield (
             f"Intervals from fewer than {FEW} seeds are too narrow (of 100 about 75 hold the truth with 3, "
-            f"85 with 5): {', '.join(few)}."
+            f"82 with 5): {', '.join(few)}."
         )
 
 

@@ -72,10 +72,9 @@ def make_table(
         baselines: Rows of their own; the one called `random` is what all others are compared with.
 
     Raises:
-        OracleError: If a record is of another benchmark.
+        OracleError: If a record is of another benchmark, or two are of one search.
     """
-    for record in records:
-        _check(record, oracle)
+    _check(records, oracle)
     random = [value for own in baselines if own.label == RANDOM for value in own.tests[oracle.datasets[0]]]
     make = Rows(oracle, random)
     searches = [make.of_searches(label, seeds, _by_seed(records, label)) for label, seeds in expected.items()]
@@ -88,13 +87,16 @@ def _by_seed(records: Sequence[BenchRecord], label: str) -> dict[int, BenchRecor
     return {own.seed: own for own in records if own.label == label}
 
 
-def _check(record: BenchRecord, oracle: Oracle) -> None:
-    name = f"the record of {record.label} with seed {record.seed}"
-    if record.oracle != oracle.name:
-        raise OracleError(f"{name} is of the benchmark {record.oracle}, not {oracle.name}")
-    best = {own: oracle.ranking(own).best for own in oracle.datasets}
-    if dict(record.best) != best:
-        raise OracleError(
-            f"{name} was made with another table of {oracle.name}, whose best accuracies are "
-            f"{dict(record.best)}, not {best}; make it anew"
-        )
+def _check(records: Sequence[BenchRecord], oracle: Oracle) -> None:
+    """Raise unless all records are of this benchmark, and each of a search of its own."""
+    best, seen = {own: oracle.ranking(own).best for own in oracle.datasets}, set[str]()
+    for record in records:
+        name = f"{record.label} with seed {record.seed}"
+        if record.oracle != oracle.name:
+            raise OracleError(f"{name} is of the benchmark {record.oracle}, not {oracle.name}")
+        if dict(record.best) != best:
+            was = f"was made with another table of {oracle.name}, where {dict(record.best)} is best"
+            raise OracleError(f"{name} {was}; here {best} is; remove its record, and it is made anew")
+        if name in seen:
+            raise OracleError(f"there are two records of {name}; remove one")
+        seen.add(name)
