@@ -66,6 +66,14 @@ def test_a_method_is_compared_with_random(rows: Rows, tests: list[float], verdic
     assert rows.of_searches("a", range(len(tests)), found).verdict == verdict
 
 
+def test_a_single_draw_of_random_is_not_blamed_on_the_method() -> None:
+    found = {seed: record("a", seed, [0.6]) for seed in range(3)}
+    row = Rows(SmallOracle(), [0.5]).of_searches("a", range(3), found)
+    assert row.verdict == "one draw of random"
+    assert row.difference is not None
+    assert (row.difference.mean, row.difference.low) == (pytest.approx(0.1), None)
+
+
 def test_without_random_nothing_is_compared() -> None:
     row = Rows(SmallOracle(), []).of_searches("a", [0], {0: record("a", 0, [0.6])})
     assert (row.difference, row.verdict) == (None, "")

@@ -116,6 +116,13 @@ def test_a_record_made_with_another_table_is_refused() -> None:
     changed = replace(records()[0], best={"one": 0.9, "two": 0.415})
     with pytest.raises(OracleError, match=r"good with seed 0 was made with another table of small.*0\.9"):
         make_table(EXPECTED, [changed], SmallOracle())
+    with pytest.raises(OracleError, match="another table"):
+        make_table(EXPECTED, [replace(changed, best={"one": 0.83})], SmallOracle())
+
+
+def test_a_table_that_is_rounded_otherwise_is_the_same() -> None:
+    changed = replace(records()[0], best={"one": 0.83004, "two": 0.415})
+    assert make_table(EXPECTED, [changed], SmallOracle()).rows[0].done == 1
 
 
 def test_two_records_of_one_search_are_refused() -> None:

@@ -35,3 +35,9 @@ def test_how_many_and_the_best(ranking: Ranking) -> None:
 def test_no_accuracies_have_no_order() -> None:
     with pytest.raises(OracleError, match="at least one accuracy"):
         Ranking(np.array([]))
+
+
+def test_all_accuracies_are_seen_in_order_and_cannot_be_changed(ranking: Ranking) -> None:
+    assert ranking.tests.tolist() == [0.1, 0.5, 0.7, 0.9, 0.9]
+    with pytest.raises(ValueError, match="read-only"):
+        ranking.tests[0] = 1.0

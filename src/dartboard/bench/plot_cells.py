@@ -33,7 +33,7 @@ def plot_cells(finals: Mapping[str, Sequence[float]], dataset: str, ranking: Ran
         ranking: Of all architectures.
     """
     down, across = math.ceil(len(finals) / ACROSS), min(ACROSS, len(finals))
-    figure = Figure(figsize=(1 + 2.6 * across, 1 + 1.7 * down), layout="constrained")
+    figure = Figure(figsize=(max(1 + 2.6 * across, 6), 1 + 1.7 * down), layout="constrained")
     panels = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     look = looks(finals)
     for axes, (label, tests) in zip(panels, finals.items(), strict=False):
@@ -41,8 +41,8 @@ def plot_cells(finals: Mapping[str, Sequence[float]], dataset: str, ranking: Ran
         axes.set_title(f"{label} ({len(tests)})", fontsize="medium")
     for axes in panels[len(finals) :]:
         axes.set_axis_off()
-    figure.supxlabel(f"test accuracy on {dataset} (%), finer towards the best")
-    figure.supylabel("share of the final cells; grey: of all cells")
+    figure.supxlabel(f"test accuracy on {dataset} (%), finer towards the best; grey: all cells")
+    figure.supylabel("share of cells")
     return figure
 
 

@@ -18,7 +18,7 @@ def remarks(rows: Sequence[Row], baselines: Sequence[Baseline], left_out: int) -
         baselines: Those among the rows.
         left_out: How many records are not among the rows.
     """
-    yield from _verdicts([row for row in rows if row.label != RANDOM], baselines)
+    yield from _verdicts(rows, baselines)
     yield from _missing(rows)
     yield from _about_baselines(baselines)
     if left_out:

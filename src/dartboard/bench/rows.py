@@ -8,7 +8,7 @@ from typing import Literal
 from dartboard.bench.baselines import Baseline
 from dartboard.bench.paper import DIRECT, TRANSFER, Published
 from dartboard.bench.records import BenchRecord
-from dartboard.bench.statistics import difference, word
+from dartboard.bench.statistics import ONE_DRAW, difference, word
 from dartboard.oracle import Oracle
 from dartboard.train.protocol.compare import Difference, Summary, summarise
 
@@ -113,7 +113,7 @@ class Rows:
         if not self._random:
             return row
         found = difference(values, self._random)
-        return replace(row, difference=found, verdict=word(found))
+        return replace(row, difference=found, verdict=word(found) if len(self._random) > 1 else ONE_DRAW)
 
     def _of(self, block: Mapping[str, Published], label: str) -> Published | None:
         return block.get(label) if self._published else None

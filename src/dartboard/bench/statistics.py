@@ -14,6 +14,8 @@ SEED = 0
 
 BETTER, WORSE, UNCLEAR, ONE_SEED = "better", "worse", "no difference shown", "one seed"
 """What an interval says in a word."""
+ONE_DRAW = "one draw of random"
+"""Why there is none though the method has several seeds."""
 
 
 def difference(one: Sequence[float], other: Sequence[float]) -> Difference:

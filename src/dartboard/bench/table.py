@@ -8,7 +8,7 @@ from typing import Any
 
 from dartboard.bench.baselines import Baseline
 from dartboard.bench.columns import cells, numbers
-from dartboard.bench.records import BenchRecord
+from dartboard.bench.records import Accuracies, BenchRecord
 from dartboard.bench.remarks import remarks
 from dartboard.bench.rows import RANDOM, Row, Rows
 from dartboard.errors import OracleError
@@ -16,6 +16,7 @@ from dartboard.oracle import Oracle
 
 Expected = Mapping[str, Sequence[int]]
 """By label, the seeds that there shall be."""
+ROUNDED = 1e-4
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,14 @@ def _check(records: Sequence[BenchRecord], oracle: Oracle) -> None:
         name = f"{record.label} with seed {record.seed}"
         if record.oracle != oracle.name:
             raise OracleError(f"{name} is of the benchmark {record.oracle}, not {oracle.name}")
-        if dict(record.best) != best:
+        if not _same(record.best, best):
             was = f"was made with another table of {oracle.name}, where {dict(record.best)} is best"
             raise OracleError(f"{name} {was}; here {best} is; remove its record, and it is made anew")
         if name in seen:
             raise OracleError(f"there are two records of {name}; remove one")
         seen.add(name)
+
+
+def _same(one: Accuracies, other: Accuracies) -> bool:
+    """Whether accuracies differ by no more than tables of the same benchmark are rounded."""
+    return one.keys() == other.keys() and all(abs(one[name] - other[name]) < ROUNDED for name in one)
