@@ -29,8 +29,8 @@ test: $(VENV)/.dev
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.dev
-	$(BIN)/ruff format --check src tests benchmarks docs
-	$(BIN)/ruff check src tests benchmarks docs
+	$(BIN)/ruff format --check src tests benchmarks scripts docs
+	$(BIN)/ruff check src tests benchmarks scripts docs
 	$(BIN)/mypy --strict src
 	$(BIN)/python -m pytest -q tests/test_imports.py
 
@@ -41,12 +41,12 @@ slow: $(VENV)/.dev
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 format: $(VENV)/.dev
-	$(BIN)/ruff check --fix-only --quiet src tests benchmarks docs
-	$(BIN)/ruff format src tests benchmarks docs
+	$(BIN)/ruff check --fix-only --quiet src tests benchmarks scripts docs
+	$(BIN)/ruff format src tests benchmarks scripts docs
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 clean-all: clean
 	rm -rf $(VENV)

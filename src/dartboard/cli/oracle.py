@@ -41,7 +41,9 @@ def configure(parser: ArgumentParser) -> None:
         metavar="GENOTYPE",
         help="a genotype in any notation, a file with one, or a run's directory",
     )
-    query.add_argument("--table", type=Path, metavar="PATH", required=True, help="the benchmark's file")
+    query.add_argument(
+        "--table", type=Path, metavar="PATH", help="the benchmark's file; nano ships with the package"
+    )
     query.add_argument("--json", action="store_true", help="print one JSON object instead")
     query.set_defaults(act=_query)
     convert = verbs.add_parser("import", help="make a table from official files", allow_abbrev=False)
@@ -80,10 +82,9 @@ class Answer:
 
 
 def _query(args: Namespace) -> int:
-    from dartboard.oracle import ORACLES
+    from dartboard.oracle import load_oracle
 
-    load, genotype = ORACLES[args.oracle], find_genotype(args.genotype)
-    oracle = load(args.table)
+    oracle, genotype = load_oracle(args.oracle, args.table), find_genotype(args.genotype)
     answers = {dataset: _answer(oracle, genotype, dataset) for dataset in oracle.datasets}
     same = _isomorphic(oracle, genotype)
     if args.json:

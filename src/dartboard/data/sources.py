@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from dartboard.data.clutter import cluttered_digits
 from dartboard.data.digits import load_digits
 from dartboard.data.folders.read import read_folder
 from dartboard.data.loading import Loading
@@ -43,6 +44,12 @@ def digits(_: Loading) -> Dataset:
     train = ImageSet(every.images[:-HELD_OUT_DIGITS], every.labels[:-HELD_OUT_DIGITS])
     test = ImageSet(every.images[-HELD_OUT_DIGITS:], every.labels[-HELD_OUT_DIGITS:])
     return Dataset("digits", tuple("0123456789"), train, test)
+
+
+@DATASETS.register("cluttered-digits")
+def clutter(_: Loading) -> Dataset:
+    """5,120 images of 12x12 pixels, a digit anywhere over pieces of others; made of the digits, harder."""
+    return cluttered_digits()
 
 
 @DATASETS.register("cifar10")

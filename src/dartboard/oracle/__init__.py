@@ -1,6 +1,16 @@
 """Benchmarks as ground truth: how well an architecture does, looked up instead of trained."""
 
-from dartboard.oracle.base import IMPORTS, ORACLES, KnowsIsomorphic, Oracle, Ranking, Record, Standing
+from dartboard.oracle.base import (
+    IMPORTS,
+    ORACLES,
+    KnowsIsomorphic,
+    Oracle,
+    Ranking,
+    Record,
+    Standing,
+    load_oracle,
+)
+from dartboard.oracle.nano import NanoBench, load_nano
 from dartboard.oracle.nb101 import NasBench101, load_nb101
 from dartboard.oracle.nb101_official import import_tfrecord
 from dartboard.oracle.nb201 import NasBench201, load_nb201
@@ -11,6 +21,7 @@ __all__ = [
     "IMPORTS",
     "ORACLES",
     "KnowsIsomorphic",
+    "NanoBench",
     "NasBench1Shot1",
     "NasBench101",
     "NasBench201",
@@ -20,9 +31,11 @@ __all__ = [
     "Standing",
     "import_nb201",
     "import_tfrecord",
+    "load_nano",
     "load_nb101",
     "load_nb201",
     "load_oneshot1",
     "load_oneshot2",
     "load_oneshot3",
+    "load_oracle",
 ]

@@ -138,7 +138,9 @@ def load_oracle(name: str, table: Path | None = None) -> Oracle:
     """
     load = ORACLES[name]
     if table is None and name not in SHIPPED:
-        raise OracleError(f"{name} does not ship with dartboard; name its file with --table (docs/oracles.md)")
+        raise OracleError(
+            f"{name} does not ship with dartboard; name its file with --table (docs/oracles.md)"
+        )
     return load(SHIPPED[name]() if table is None else table)
 
 

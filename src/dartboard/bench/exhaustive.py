@@ -1,0 +1,168 @@
+"""Training every architecture of a small space: how the nano benchmark was made."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from dartboard.atomic import write_text
+from dartboard.data import Dataset, load_dataset
+from dartboard.errors import OracleError
+from dartboard.space import Genotype, SearchSpace, adopt, enumerate_genotypes, get_space
+from dartboard.train import Trainer, TrainOptions
+from dartboard.train.build import TEST, VALID
+from dartboard.train.record import TrainRecord
+from dartboard.train.trainer import TrainHook
+
+PARTS = (VALID, TEST)
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Training:
+    """What came of training one architecture with one seed.
+
+    Args:
+        right: By part, how many images are told rightly after each epoch.
+        loss: The mean training loss of each epoch.
+        seconds: How long it took, without what was measured for the curves alone.
+        parameters: Weights of the network.
+        flops: Operations of one image, two a multiply-add.
+    """
+
+    right: Mapping[str, Sequence[int]]
+    loss: Sequence[float]
+    seconds: float
+    parameters: int
+    flops: int
+
+
+@dataclass
+class Curves(TrainHook):
+    """Measures every epoch on all held-out images.
+
+    Attributes:
+        right: By part, how many images are told rightly after each epoch.
+        loss: The mean training loss of each epoch.
+        seconds: How long the measuring took.
+    """
+
+    right: dict[str, list[int]] = field(default_factory=lambda: {part: [] for part in PARTS})
+    loss: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def on_epoch_end(self, loop: Trainer, record: TrainRecord) -> None:
+        began = time.perf_counter()
+        for part in PARTS:
+            share = loop.evaluate(loop.used_net, part).top1
+            self.right[part].append(round(share * len(loop.supply.held_out[part])))
+        self.loss.append(float(record.metrics["train_loss"]))
+        self.seconds += time.perf_counter() - began
+
+
+def train(space: SearchSpace, genotype: Genotype, data: Dataset, options: TrainOptions) -> Training:
+    """One architecture, trained from scratch.
+
+    Raises:
+        OracleError: If the data set lacks validation or test images.
+    """
+    if data.valid is None or data.test is None:
+        raise OracleError(f"a benchmark needs validation and test images, which {data.name!r} has not")
+    curves = Curves()
+    result = Trainer(adopt(space, genotype), data, options, hooks=[curves]).fit()
+    seconds = result.seconds - curves.seconds
+    return Training(curves.right, curves.loss, seconds, result.parameters, result.flops)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A benchmark to be made.
+
+    Args:
+        space: The name of its space.
+        data: The name of its images, which have all three parts.
+        options: Of every training; the seed is set for each.
+        seeds: With how many seeds each architecture is trained.
+    """
+
+    space: str
+    data: str
+    options: Mapping[str, Any]
+    seeds: int
+
+    def jobs(self) -> list[tuple[int, int]]:
+        """Every architecture, by its number, with every seed; those with the first seed come first."""
+        count = len(list(enumerate_genotypes(get_space(self.space))))
+        return [(number, seed) for seed in range(self.seeds) for number in range(count)]
+
+    def do(self, number: int, seed: int) -> Training:
+        """One of its trainings."""
+        space, data = get_space(self.space), load_dataset(self.data)
+        options = TrainOptions.model_validate({**self.options, "seed": seed})
+        return train(space, list(enumerate_genotypes(space))[number], data, options)
+
+
+def make(plan: Plan, folder: Path, workers: int) -> Iterator[tuple[int, int]]:
+    """Does what is left of a plan, each training in a file of its own, and says how many are done of all.
+
+    Args:
+        plan: What to do.
+        folder: Where the files are; those that are there are kept, so that a stopped making goes on.
+        workers: How many processes train, each with one thread.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    jobs = plan.jobs()
+    left = [job for job in jobs if not _file(folder, *job).exists()]
+    done = len(jobs) - len(left)
+    yield done, len(jobs)
+    context = get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread) as pool:
+        futures = [pool.submit(_train_into, plan, folder, job) for job in left]
+        for future in as_completed(futures):
+            future.result()
+            done += 1
+            yield done, len(jobs)
+
+
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def _train_into(plan: Plan, folder: Path, job: tuple[int, int]) -> None:
+    write_text(_file(folder, *job), json.dumps(asdict(plan.do(*job))) + "\n")
+
+
+def _file(folder: Path, number: int, seed: int) -> Path:
+    return folder / f"{number:04d}-s{seed}.json"
+
+
+def gather(plan: Plan, folder: Path) -> dict[str, Array]:
+    """The trainings of a finished plan as arrays; `oracle.nano` says which.
+
+    Raises:
+        OracleError: If some are missing.
+    """
+    jobs = plan.jobs()
+    missing = [job for job in jobs if not _file(folder, *job).exists()]
+    if missing:
+        raise OracleError(f"{folder} lacks {len(missing):,} of {len(jobs):,} trainings; make them first")
+    told = [json.loads(_file(folder, *job).read_text(encoding="utf-8")) for job in jobs]
+
+    def stack(values: Sequence[Any], kind: type) -> Array:
+        by_seed: Array = np.array(values, dtype=kind).reshape(plan.seeds, -1, *np.shape(values[0]))
+        return np.swapaxes(by_seed, 0, 1)
+
+    return {
+        **{part: stack([own["right"][part] for own in told], np.uint16) for part in PARTS},
+        "loss": stack([own["loss"] for own in told], np.float32),
+        "seconds": stack([own["seconds"] for own in told], np.float32),
+        "parameters": stack([own["parameters"] for own in told], np.int64)[:, 0],
+        "flops": stack([own["flops"] for own in told], np.int64)[:, 0],
+    }
