@@ -90,7 +90,7 @@ def test_a_genotype_from_a_file(table: Path, tmp_path: Path, capsys: Capture) ->
     ("words", "message"),
     [
         (("query", "nb20", CELL, "--table", "x"), "no oracle called 'nb20'; did you mean 'nb201'?"),
-        (("query", "nb201", CELL), "the following arguments are required: --table"),
+        (("query", "nb201", CELL), "nb201 does not ship with dartboard; name its file with --table"),
         (
             ("query", "nb201", CELL, "--table", "nowhere"),
             "nowhere: cannot be read (No such file or directory)",

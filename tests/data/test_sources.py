@@ -32,6 +32,7 @@ def test_every_registered_set_says_what_it_is_in_a_line(name: str) -> None:
 
 WRITERS: dict[str, Callable[[Path], object]] = {
     "digits": lambda _: None,
+    "cluttered-digits": lambda _: None,
     "cifar10": lambda folder: cifar10_binary(folder / "cifar-10-batches-bin"),
     "cifar100": cifar100_python,
     "mnist": idx_files,

@@ -84,7 +84,8 @@ class Answer:
 def _query(args: Namespace) -> int:
     from dartboard.oracle import load_oracle
 
-    oracle, genotype = load_oracle(args.oracle, args.table), find_genotype(args.genotype)
+    genotype = find_genotype(args.genotype)
+    oracle = load_oracle(args.oracle, args.table)
     answers = {dataset: _answer(oracle, genotype, dataset) for dataset in oracle.datasets}
     same = _isomorphic(oracle, genotype)
     if args.json:
