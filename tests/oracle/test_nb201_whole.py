@@ -190,6 +190,20 @@ def test_a_file_that_is_damaged(name: str, tmp_path: Path) -> None:
             read_whole(path, silent)
 
 
+@LAYOUT
+def test_every_cut_and_every_flipped_byte_is_an_error_or_a_table(name: str, tmp_path: Path) -> None:
+    whole = write(tmp_path, name).read_bytes()
+    chance = np.random.default_rng(0)
+    for flip in (True, False) * 60:
+        place = chance.integers(len(whole))
+        end = bytes((whole[place] ^ int(chance.integers(1, 256)),)) + whole[place + 1 :] if flip else b""
+        (tmp_path / "file").write_bytes(whole[:place] + end)
+        try:
+            read_whole(tmp_path / "file", silent)
+        except OracleError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

@@ -90,9 +90,10 @@ def test_a_file_that_is_cut_off(zipped: bool) -> None:
 
 
 def test_a_file_of_another_protocol() -> None:
-    data = START_OF_LEGACY + pickle.dumps(1002)
-    with pytest.raises(OracleError, match="of another protocol than 1001"):
-        read(data, zipped=False)
+    endless = b"\x80\x02)" + b"q\x00h\x00\x86" * 64 + b"."  # a tuple of itself, twice: 2 ** 64 values
+    for protocol in (pickle.dumps(1002), endless):
+        with pytest.raises(OracleError, match="of another protocol than 1001"):
+            read(START_OF_LEGACY + protocol, zipped=False)
 
 
 def archive(**files: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """The whole of NAS-Bench-201 in one file, as its authors publish it: NATS-Bench, and what came before.
 
 A file is one dictionary: `meta_archs` lists the cells, `arch2infos` holds the trainings of each by its
-number. All values of all epochs would fill some 20 GB of memory, so what a line of the table does not need is
+number. All values of all epochs would fill 28 GB of memory, so what a line of the table does not need is
 let go of while the file is read.
 """
 
@@ -17,7 +17,6 @@ from dartboard.oracle.nats import EPOCHS, SOURCES, as_dictionary, cells_of, row
 from dartboard.oracle.nb201 import COLUMNS
 from dartboard.oracle.torchfile import START_OF_LEGACY, START_OF_ZIP, read_legacy, read_zip
 from dartboard.pickles import Trim, read_pickle
-from dartboard.printable import printable
 
 START_OF_BZIP2 = b"BZh"
 STEP = 1 << 20
@@ -120,7 +119,7 @@ def _columns(found: dict[Any, Any]) -> dict[str, list[object]]:
 
 def _row(trainings: dict[Any, Any], index: int, cell: str) -> dict[str, object]:
     if index not in trainings:
-        raise OracleError(f"has no trainings of cell {index}, {printable(cell)}")
+        raise OracleError(f"has no trainings of cell {index}, {cell}")
     try:
         return row(trainings[index], cell)
     except OracleError as error:

@@ -6,6 +6,8 @@ is None.
 """
 
 import io
+import lzma
+import struct
 import zipfile
 import zlib
 from typing import IO
@@ -19,6 +21,16 @@ START_OF_LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 LEGACY_PROTOCOL = 1001
 PICKLE = "data.pkl"
 STEP = 1 << 20
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    ValueError,
+    RuntimeError,
+    LookupError,
+)
+"""What comes of damaged archives of one kind or another."""
 KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
 
 
@@ -41,10 +53,8 @@ def read_legacy(file: IO[bytes], trim: Trim) -> object:
     """
     if file.read(len(START_OF_LEGACY)) != START_OF_LEGACY:
         raise OracleError("no file of torch.save")
-    if (protocol := read_pickle(file, OracleError)) != LEGACY_PROTOCOL:
-        raise OracleError(
-            f"a file of torch.save of another protocol than {LEGACY_PROTOCOL}: {protocol!r:.40}"
-        )
+    if read_pickle(file, OracleError) != LEGACY_PROTOCOL:
+        raise OracleError(f"a file of torch.save of another protocol than {LEGACY_PROTOCOL}")
     read_pickle(file, OracleError)  # sizes of numbers where it was written
     return _read(file, trim)
 
@@ -60,8 +70,10 @@ def read_zip(file: IO[bytes], trim: Trim) -> object:
             found = _read(pickled, trim)
             while pickled.read(STEP):  # to the end, where the checksum is compared
                 pass
-    except (zipfile.BadZipFile, zlib.error, RuntimeError) as error:
-        raise OracleError(f"no whole file of torch.save ({error})") from None
+    except OracleError:
+        raise
+    except DAMAGED as error:
+        raise OracleError(f"no whole file of torch.save ({' '.join(str(error).split())})") from None
     return found
 
 
