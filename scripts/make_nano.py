@@ -34,7 +34,8 @@ OPTIONS = {
     "weights": {"lr": 0.2, "by": "step", "weight_decay": 5e-4, "nesterov": True},
     "evaluation": {"every": 12},
 }
-PLAN = Plan("nano", "cluttered-digits", OPTIONS, SEEDS)
+EVERY = 2
+PLAN = Plan("nano", "cluttered-digits", OPTIONS, SEEDS, EVERY)
 
 
 def facts(seconds: float) -> dict[str, object]:
@@ -47,6 +48,7 @@ def facts(seconds: float) -> dict[str, object]:
         "images": {name: len(part) for name, part in parts.items() if part is not None},
         "fingerprints": {name: part.fingerprint() for name, part in parts.items() if part is not None},
         "options": OPTIONS,
+        "every": EVERY,
         "versions": {
             "dartboard": dartboard.__version__,
             "torch": torch.__version__,

@@ -1,11 +1,12 @@
 """Training every architecture of a small space: how the nano benchmark was made."""
 
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,10 @@ class Training:
     """What came of training one architecture with one seed.
 
     Args:
-        right: By part, how many images are told rightly after each epoch.
-        loss: The mean training loss of each epoch.
-        seconds: How long it took, without what was measured for the curves alone.
+        right: By part, how many images are told rightly, at each time that was measured.
+        loss: The mean training loss of the epoch before.
+        seconds: Of the processor, without what was measured for the curves alone. One thread computes, so it
+            takes so long on a machine that has nothing else to do.
         parameters: Weights of the network.
         flops: Operations of one image, two a multiply-add.
     """
@@ -46,38 +48,53 @@ class Training:
 
 @dataclass
 class Curves(TrainHook):
-    """Measures every epoch on all held-out images.
+    """Measures on all held-out images now and then.
+
+    Args:
+        every: After so many epochs.
 
     Attributes:
-        right: By part, how many images are told rightly after each epoch.
-        loss: The mean training loss of each epoch.
-        seconds: How long the measuring took.
+        right: By part, how many images are told rightly each time.
+        loss: The mean training loss of the epoch before.
+        seconds: What the measuring took of the processor.
     """
 
+    every: int
     right: dict[str, list[int]] = field(default_factory=lambda: {part: [] for part in PARTS})
     loss: list[float] = field(default_factory=list)
     seconds: float = 0.0
 
     def on_epoch_end(self, loop: Trainer, record: TrainRecord) -> None:
-        began = time.perf_counter()
+        if (record.epoch + 1) % self.every:
+            return
+        began = time.process_time()
         for part in PARTS:
             share = loop.evaluate(loop.used_net, part).top1
             self.right[part].append(round(share * len(loop.supply.held_out[part])))
         self.loss.append(float(record.metrics["train_loss"]))
-        self.seconds += time.perf_counter() - began
+        self.seconds += time.process_time() - began
 
 
-def train(space: SearchSpace, genotype: Genotype, data: Dataset, options: TrainOptions) -> Training:
+def train(
+    space: SearchSpace, genotype: Genotype, data: Dataset, options: TrainOptions, *, every: int = 1
+) -> Training:
     """One architecture, trained from scratch.
+
+    Args:
+        space: Whose stack the cells go into.
+        genotype: The architecture.
+        data: The images.
+        options: All other numbers.
+        every: After how many epochs it is measured.
 
     Raises:
         OracleError: If the data set lacks validation or test images.
     """
     if data.valid is None or data.test is None:
         raise OracleError(f"a benchmark needs validation and test images, which {data.name!r} has not")
-    curves = Curves()
+    curves, began = Curves(every), time.process_time()
     result = Trainer(adopt(space, genotype), data, options, hooks=[curves]).fit()
-    seconds = result.seconds - curves.seconds
+    seconds = time.process_time() - began - curves.seconds
     return Training(curves.right, curves.loss, seconds, result.parameters, result.flops)
 
 
@@ -90,12 +107,14 @@ class Plan:
         data: The name of its images, which have all three parts.
         options: Of every training; the seed is set for each.
         seeds: With how many seeds each architecture is trained.
+        every: After how many epochs each is measured.
     """
 
     space: str
     data: str
     options: Mapping[str, Any]
     seeds: int
+    every: int
 
     def jobs(self) -> list[tuple[int, int]]:
         """Every architecture, by its number, with every seed; those with the first seed come first."""
@@ -106,7 +125,7 @@ class Plan:
         """One of its trainings."""
         space, data = get_space(self.space), load_dataset(self.data)
         options = TrainOptions.model_validate({**self.options, "seed": seed})
-        return train(space, list(enumerate_genotypes(space))[number], data, options)
+        return train(space, list(enumerate_genotypes(space))[number], data, options, every=self.every)
 
 
 def make(plan: Plan, folder: Path, workers: int) -> Iterator[tuple[int, int]]:
@@ -136,6 +155,9 @@ def _one_thread() -> None:
 
 
 def _train_into(plan: Plan, folder: Path, job: tuple[int, int]) -> None:
+    parent = parent_process()
+    if parent is not None and not parent.is_alive():  # nobody is left to work for
+        os._exit(1)
     write_text(_file(folder, *job), json.dumps(asdict(plan.do(*job))) + "\n")
 
 

@@ -32,9 +32,9 @@ class NanoBench:
     """The benchmark from its arrays.
 
     Args:
-        right: By part, `valid` or `test`, how many images are told rightly [cells, seeds, epochs].
-        loss: The mean training loss [cells, seeds, epochs].
-        seconds: What each training took [cells, seeds].
+        right: By part, `valid` or `test`, how many images are told rightly [cells, seeds, times].
+        loss: The mean training loss [cells, seeds, times].
+        seconds: What each training took of the processor [cells, seeds].
         parameters: Weights of each network [cells].
         flops: Operations of one image [cells], two a multiply-add.
         facts: How it was made: the settings, the versions, the images and how many of them each part has.
@@ -82,7 +82,7 @@ class NanoBench:
         return self._ranking
 
     def curves(self, part: Part, genotype: Genotype | None = None) -> Floats:
-        """Accuracies after each epoch [seeds, epochs]; by default of all cells [cells, seeds, epochs]."""
+        """Accuracies after every `facts["every"]` epochs [seeds, times]; by default [cells, seeds, times]."""
         found = self._accuracies[part]
         return found if genotype is None else found[self.row(genotype)]
 
@@ -137,12 +137,12 @@ def unpack_nano(data: bytes, path: Path) -> NanoBench:
 
 
 def _check_shapes(*arrays: NDArray[Any]) -> None:
-    cells, seeds, epochs = arrays[0].shape
-    full, pairs = (cells, seeds, epochs), (cells, seeds)
+    cells, seeds, times = arrays[0].shape
+    full, pairs = (cells, seeds, times), (cells, seeds)
     if [own.shape for own in arrays] != [full, full, full, pairs, (cells,), (cells,)]:
         raise ValueError("its arrays have other shapes than one another")
-    if cells != len(all_ops()) or not seeds or not epochs:
-        raise ValueError(f"it holds {cells:,} cells, {seeds} seeds and {epochs} epochs")
+    if cells != len(all_ops()) or not seeds or not times:
+        raise ValueError(f"it holds {cells:,} cells, {seeds} seeds and {times} times")
 
 
 SHIPPED["nano"] = lambda: Path(str(resources.files(__package__).joinpath(FILE)))
