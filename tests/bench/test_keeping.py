@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,23 @@ def test_a_record_of_other_settings_is_refused(tmp_path: Path) -> None:
         find_record(other, folder, "toy")
     with pytest.raises(OracleError, match="oracle was toy, is nano; name another --results"):
         find_record(job, folder, "nano")
+
+
+def test_settings_that_came_later_have_their_defaults(tmp_path: Path) -> None:
+    [job] = plan_jobs(settings(few(tmp_path / "few.npz")))
+    desk(tmp_path, correlation=0).do(job)
+    path = tmp_path / "records" / "darts-s0.json"
+    whole = json.loads(path.read_text())
+    del whole["settings"]["weights"]["nesterov"], whole["settings"]["method"]["bilevel"]
+    path.write_text(json.dumps(whole))
+    assert find_record(job, tmp_path / "records", "toy") is not None
+
+
+@pytest.mark.parametrize("wrong", [{"what": 3}, {"method": {"name": "gone"}}, None, 3])
+def test_settings_that_no_search_has(tmp_path: Path, wrong: object) -> None:
+    [job] = plan_jobs(settings(few(tmp_path / "few.npz")))
+    desk(tmp_path, correlation=0).do(job)
+    path = tmp_path / "records" / "darts-s0.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"settings": wrong}))
+    with pytest.raises(RunError, match=r"darts-s0\.json has other settings than searches have: "):
+        find_record(job, tmp_path / "records", "toy")

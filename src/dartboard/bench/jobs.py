@@ -186,11 +186,14 @@ class Maker:
 
     Args:
         device: Where to compute.
-        progress: Is told how far the loading of images is.
+
+    Attributes:
+        progress: Is told how far the loading of images is, if it is there.
     """
 
-    def __init__(self, device: torch.device, progress: Progress | None = None) -> None:
-        self.device, self._progress = device, progress
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.progress: Progress | None = None
         self._images: tuple[object, Dataset] | None = None
 
     def make(self, config: SearchConfig, hooks: Sequence[AnyHook] = ()) -> Searcher:
@@ -209,9 +212,8 @@ class Maker:
         return Inside(job.name, job.settings(), space, lambda hooks: self.make(job.config, hooks))
 
     def _load(self, config: SearchConfig) -> Dataset:
-        loading = config.data.loading(self._progress)
-        asked = config.data.name, loading
+        name, asked = config.data.name, (config.data.name, config.data.loading())
         if self._images is None or self._images[0] != asked:
             self._images = None  # before others are loaded: there may be room for one alone
-            self._images = asked, load_images(*asked)
+            self._images = asked, load_images(name, config.data.loading(self.progress))
         return self._images[1]

@@ -10,7 +10,7 @@ from dartboard import atomic
 from dartboard.bench.config import BENCH, BenchConfig
 from dartboard.bench.jobs import Job, bare, resolved, searches
 from dartboard.bench.records import BenchRecord
-from dartboard.errors import OptionError, OracleError, RunError
+from dartboard.errors import DartboardError, OptionError, OracleError, RunError
 from dartboard.runs import Lock, Run, is_run
 from dartboard.search import config as search_config
 from dartboard.search.form import read_file
@@ -36,24 +36,33 @@ def check_run(job: Job, path: Path) -> None:
         RunError: Names them.
     """
     if is_run(path):
-        before = search_config.resolved(SEARCH.validate(Run.read(path).config))
+        before = _filled(Run.read(path).config, path)
         if other := differences(before, job.settings()):
             raise RunError(
                 f"{path} is a run with other settings: {other}; move it away, or name another --out"
             )
 
 
+def _filled(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The settings of a search with defaults for those that were not there when they were written."""
+    try:
+        return search_config.resolved(SEARCH.validate(settings))
+    except (DartboardError, AttributeError) as error:  # the latter where there are no settings at all
+        raise RunError(f"{path} has other settings than searches have: {error}") from None
+
+
 def find_record(job: Job, folder: Path, oracle: str) -> BenchRecord | None:
     """The record of a search, if it is there.
 
     Raises:
-        OracleError: If it is of other settings; names them.
+        OracleError: If it is damaged or of other settings; names them.
+        RunError: If no search has its settings.
     """
     path = folder / f"{job.name}.json"
     if not path.exists():
         return None
     record = BenchRecord.read(path)
-    before = {"oracle": record.oracle, **record.settings}
+    before = {"oracle": record.oracle, **bare(_filled(record.settings, path))}
     if other := differences(before, {"oracle": oracle, **bare(job.settings())}):
         raise OracleError(f"{path} is a record of other settings: {other}; name another --results")
     return record

@@ -13,7 +13,6 @@ from dartboard.bench.correlation import correlate, revive
 from dartboard.bench.jobs import Job, Maker
 from dartboard.bench.keeping import check_run, find_record
 from dartboard.bench.records import BenchRecord, Correlation
-from dartboard.data.loading import Progress
 from dartboard.errors import DartboardError, Stopped
 from dartboard.oracle import Oracle
 from dartboard.runs import Run
@@ -64,17 +63,18 @@ class Desk:
 
     Args:
         place: Where.
-        progress: Is told how far the loading of images is.
+
+    Attributes:
+        maker: Makes the loops.
     """
 
     place: Place
-    progress: Progress | None = None
     _searcher: Searcher | None = field(default=None, init=False)
     _oracle: Oracle | None = field(default=None, init=False)
     _stopping: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self.maker = Maker(self.place.device, self.progress)
+        self.maker = Maker(self.place.device)
         self._inner = Inner(self.place.runs, self.place.device)
 
     def stop(self) -> None:

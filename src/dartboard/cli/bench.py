@@ -148,10 +148,11 @@ def _worker(args: Namespace, place: "Place", missing: "list[Job]") -> "Desk | Po
     from dartboard.bench.work import Desk
     from dartboard.cli.progress import progress
 
-    with progress(quiet=args.quiet) as tell:
-        desk = Desk(place, tell)
+    desk = Desk(place)
+    with progress(quiet=args.quiet) as desk.maker.progress:
         for job in {job.label: job for job in missing}.values():
             desk.maker.make(job.config)
+    desk.maker.progress = None
     if args.jobs is None or args.jobs == 1 or len(missing) < 2:
         return desk
     plugins = tuple(load_plugins(args.plugin))

@@ -1,0 +1,372 @@
+"""The verb `bench`, through the program's own front door."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+import torch
+
+from benches import PLUGIN, TINY, story
+from dartboard.bench.keeping import CONFIG, read_config
+from dartboard.cli.main import main
+from dartboard.runs import Run, is_run, list_checkpoints
+from protocols import few, timeless
+
+Capture = pytest.CaptureFixture[str]
+PATIENCE = 90
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return few(tmp_path_factory.mktemp("data") / "few.npz")
+
+
+@pytest.fixture(scope="module")
+def tiny(data: str) -> list[str]:
+    return ["bench", *TINY, "--data", data, "--oracle", "toy", "--plugin", PLUGIN]
+
+
+@pytest.fixture(scope="module")
+def usual(tiny: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a bench of two methods and two seeds."""
+    out = tmp_path_factory.mktemp("usual") / "out"
+    words = ["--methods", "darts,gaea-darts", "--seeds", "0-1", "queries=5"]
+    assert main([*tiny, *words, "--out", str(out), "--quiet", "--json"]) == 0
+    return out
+
+
+def complaint(capsys: Capture, *args: str) -> str:
+    assert main(list(args)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err.removeprefix("dartboard: error: ").rstrip()
+
+
+def found(capsys: Capture, *args: str) -> dict[str, Any]:
+    assert main([*args, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.count("\n") == 1
+    return dict(json.loads(out))
+
+
+def test_what_people_see(tiny: list[str], capsys: Capture) -> None:
+    assert main([*tiny, "--methods", "darts,gdas", "--seeds", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"2 searches of nano on .*few\.npz, on cpu", lines[0])
+    assert lines[1] == "writing to runs/bench-nano-few"
+    assert re.fullmatch(r"darts  seed 3  2 epochs  one \d+\.\d\d%  \d+ s  1 left, \d+ s", lines[2])
+    assert re.fullmatch(r"gdas  seed 3  2 epochs  one \d+\.\d\d%  \d+ s  none left", lines[3])
+    assert lines[4].startswith("toy, 216 architectures; ")
+    assert [line.split()[0] for line in lines[6:11]] == ["darts", "gdas", "random", "evolution", "best"]
+
+
+def test_everything_is_in_the_directory(usual: Path) -> None:
+    names = {path.name for path in usual.iterdir()}
+    assert names >= {"bench.yaml", "runs", "records", "table.md", "table.csv", "table.json"}
+    assert {"regret-epochs.svg", "regret-epochs.png", "final-cells.svg"} <= names
+    runs = ["darts-s0", "darts-s1", "gaea-darts-s0", "gaea-darts-s1"]
+    assert sorted(path.name for path in (usual / "runs").iterdir()) == runs
+    assert sorted(path.stem for path in (usual / "records").iterdir()) == runs
+    assert (usual / "table.md").read_text().startswith("| method | seeds |")
+    assert len((usual / "table.csv").read_text().splitlines()) == 6
+    assert json.loads((usual / "table.json").read_text())["oracle"] == "toy"
+
+
+def test_json_is_one_object(usual: Path, tiny: list[str], capsys: Capture) -> None:
+    facts = found(
+        capsys, *tiny, "queries=5", "--methods", "darts,gaea-darts", "--seeds", "0-1", "--out", str(usual)
+    )
+    assert facts["out"] == str(usual)
+    assert facts["failed"] == {}
+    assert str(usual / "table.md") in facts["written"]
+    assert facts["table"] == json.loads((usual / "table.json").read_text())
+    assert [row["done"] for row in facts["table"]["rows"]] == [2, 2, 3, 3, 1]
+
+
+def test_the_same_command_again_searches_nothing(usual: Path, tiny: list[str], capsys: Capture) -> None:
+    words = ["queries=5", "--methods", "darts,gaea-darts", "--seeds", "0-1", "--out", str(usual)]
+    before = (usual / "table.md").read_bytes()
+    assert main([*tiny, *words]) == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith(": 4 done, 0 to do")
+    assert (usual / "table.md").read_bytes() == before
+    assert len(Run.read(usual / "runs" / "darts-s0").environment()) == 1
+
+
+def test_a_directory_says_the_settings_that_are_not_given(usual: Path, capsys: Capture) -> None:
+    facts = found(capsys, "bench", "--out", str(usual), "--plugin", PLUGIN)
+    assert [row["label"] for row in facts["table"]["rows"]][:2] == ["darts", "gaea-darts"]
+
+
+def test_the_table_grows(usual: Path, data: str, tmp_path: Path, capsys: Capture) -> None:
+    words = ["bench", "--config", str(usual / CONFIG), "--plugin", PLUGIN, "--out", "grown", "--quiet"]
+    first = found(capsys, *words, "--methods", "darts", "--seeds", "0")
+    assert [row["missing"] for row in first["table"]["rows"]][:1] == [[]]
+    more = ["--methods", "mine", "--seeds", "1", "methods.mine.method=darts", "methods.mine.epochs=1"]
+    rows = found(capsys, *words, *more, "--threads", "2")["table"]["rows"]
+    assert [(row["label"], row["done"], row["missing"]) for row in rows][:2] == [
+        ("darts", 1, [1]),
+        ("mine", 1, [0]),
+    ]
+    run = Run.read(tmp_path / "grown" / "runs" / "mine-s1")
+    assert len(run.metrics()) == 1
+    assert run.environment()[-1]["threads"] == 2
+    config = read_config(Path("grown"))
+    assert config is not None
+    assert config.seeds == (0, 1)
+    assert data in (tmp_path / "grown" / CONFIG).read_text()
+
+
+def test_show_searches_nothing(usual: Path, tiny: list[str], capsys: Capture) -> None:
+    words = [*tiny, "queries=5", "--methods", "darts,gdas", "--seeds", "0-2", "--show"]
+    rows = found(capsys, *words, "--results", str(usual / "records"), "--out", "shown")["table"]["rows"]
+    assert [(row["label"], row["done"], row["missing"]) for row in rows][:2] == [
+        ("darts", 2, [2]),
+        ("gdas", 0, [0, 1, 2]),
+    ]
+    assert not (Path("shown") / "runs").exists()
+    assert not (Path("shown") / CONFIG).exists()
+
+
+def test_show_without_any_record(tiny: list[str], capsys: Capture) -> None:
+    rows = found(capsys, *tiny, "--methods", "darts", "--seeds", "0", "--show")["table"]["rows"]
+    assert [row["label"] for row in rows] == ["darts", "best cell"]
+
+
+def test_records_can_be_elsewhere(usual: Path, tiny: list[str], capsys: Capture) -> None:
+    words = [*tiny, "queries=5", "--methods", "darts", "--seeds", "0", "--out", "out", "--results", "kept"]
+    assert main([*words, "--quiet"]) == 0
+    capsys.readouterr()
+    assert [path.name for path in Path("kept").iterdir()] == ["darts-s0.json"]
+    assert story(Path("kept")) == story(usual / "records")[:1]
+    assert not (Path("out") / "records").exists()
+
+
+def test_queries_and_draws_matter(usual: Path, capsys: Capture) -> None:
+    words = [
+        "bench",
+        "--plugin",
+        PLUGIN,
+        "--config",
+        str(usual / CONFIG),
+        "--results",
+        str(usual / "records"),
+    ]
+    rows = {}
+    for queries, draws in ((5, 3), (200, 3), (5, 9)):
+        more = [f"queries={queries}", f"draws={draws}", "--show", "--out", f"{queries}-{draws}"]
+        rows[queries, draws] = found(capsys, *words, *more)["table"]["rows"][2]
+    assert [row["done"] for row in rows.values()] == [3, 3, 9]
+    assert rows[200, 3]["regret"]["mean"] < rows[5, 3]["regret"]["mean"]
+    only = found(capsys, *words, "baselines=[evolution]", "--show", "--out", "one")["table"]["rows"]
+    assert [row["label"] for row in only] == ["darts", "gaea-darts", "evolution", "best cell"]
+
+
+def test_queries_that_the_searches_pay_for(usual: Path, capsys: Capture) -> None:
+    words = [
+        "bench",
+        "--plugin",
+        PLUGIN,
+        "--config",
+        str(usual / CONFIG),
+        "--results",
+        str(usual / "records"),
+    ]
+    facts = found(capsys, *words, "queries=null", "--show", "--out", "paid")
+    [random] = [row for row in facts["table"]["rows"] if row["label"] == "random"]
+    searched = [row["seconds"] for row in facts["table"]["rows"][:2]]
+    assert random["seconds"] == pytest.approx(sum(searched) / 2, abs=0.02)
+
+
+def test_a_search_that_fails_is_told_of(tiny: list[str], capsys: Capture) -> None:
+    bad = ["methods.bad.method=darts", "methods.bad.weights.lr=1e30", "methods.bad.weights.clip=0"]
+    words = [*tiny, *bad, "--methods", "bad,darts", "--seeds", "0", "--out", "out"]
+    assert main(words) == 1
+    out, err = capsys.readouterr()
+    assert re.search(r"^bad  seed 0  failed: .*  1 left, \d+ s$", out, re.MULTILINE)
+    assert "Missing seeds: bad 0." in out
+    assert err.startswith("dartboard: bad-s0 failed: ")
+    assert err.count("\n") == 1
+    assert main([*words, "--json", "--quiet"]) == 1
+    assert list(json.loads(capsys.readouterr().out)["failed"]) == ["bad-s0"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--methods", "gaea-dart"], "no method called 'gaea-dart'; did you mean 'gaea-darts'?"),
+        ([], "a bench needs methods, such as --methods darts,gdas; there are darts, "),
+        (["--methods", "darts,,gdas"], "methods: a label has letters, digits, - and _ alone, unlike ''"),
+        (
+            ["--methods", "darts", "--seeds", "3-1"],
+            "seeds: expected seeds such as 0-9, 0,3,5 or 7, got '3-1'",
+        ),
+        (["--methods", "darts", "--oracle", "tooy"], "no oracle called 'tooy'; did you mean 'toy'?"),
+        (
+            ["--methods", "darts", "--oracle", "nb201"],
+            "the oracle nb201 reads a table; name its file with --table",
+        ),
+        (["--methods", "darts", "--space", "nb201"], "the oracle toy knows no cells of the space nb201: "),
+        (["--methods", "darts", "--data", "none.npz"], "there is no file or folder 'none.npz' to read"),
+        (["--methods", "pc-darts"], "the architecture rests for 15 epochs and the search has 2"),
+        (["--methods", "darts", "--show", "--jobs", "2"], "--show searches nothing; leave out --jobs"),
+        (["--methods", "darts", "--config", "none.yaml"], "cannot read the configuration 'none.yaml'"),
+        (
+            ["--methods", "darts", "seed=3"],
+            "seed cannot be the same for all searches; set seeds in its place",
+        ),
+        (["--methods", "darts", "--device", "moon"], "--device moon cannot be used: "),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_nothing(
+    tiny: list[str], words: list[str], message: str, tmp_path: Path, capsys: Capture
+) -> None:
+    assert complaint(capsys, *tiny, *words).startswith(message)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_settings_in_the_same_directory(usual: Path, tiny: list[str], capsys: Capture) -> None:
+    said = complaint(capsys, *tiny, "queries=5", "epochs=3", "--methods", "darts", "--out", str(usual))
+    assert said.startswith(f"{usual} is a bench with other settings: search.epochs was 2, is 3; ")
+    shown = complaint(capsys, "bench", "--plugin", PLUGIN, "--out", str(usual), "draws=9", "--show")
+    assert "draws was 3, is 9" in shown
+
+
+def test_a_run_of_other_settings(tiny: list[str], data: str, capsys: Capture) -> None:
+    path = Path("out") / "runs" / "darts-s0"
+    assert main(["search", *TINY[:5], "epochs=1", "--data", data, "--out", str(path), "--quiet"]) == 0
+    capsys.readouterr()
+    said = complaint(capsys, *tiny, "--methods", "darts", "--seeds", "0", "--out", "out")
+    assert said.startswith("out/runs/darts-s0 is a run with other settings: epochs was 1, is 2")
+    assert not (Path("out") / CONFIG).exists()
+
+
+def is_ripe(path: Path) -> bool:
+    """Whether a search has saved something and is not done."""
+    return is_run(path) and Run.read(path).state == "running" and bool(list_checkpoints(path / "checkpoints"))
+
+
+def holder(path: Path) -> int:
+    """The process that writes to a run, or was the last to do so."""
+    try:
+        return int(json.loads((path / "lock").read_text())["pid"])
+    except (OSError, ValueError):  # it is about to be written
+        return 0
+
+
+def wait_for(condition: Any) -> None:
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@contextmanager
+def bench_process(command: list[str]) -> Iterator["subprocess.Popen[str]"]:
+    """The program, which does not outlive the block."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def undisturbed(words: list[str], capsys: Capture) -> list[Any]:
+    assert main([*words, "--out", "whole", "--quiet", "--json"]) == 0
+    capsys.readouterr()
+    return story(Path("whole") / "records")
+
+
+def row_of(out: str) -> Any:
+    """The first row of a table, but for times."""
+    return timeless(json.loads((Path(out) / "table.json").read_text())["rows"][0])
+
+
+@pytest.mark.slow
+def test_kills_and_signals_lose_nothing_in_several_processes(
+    program: Path, tiny: list[str], capsys: Capture
+) -> None:
+    words = [*tiny, "epochs=15", "queries=5", "--methods", "darts", "--seeds", "0-1"]
+    command = [str(program), *words, "--out", "out", "--jobs", "2"]
+    paths = [Path("out") / "runs" / f"darts-s{seed}" for seed in (0, 1)]
+    with bench_process(command) as process:
+        wait_for(lambda: is_ripe(paths[0]))
+        workers = children(process.pid)
+        process.kill()
+        process.wait()
+    first = holder(paths[0])
+    assert first in workers
+    wait_for(lambda: all(map(is_gone, workers)))
+    assert Run.read(paths[0]).state == "stopped"
+    with bench_process(command) as process:
+        wait_for(lambda: is_ripe(paths[0]) and holder(paths[0]) not in (0, first))
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 128 + signal.SIGINT
+    assert err == (
+        "dartboard: stopping after this step; once more to stop at once\n"
+        "stopped with 0 searches to begin; the same command goes on\n"
+    )
+    assert Run.read(paths[0]).state == "stopped"
+    assert main([*words, "--out", "out", "--quiet", "--json"]) == 0
+    assert len(Run.read(paths[0]).environment()) == 3
+    capsys.readouterr()
+    assert story(Path("out") / "records") == undisturbed(words, capsys)
+    assert row_of("out") == row_of("whole")
+
+
+def test_a_kill_and_a_signal_lose_nothing(program: Path, tiny: list[str], capsys: Capture) -> None:
+    words = [*tiny, "epochs=8", "queries=5", "--methods", "darts", "--seeds", "0"]
+    path = Path("out") / "runs" / "darts-s0"
+    with bench_process([str(program), *words, "--out", "out"]) as process:
+        wait_for(lambda: is_ripe(path))
+        process.kill()
+        process.wait()
+    assert Run.read(path).state == "stopped"
+
+    def send() -> None:
+        wait_for(lambda: is_ripe(path) and holder(path) == os.getpid())
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    sender = Thread(target=send)
+    sender.start()
+    assert main([*words, "--out", "out", "--quiet"]) == 128 + signal.SIGTERM
+    sender.join()
+    assert capsys.readouterr().err == "stopped in darts-s0; the same command goes on\n"
+    assert Run.read(path).state == "stopped"
+    assert main([*words, "--out", "out", "--quiet"]) == 0
+    assert len(Run.read(path).environment()) == 3
+    assert story(Path("out") / "records") == undisturbed(words, capsys)
+    assert row_of("out") == row_of("whole")
