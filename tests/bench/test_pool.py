@@ -89,7 +89,7 @@ def test_a_stop_saves_all_searches(data: str, tmp_path: Path) -> None:
     paths = [tmp_path / "runs" / job.name for job in found]
     own = pool(tmp_path)
     stopper = when_ripe(paths[0], lambda: when_ripe(paths[1], own.stop).join())
-    with pytest.raises(Stopped, match="stopped with 1 searches to begin"):
+    with pytest.raises(Stopped, match="stopped; searches not begun: 1"):
         list(own.run(found))
     stopper.join()
     runs = [Run.read(path) for path in paths[:2]]

@@ -337,7 +337,7 @@ def test_kills_and_signals_lose_nothing_in_several_processes(
         assert process.returncode == 128 + signal.SIGINT
     assert err == (
         "dartboard: stopping after this step; once more to stop at once\n"
-        "stopped with 0 searches to begin; the same command goes on\n"
+        "stopped; searches not begun: 0; the same command goes on\n"
     )
     assert Run.read(paths[0]).state == "stopped"
     assert main([*words, "--out", "out", "--quiet", "--json"]) == 0

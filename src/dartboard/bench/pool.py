@@ -126,7 +126,7 @@ class Pool:
                 for worker in self._ready():
                     yield from self._hear(worker)
             if self._stopping:
-                raise Stopped(f"stopped with {len(self._jobs)} searches to begin")
+                raise Stopped(f"stopped; searches not begun: {len(self._jobs)}")
         finally:
             for worker in self._workers:
                 worker.end()
