@@ -6,11 +6,10 @@ from typing import Any
 
 import torch
 
-from dartboard.bench.ask import load_oracle
 from dartboard.bench.config import BenchConfig, load_bench
 from dartboard.bench.records import BenchRecord, read_records
 from dartboard.bench.work import Desk, Place
-from dartboard.oracle import Oracle
+from dartboard.oracle import Oracle, load_oracle
 from dartboard.search.plugins import load_plugin
 from protocols import timeless
 

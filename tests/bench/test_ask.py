@@ -5,14 +5,12 @@ from random import Random
 import pytest
 
 from benches import desk, settings, toy
-from dartboard.bench.ask import ask, load_oracle, shortest
+from dartboard.bench.ask import ask, shortest
 from dartboard.bench.jobs import Job, bare, plan_jobs
 from dartboard.bench.records import BenchRecord, Correlation
-from dartboard.errors import OracleError, RunError, UnknownNameError
-from dartboard.oracle import NasBench201
+from dartboard.errors import RunError
 from dartboard.runs import Run
 from dartboard.space import Genotype, decode, get_space, sample
-from nb201_data import real_table
 from protocols import few
 
 
@@ -90,17 +88,3 @@ def test_the_shortest_notation_says_the_same(space: str, start: str) -> None:
     text = shortest(genotype)
     assert text.startswith(start)
     assert decode(text) == genotype
-
-
-def test_an_oracle_without_its_table() -> None:
-    with pytest.raises(OracleError, match="the oracle nb201 reads a table; name its file with --table PATH"):
-        load_oracle("nb201", None)
-
-
-def test_an_oracle_that_is_not_there() -> None:
-    with pytest.raises(UnknownNameError, match="no oracle called 'nb202'; did you mean 'nb201'"):
-        load_oracle("nb202", None)
-
-
-def test_an_oracle_with_its_table() -> None:
-    assert isinstance(load_oracle("nb201", real_table()), NasBench201)

@@ -222,7 +222,7 @@ def test_a_search_that_fails_is_told_of(tiny: list[str], capsys: Capture) -> Non
         (["--methods", "darts", "--oracle", "tooy"], "no oracle called 'tooy'; did you mean 'toy'?"),
         (
             ["--methods", "darts", "--oracle", "nb201"],
-            "the oracle nb201 reads a table; name its file with --table",
+            "nb201 does not ship with dartboard; name its file with --table",
         ),
         (["--methods", "darts", "--space", "nb201"], "the oracle toy knows no cells of the space nb201: "),
         (["--methods", "darts", "--data", "none.npz"], "there is no file or folder 'none.npz' to read"),

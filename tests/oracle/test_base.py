@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from dartboard.errors import OracleError
-from dartboard.oracle import Ranking
+from dartboard.errors import OracleError, UnknownNameError
+from dartboard.oracle import NasBench201, Ranking, load_oracle
+from nb201_data import real_table
 
 
 @pytest.fixture
@@ -41,3 +42,17 @@ def test_all_accuracies_are_seen_in_order_and_cannot_be_changed(ranking: Ranking
     assert ranking.tests.tolist() == [0.1, 0.5, 0.7, 0.9, 0.9]
     with pytest.raises(ValueError, match="read-only"):
         ranking.tests[0] = 1.0
+
+
+def test_a_benchmark_without_its_table() -> None:
+    with pytest.raises(OracleError, match="nb201 does not ship with dartboard; name its file with --table"):
+        load_oracle("nb201")
+
+
+def test_a_benchmark_that_is_not_there() -> None:
+    with pytest.raises(UnknownNameError, match="no oracle called 'nb202'; did you mean 'nb201'"):
+        load_oracle("nb202")
+
+
+def test_a_benchmark_with_its_table() -> None:
+    assert isinstance(load_oracle("nb201", real_table()), NasBench201)

@@ -1,6 +1,6 @@
 """The scoreboard: searches against an oracle."""
 
-from dartboard.bench.ask import ask, load_oracle
+from dartboard.bench.ask import ask
 from dartboard.bench.config import BenchConfig, load_bench
 from dartboard.bench.correlation import correlate
 from dartboard.bench.jobs import Job, plan_jobs
@@ -24,7 +24,6 @@ __all__ = [
     "ask",
     "correlate",
     "load_bench",
-    "load_oracle",
     "make_score",
     "plan_jobs",
     "read_records",

@@ -3,38 +3,16 @@
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from inspect import signature
-from pathlib import Path
-from types import NoneType
-from typing import Any, get_args
+from typing import Any
 
 from dartboard.bench.jobs import Job, bare
 from dartboard.bench.records import Accuracies, BenchRecord, Correlation, Point
-from dartboard.errors import GenotypeError, OracleError, RunError
-from dartboard.oracle import ORACLES, Oracle
+from dartboard.errors import GenotypeError, RunError
+from dartboard.oracle import Oracle
 from dartboard.runs import Run
 from dartboard.space import CODECS, Genotype, decode
 
 VERSIONS = ("dartboard", "python", "torch", "numpy")
-
-
-def load_oracle(name: str, table: Path | None) -> Oracle:
-    """The oracle of this name.
-
-    Args:
-        name: What it is registered under.
-        table: Its file; None for one that comes with the package.
-
-    Raises:
-        UnknownNameError: If there is no such oracle.
-        OracleError: If it needs a table, or the table is damaged.
-    """
-    load: Any = ORACLES[name]
-    (kind,) = [own.annotation for own in list(signature(load, eval_str=True).parameters.values())[:1]]
-    if table is None and NoneType not in get_args(kind):
-        raise OracleError(f"the oracle {name} reads a table; name its file with --table PATH")
-    oracle: Oracle = load(table)
-    return oracle
 
 
 def ask(job: Job, run: Run, oracle: Oracle, correlation: Correlation | None) -> BenchRecord:

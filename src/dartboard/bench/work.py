@@ -8,13 +8,13 @@ from pathlib import Path
 
 import torch
 
-from dartboard.bench.ask import ask, load_oracle
+from dartboard.bench.ask import ask
 from dartboard.bench.correlation import correlate, revive
 from dartboard.bench.jobs import Job, Maker
 from dartboard.bench.keeping import check_run, find_record
 from dartboard.bench.records import BenchRecord, Correlation
 from dartboard.errors import DartboardError, Stopped
-from dartboard.oracle import Oracle
+from dartboard.oracle import Oracle, load_oracle
 from dartboard.runs import Run
 from dartboard.search import Searcher
 from dartboard.search.memory import is_out_of_memory

@@ -65,9 +65,9 @@ def run(args: Namespace) -> int:
     """Do what is missing, and print the table."""
     if args.show and args.jobs is not None:
         raise UsageError("--show searches nothing; leave out --jobs")
-    from dartboard.bench.ask import load_oracle
     from dartboard.bench.jobs import check_space, oracle_name, plan_jobs
     from dartboard.bench.score import check_queries
+    from dartboard.oracle import load_oracle
 
     config = _configure(args)
     jobs, out = plan_jobs(config), _out(args, config)

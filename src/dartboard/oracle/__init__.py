@@ -3,6 +3,7 @@
 from dartboard.oracle.base import (
     IMPORTS,
     ORACLES,
+    SHIPPED,
     KnowsIsomorphic,
     Oracle,
     Ranking,
@@ -20,6 +21,7 @@ from dartboard.oracle.oneshot import NasBench1Shot1, load_oneshot1, load_oneshot
 __all__ = [
     "IMPORTS",
     "ORACLES",
+    "SHIPPED",
     "KnowsIsomorphic",
     "NanoBench",
     "NasBench1Shot1",
