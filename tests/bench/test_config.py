@@ -112,7 +112,6 @@ def test_settings_of_a_method_that_is_not_chosen() -> None:
         ({}, ["seeds=[-1]"], OptionError, "seeds.0=-1: input should be greater than or equal to 0"),
         ({"methods": {"a/b": {}}}, [], OptionError, "methods: a label has letters, digits, - and _ alone"),
         ({"methods": {"": {}}}, [], OptionError, "methods: a label has letters, digits, - and _ alone"),
-        ({"methods": {"random": {}}}, [], OptionError, "methods: random is beside every bench as a baseline"),
         ({"methods": 3}, [], OptionError, "methods=3: expected a group such as {gdas: {epochs: 50}}"),
         ({"methods": {"gdas": 3}}, [], OptionError, "methods.gdas=3: expected a group such as {epochs: 25}"),
         ({"search": 3}, [], OptionError, "search=3: expected a group such as {epochs: 25}"),

@@ -101,8 +101,6 @@ class BenchConfig(Options):
         for label in methods:
             if not LABEL.fullmatch(label):
                 raise ValueError(f"a label has letters, digits, - and _ alone, unlike {label!r}")
-            if label in BASELINES:
-                raise ValueError(f"{label} is beside every bench as a baseline; leave it out of the methods")
         return methods
 
     @field_validator("seeds")
