@@ -24,6 +24,7 @@ import dartboard
 from dartboard.atomic import write_bytes, write_text
 from dartboard.bench.exhaustive import Plan, gather, make
 from dartboard.data import load_dataset
+from dartboard.errors import DartboardError
 
 SEEDS = 3
 OPTIONS = {
@@ -91,7 +92,10 @@ def main() -> None:
     parser.add_argument("--pack", type=Path, metavar="FILE.npz", help="write the benchmark instead")
     args = parser.parse_args()
     if args.pack is not None:
-        pack(args.work, args.pack)
+        try:
+            pack(args.work, args.pack)
+        except DartboardError as error:
+            parser.error(str(error))
         return
     began = time.perf_counter()
     for done, total in make(PLAN, args.work, args.workers):

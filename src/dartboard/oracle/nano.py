@@ -132,7 +132,15 @@ def unpack_nano(data: bytes, path: Path) -> NanoBench:
         told = json.loads(str(facts))
         sizes = parameters.astype(np.int64), flops.astype(np.int64)
         return NanoBench(right, loss.astype(np.float64), seconds.astype(np.float64), *sizes, told)
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, zipfile.BadZipFile) as error:
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        OSError,
+        EOFError,
+        zipfile.BadZipFile,
+    ) as error:
         raise OracleError(f"{path} is no table of the nano benchmark: {error}") from None
 
 
