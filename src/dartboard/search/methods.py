@@ -145,7 +145,8 @@ def evolution(
     if score is None:
         raise CompositionError(
             "evolution needs an oracle: a function from genotypes to their accuracy; give it as score in "
-            "Python, or with --plugin a file that registers a method with a score"
+            "Python, or with --plugin a file that registers a method with a score; dartboard bench has it "
+            "beside every search"
         )
     select = Evolve(score, population, tournament, cycles)
     return Method(RELAXATIONS["random"], select=select, trains=False)
