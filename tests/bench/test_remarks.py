@@ -5,6 +5,7 @@ import pytest
 
 from benching import SmallOracle, random_at, record
 from dartboard.bench.baselines import POPULATION, Baseline
+from dartboard.bench.remarks import in_ranges
 from dartboard.bench.table import make_table
 
 RANDOM = random_at([0.70, 0.72, 0.74, 0.71])
@@ -55,7 +56,7 @@ def test_without_random_there_is_nothing_to_say_of_it() -> None:
 
 def test_missing_seeds_are_listed() -> None:
     found = said({"a": [0.8, 0.81], "b": []}, seeds=4)
-    assert "Missing seeds: a 2, 3; b 0, 1, 2, 3." in found
+    assert "Missing seeds: a 2-3; b 0-3." in found
     assert not any("Missing" in own for own in said({"a": [0.8, 0.81]}))
 
 
@@ -73,3 +74,10 @@ def test_evolution_without_time_to_evolve_is_named(queries: int, random: bool) -
     found = said({"a": [0.8]}, [RANDOM, evolution])
     assert any(own.startswith("evolution is random") for own in found) == random
     assert found[0] == "Better than random here: evolution."
+
+
+@pytest.mark.parametrize(
+    ("seeds", "text"), [((), ""), ((4,), "4"), ((0, 2, 3, 4, 7), "0, 2-4, 7"), ((1, 2, 5, 6), "1-2, 5-6")]
+)
+def test_seeds_in_a_row_are_a_range(seeds: tuple[int, ...], text: str) -> None:
+    assert in_ranges(seeds) == text

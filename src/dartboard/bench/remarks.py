@@ -46,9 +46,20 @@ def _named(rows: Sequence[Row], verdict: str) -> str:
 
 
 def _missing(rows: Sequence[Row]) -> Iterator[str]:
-    gaps = [f"{row.label} {', '.join(map(str, row.missing))}" for row in rows if row.missing]
+    gaps = [f"{row.label} {in_ranges(row.missing)}" for row in rows if row.missing]
     if gaps:
         yield f"Missing seeds: {'; '.join(gaps)}."
+
+
+def in_ranges(seeds: Sequence[int]) -> str:
+    """Seeds in ascending order as a text, such as `0, 2-9`."""
+    runs: list[list[int]] = []
+    for seed in seeds:
+        if runs and seed == runs[-1][-1] + 1:
+            runs[-1].append(seed)
+        else:
+            runs.append([seed])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def _about_baselines(baselines: Sequence[Baseline]) -> Iterator[str]:
