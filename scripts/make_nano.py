@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import io
 import json
+import os
 import platform
 import sys
 import time
@@ -91,14 +92,22 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2, help="processes that train (default: 2)")
     parser.add_argument("--pack", type=Path, metavar="FILE.npz", help="write the benchmark instead")
     args = parser.parse_args()
-    if args.pack is not None:
-        try:
+    try:
+        if args.pack is not None:
             pack(args.work, args.pack)
-        except DartboardError as error:
-            parser.error(str(error))
-        return
+        else:
+            train(args.work, args.workers)
+    except DartboardError as error:
+        parser.error(str(error))
+    except KeyboardInterrupt:
+        sys.stderr.write("\nstopped; the same command goes on\n")
+        os._exit(130)  # what is being trained is not waited for
+
+
+def train(work: Path, workers: int) -> None:
+    """Does the trainings that are left, and says how far it is."""
     began = time.perf_counter()
-    for done, total in make(PLAN, args.work, args.workers):
+    for done, total in make(PLAN, work, workers):
         passed = time.perf_counter() - began
         sys.stderr.write(f"\r{done} of {total} trainings, {passed:.0f} s")
     sys.stderr.write("\n")

@@ -63,6 +63,20 @@ def test_missing_trainings_are_counted(work: Path, tmp_path: Path) -> None:
         gather(PLAN, tmp_path)
 
 
+def test_a_folder_has_the_trainings_of_one_plan(work: Path) -> None:
+    other = Few("nano", "cluttered-digits", OPTIONS | {"epochs": 3}, 2, 1)
+    with pytest.raises(OracleError, match="has trainings of another plan"):
+        next(make(other, work, 1))
+    with pytest.raises(OracleError, match="has trainings of another plan"):
+        gather(other, work)
+
+
+def test_a_training_that_fails_is_not_waited_for(tmp_path: Path) -> None:
+    wrong = Few("nano", "cluttered-digits", OPTIONS | {"batch": 0}, 2, 1)
+    with pytest.raises(ValueError, match="batch"):
+        list(make(wrong, tmp_path, 1))
+
+
 def test_a_plan_trains_every_architecture_with_every_seed() -> None:
     jobs = Plan("nano", "cluttered-digits", OPTIONS, 3, 1).jobs()
     assert len(jobs) == len(set(jobs)) == 3 * 216

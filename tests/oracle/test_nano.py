@@ -1,6 +1,7 @@
 """The benchmark that ships with the package."""
 
 import hashlib
+import io
 import json
 from pathlib import Path
 from random import Random
@@ -124,6 +125,47 @@ def test_a_damaged_file_is_recognised(tmp_path: Path) -> None:
             load_nano(copy(tmp_path, wrong))
     with pytest.raises(OracleError, match="cannot be read"):
         load_nano(tmp_path / "nothing.npz")
+
+
+def changed(**columns: object) -> bytes:
+    """The file with some of its columns changed."""
+    with np.load(SHIPPED["nano"](), allow_pickle=False) as arrays:
+        found = {name: arrays[name] for name in arrays.files}
+    held = io.BytesIO()
+    np.savez_compressed(held, **(found | {name: np.array(own) for name, own in columns.items()}))
+    return held.getvalue()
+
+
+def told(**facts: object) -> str:
+    """The facts of the file with some of them changed."""
+    with np.load(SHIPPED["nano"](), allow_pickle=False) as arrays:
+        return json.dumps(json.loads(str(arrays["facts"])) | facts)
+
+
+TESTS = np.zeros((216, 3, 6), np.uint16)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"facts": "[" * 100_000}, "recursion"),
+        ({"facts": "[]"}, "list"),
+        ({"facts": told(images={"valid": float("inf"), "test": 2048})}, "infinity"),
+        ({"facts": told(images={"valid": 0, "test": 2048})}, "valid has numbers that cannot be"),
+        ({"facts": told(images={"valid": 1024, "test": 3})}, "test has numbers that cannot be"),
+        ({"facts": told(data=3)}, "which images"),
+        ({"test": TESTS[:215]}, "it holds 215 cells, 3 seeds and 6 times"),
+        ({"test": TESTS[:, :, :0]}, "it holds 216 cells, 3 seeds and 0 times"),
+        ({"valid": TESTS[:, :, :5]}, "valid has the shape"),
+        ({"test": TESTS.astype(np.float64)}, "test has numbers that cannot be"),
+        ({"seconds": np.full((216, 3), np.nan)}, "seconds has numbers that cannot be"),
+        ({"parameters": np.full(216, -1)}, "parameters has numbers that cannot be"),
+        ({"flops": np.full(216, "x")}, "flops has numbers that cannot be"),
+    ],
+)
+def test_numbers_that_cannot_be(columns: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(OracleError, match=f"is no table of the nano benchmark: .*{message}"):
+        load_nano(copy(tmp_path, changed(**columns)))
 
 
 def test_it_is_small() -> None:

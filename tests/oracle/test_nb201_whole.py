@@ -172,6 +172,13 @@ def test_keys_in_keys_are_one_line(name: str, tmp_path: Path) -> None:
         read_whole(path, silent)
 
 
+def test_a_training_that_holds_itself(tmp_path: Path) -> None:
+    path = tmp_path / "file.pickle.pbz2"
+    path.write_bytes(bz2.compress(b"\x80\x02}q\x00X\x0b\x00\x00\x00eval_acc1esh\x00s."))
+    with pytest.raises(OracleError, match=f"^{path}: "):
+        read_whole(path, silent)
+
+
 @LAYOUT
 def test_a_file_that_is_damaged(name: str, tmp_path: Path) -> None:
     path = write(tmp_path, name)

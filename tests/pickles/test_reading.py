@@ -130,6 +130,8 @@ def test_damaged_pickles_are_refused(cut: int) -> None:
         b")" + b"\x85" * 300_000,  # a tuple in a tuple in a tuple
         b")" + b"q\x00h\x00\x86" * 64,  # a tuple of itself, twice: 2 ** 64 values
         b"(" + b"K\x01" * 9 + b"t",  # a long one
+        b"\x8a\x09" + (1 << 61).to_bytes(9, "little"),  # a number like which many can fall into one place
+        b"\x8a\x09" + (1 << 61).to_bytes(9, "little") + b"\x85",
         b"N",
         b"]",
     ],
@@ -145,9 +147,28 @@ def test_damaged_pickles_are_refused(cut: int) -> None:
     ],
 )
 def test_keys_that_would_keep_one_busy_or_crash_are_one_line(key: bytes, orders: bytes, what: str) -> None:
-    message = f"refused: it has {what} are no texts or numbers, or short tuples of them"
+    message = f"refused: it has {what} are no texts or numbers of 60 bits, or short tuples of them"
     with pytest.raises(OracleError, match=f"^{message}$"):
         read_plain(orders % key)
+
+
+def test_every_dictionary_is_trimmed() -> None:
+    seen: list[dict[object, object]] = []
+    for orders in (b"\x80\x02(K\x01K\x02d.", b"\x80\x02}K\x01K\x02s.", b"\x80\x02}(K\x01K\x02u."):
+        read_pickle(io.BytesIO(orders), OracleError, trim=seen.append)
+    assert seen == [{1: 2}] * 3
+
+
+class NoMemory(io.BytesIO):
+    """A file on a machine whose memory is used up."""
+
+    def read(self, size: int | None = -1, /) -> bytes:  # noqa: ARG002
+        raise MemoryError
+
+
+def test_too_little_memory_is_no_damage() -> None:
+    with pytest.raises(OracleError, match=r"^needs more memory than there is, or is made to harm$"):
+        read_pickle(NoMemory(b"N."), OracleError)
 
 
 @pytest.mark.parametrize(

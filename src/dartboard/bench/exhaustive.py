@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -24,6 +25,7 @@ from dartboard.train.trainer import TrainHook
 
 PARTS = (VALID, TEST)
 Array = np.ndarray[Any, Any]
+PLAN = "plan.json"
 
 
 @dataclass(frozen=True)
@@ -135,23 +137,38 @@ def make(plan: Plan, folder: Path, workers: int) -> Iterator[tuple[int, int]]:
         plan: What to do.
         folder: Where the files are; those that are there are kept, so that a stopped making goes on.
         workers: How many processes train, each with one thread.
+
+    Raises:
+        OracleError: If the folder has trainings of another plan.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    _claim(plan, folder)
     jobs = plan.jobs()
     left = [job for job in jobs if not _file(folder, *job).exists()]
     done = len(jobs) - len(left)
     yield done, len(jobs)
-    context = get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread) as pool:
-        futures = [pool.submit(_train_into, plan, folder, job) for job in left]
-        for future in as_completed(futures):
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_prepare)
+    try:
+        for future in as_completed([pool.submit(_train_into, plan, folder, job) for job in left]):
             future.result()
             done += 1
             yield done, len(jobs)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _one_thread() -> None:
+def _claim(plan: Plan, folder: Path) -> None:
+    """Writes down whose trainings the folder has, or refuses those of another plan."""
+    path, told = folder / PLAN, json.dumps(asdict(plan), sort_keys=True) + "\n"
+    if not path.exists():
+        write_text(path, told)
+    elif path.read_text(encoding="utf-8") != told:
+        raise OracleError(f"{folder} has trainings of another plan, which {path} tells; name another folder")
+
+
+def _prepare() -> None:
     torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process says when to end
 
 
 def _train_into(plan: Plan, folder: Path, job: tuple[int, int]) -> None:
@@ -169,8 +186,9 @@ def gather(plan: Plan, folder: Path) -> dict[str, Array]:
     """The trainings of a finished plan as arrays; `oracle.nano` says which.
 
     Raises:
-        OracleError: If some are missing.
+        OracleError: If some are missing, or they are of another plan.
     """
+    _claim(plan, folder)
     jobs = plan.jobs()
     missing = [job for job in jobs if not _file(folder, *job).exists()]
     if missing:

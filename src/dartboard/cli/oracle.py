@@ -6,6 +6,7 @@ such a table from the official files of a benchmark. docs/oracles.md says which 
 """
 
 import json
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -103,6 +104,8 @@ def _import(args: Namespace) -> int:
     convert = IMPORTS[args.oracle]
     if args.out.exists():
         raise OracleError(f"{args.out} is there already; name another with --out, or remove it")
+    if not os.access(args.out.parent, os.W_OK | os.X_OK):  # better known before an hour of reading
+        raise OracleError(f"{args.out}: {args.out.parent} is no folder that can be written to")
     with progress() as tell:
         count = convert(args.source, args.out, tell)
     print(f"{args.out} holds {count:,} architectures in {args.out.stat().st_size / 1000:,.0f} kB")

@@ -1,7 +1,7 @@
 """nano: dartboard's own benchmark, all 216 cells of the nano space trained with several seeds.
 
 It ships with the package, so that regret can be measured anywhere in a minute. docs/nano.md says how it was
-made, what it cost, and how well it tells architectures apart; `benchmarks/make_nano.py` makes it again.
+made, what it cost, and how well it tells architectures apart; `scripts/make_nano.py` makes it again.
 """
 
 import hashlib
@@ -19,10 +19,14 @@ from numpy.typing import NDArray
 
 from dartboard.errors import OracleError
 from dartboard.oracle.base import ORACLES, SHIPPED, Floats, Ranking, Record
+from dartboard.oracle.npz import DAMAGED, read_column
 from dartboard.space import Cell, Genotype, get_space, restrict
 
 FILE = "nano.npz"
 DIGEST = "nano.sha256"
+PARTS = ("valid", "test")
+LARGEST = 1 << 53
+"""No number of the table is larger."""
 ARRAYS = ("valid", "test", "loss", "seconds", "parameters", "flops", "facts")
 Part = Literal["valid", "test"]
 Ops = tuple[str, ...]
@@ -53,7 +57,7 @@ class NanoBench:
         self.space = get_space(self.name)
         self.facts, self.loss = facts, loss
         self.datasets: tuple[str, ...] = (str(facts["data"]),)
-        self._accuracies = {part: right[part] / int(facts["images"][part]) for part in ("valid", "test")}
+        self._accuracies = {part: right[part] / int(facts["images"][part]) for part in PARTS}
         self._seconds, self._parameters, self._flops = seconds, parameters, flops
         self._rows = {ops: row for row, ops in enumerate(all_ops())}
         self._ranking = Ranking(self._accuracies["test"][:, :, -1].mean(axis=1))
@@ -125,32 +129,34 @@ def load_nano(path: Path) -> NanoBench:
 def unpack_nano(data: bytes, path: Path) -> NanoBench:
     """The benchmark in the bytes of its file; `path` is for messages."""
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            valid, test, loss, seconds, parameters, flops, facts = (arrays[name] for name in ARRAYS)
-        right = {"valid": valid.astype(np.int64), "test": test.astype(np.int64)}
-        _check_shapes(valid, test, loss, seconds, parameters, flops)
-        told = json.loads(str(facts))
-        sizes = parameters.astype(np.int64), flops.astype(np.int64)
-        return NanoBench(right, loss.astype(np.float64), seconds.astype(np.float64), *sizes, told)
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        OSError,
-        EOFError,
-        zipfile.BadZipFile,
-    ) as error:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            columns = {name: read_column(archive, name) for name in ARRAYS}
+        facts = json.loads(str(columns.pop("facts")))
+        _check(columns, facts)
+    except (*DAMAGED, TypeError, AttributeError, OracleError) as error:
         raise OracleError(f"{path} is no table of the nano benchmark: {error}") from None
+    right = {part: columns[part].astype(np.int64) for part in PARTS}
+    loss, seconds = columns["loss"].astype(np.float64), columns["seconds"].astype(np.float64)
+    parameters, flops = columns["parameters"].astype(np.int64), columns["flops"].astype(np.int64)
+    return NanoBench(right, loss, seconds, parameters, flops, facts)
 
 
-def _check_shapes(*arrays: NDArray[Any]) -> None:
-    cells, seeds, times = arrays[0].shape
+def _check(columns: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
+    """Raise unless the numbers can be those of the benchmark."""
+    cells, seeds, times = columns["test"].shape
     full, pairs = (cells, seeds, times), (cells, seeds)
-    if [own.shape for own in arrays] != [full, full, full, pairs, (cells,), (cells,)]:
-        raise ValueError("its arrays have other shapes than one another")
+    shapes = {"valid": full, "test": full, "loss": full, "seconds": pairs, "parameters": (cells,)}
     if cells != len(all_ops()) or not seeds or not times:
         raise ValueError(f"it holds {cells:,} cells, {seeds} seeds and {times} times")
+    for name, column in columns.items():
+        if column.shape != shapes.get(name, (cells,)):
+            raise ValueError(f"{name} has the shape {column.shape}")
+        most = int(facts["images"][name]) if name in PARTS else LARGEST
+        kind = np.floating if name in ("loss", "seconds") else np.integer
+        if not np.issubdtype(column.dtype, kind) or not ((column >= 0) & (column <= most)).all():
+            raise ValueError(f"{name} has numbers that cannot be")
+    if not isinstance(facts["data"], str) or not all(int(facts["images"][part]) > 0 for part in PARTS):
+        raise ValueError("it does not say which images it is about")
 
 
 SHIPPED["nano"] = lambda: Path(str(resources.files(__package__).joinpath(FILE)))

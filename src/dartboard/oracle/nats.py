@@ -99,7 +99,8 @@ def row(schedules: Any, cell: str) -> dict[str, object]:
     except OracleError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
-        raise OracleError(f"not as its authors write it ({type(error).__name__}: {error})") from None
+        why = f"{type(error).__name__}: {error}"
+        raise OracleError(f"not as its authors write it ({why[:200]})") from None
 
 
 def _check_name(name: object, cell: str) -> None:
@@ -117,6 +118,8 @@ def _accuracy(trials: Trials, trained: str, measured: str) -> float:
     found = [_last(own, measured) for (name, _), own in trials.items() if name == trained]
     if wrong := [value for value in found if not 0 <= value <= 100]:
         raise ValueError(f"{trained}, {measured}: an accuracy of {wrong[0]} %")
+    if not found:
+        raise ValueError(f"no training on {trained}")
     return fmean(found)
 
 

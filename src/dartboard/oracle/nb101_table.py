@@ -2,10 +2,8 @@
 
 import io
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 from dartboard.atomic import write_bytes
 from dartboard.errors import OracleError
 from dartboard.oracle.nb101_cells import MOST_VERTICES, Ints, spell
-from dartboard.printable import printable
+from dartboard.oracle.npz import read_column
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -26,18 +24,6 @@ WHOLE: dict[str, type[np.unsignedinteger]] = {
 }
 SHARES = ("test_acc_108", "valid_acc_108")
 NEEDED = (*WHOLE, "test_acc_108")
-_DAMAGED = (
-    ValueError,
-    EOFError,
-    RuntimeError,  # NotImplementedError is one
-    OverflowError,
-    MemoryError,
-    SyntaxError,
-    TokenError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""What numpy and Python raise on damaged arrays of one kind or another."""
 
 
 class Table:
@@ -80,7 +66,7 @@ def read_table(path: Path) -> Table:
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in (*NEEDED, *SHARES[1:]) if f"{name}.npy" in archive.namelist()]
-            return Table({name: _array(archive, name) for name in names})
+            return Table({name: read_column(archive, name) for name in names})
     except OSError as error:
         raise OracleError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (zipfile.BadZipFile, NotImplementedError, UnicodeError):
@@ -94,15 +80,6 @@ def write_table(path: Path, table: Table) -> None:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **table.columns)
     write_bytes(path, buffer.getvalue())
-
-
-def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    try:
-        with archive.open(f"{name}.npy") as member, np.errstate(invalid="ignore"):
-            return np.lib.format.read_array(member, allow_pickle=False)
-    except _DAMAGED as error:
-        why = " ".join(printable(str(error)).split())
-        raise OracleError(f"column {name} cannot be read ({why[:200]})") from None
 
 
 def _check_columns(columns: Columns) -> None:

@@ -16,7 +16,7 @@ from dartboard.oracle.base import Tell
 from dartboard.oracle.nats import EPOCHS, SOURCES, as_dictionary, cells_of, row
 from dartboard.oracle.nb201 import COLUMNS
 from dartboard.oracle.torchfile import START_OF_LEGACY, START_OF_ZIP, read_legacy, read_zip
-from dartboard.pickles import Trim, read_pickle
+from dartboard.pickles import NO_ROOM, Trim, read_pickle
 
 START_OF_BZIP2 = b"BZh"
 STEP = 1 << 20
@@ -44,6 +44,8 @@ def read_whole(path: Path, tell: Tell) -> dict[str, list[object]]:
         raise OracleError(f"{path}: is cut off") from None
     except OSError as error:
         raise OracleError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except MemoryError:
+        raise OracleError(f"{path}: {NO_ROOM}") from None
 
 
 def _found(path: Path, tell: Tell) -> object:
@@ -98,7 +100,7 @@ def trim_training(made: dict[Any, Any]) -> None:
         return
     last = {name: accuracies[name] for name in LAST if name in accuracies}
     kept = {name: made[name] for name in KEPT if name in made}
-    for value in made.values():
+    for value in list(made.values()):  # it may hold itself
         if isinstance(value, dict | list):
             value.clear()
     accuracies.update(last)

@@ -18,7 +18,9 @@ Allowed = Mapping[tuple[str, str], Callable[..., object]]
 Trim = Callable[[dict[Any, Any]], None]
 """Is given a dictionary whenever values were put into it, and may take out what is not needed."""
 NOT_NEEDED = "plain values do not need"
-KEYS = frozenset((str, bytes, int, bool, float))
+SURE = frozenset((str, bytes, bool, float))
+"""What may be a key whatever its value."""
+MOST_BITS = 60
 """Types of keys, and of what a tuple that is a key holds."""
 MOST_PARTS = 8
 """A tuple that is a key holds no more."""
@@ -107,6 +109,11 @@ class Machine:
             raise Refused("no whole pickle (values are put into what is no set)")
         self.stack[-1].update(keys(values, "a set whose members"))
 
+    def dictionary(self, values: list[Any]) -> None:
+        """Puts a dictionary of keys and values on top."""
+        self.stack.append({})
+        self.update(values)
+
     def update(self, values: list[Any]) -> None:
         """Puts keys and values into the dictionary on top."""
         if not isinstance(self.stack[-1], dict):
@@ -147,16 +154,24 @@ class Machine:
 
 
 def keys(values: list[Any], what: str) -> list[Any]:
-    """The values, if all can be keys; one of tuples in tuples could keep one busy for ever."""
-    if not set(map(type, values)) <= KEYS and not all(map(_is_key, values)):
-        raise Refused(f"refused: it has {what} are no texts or numbers, or short tuples of them")
+    """The values, if all can be keys.
+
+    Tuples in tuples and huge numbers could keep one busy for ever: the latter can all fall into one place of
+    a dictionary.
+    """
+    if not set(map(type, values)) <= SURE and not all(map(_is_key, values)):
+        raise Refused(f"refused: it has {what} are no texts or numbers of 60 bits, or short tuples of them")
     return values
 
 
 def _is_key(value: object) -> bool:
     if isinstance(value, tuple):
-        return len(value) <= MOST_PARTS and set(map(type, value)) <= KEYS
-    return type(value) in KEYS
+        return len(value) <= MOST_PARTS and all(map(_is_part, value))
+    return _is_part(value)
+
+
+def _is_part(value: object) -> bool:
+    return type(value) in SURE or (type(value) is int and value.bit_length() <= MOST_BITS)
 
 
 def pairs(values: list[Any]) -> dict[Any, Any]:

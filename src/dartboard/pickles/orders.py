@@ -4,7 +4,7 @@ import pickletools
 from collections.abc import Callable
 from typing import IO, Any
 
-from dartboard.pickles.machine import NOT_NEEDED, Machine, Refused, pairs
+from dartboard.pickles.machine import NOT_NEEDED, Machine, Refused
 
 Obey = Callable[[Machine], object]
 """Follows one order."""
@@ -31,7 +31,7 @@ ORDERS: dict[str, Obey] = {
     "EMPTY_TUPLE": lambda machine: machine.stack.append(()),
     "EMPTY_SET": lambda machine: machine.stack.append(set()),
     "LIST": lambda machine: machine.push(machine.since_mark()),
-    "DICT": lambda machine: machine.push(pairs(machine.since_mark())),
+    "DICT": lambda machine: machine.dictionary(machine.since_mark()),
     "TUPLE": lambda machine: machine.push(tuple(machine.since_mark())),
     "TUPLE1": lambda machine: machine.stack.append(tuple(machine.last(1))),
     "TUPLE2": lambda machine: machine.stack.append(tuple(machine.last(2))),

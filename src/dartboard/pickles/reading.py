@@ -17,10 +17,10 @@ DAMAGED = (
     AttributeError,
     LookupError,
     ArithmeticError,
-    MemoryError,
     RecursionError,
 )
 """What comes of damaged pickles of one kind or another."""
+NO_ROOM = "needs more memory than there is, or is made to harm"
 MOST_LETTERS = 200
 """Of what is wrong with a pickle, no more is said."""
 
@@ -35,8 +35,8 @@ def read_pickle(
 ) -> object:
     """What a pickle of plain values holds; texts of Python 2 are bytes, arrays are stand-ins.
 
-    The file is read as the pickle is followed, up to its end; one that is made to harm can use up the memory
-    of the process, and no more.
+    The file is read as the pickle is followed, up to its end; one that is made to harm can take much memory
+    and time, and do nothing else.
 
     Args:
         file: The pickle from its first byte on; buffered, for it is read in small pieces.
@@ -55,6 +55,8 @@ def read_pickle(
         raise
     except Refused as refused:
         raise error(str(refused)) from None
+    except MemoryError:
+        raise error(NO_ROOM) from None
     except DAMAGED as damage:
         raise error(f"no whole pickle ({_line(damage)})") from None
 
