@@ -1,6 +1,8 @@
 import json
+import shutil
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -78,6 +80,40 @@ def test_nothing_is_asked_before_a_search_is_over(tmp_path: Path) -> None:
     ):
         ask(job, run, oracle, None)
     assert oracle.asked == []  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "words"),
+    [
+        ("epochs/0000.json", None, "epoch 1: genotype: field required"),
+        ("epochs/0000.json", {"genotype": {}}, "epoch 1: "),
+        ("epochs/0001.json", {"genotype": [3]}, "epoch 2: genotype: input should be an object"),
+        ("epochs/0001.json", {"seconds": "x"}, "epoch 2: seconds: input should be a valid number"),
+        ("result.json", None, "epoch None: epoch: input should be a valid integer"),
+        ("result.json", {"epochs": "two"}, "epoch two: epoch: input should be a valid integer"),
+        ("result.json", {"entropy": {}}, "epoch 2: entropy: input should be a valid number"),
+    ],
+)
+def test_a_damaged_run_is_named(
+    finished: tuple[Job, Run], tmp_path: Path, file: str, change: dict[str, Any] | None, words: str
+) -> None:
+    job, run = finished
+    path = tmp_path / "run"
+    shutil.copytree(run.path, path)
+    before = json.loads((path / file).read_text())
+    (path / file).write_text(json.dumps({} if change is None else before | change))
+    with pytest.raises(RunError) as caught:
+        ask(job, Run.read(path), toy(), None)
+    assert str(caught.value).startswith(f"{path} was changed after it was written: {words}")
+
+
+def test_a_source_without_a_revision(finished: tuple[Job, Run], tmp_path: Path) -> None:
+    job, run = finished
+    path = tmp_path / "run"
+    shutil.copytree(run.path, path)
+    [start] = run.environment()
+    (path / "environment.json").write_text(json.dumps([start | {"git": {}}]))
+    assert "revision" not in ask(job, Run.read(path), toy(), None).versions
 
 
 @pytest.mark.parametrize(

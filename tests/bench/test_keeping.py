@@ -140,7 +140,7 @@ def test_settings_that_came_later_have_their_defaults(tmp_path: Path) -> None:
     assert find_record(job, tmp_path / "records", "toy") is not None
 
 
-@pytest.mark.parametrize("wrong", [{"what": 3}, {"method": {"name": "gone"}}, None, 3])
+@pytest.mark.parametrize("wrong", [{"what": 3}, {"method": {"name": "gone"}}])
 def test_settings_that_no_search_has(tmp_path: Path, wrong: object) -> None:
     [job] = plan_jobs(settings(few(tmp_path / "few.npz")))
     desk(tmp_path, correlation=0).do(job)

@@ -3,10 +3,23 @@
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from dartboard.bench.jobs import Job, bare
-from dartboard.bench.records import Accuracies, BenchRecord, Correlation, Point
+from dartboard.bench.records import (
+    STRICT,
+    Accuracies,
+    Amount,
+    BenchRecord,
+    Correlation,
+    Point,
+    Whole,
+    first_mistake,
+)
 from dartboard.errors import GenotypeError, RunError
 from dartboard.oracle import Oracle
 from dartboard.runs import Run
@@ -25,7 +38,7 @@ def ask(job: Job, run: Run, oracle: Oracle, correlation: Correlation | None) -> 
         correlation: Of its shared weights, if that was measured.
 
     Raises:
-        RunError: If the run is not finished.
+        RunError: If the run is not finished, or is damaged.
         OracleError: If the oracle does not know a cell.
     """
     result = run.result()
@@ -33,17 +46,57 @@ def ask(job: Job, run: Run, oracle: Oracle, correlation: Correlation | None) -> 
         raise RunError(f"{run.path} is not finished; an oracle is asked when a search is over")
     asking = Asking(oracle)
     rows = [row | run.epoch(row["epoch"]) | {"epoch": row["epoch"] + 1} for row in run.metrics()]
+    moments = [read_moment(row, run) for row in (*rows, result | {"epoch": result.get("epochs")})]
+    *points, final = map(asking.point, moments)
     return BenchRecord(
         label=job.label,
         seed=job.seed,
         oracle=oracle.name,
         best={dataset: oracle.ranking(dataset).best for dataset in oracle.datasets},
-        points=tuple(map(asking.point, rows)),
-        final=asking.point(result | {"epoch": result["epochs"]}),
+        points=tuple(points),
+        final=final,
         correlation=correlation,
         settings=bare(job.settings()),
         versions=versions(run),
     )
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a run says of a search at one time; see `Point`."""
+
+    __pydantic_config__: ClassVar = ConfigDict({**STRICT, "extra": "ignore"})
+
+    epoch: Whole
+    seconds: Amount | None
+    entropy: float | None
+    genotype: dict[str, Any]
+
+    def cell(self) -> Genotype:
+        """What would be chosen then; raises GenotypeError if it is none."""
+        return decode(json.dumps(self.genotype))
+
+
+@cache
+def _reader() -> TypeAdapter[Moment]:
+    return TypeAdapter(Moment)
+
+
+def read_moment(values: Mapping[str, Any], run: Run) -> Moment:
+    """What a run says, once it is known to be what it should.
+
+    Raises:
+        RunError: If it is not; names the run.
+    """
+    place = f"{run.path} was changed after it was written: epoch {values['epoch']}"
+    try:
+        moment = _reader().validate_json(json.dumps(dict(values)))
+        moment.cell()
+    except ValidationError as error:
+        raise RunError(f"{place}: {first_mistake(error)}") from None
+    except GenotypeError as error:
+        raise RunError(f"{place}: {error}") from None
+    return moment
 
 
 class Asking:
@@ -57,16 +110,10 @@ class Asking:
         self._oracle = oracle
         self._told: dict[Genotype, Accuracies] = {}
 
-    def point(self, values: Mapping[str, Any]) -> Point:
-        """A search at one time, from what its run says of it."""
-        genotype = decode(json.dumps(values["genotype"]))
-        return Point(
-            epoch=values["epoch"],
-            seconds=values["seconds"],
-            entropy=values["entropy"],
-            cell=shortest(genotype),
-            test=self._tests(genotype),
-        )
+    def point(self, moment: Moment) -> Point:
+        """A search at one time, with what the oracle says."""
+        cell = moment.cell()
+        return Point(moment.epoch, moment.seconds, moment.entropy, shortest(cell), self._tests(cell))
 
     def _tests(self, genotype: Genotype) -> Accuracies:
         if genotype not in self._told:
@@ -89,4 +136,5 @@ def versions(run: Run) -> dict[str, str]:
     last = run.environment()[-1]
     found = {name: str(last[name]) for name in VERSIONS if name in last}
     source = last.get("git")
-    return found | ({"revision": source["revision"]} if isinstance(source, Mapping) else {})
+    revision = source.get("revision") if isinstance(source, Mapping) else None
+    return found | ({} if revision is None else {"revision": str(revision)})
