@@ -92,6 +92,35 @@ def test_settings_of_a_method_that_is_not_chosen() -> None:
         load_bench(words=["methods.gdas.epochs=3"], labels=["darts", "xnas"])
 
 
+@pytest.mark.parametrize("words", [["search={epochs: 3}", "batch=4"], ["batch=4", "search={epochs: 3}"]])
+def test_groups_and_their_parts_are_joined(words: list[str]) -> None:
+    assert load_bench(words=words).search == {"epochs": 3, "batch": 4}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_methods_of_several_words_are_joined(order: int) -> None:
+    words = ["methods=[darts, gdas]", "methods.gdas.epochs=2", "methods.xnas={batch: 3}"][::order]
+    assert load_bench(words=words).methods == {"darts": {}, "gdas": {"epochs": 2}, "xnas": {"batch": 3}}
+
+
+def test_names_and_options_of_several_words_are_joined() -> None:
+    words = ["methods.mine.method=darts", "methods.mine.method.lr=2", "search={space: nano}", "space.cells=2"]
+    config = load_bench(words=words)
+    assert config.methods == {"mine": {"method": {"name": "darts", "lr": 2}}}
+    assert config.search == {"space": {"name": "nano", "cells": 2}}
+
+
+def test_of_equal_words_the_last_counts() -> None:
+    words = ["search={epochs: 3}", "epochs=4", "draws=2", "draws=3", "seeds=[1, 2]", "seeds=3"]
+    config = load_bench(words=words)
+    assert (config.search, config.draws, config.seeds) == ({"epochs": 4}, 3, (3,))
+
+
+def test_a_baseline_counts_once() -> None:
+    config = load_bench(words=["baselines=[random, evolution, random]"])
+    assert config.baselines == ("random", "evolution")
+
+
 @pytest.mark.parametrize(
     ("flags", "words", "kind", "message"),
     [
@@ -109,6 +138,14 @@ def test_settings_of_a_method_that_is_not_chosen() -> None:
         ({}, ["correlation=-1"], OptionError, "correlation=-1: input should be greater"),
         ({}, ["baselines=[randm]"], UnknownNameError, "no baseline called 'randm'; did you mean 'random'?"),
         ({}, ["seeds=[]"], OptionError, "seeds: expected at least one seed, such as 0-2"),
+        ({}, ["seeds=true"], OptionError, "seeds: expected seeds such as 0-9, 0,3,5 or 7, got True"),
+        (
+            {},
+            ["seeds=[true, 2]"],
+            OptionError,
+            "seeds: expected seeds such as 0-9, 0,3,5 or 7, got [True, 2]",
+        ),
+        ({}, ["search=3", "batch=4"], OptionError, "search=3: expected a group such as {epochs: 25}"),
         ({}, ["seeds=[-1]"], OptionError, "seeds.0=-1: input should be greater than or equal to 0"),
         ({"methods": {"a/b": {}}}, [], OptionError, "methods: a label has letters, digits, - and _ alone"),
         ({"methods": {"": {}}}, [], OptionError, "methods: a label has letters, digits, - and _ alone"),

@@ -225,8 +225,14 @@ def test_a_search_that_fails_is_told_of(tiny: list[str], capsys: Capture) -> Non
             "nb201 does not ship with dartboard; name its file with --table",
         ),
         (["--methods", "darts", "--space", "nb201"], "the oracle toy knows no cells of the space nb201: "),
-        (["--methods", "darts", "--data", "none.npz"], "there is no file or folder 'none.npz' to read"),
-        (["--methods", "pc-darts"], "the architecture rests for 15 epochs and the search has 2"),
+        (
+            ["--methods", "darts", "--data", "none.npz"],
+            "methods.darts: there is no file or folder 'none.npz' to read",
+        ),
+        (
+            ["--methods", "pc-darts"],
+            "methods.pc-darts: the architecture rests for 15 epochs and the search has 2",
+        ),
         (["--methods", "darts", "--show", "--jobs", "2"], "--show searches nothing; leave out --jobs"),
         (["--methods", "darts", "--config", "none.yaml"], "cannot read the configuration 'none.yaml'"),
         (
@@ -248,6 +254,43 @@ def test_other_settings_in_the_same_directory(usual: Path, tiny: list[str], caps
     assert said.startswith(f"{usual} is a bench with other settings: search.epochs was 2, is 3; ")
     shown = complaint(capsys, "bench", "--plugin", PLUGIN, "--out", str(usual), "draws=9", "--show")
     assert "draws was 3, is 9" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("gdas-s0.json", "{}", "kept/gdas-s0.json is no record of a search: "),
+        ("gdas-s1.json", None, "kept/gdas-s1.json is the record of darts-s0; "),
+    ],
+)
+def test_damaged_records_are_known_before_the_searches(
+    usual: Path, tiny: list[str], name: str, content: str | None, message: str, capsys: Capture
+) -> None:
+    Path("kept").mkdir()
+    (Path("kept") / name).write_text(content or (usual / "records" / "darts-s0.json").read_text())
+    words = ["--methods", "darts", "--seeds", "0", "--out", "out", "--results", "kept"]
+    assert complaint(capsys, *tiny, *words).startswith(message)
+    assert not Path("out").exists()
+
+
+def test_records_of_another_table_are_known_before_the_searches(
+    usual: Path, tiny: list[str], capsys: Capture
+) -> None:
+    Path("kept").mkdir()
+    whole = json.loads((usual / "records" / "darts-s0.json").read_text())
+    other = whole | {"best": dict.fromkeys(whole["best"], 1.0)}
+    (Path("kept") / "darts-s0.json").write_text(json.dumps(other))
+    words = ["--methods", "darts", "--seeds", "1", "--out", "out", "--results", "kept"]
+    said = complaint(capsys, *tiny, *words)
+    assert said.startswith("darts with seed 0 was made with another table of toy")
+    assert not Path("out").exists()
+
+
+def test_records_that_cannot_be_written(tiny: list[str], capsys: Capture) -> None:
+    Path("file").write_text("")
+    words = ["--methods", "darts", "--seeds", "0", "--out", "out", "--results", "file/kept"]
+    assert complaint(capsys, *tiny, *words) == "records cannot be written to file/kept: Not a directory"
+    assert not Path("out").exists()
 
 
 def test_a_run_of_other_settings(tiny: list[str], data: str, capsys: Capture) -> None:

@@ -21,7 +21,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from dartboard.bench.baselines import BASELINES
 from dartboard.errors import OptionError, UnknownNameError
 from dartboard.search.config import SearchConfig
-from dartboard.search.form import Form, Layer, environment_words, from_environment, from_words, read_file
+from dartboard.search.form import (
+    Form,
+    Layer,
+    environment_words,
+    from_environment,
+    from_words,
+    long_form,
+    read_file,
+)
 from dartboard.search.options import MOST, Count, Options, Seed
 from dartboard.search.settings import SEARCH
 
@@ -37,6 +45,9 @@ Settings = dict[str, Any]
 def _seeds(value: object) -> object:
     if isinstance(value, str):
         return parse_seeds(value)
+    several = value if isinstance(value, list | tuple) else (value,)
+    if any(isinstance(own, bool) for own in several):
+        raise ValueError(f"expected seeds such as 0-9, 0,3,5 or 7, got {value!r}")
     return (value,) if isinstance(value, int) else value
 
 
@@ -115,7 +126,7 @@ class BenchConfig(Options):
     def _check_baselines(cls, baselines: tuple[str, ...]) -> tuple[str, ...]:
         for name in baselines:
             BASELINES[name]  # one that is not there is better known at once
-        return baselines
+        return tuple(dict.fromkeys(baselines))
 
     @field_validator("correlation")
     @classmethod
@@ -162,9 +173,9 @@ def load_bench(
     places = [
         _split(read_file(Path(file)) if file is not None else {}),
         _split({"search": from_environment(environment, SEARCH.prefix)}),
-        _split(_from_words(environment_words(environment, BENCH.prefix))),
+        _from_words(environment_words(environment, BENCH.prefix)),
         _split(flags or {}),
-        _split(_from_words(words)),
+        _from_words(words),
     ]
     values = _merged([place[""] for place in places])
     named = dict.fromkeys(label for place in places for label in place["methods"])
@@ -188,36 +199,54 @@ def _merged(layers: Sequence[Layer]) -> Settings:
 
 
 def _split(layer: Layer) -> dict[str, Any]:
-    """The settings of searches, those of methods, and under no name the others."""
-    found: dict[str, Any] = {
-        "search": layer.get("search") or {},
-        "methods": labelled(layer.get("methods") or {}),
+    """The settings of searches, those of methods, and under no name the others; names alone as groups."""
+    search = _group(layer.get("search"), "search", "epochs: 25")
+    methods = _group(labelled(layer.get("methods")), "methods", "gdas: {epochs: 50}")
+    return {
+        "": {key: value for key, value in layer.items() if key not in GROUPS},
+        "search": long_form(search),
+        "methods": {
+            label: long_form(_group(own, f"methods.{label}", "epochs: 25")) for label, own in methods.items()
+        },
     }
-    for name, example in (("search", "epochs: 25"), ("methods", "gdas: {epochs: 50}")):
-        if not isinstance(found[name], Mapping):
-            raise OptionError(f"{name}={found[name]!r}: expected a group such as {{{example}}}")
-    for label, own in found["methods"].items():
-        if not isinstance(own, Mapping):
-            raise OptionError(f"methods.{label}={own!r}: expected a group such as {{epochs: 25}}")
-    return {"": {key: value for key, value in layer.items() if key not in GROUPS}, **found}
+
+
+def _group(value: object, name: str, example: str) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise OptionError(f"{name}={value!r}: expected a group such as {{{example}}}")
+    return value
 
 
 def _from_words(words: Iterable[str]) -> dict[str, Any]:
-    """The settings in words, those that are not the bench's own in the group of searches."""
-    own: list[str] = []
-    searches: list[str] = []
+    """The settings in words, split; groups that several words name are joined."""
+    found = _split({})
     for word in words:
-        key, dot, rest = word.partition(".")
-        name = key.partition("=")[0]
-        if key == "search" and dot:
-            searches.append(rest)
-        elif name in BenchConfig.model_fields:
-            own.append(word)
-        else:
-            _check_known(name, word)
-            searches.append(word)
-    layer = from_words(own)
-    return {**layer, "search": from_words(searches)} if searches else layer
+        found = _joined(found, _split(_from_word(word)))
+    return found
+
+
+def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Both groups in one; of equal keys the latter's counts."""
+    found = dict(one)
+    for key, value in other.items():
+        inner = found.get(key)
+        both = isinstance(inner, Mapping) and isinstance(value, Mapping)
+        found[key] = _joined(inner, value) if both else value  # type: ignore[arg-type]
+    return found
+
+
+def _from_word(word: str) -> dict[str, Any]:
+    """The setting in a word; one that is not the bench's own is in the group of searches."""
+    key, dot, rest = word.partition(".")
+    name = key.partition("=")[0]
+    if key == "search" and dot:
+        return {"search": from_words([rest])}
+    if name in BenchConfig.model_fields:
+        return from_words([word])
+    _check_known(name, word)
+    return {"search": from_words([word])}
 
 
 def _check_known(name: str, word: str) -> None:

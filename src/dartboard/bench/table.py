@@ -75,7 +75,7 @@ def make_table(
     Raises:
         OracleError: If a record is of another benchmark, or two are of one search.
     """
-    _check(records, oracle)
+    check_records(records, oracle)
     random = [value for own in baselines if own.label == RANDOM for value in own.tests[oracle.datasets[0]]]
     make = Rows(oracle, random)
     searches = [make.of_searches(label, seeds, _by_seed(records, label)) for label, seeds in expected.items()]
@@ -88,8 +88,12 @@ def _by_seed(records: Sequence[BenchRecord], label: str) -> dict[int, BenchRecor
     return {own.seed: own for own in records if own.label == label}
 
 
-def _check(records: Sequence[BenchRecord], oracle: Oracle) -> None:
-    """Raise unless all records are of this benchmark, and each of a search of its own."""
+def check_records(records: Sequence[BenchRecord], oracle: Oracle) -> None:
+    """Refuses records that are not all of this benchmark, or not each of a search of its own.
+
+    Raises:
+        OracleError: Says which.
+    """
     best, seen = {own: oracle.ranking(own).best for own in oracle.datasets}, set[str]()
     for record in records:
         name = f"{record.label} with seed {record.seed}"

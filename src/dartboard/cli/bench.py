@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, posit
 from dartboard.cli.looping import SIGNALLED
 from dartboard.cli.places import RUNS
 from dartboard.cli.words import span
-from dartboard.errors import Stopped
+from dartboard.errors import DartboardError, OptionError, Stopped
 
 if TYPE_CHECKING:
     import torch
@@ -76,6 +77,7 @@ def run(args: Namespace) -> int:
     check_queries(config, oracle)
     if args.show:
         return _score(args, config, out, oracle, {})
+    _check_records(args, out, oracle)
     found = _work(args, config, jobs, out)
     return found if isinstance(found, int) else _score(args, config, out, oracle, found)
 
@@ -108,12 +110,25 @@ def _out(args: Namespace, config: "BenchConfig") -> Path:
     return RUNS / f"bench-{Path(search.space.name).stem}-{Path(search.data.name).stem}"
 
 
+def _records(args: Namespace, out: Path) -> Path:
+    folder: Path = args.results or out / "records"
+    return folder
+
+
+def _check_records(args: Namespace, out: Path, oracle: "Oracle") -> None:
+    """Refuses what the table would refuse: that is better known before the searches."""
+    from dartboard.bench.records import read_records
+    from dartboard.bench.table import check_records
+
+    check_records(read_records(_records(args, out)), oracle)
+
+
 def _place(args: Namespace, config: "BenchConfig", out: Path, device: "torch.device") -> "Place":
     from dartboard.bench.jobs import oracle_name
     from dartboard.bench.work import Place
 
-    records = args.results or out / "records"
-    return Place(out / "runs", records, oracle_name(config), args.table, config.correlation, device)
+    parts = out / "runs", _records(args, out), oracle_name(config), args.table, config.correlation, device
+    return Place(*parts)
 
 
 def _work(args: Namespace, config: "BenchConfig", jobs: "list[Job]", out: Path) -> dict[str, str] | int:
@@ -130,6 +145,7 @@ def _work(args: Namespace, config: "BenchConfig", jobs: "list[Job]", out: Path) 
         check_run(job, place.runs / job.name)
     display = choose_lines(quiet=args.quiet, json=args.json)
     worker = _worker(args, place, missing)
+    _make_folder(place.records)
     keep_config(out, config)
     display.say([_plan(config, jobs, missing, place), f"writing to {out}"])
     with stop_on_signals(worker.stop) as caught:
@@ -142,6 +158,15 @@ def _work(args: Namespace, config: "BenchConfig", jobs: "list[Job]", out: Path) 
             return SIGNALLED + caught[0] if caught else 0
 
 
+def _make_folder(folder: Path) -> None:
+    """Makes the folder of the records, which is better known to be impossible before the searches."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        NamedTemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise OptionError(f"records cannot be written to {folder}: {error.strerror}") from None
+
+
 def _worker(args: Namespace, place: "Place", missing: "list[Job]") -> "Desk | Pool":
     """What does the searches, when one of each method could be made."""
     from dartboard.bench.pool import Pool, Setup
@@ -151,12 +176,19 @@ def _worker(args: Namespace, place: "Place", missing: "list[Job]") -> "Desk | Po
     desk = Desk(place)
     with progress(quiet=args.quiet) as desk.maker.progress:
         for job in {job.label: job for job in missing}.values():
-            desk.maker.make(job.config)
+            _try(desk, job)
     desk.maker.progress = None
     if args.jobs is None or args.jobs == 1 or len(missing) < 2:
         return desk
     plugins = tuple(load_plugins(args.plugin))
     return Pool(Setup(place, args.threads, plugins), min(args.jobs, len(missing)))
+
+
+def _try(desk: "Desk", job: "Job") -> None:
+    try:
+        desk.maker.make(job.config)
+    except DartboardError as error:
+        raise OptionError(f"methods.{job.label}: {error}") from None
 
 
 def _plan(config: "BenchConfig", jobs: "Sequence[Job]", missing: "Sequence[Job]", place: "Place") -> str:
@@ -216,7 +248,7 @@ def _score(
     from dartboard.bench.score import make_score
     from dartboard.cli.scoreboard import print_table
 
-    score = make_score(joined(out, config), args.results or out / "records", oracle)
+    score = make_score(joined(out, config), _records(args, out), oracle)
     written = [str(path) for path in score.write(out, oracle)]
     if args.json:
         facts: dict[str, Any] = {"out": str(out), "failed": failed, "written": written}
