@@ -17,7 +17,7 @@ from dartboard.bench.correlation import (
 from dartboard.bench.jobs import plan_jobs
 from dartboard.errors import CheckpointError
 from dartboard.oracle import Oracle, Record
-from dartboard.runs import Run
+from dartboard.runs import Run, list_checkpoints
 from dartboard.search import Searcher
 from dartboard.search.state import capture, copied
 from dartboard.space import Genotype, decode, get_space
@@ -165,6 +165,19 @@ def test_a_finished_search_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_a_run_without_checkpoints(tmp_path: Path) -> None:
     [job] = plan_jobs(settings(few(tmp_path / "few.npz")))
     searcher = desk(tmp_path).maker.make(job.config)
-    message = "has no checkpoint, and with it no shared weights to compare; set correlation=0"
+    message = "has no checkpoint, .* no shared weights to compare; remove the run, and it is done again"
     with Run.create(tmp_path / "run", job.settings()) as run, pytest.raises(CheckpointError, match=message):
         revive(searcher, run)
+
+
+def test_an_older_checkpoint_will_do_if_it_may(tmp_path: Path) -> None:
+    [job] = plan_jobs(settings(few(tmp_path / "few.npz")))
+    own = desk(tmp_path, correlation=0)
+    own.do(job)
+    run, searcher = Run.read(tmp_path / "runs" / job.name), own.maker.make(job.config)
+    before, last = list_checkpoints(run.path / "checkpoints")[-2:]
+    (last / "state.json").write_text("")
+    with pytest.raises(CheckpointError, match="use it with --fall-back"):
+        revive(searcher, run)
+    revive(searcher, run, fall_back=True)
+    assert searcher.step == int(before.name.removeprefix("step-"))

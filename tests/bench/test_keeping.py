@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from benches import desk, settings, story
+from dartboard.bench import keeping
 from dartboard.bench.config import BenchConfig
 from dartboard.bench.jobs import plan_jobs, resolved
 from dartboard.bench.keeping import (
@@ -17,7 +18,7 @@ from dartboard.bench.keeping import (
 )
 from dartboard.cli.main import main
 from dartboard.errors import OptionError, OracleError, RunError
-from dartboard.runs import Run
+from dartboard.runs import Run, is_locked
 from protocols import few
 
 
@@ -52,6 +53,24 @@ def test_a_bench_grows(tmp_path: Path) -> None:
     assert list(whole.methods) == ["darts", "gdas", "xnas"]
     assert whole.seeds == (0, 1, 5)
     assert {job.name: job.config.epochs for job in plan_jobs(whole)}["xnas-s0"] == 9
+    assert read_config(tmp_path) == whole
+
+
+def test_others_may_ask_for_more_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def joined_while_others_ask(folder: Path, config: BenchConfig) -> BenchConfig:
+        found = joined(folder, config)
+        assert not is_locked(folder)
+        if not asked:
+            asked.append("once")
+            keep_config(folder, bench(methods="xnas", seeds="5"))
+        return found
+
+    monkeypatch.setattr(keeping, "joined", joined_while_others_ask)
+    whole = keep_config(tmp_path, bench())
+    assert list(whole.methods) == ["xnas", "darts", "gdas"]
+    assert whole.seeds == (0, 1, 5)
     assert read_config(tmp_path) == whole
 
 

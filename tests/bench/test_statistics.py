@@ -1,8 +1,11 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dartboard.bench import statistics
 from dartboard.bench.statistics import (
     BETTER,
     ONE_SEED,
@@ -49,6 +52,25 @@ def test_of_two_values_every_resample_is_known() -> None:
     assert means.shape == (RESAMPLES,)
     shares = [np.mean(means == value) for value in (0.0, 0.5, 1.0)]
     assert shares == pytest.approx([0.25, 0.5, 0.25], abs=0.02)
+
+
+@pytest.mark.parametrize("block", [1, 70, 333, 1_000_000])
+def test_blocks_of_any_size_draw_the_same(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(3).normal(size=7)
+    whole = values[np.random.default_rng(0).integers(7, size=(RESAMPLES, 7))].mean(axis=1)
+    monkeypatch.setattr(statistics, "BLOCK", block)
+    assert np.array_equal(resampled_means(values, np.random.default_rng(0)), whole)
+
+
+def test_many_values_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "BLOCK", 10_000)
+    values = np.arange(1000, dtype=np.float64)
+    tracemalloc.start()
+    try:
+        resampled_means(values, np.random.default_rng(0))
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @given(samples, samples)

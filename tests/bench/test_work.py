@@ -160,8 +160,8 @@ def test_a_stop_while_correlations_are_measured(
             own.stop()
         return make(maker, *given)
 
-    def revive_and_stop(*given: Any) -> None:
-        revive(*given)
+    def revive_and_stop(*given: Any, **options: Any) -> None:
+        revive(*given, **options)
         own.stop()
 
     with monkeypatch.context() as patch:

@@ -293,6 +293,20 @@ def test_records_that_cannot_be_written(tiny: list[str], capsys: Capture) -> Non
     assert not Path("out").exists()
 
 
+def test_an_older_checkpoint_will_do_if_it_may(tiny: list[str], capsys: Capture) -> None:
+    words = [*tiny, "queries=5", "--methods", "darts", "--seeds", "0", "--out", "out", "--quiet"]
+    assert main(words) == 0
+    run = Path("out") / "runs" / "darts-s0"
+    (list_checkpoints(run / "checkpoints")[-1] / "state.json").write_text("")
+    (run / "result.json").unlink()
+    (Path("out") / "records" / "darts-s0.json").unlink()
+    capsys.readouterr()
+    assert main(words) == 1
+    assert "use it with --fall-back" in capsys.readouterr().err
+    assert main([*words, "--fall-back"]) == 0
+    assert Run.read(run).state == "finished"
+
+
 def test_a_run_of_other_settings(tiny: list[str], data: str, capsys: Capture) -> None:
     path = Path("out") / "runs" / "darts-s0"
     assert main(["search", *TINY[:5], "epochs=1", "--data", data, "--out", str(path), "--quiet"]) == 0

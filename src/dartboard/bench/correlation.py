@@ -82,20 +82,22 @@ def draw(space: SearchSpace, samples: int) -> list[Genotype]:
     return list(found)
 
 
-def revive(searcher: Searcher, run: Run) -> None:
+def revive(searcher: Searcher, run: Run, *, fall_back: bool = False) -> None:
     """Puts a searcher where the search of a run was at its end.
 
     Args:
         searcher: Made from the settings of the run.
         run: A finished one.
+        fall_back: Whether an older checkpoint will do where the last is damaged.
 
     Raises:
-        CheckpointError: If the run has no checkpoint, or one of other settings.
+        CheckpointError: If the run has no checkpoint, or one that is damaged or of other settings.
     """
-    found = run.load()
+    found = run.load(fall_back=fall_back)
     if found is None:
         raise CheckpointError(
-            f"{run.path} has no checkpoint, and with it no shared weights to compare; set correlation=0"
+            f"{run.path} has no checkpoint, and with it no shared weights to compare; remove the run, and it "
+            "is done again"
         )
     with OwnChance(searcher.device)():
         restore(searcher, found[1])

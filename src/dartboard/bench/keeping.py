@@ -85,11 +85,19 @@ def keep_config(folder: Path, config: BenchConfig) -> BenchConfig:
         OptionError: If it is there with other settings; names them.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with Lock(folder):  # others may ask for more at the same time
+    while True:  # others may ask for more at the same time
+        before = _content(folder)
         whole = joined(folder, config)
-        text = yaml.safe_dump(resolved(whole), sort_keys=False)
-        atomic.write_text(folder / CONFIG, text)
-    return whole
+        text = yaml.safe_dump(resolved(whole), sort_keys=False)  # takes longer than others wait for a lock
+        with Lock(folder):
+            if _content(folder) == before:
+                atomic.write_text(folder / CONFIG, text)
+                return whole
+
+
+def _content(folder: Path) -> bytes | None:
+    path = folder / CONFIG
+    return path.read_bytes() if path.exists() else None
 
 
 def joined(folder: Path, config: BenchConfig) -> BenchConfig:

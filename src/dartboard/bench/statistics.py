@@ -10,6 +10,8 @@ from dartboard.train.protocol.compare import CONFIDENCE, Difference
 Floats = NDArray[np.float64]
 
 RESAMPLES = 10_000
+BLOCK = 2_000_000
+"""So many values are drawn at a time, or one sample if that has more."""
 SEED = 0
 
 BETTER, WORSE, UNCLEAR, ONE_SEED = "better", "worse", "no difference shown", "one seed"
@@ -44,8 +46,10 @@ def difference(one: Sequence[float], other: Sequence[float]) -> Difference:
 
 def resampled_means(values: Floats, rng: np.random.Generator) -> Floats:
     """Means of samples drawn from the values, as many as there are, with replacement [RESAMPLES]."""
-    means: Floats = values[rng.integers(values.size, size=(RESAMPLES, values.size))].mean(axis=1)
-    return means
+    rows = max(BLOCK // values.size, 1)
+    counts = [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
+    blocks = [values[rng.integers(values.size, size=(count, values.size))].mean(axis=1) for count in counts]
+    return np.concatenate(blocks)
 
 
 def word(found: Difference) -> str:

@@ -32,6 +32,7 @@ class Place:
         table: The oracle's file; None for one that comes with the package.
         correlation: How many architectures are compared with the oracle; 0 for none.
         device: Where to compute.
+        fall_back: Whether an older checkpoint will do where the last of a run is damaged.
     """
 
     runs: Path
@@ -40,6 +41,7 @@ class Place:
     table: Path | None
     correlation: int
     device: torch.device
+    fall_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.maker = Maker(self.place.device)
-        self._inner = Inner(self.place.runs, self.place.device)
+        self._inner = Inner(self.place.runs, self.place.device, fall_back=self.place.fall_back)
 
     def stop(self) -> None:
         """Asks to save the state after the current step and to stop; for signal handlers."""
@@ -137,7 +139,7 @@ class Desk:
                 return None
             if self._stopping:  # it may have come before there was anybody to tell
                 searcher.stop()
-            revive(searcher, run)
+            revive(searcher, run, fall_back=self.place.fall_back)
             return correlate(searcher, oracle, self.place.correlation)
         finally:
             self._searcher = None

@@ -56,6 +56,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--jobs", type=positive, metavar="N", help="searches at a time, each in a process (default: 1)")
     add("--threads", type=positive, default=1, metavar="N", help="threads of each process (default: 1)")
     add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
+    add("--fall-back", action="store_true", help="go on from an older checkpoint if the last is damaged")
     add_plugins(parser)
     add("--show", action="store_true", help="search nothing; make the table of what is there")
     add("--json", action="store_true", help="print one JSON object instead of the table")
@@ -127,8 +128,15 @@ def _place(args: Namespace, config: "BenchConfig", out: Path, device: "torch.dev
     from dartboard.bench.jobs import oracle_name
     from dartboard.bench.work import Place
 
-    parts = out / "runs", _records(args, out), oracle_name(config), args.table, config.correlation, device
-    return Place(*parts)
+    return Place(
+        runs=out / "runs",
+        records=_records(args, out),
+        oracle=oracle_name(config),
+        table=args.table,
+        correlation=config.correlation,
+        device=device,
+        fall_back=args.fall_back,
+    )
 
 
 def _work(args: Namespace, config: "BenchConfig", jobs: "list[Job]", out: Path) -> dict[str, str] | int:
