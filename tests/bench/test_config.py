@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from dartboard.bench.config import BenchConfig, load_bench, parse_seeds
+from dartboard.bench.config import BenchConfig, load_bench
 from dartboard.errors import DartboardError, OptionError, UnknownNameError
 
 
@@ -12,7 +12,6 @@ from dartboard.errors import DartboardError, OptionError, UnknownNameError
     [("7", (7,)), ("0-3", (0, 1, 2, 3)), ("0,3,5", (0, 3, 5)), ("0-1, 5-6", (0, 1, 5, 6)), ("4-4", (4,))],
 )
 def test_seeds_in_words(text: str, seeds: tuple[int, ...]) -> None:
-    assert parse_seeds(text) == seeds
     assert load_bench(flags={"seeds": text}).seeds == seeds
     assert load_bench(words=[f"seeds={text}"]).seeds == seeds
 
@@ -83,6 +82,25 @@ def test_methods_are_chosen_from_those_of_a_file_and_others(tmp_path: Path) -> N
     file = tmp_path / "bench.yaml"
     file.write_text("methods: {gdas: {epochs: 4}, darts: }\n")
     assert load_bench(file=file, labels=["xnas", "gdas"]).methods == {"xnas": {}, "gdas": {"epochs": 4}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("drws: 3", "no setting called 'drws'; did you mean 'draws'?"),
+        ("draws: 0", "draws=0: input should be greater than or equal to 1"),
+        ("search: {epoch: 3}", "no setting called 'epoch'; did you mean 'epochs'?"),
+        ("search: 3", "search=3: expected a group such as {epochs: 25}"),
+        ("methods: {gdas: 3}", "methods.gdas=3: expected a group such as {epochs: 25}"),
+        ("kind: search", "kind='search': input should be 'bench'"),
+    ],
+)
+def test_mistakes_in_a_file_name_it(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "bench.yaml"
+    file.write_text(text)
+    with pytest.raises(OptionError) as caught:
+        load_bench(file=file)
+    assert str(caught.value).startswith(f"{file}: {message}")
 
 
 def test_settings_of_a_method_that_is_not_chosen() -> None:

@@ -102,6 +102,12 @@ def test_other_settings_are_refused(tmp_path: Path, words: list[str], difference
     assert (tmp_path / CONFIG).read_bytes() == before
 
 
+def test_a_damaged_bench_is_named(tmp_path: Path) -> None:
+    (tmp_path / CONFIG).write_text("draws: 0")
+    with pytest.raises(OptionError, match=r"bench\.yaml: draws=0: "):
+        read_config(tmp_path)
+
+
 def test_looking_writes_nothing(tmp_path: Path) -> None:
     assert resolved(joined(tmp_path, bench())) == resolved(bench())
     assert list(tmp_path.iterdir()) == []

@@ -126,3 +126,14 @@ def test_a_process_that_ends_too_often(data: str, tmp_path: Path, monkeypatch: p
     )
     assert done.job == other
     assert done.failure is None
+
+
+def test_what_another_process_is_at_is_left_to_it(data: str, tmp_path: Path) -> None:
+    found = jobs(data, seeds="0-1")
+    with Run.create(tmp_path / "runs" / "darts-s0", found[0].settings()) as other:
+        outcomes = pool(tmp_path, 1).run(found)
+        first = next(outcomes)
+        assert (first.job.name, first.failure) == ("darts-s1", None)
+        [second] = outcomes
+        assert (second.job.name, second.record, second.failure, second.busy) == ("darts-s0", None, None, True)
+        assert other.state == "running"

@@ -94,6 +94,34 @@ def test_a_run_of_other_settings_fails_alone(data: str, tmp_path: Path) -> None:
     assert done.record is not None
 
 
+def test_what_another_process_is_at_is_left_to_it(data: str, tmp_path: Path) -> None:
+    found = jobs(data)
+    with Run.create(tmp_path / "runs" / "darts-s0", found[0].settings()):
+        done, busy = desk(tmp_path, correlation=0).run(found)
+    assert (done.job.name, done.busy) == ("random-ws-s0", False)
+    assert done.record is not None
+    assert (busy.job.name, busy.busy) == ("darts-s0", True)
+    assert (busy.record, busy.failure) == (None, None)
+
+
+def test_what_another_process_has_done_meanwhile_is_taken_over(data: str, tmp_path: Path) -> None:
+    found = jobs(data)
+    other = Run.create(tmp_path / "runs" / "darts-s0", found[0].settings())
+    outcomes = desk(tmp_path, correlation=0).run(found)
+    assert next(outcomes).job.name == "random-ws-s0"
+    other.close()
+    record = desk(tmp_path, correlation=0).do(found[0])
+    assert [(own.job.name, own.record) for own in outcomes] == [("darts-s0", record)]
+
+
+def test_a_run_of_other_settings_fails_though_it_is_in_use(data: str, tmp_path: Path) -> None:
+    [job], [other] = jobs(data, methods="darts"), jobs(data, "epochs=3", methods="darts")
+    with Run.create(tmp_path / "runs" / "darts-s0", other.settings()):
+        [failed] = desk(tmp_path).run([job])
+    assert failed.failure is not None
+    assert not failed.busy
+
+
 def test_a_bug_is_not_hidden(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("a bug")

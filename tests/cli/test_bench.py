@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 import torch
 
-from benches import PLUGIN, TINY, story
-from dartboard.bench.keeping import CONFIG, read_config
+from benches import PLUGIN, TINY, settings, story
+from dartboard.bench.jobs import plan_jobs
+from dartboard.bench.keeping import CONFIG, keep_config, read_config
 from dartboard.cli.main import main
 from dartboard.runs import Run, is_run, list_checkpoints
 from protocols import few, timeless
@@ -146,9 +147,61 @@ def test_show_searches_nothing(usual: Path, tiny: list[str], capsys: Capture) ->
     assert not (Path("shown") / CONFIG).exists()
 
 
-def test_show_without_any_record(tiny: list[str], capsys: Capture) -> None:
-    rows = found(capsys, *tiny, "--methods", "darts", "--seeds", "0", "--show")["table"]["rows"]
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [(["--methods", "darts"], "runs/bench-nano-few"), (["--out", "none"], "none")],
+)
+def test_show_where_nothing_is(
+    tiny: list[str], words: list[str], place: str, tmp_path: Path, capsys: Capture
+) -> None:
+    assert complaint(capsys, *tiny, *words, "--show").startswith(f"no bench in {place}; ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_show_without_any_record(data: str, capsys: Capture) -> None:
+    keep_config(Path("out"), settings(data, f"plugins=[{PLUGIN}]"))
+    rows = found(capsys, "bench", "--plugin", PLUGIN, "--out", "out", "--show")["table"]["rows"]
     assert [row["label"] for row in rows] == ["darts", "best cell"]
+
+
+def test_the_usual_directory_says_the_settings_that_are_not_given(
+    usual: Path, data: str, capsys: Capture
+) -> None:
+    out = Path("runs") / "bench-nano-few"
+    out.mkdir(parents=True)
+    (out / CONFIG).write_bytes((usual / CONFIG).read_bytes())
+    words = ["bench", "--data", data, "--plugin", PLUGIN, "--show", "--results", str(usual / "records")]
+    facts = found(capsys, *words)
+    assert facts["out"] == str(out)
+    assert [row["done"] for row in facts["table"]["rows"]] == [2, 2, 3, 3, 1]
+
+
+def test_the_table_is_shown_though_it_cannot_be_written(
+    usual: Path, tiny: list[str], capsys: Capture
+) -> None:
+    Path("file").write_text("")
+    words = [*tiny, "queries=5", "--methods", "darts", "--seeds", "0", "--out", "file/out", "--show"]
+    assert main([*words, "--results", str(usual / "records")]) == 2
+    out, err = capsys.readouterr()
+    assert out.startswith("toy, 216 architectures; ")
+    assert err.count("\n") == 1
+
+
+def test_a_damaged_bench_is_named(capsys: Capture) -> None:
+    Path("out").mkdir()
+    (Path("out") / CONFIG).write_text("draws: 0")
+    assert complaint(capsys, "bench", "--out", "out").startswith("out/bench.yaml: draws=0: ")
+
+
+def test_a_search_that_another_process_does(tiny: list[str], data: str, capsys: Capture) -> None:
+    words = [*tiny, "queries=5", "--methods", "darts", "--seeds", "0", "--out", "out"]
+    [job] = plan_jobs(settings(data, f"plugins=[{PLUGIN}]"))
+    with Run.create(Path("out") / "runs" / "darts-s0", job.settings()):
+        assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("1 search of nano on ")
+    assert "darts  seed 0  being done by another process  none left" in out
+    assert err == ""
 
 
 def test_records_can_be_elsewhere(usual: Path, tiny: list[str], capsys: Capture) -> None:
@@ -234,6 +287,12 @@ def test_a_search_that_fails_is_told_of(tiny: list[str], capsys: Capture) -> Non
             "methods.pc-darts: the architecture rests for 15 epochs and the search has 2",
         ),
         (["--methods", "darts", "--show", "--jobs", "2"], "--show searches nothing; leave out --jobs"),
+        (["--show", "--device", "cpu"], "--show searches nothing; leave out --device"),
+        (["--show", "--threads", "1"], "--show searches nothing; leave out --threads"),
+        (
+            ["--show", "--fall-back", "--jobs", "1"],
+            "--show searches nothing; leave out --jobs and --fall-back",
+        ),
         (["--methods", "darts", "--config", "none.yaml"], "cannot read the configuration 'none.yaml'"),
         (
             ["--methods", "darts", "seed=3"],

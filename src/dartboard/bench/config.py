@@ -19,7 +19,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from dartboard.bench.baselines import BASELINES
-from dartboard.errors import OptionError, UnknownNameError
+from dartboard.bench.seeds import as_seeds
+from dartboard.errors import DartboardError, OptionError, UnknownNameError
 from dartboard.search.config import SearchConfig
 from dartboard.search.form import (
     Form,
@@ -37,34 +38,8 @@ LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 """Labels are parts of names of files and of settings."""
 ELSEWHERE = {"method": "methods.LABEL.method", "seed": "seeds"}
 """What is no setting of all searches, and where it is said instead."""
-SEEDS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 Settings = dict[str, Any]
-
-
-def _seeds(value: object) -> object:
-    if isinstance(value, str):
-        return parse_seeds(value)
-    several = value if isinstance(value, list | tuple) else (value,)
-    if any(isinstance(own, bool) for own in several):
-        raise ValueError(f"expected seeds such as 0-9, 0,3,5 or 7, got {value!r}")
-    return (value,) if isinstance(value, int) else value
-
-
-def parse_seeds(text: str) -> tuple[int, ...]:
-    """The seeds that a text such as `0-9`, `0,3,5` or `7` names; a number alone is that one seed.
-
-    Raises:
-        ValueError: If it is no such text.
-    """
-    found: list[int] = []
-    for part in text.split(","):
-        match = SEEDS.fullmatch(part.strip())
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if not first <= last < first + MOST:
-            raise ValueError(f"expected seeds such as 0-9, 0,3,5 or 7, got {text!r}")
-        found += range(first, last + 1)
-    return tuple(found)
 
 
 def _several(value: object) -> object:
@@ -90,7 +65,7 @@ class BenchConfig(Options):
     methods: Annotated[dict[str, Settings], BeforeValidator(labelled)] = Field(
         default={}, description="by label, what a search has for settings besides"
     )
-    seeds: Annotated[tuple[Seed, ...], BeforeValidator(_seeds)] = Field(
+    seeds: Annotated[tuple[Seed, ...], BeforeValidator(as_seeds)] = Field(
         default=(0, 1, 2), description="of the searches with each method"
     )
     baselines: Annotated[tuple[str, ...], BeforeValidator(_several)] = Field(
@@ -171,7 +146,7 @@ def load_bench(
     """
     environment = environment or {}
     places = [
-        _split(read_file(Path(file)) if file is not None else {}),
+        _split(read_bench(Path(file)) if file is not None else {}),
         _split({"search": from_environment(environment, SEARCH.prefix)}),
         _from_words(environment_words(environment, BENCH.prefix)),
         _split(flags or {}),
@@ -185,6 +160,22 @@ def load_bench(
     methods = {label: _merged([place["methods"].get(label, {}) for place in places]) for label in named}
     search = _merged([place["search"] for place in places])
     return BENCH.validate({**values, "search": search, "methods": methods})
+
+
+def read_bench(path: Path) -> dict[str, Any]:
+    """The settings of a bench in a YAML file.
+
+    Raises:
+        OptionError: If it cannot be read, or a value cannot be used; names the file.
+    """
+    layer = read_file(path)
+    try:
+        parts = _split(layer)
+        BENCH.validate({**parts[""], "search": parts["search"], "methods": parts["methods"]})
+        SEARCH.merge([parts["search"], {"kind": "search"}])
+    except DartboardError as error:
+        raise OptionError(f"{path}: {error}") from None
+    return layer
 
 
 def _check_chosen(labels: Sequence[str], named: Sequence[str]) -> None:

@@ -7,13 +7,12 @@ from typing import Any
 import yaml
 
 from dartboard import atomic
-from dartboard.bench.config import BENCH, BenchConfig
+from dartboard.bench.config import BENCH, BenchConfig, read_bench
 from dartboard.bench.jobs import Job, bare, resolved, searches
 from dartboard.bench.records import BenchRecord
 from dartboard.errors import DartboardError, OptionError, OracleError, RunError
 from dartboard.runs import Lock, Run, is_run
 from dartboard.search import config as search_config
-from dartboard.search.form import read_file
 from dartboard.search.settings import SEARCH
 from dartboard.search.state import flat
 
@@ -75,7 +74,7 @@ def read_config(folder: Path) -> BenchConfig | None:
         DartboardError: If its configuration is damaged.
     """
     path = folder / CONFIG
-    return BENCH.validate(read_file(path)) if path.exists() else None
+    return BENCH.validate(read_bench(path)) if path.exists() else None
 
 
 def keep_config(folder: Path, config: BenchConfig) -> BenchConfig:

@@ -108,6 +108,8 @@ class Pool:
         self._stopping = self._told = False
         self._workers: list[Worker] = []
         self._jobs: deque[Job] = deque()
+        self._later: list[Job] = []
+        self._waited: set[str] = set()
         self._ends: Counter[str] = Counter()
 
     def stop(self) -> None:
@@ -126,7 +128,7 @@ class Pool:
                 for worker in self._ready():
                     yield from self._hear(worker)
             if self._stopping:
-                raise Stopped(f"stopped; searches not begun: {len(self._jobs)}")
+                raise Stopped(f"stopped; searches not begun: {len(self._jobs) + len(self._later)}")
         finally:
             for worker in self._workers:
                 worker.end()
@@ -142,6 +144,8 @@ class Pool:
             self._told = True
             for worker in self._busy:
                 worker.send(STOP)
+        if not self._jobs and not self._busy:  # others may be done now with what they were at
+            self._jobs, self._later = deque(self._later), []
         while self._jobs and not self._stopping and len(self._busy) < self._count:
             self._idle().begin(self._jobs.popleft())
         return bool(self._busy)
@@ -166,7 +170,10 @@ class Pool:
             yield from self._bury(worker, job)
             return
         worker.job = None
-        if outcome.record is not None or outcome.failure is not None:
+        if outcome.busy and job.name not in self._waited:
+            self._waited.add(job.name)
+            self._later.append(job)
+        elif not outcome.is_stopped:
             yield outcome
 
     def _bury(self, worker: Worker, job: Job) -> Iterator[Outcome]:

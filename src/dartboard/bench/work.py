@@ -13,9 +13,9 @@ from dartboard.bench.correlation import correlate, revive
 from dartboard.bench.jobs import Job, Maker
 from dartboard.bench.keeping import check_run, find_record
 from dartboard.bench.records import BenchRecord, Correlation
-from dartboard.errors import DartboardError, Stopped
+from dartboard.errors import DartboardError, RunError, Stopped
 from dartboard.oracle import Oracle, load_oracle
-from dartboard.runs import Run
+from dartboard.runs import Run, is_locked
 from dartboard.search import Searcher
 from dartboard.search.memory import is_out_of_memory
 from dartboard.train.protocol.inner import Inner
@@ -52,11 +52,22 @@ class Outcome:
         job: The search.
         record: Its record; None if there is none.
         failure: Why there is none, in words; None where there is, or the search was asked to stop.
+        busy: Whether another process is at it.
     """
 
     job: Job
     record: BenchRecord | None = None
     failure: str | None = None
+    busy: bool = False
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the search was asked to stop."""
+        return self.record is None and self.failure is None and not self.busy
+
+
+class BusyError(RunError):
+    """A run that another process is at."""
 
 
 @dataclass
@@ -92,11 +103,20 @@ class Desk:
         Raises:
             Stopped: If `stop` was called; the state has been saved.
         """
+        later = []
         for job in jobs:
-            outcome = self.attempt(job)
-            if outcome.record is None and outcome.failure is None:
-                raise Stopped(f"stopped in {job.name}")
-            yield outcome
+            outcome = self._attempt(job)
+            if outcome.busy:
+                later.append(job)  # it may be done when the others are
+            else:
+                yield outcome
+        yield from map(self._attempt, later)
+
+    def _attempt(self, job: Job) -> Outcome:
+        outcome = self.attempt(job)
+        if outcome.is_stopped:
+            raise Stopped(f"stopped in {job.name}")
+        return outcome
 
     def attempt(self, job: Job) -> Outcome:
         """What comes of a search, whatever that is."""
@@ -105,6 +125,8 @@ class Desk:
                 return Outcome(job, self.do(job))
         except Stopped:
             return Outcome(job)
+        except BusyError:
+            return Outcome(job, busy=True)
         except (DartboardError, OSError) as error:
             return Outcome(job, failure=" ".join(str(error).split()))
         except (RuntimeError, MemoryError) as error:
@@ -117,17 +139,26 @@ class Desk:
 
         Raises:
             Stopped: If `stop` was called; the state has been saved.
+            BusyError: If another process is at it.
             DartboardError: If the search fails, or the oracle does not know what it found.
         """
         if (found := find_record(job, self.place.records, self.place.oracle)) is not None:
             return found
         check_run(job, self.place.runs / job.name)
-        run = self._inner.finish(self.maker.inside(job))
+        run = self._finish(job)
         self._oracle = self._oracle or load_oracle(self.place.oracle, self.place.table)
         record = ask(job, run, self._oracle, self._correlate(job, run, self._oracle))
         self.place.records.mkdir(parents=True, exist_ok=True)
         record.write(self.place.records)
         return record
+
+    def _finish(self, job: Job) -> Run:
+        try:
+            return self._inner.finish(self.maker.inside(job))
+        except RunError as error:
+            if is_locked(self.place.runs / job.name):
+                raise BusyError(str(error)) from None
+            raise
 
     def _correlate(self, job: Job, run: Run, oracle: Oracle) -> Correlation | None:
         """None where that was not asked for, or the method trains nothing."""

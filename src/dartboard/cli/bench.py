@@ -11,18 +11,15 @@ import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
 from dartboard.cli.looping import SIGNALLED
 from dartboard.cli.places import RUNS
-from dartboard.cli.words import span
+from dartboard.cli.tally import follow, plan
 from dartboard.errors import DartboardError, OptionError, Stopped
 
 if TYPE_CHECKING:
@@ -31,11 +28,12 @@ if TYPE_CHECKING:
     from dartboard.bench.config import BenchConfig
     from dartboard.bench.jobs import Job
     from dartboard.bench.pool import Pool
-    from dartboard.bench.work import Desk, Outcome, Place
-    from dartboard.cli.display import Display
+    from dartboard.bench.work import Desk, Place
     from dartboard.oracle import Oracle
 
 FAILED = 1
+SEARCHING = ("jobs", "threads", "device", "fall_back")
+"""Options that matter to searches alone."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -54,7 +52,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--out", metavar="DIR", help="directory of the bench (default: runs/bench-SPACE-DATA)")
     add("--results", type=Path, metavar="DIR", help="directory of the records (default: OUT/records)")
     add("--jobs", type=positive, metavar="N", help="searches at a time, each in a process (default: 1)")
-    add("--threads", type=positive, default=1, metavar="N", help="threads of each process (default: 1)")
+    add("--threads", type=positive, metavar="N", help="threads of each process (default: 1)")
     add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
     add("--fall-back", action="store_true", help="go on from an older checkpoint if the last is damaged")
     add_plugins(parser)
@@ -65,14 +63,15 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Do what is missing, and print the table."""
-    if args.show and args.jobs is not None:
-        raise UsageError("--show searches nothing; leave out --jobs")
+    _check_show(args)
     from dartboard.bench.jobs import check_space, oracle_name, plan_jobs
     from dartboard.bench.score import check_queries
     from dartboard.oracle import load_oracle
 
     config = _configure(args)
-    jobs, out = plan_jobs(config), _out(args, config)
+    out = _out(args, config)
+    _check_there(args, out)
+    jobs = plan_jobs(config)
     oracle = load_oracle(oracle_name(config), args.table)
     check_space(config, oracle)
     check_queries(config, oracle)
@@ -83,18 +82,43 @@ def run(args: Namespace) -> int:
     return found if isinstance(found, int) else _score(args, config, out, oracle, found)
 
 
+def _check_show(args: Namespace) -> None:
+    """Refuses what has no effect where nothing is searched."""
+    given = [name for name in SEARCHING if getattr(args, name) not in (None, False)]
+    if args.show and given:
+        words = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageError(f"--show searches nothing; leave out {words}")
+
+
+def _check_there(args: Namespace, out: Path) -> None:
+    """Refuses to show what is not there."""
+    from dartboard.bench.keeping import CONFIG
+    from dartboard.bench.records import record_files
+
+    if args.show and not (out / CONFIG).exists() and not record_files(_records(args, out)):
+        raise UsageError(
+            f"no bench in {out}; name its directory with --out, or leave out --show to begin one"
+        )
+
+
 def _configure(args: Namespace) -> "BenchConfig":
     """The settings; a directory that has a bench says those that are not given."""
-    from dartboard.bench.config import load_bench
     from dartboard.bench.keeping import CONFIG
 
     plugins = load_plugins(args.plugin)
+    if args.config is not None:
+        return _load(args, plugins, args.config)
+    out = Path(args.out) if args.out is not None else _out(args, _load(args, plugins, None))
+    return _load(args, plugins, str(out / CONFIG) if (out / CONFIG).exists() else None)
+
+
+def _load(args: Namespace, plugins: list[str], file: str | None) -> "BenchConfig":
+    from dartboard.bench.config import load_bench
+
     search = {key: value for key in ("space", "data") if (value := getattr(args, key)) is not None}
     own = {key: value for key in ("oracle", "seeds") if (value := getattr(args, key)) is not None}
-    there = Path(args.out) / CONFIG if args.out is not None else None
-    known = str(there) if there is not None and there.exists() else None
     return load_bench(
-        file=args.config or known,
+        file=file,
         environment=os.environ,
         flags={**own, "search": search | ({"plugins": plugins} if plugins else {})},
         words=args.overrides,
@@ -147,7 +171,7 @@ def _work(args: Namespace, config: "BenchConfig", jobs: "list[Job]", out: Path) 
     from dartboard.cli.standings import choose_lines
 
     joined(out, config)  # what is refused is better known before images are loaded
-    place = _place(args, config, out, prepare(args.device, args.threads))
+    place = _place(args, config, out, prepare(args.device, args.threads or 1))
     missing = [job for job in jobs if find_record(job, place.records, place.oracle) is None]
     for job in missing:
         check_run(job, place.runs / job.name)
@@ -155,11 +179,11 @@ def _work(args: Namespace, config: "BenchConfig", jobs: "list[Job]", out: Path) 
     worker = _worker(args, place, missing)
     _make_folder(place.records)
     keep_config(out, config)
-    display.say([_plan(config, jobs, missing, place), f"writing to {out}"])
+    display.say([plan(config, len(jobs), len(missing), str(place.device)), f"writing to {out}"])
     with stop_on_signals(worker.stop) as caught:
         try:
             with closing(worker.run(missing)) as outcomes:
-                return _follow(outcomes, display, len(missing))
+                return follow(outcomes, display, len(missing))
         except (Stopped, KeyboardInterrupt) as stopped:
             words = str(stopped) or "interrupted"
             print(f"{words}; the same command goes on", file=sys.stderr)
@@ -189,7 +213,7 @@ def _worker(args: Namespace, place: "Place", missing: "list[Job]") -> "Desk | Po
     if args.jobs is None or args.jobs == 1 or len(missing) < 2:
         return desk
     plugins = tuple(load_plugins(args.plugin))
-    return Pool(Setup(place, args.threads, plugins), min(args.jobs, len(missing)))
+    return Pool(Setup(place, args.threads or 1, plugins), min(args.jobs, len(missing)))
 
 
 def _try(desk: "Desk", job: "Job") -> None:
@@ -197,55 +221,6 @@ def _try(desk: "Desk", job: "Job") -> None:
         desk.maker.make(job.config)
     except DartboardError as error:
         raise OptionError(f"methods.{job.label}: {error}") from None
-
-
-def _plan(config: "BenchConfig", jobs: "Sequence[Job]", missing: "Sequence[Job]", place: "Place") -> str:
-    from dartboard.bench.jobs import common
-
-    search = common(config)
-    what = f"{len(jobs)} searches of {search.space.name} on {search.data.name}, on {place.device}"
-    done = len(jobs) - len(missing)
-    return f"{what}: {done} done, {len(missing)} to do" if done else what
-
-
-def _follow(outcomes: "Iterator[Outcome]", display: "Display", count: int) -> dict[str, str]:
-    """Shows what comes; why searches failed, by name."""
-    failed, tally = {}, Tally(count)
-    for outcome in outcomes:
-        display.say([tally.line(outcome)])
-        if outcome.failure is not None:
-            failed[outcome.job.name] = outcome.failure
-    return failed
-
-
-@dataclass
-class Tally:
-    """Counts searches as they end.
-
-    Args:
-        left: How many there are.
-    """
-
-    left: int
-
-    def __post_init__(self) -> None:
-        self._start, self._done = monotonic(), 0
-
-    def line(self, outcome: "Outcome") -> str:
-        """What came of one more, how many are left, and for how long by the pace so far."""
-        self._done, self.left = self._done + 1, self.left - 1
-        pace = (monotonic() - self._start) / self._done
-        ahead = f"{self.left} left, {span(pace * self.left)}" if self.left else "none left"
-        return f"{outcome.job.label}  seed {outcome.job.seed}  {_words(outcome)}  {ahead}"
-
-
-def _words(outcome: "Outcome") -> str:
-    if outcome.record is None:
-        return f"failed: {outcome.failure}"
-    final = outcome.record.final
-    dataset, test = next(iter(final.test.items()))
-    time = "" if final.seconds is None else f"  {span(final.seconds)}"
-    return f"{final.epoch} epoch{'' if final.epoch == 1 else 's'}  {dataset} {test:.2%}{time}"
 
 
 def _score(
@@ -257,12 +232,12 @@ def _score(
     from dartboard.cli.scoreboard import print_table
 
     score = make_score(joined(out, config), _records(args, out), oracle)
+    if not args.json:
+        print_table(score.table)
     written = [str(path) for path in score.write(out, oracle)]
     if args.json:
         facts: dict[str, Any] = {"out": str(out), "failed": failed, "written": written}
         print(json.dumps(facts | {"table": score.table.facts()}))
-    else:
-        print_table(score.table)
     for name, reason in failed.items():
         print(f"dartboard: {name} failed: {reason}", file=sys.stderr)
     return FAILED if failed else 0
