@@ -21,7 +21,6 @@ BLOCK = re.compile(r"<!-- table ([\w-]+) -->\n\n(.*?)\n<!-- end of table -->", r
 def test_every_record_is_of_its_bench(folder: Path) -> None:
     config = load_bench(file=folder / "bench.yaml")
     found = [find_record(job, folder, oracle_name(config)) for job in plan_jobs(config)]
-    assert [record for record in found if record is not None]
     assert len(read_records(folder)) == sum(record is not None for record in found)
 
 
