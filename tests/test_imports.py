@@ -31,7 +31,7 @@ STANDS_ON: dict[str, tuple[str, ...]] = {
     "cli": ("papers", "export"),
 }
 # Parts beside the order: every folder may use them, and they use only each other.
-COMMON = ("atomic", "errors", "pickles", "printable", "registry")
+COMMON = ("atomic", "errors", "npz", "pickles", "printable", "registry")
 
 
 @dataclass(frozen=True)

@@ -12,19 +12,23 @@ from dartboard.bench.correlation import (
     living,
     rank_correlation,
     revive,
-    shared_accuracy,
 )
 from dartboard.bench.jobs import plan_jobs
 from dartboard.errors import CheckpointError
 from dartboard.oracle import Oracle, Record
 from dartboard.runs import Run, list_checkpoints
 from dartboard.search import Searcher
+from dartboard.search.evaluate import discrete_accuracy
 from dartboard.search.state import capture, copied
 from dartboard.space import Genotype, decode, get_space
 from protocols import few
 from searching import search
 
 pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def shared_accuracy(searcher: Searcher, genotype: Genotype) -> float:
+    return discrete_accuracy(searcher.task, genotype, searcher.valid_batches())
 
 
 def tau(one: list[int], other: list[int]) -> float:

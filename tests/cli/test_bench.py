@@ -13,7 +13,6 @@ from threading import Thread
 from typing import Any
 
 import pytest
-import torch
 
 from benches import PLUGIN, TINY, settings, story
 from dartboard.bench.jobs import plan_jobs
@@ -24,14 +23,7 @@ from protocols import few, timeless
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE = 90
-
-
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 @pytest.fixture(scope="module")
@@ -213,16 +205,13 @@ def test_records_can_be_elsewhere(usual: Path, tiny: list[str], capsys: Capture)
     assert not (Path("out") / "records").exists()
 
 
+def of_records(usual: Path) -> list[str]:
+    """A bench of the usual one's settings and records."""
+    return ["bench", "--plugin", PLUGIN, "--config", str(usual / CONFIG), "--results", str(usual / "records")]
+
+
 def test_queries_and_draws_matter(usual: Path, capsys: Capture) -> None:
-    words = [
-        "bench",
-        "--plugin",
-        PLUGIN,
-        "--config",
-        str(usual / CONFIG),
-        "--results",
-        str(usual / "records"),
-    ]
+    words = of_records(usual)
     rows = {}
     for queries, draws in ((5, 3), (200, 3), (5, 9)):
         more = [f"queries={queries}", f"draws={draws}", "--show", "--out", f"{queries}-{draws}"]
@@ -234,15 +223,7 @@ def test_queries_and_draws_matter(usual: Path, capsys: Capture) -> None:
 
 
 def test_queries_that_the_searches_pay_for(usual: Path, capsys: Capture) -> None:
-    words = [
-        "bench",
-        "--plugin",
-        PLUGIN,
-        "--config",
-        str(usual / CONFIG),
-        "--results",
-        str(usual / "records"),
-    ]
+    words = of_records(usual)
     facts = found(capsys, *words, "queries=null", "--show", "--out", "paid")
     [random] = [row for row in facts["table"]["rows"] if row["label"] == "random"]
     searched = [row["seconds"] for row in facts["table"]["rows"][:2]]

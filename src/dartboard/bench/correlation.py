@@ -2,19 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from random import Random
 
 from scipy.stats import kendalltau, spearmanr
 
 from dartboard.bench.records import Correlation
 from dartboard.errors import CheckpointError
-from dartboard.nn.mixture import Mixture, one_hot
 from dartboard.oracle import Oracle
 from dartboard.relax.base import Relaxation
 from dartboard.runs import Run
 from dartboard.search import Searcher
-from dartboard.search.evaluate import accuracy
+from dartboard.search.evaluate import discrete_accuracy
 from dartboard.search.session import OwnChance
 from dartboard.search.state import restore
 from dartboard.space import Genotype, SearchSpace, sample
@@ -39,7 +37,7 @@ def correlate(searcher: Searcher, oracle: Oracle, samples: int) -> Correlation |
     drawn = draw(living(searcher.space, searcher.relaxation), samples)
     if len(drawn) < 2:
         return None
-    shared = [shared_accuracy(searcher, own) for own in drawn]
+    shared = [discrete_accuracy(searcher.task, own, searcher.valid_batches()) for own in drawn]
     true = [oracle.query(own, oracle.datasets[0]).test for own in drawn]
     return rank_correlation(shared, true)
 
@@ -50,16 +48,6 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlatio
         return Correlation(0.0, 0.0, len(one))
     kendall, spearman = kendalltau(one, other).statistic, spearmanr(one, other).statistic
     return Correlation(float(kendall), float(spearman), len(one))
-
-
-def shared_accuracy(searcher: Searcher, genotype: Genotype) -> float:
-    """The accuracy of one architecture with the weights of the supernet."""
-    mixture = one_hot(searcher.space, genotype, like=searcher.task.own_weights[0])
-    return accuracy(searcher.task, partial(_same, mixture), searcher.valid_batches())
-
-
-def _same(mixture: Mixture) -> Mixture:
-    return mixture
 
 
 def living(space: SearchSpace, relaxation: Relaxation) -> SearchSpace:

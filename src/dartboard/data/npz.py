@@ -1,11 +1,8 @@
 """Data sets in files that `numpy.savez` wrote."""
 
-import lzma
 import zipfile
-import zlib
 from collections import Counter
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -14,23 +11,12 @@ from numpy.typing import NDArray
 
 from dartboard.data.sets import Dataset, ImageSet
 from dartboard.errors import DataError
+from dartboard.npz import DamagedArrayError, read_array
 from dartboard.printable import printable
 
 Arrays = dict[str, NDArray[Any]]
 
 NAMES = ("x_train", "y_train", "x_test", "y_test", "class_names")
-DAMAGED = (
-    ValueError,
-    EOFError,
-    RuntimeError,  # NotImplementedError is one
-    OverflowError,
-    MemoryError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    TokenError,
-)
-"""What numpy and Python raise on damaged arrays of one kind or another."""
 MOST_CLASSES = 100_000
 """A label beyond this is taken for a mistake where no names say how many classes there are."""
 
@@ -68,12 +54,9 @@ def _arrays(file: BinaryIO) -> Arrays:
 
 def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     try:
-        with archive.open(f"{name}.npy") as member, np.errstate(invalid="ignore"):
-            return np.lib.format.read_array(member, allow_pickle=False)
-    except DAMAGED as error:
-        raise DataError(
-            f"{name} cannot be read ({' '.join(str(error).split())}); save it as plain numbers or text"
-        ) from None
+        return read_array(archive, name)
+    except DamagedArrayError as error:
+        raise DataError(f"{name} cannot be read ({error}); save it as plain numbers or text") from None
 
 
 def _check_complete(found: Arrays, members: list[str]) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dartboard.errors import OracleError
+from dartboard.npz import DAMAGED, read_array
 from dartboard.oracle.base import ORACLES, SHIPPED, Floats, Ranking, Record
-from dartboard.oracle.npz import DAMAGED, read_column
 from dartboard.space import Cell, Genotype, get_space, restrict
 
 FILE = "nano.npz"
@@ -130,10 +130,10 @@ def unpack_nano(data: bytes, path: Path) -> NanoBench:
     """The benchmark in the bytes of its file; `path` is for messages."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            columns = {name: read_column(archive, name) for name in ARRAYS}
+            columns = {name: read_array(archive, name) for name in ARRAYS}
         facts = json.loads(str(columns.pop("facts")))
         _check(columns, facts)
-    except (*DAMAGED, TypeError, AttributeError, OracleError) as error:
+    except (*DAMAGED, TypeError, AttributeError) as error:
         raise OracleError(f"{path} is no table of the nano benchmark: {error}") from None
     right = {part: columns[part].astype(np.int64) for part in PARTS}
     loss, seconds = columns["loss"].astype(np.float64), columns["seconds"].astype(np.float64)

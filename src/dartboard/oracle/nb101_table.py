@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dartboard.atomic import write_bytes
 from dartboard.errors import OracleError
+from dartboard.npz import DamagedArrayError, read_array
 from dartboard.oracle.nb101_cells import MOST_VERTICES, Ints, spell
-from dartboard.oracle.npz import read_column
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -66,7 +66,7 @@ def read_table(path: Path) -> Table:
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in (*NEEDED, *SHARES[1:]) if f"{name}.npy" in archive.namelist()]
-            return Table({name: read_column(archive, name) for name in names})
+            return Table({name: _column(archive, name) for name in names})
     except OSError as error:
         raise OracleError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (zipfile.BadZipFile, NotImplementedError, UnicodeError):
@@ -80,6 +80,13 @@ def write_table(path: Path, table: Table) -> None:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **table.columns)
     write_bytes(path, buffer.getvalue())
+
+
+def _column(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    try:
+        return read_array(archive, name)
+    except DamagedArrayError as error:
+        raise OracleError(f"column {name} cannot be read ({error})") from None
 
 
 def _check_columns(columns: Columns) -> None:

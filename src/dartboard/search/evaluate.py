@@ -6,8 +6,9 @@ import torch
 from torch import nn
 
 from dartboard.arch.task import Batch, Task
-from dartboard.nn.mixture import Mixture
+from dartboard.nn.mixture import Mixture, one_hot
 from dartboard.relax.samplers import aside
+from dartboard.space.genotype import Genotype
 
 
 @torch.no_grad()
@@ -33,3 +34,15 @@ def accuracy(task: Task, mixture: Callable[[], Mixture], batches: Iterable[Batch
             for module, mode in zip(modules, modes, strict=True):
                 module.train(mode)
     return float(torch.stack(rights).sum()) / count
+
+
+def discrete_accuracy(task: Task, genotype: Genotype, batches: Iterable[Batch]) -> float:
+    """The share of images that the supernet gets right with the ops of one architecture alone.
+
+    Args:
+        task: As in `accuracy`.
+        genotype: The architecture, of the network's space.
+        batches: Images with labels.
+    """
+    chosen = one_hot(task.net.space, genotype, like=task.own_weights[0])
+    return accuracy(task, lambda: chosen, batches)

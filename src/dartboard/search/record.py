@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from dartboard.arch.curvature import largest_eigenvalue
 from dartboard.arch.task import Batch
-from dartboard.nn.mixture import one_hot
 from dartboard.relax.base import Strength
 from dartboard.runs import digest
 from dartboard.search import health
-from dartboard.search.evaluate import accuracy
+from dartboard.search.evaluate import accuracy, discrete_accuracy
 from dartboard.search.select import Selector
 from dartboard.space.codecs import CODECS
 from dartboard.space.genotype import Genotype
@@ -125,7 +124,7 @@ def _metrics(
         "cells": {arch: asdict(own) for arch, own in cells.items()},
     }
     if chosen.discrete:
-        metrics["discrete_accuracy"] = _discrete_accuracy(searcher, genotype)
+        metrics["discrete_accuracy"] = discrete_accuracy(task, genotype, searcher.valid_batches())
     if chosen.hessian and task.relaxation.arch_parameters():
         found = largest_eigenvalue(task, _hessian_batch(searcher))
         metrics |= {"hessian": found} if math.isfinite(found) else {}
@@ -139,19 +138,13 @@ def _hessian_batch(searcher: "Searcher") -> Batch:
     return x[:most], y[:most]
 
 
-def _discrete_accuracy(searcher: "Searcher", genotype: Genotype) -> float:
-    """The accuracy of the supernet with the chosen ops alone."""
-    chosen = one_hot(searcher.space, genotype, like=searcher.task.own_weights[0])
-    return accuracy(searcher.task, lambda: chosen, searcher.valid_batches())
-
-
 def conclude(searcher: "Searcher") -> Result:
     """Selects and measures when all is trained; changes nothing."""
     task = searcher.task
     genotype, strengths, cells = _choose(searcher, searcher.method.select, "end")
     trained = searcher.method.trains
     mixed = accuracy(task, task.relaxation, searcher.valid_batches()) if trained else None
-    discrete = _discrete_accuracy(searcher, genotype) if trained else None
+    discrete = discrete_accuracy(task, genotype, searcher.valid_batches()) if trained else None
     learns = searcher.update is not None
     weighed = {arch: {"ops": own.ops, "edges": own.edges} for arch, own in strengths.items()}
     return Result(

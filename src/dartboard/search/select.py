@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from random import Random
 from typing import Protocol
 
 from dartboard.arch.task import Batch, Task
 from dartboard.errors import CompositionError, OptionError
-from dartboard.nn.mixture import Blend, Mixture, one_hot, one_hot_blend
+from dartboard.nn.mixture import Blend, Mixture, one_hot_blend
 from dartboard.relax.attention import Attention
 from dartboard.relax.base import Strength
-from dartboard.search.evaluate import accuracy
+from dartboard.search.evaluate import accuracy, discrete_accuracy
 from dartboard.space.genotype import Genotype, decided, sample
 from dartboard.space.mutate import mutate
 from dartboard.space.spec import NONE, Cell, Contest, SearchSpace
@@ -136,15 +135,9 @@ class BestOfSamples:
             raise OptionError(f"the best of samples needs at least 1 sample, got {self.samples}")
 
     def __call__(self, task: Task, valid: Batches, rng: Random) -> Genotype:
-        space, like = task.net.space, task.own_weights[0]
-        drawn = [sample(space, rng) for _ in range(self.samples)]
-        blended = [one_hot(space, own, like=like) for own in drawn]
-        scores = [accuracy(task, partial(_same, own), valid()) for own in blended]
+        drawn = [sample(task.net.space, rng) for _ in range(self.samples)]
+        scores = [discrete_accuracy(task, own, valid()) for own in drawn]
         return max(zip(scores, drawn, strict=True), key=lambda pair: pair[0])[1]
-
-
-def _same(mixture: Mixture) -> Mixture:
-    return mixture
 
 
 @dataclass(frozen=True)

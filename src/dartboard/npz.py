@@ -1,5 +1,6 @@
-"""Columns of tables in .npz files, read so that a damaged one is one line; nothing is unpickled."""
+"""Arrays in .npz archives, read so that damage of any kind is one error; nothing is unpickled."""
 
+import lzma
 import zipfile
 import zlib
 from tokenize import TokenError
@@ -8,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dartboard.errors import OracleError
 from dartboard.printable import printable
 
 DAMAGED = (
@@ -22,19 +22,23 @@ DAMAGED = (
     TokenError,
     zipfile.BadZipFile,
     zlib.error,
+    lzma.LZMAError,
 )
 """What numpy and Python raise on damaged arrays of one kind or another."""
 
 
-def read_column(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+class DamagedArrayError(ValueError):
+    """Why an array cannot be read, in one line."""
+
+
+def read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     """The array of that name in an archive that is open.
 
     Raises:
-        OracleError: If it is not there, or damaged.
+        DamagedArrayError: If it is not there, or damaged.
     """
     try:
         with archive.open(f"{name}.npy") as member, np.errstate(invalid="ignore"):
             return np.lib.format.read_array(member, allow_pickle=False)
     except DAMAGED as error:
-        why = " ".join(printable(str(error)).split())
-        raise OracleError(f"column {name} cannot be read ({why[:200]})") from None
+        raise DamagedArrayError(" ".join(printable(str(error)).split())[:200]) from None
