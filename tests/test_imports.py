@@ -23,15 +23,16 @@ STANDS_ON: dict[str, tuple[str, ...]] = {
     "runs": ("space",),
     "search": ("arch", "data", "oracle", "runs"),
     "train": ("search",),
-    "analyse": ("train",),
-    "bench": ("train",),
+    "pictures": ("space",),
+    "analyse": ("train", "pictures"),
+    "bench": ("train", "pictures"),
     "scale": ("train",),
     "export": ("nn",),
     "papers": ("analyse", "bench", "scale"),
     "cli": ("papers", "export"),
 }
 # Parts beside the order: every folder may use them, and they use only each other.
-COMMON = ("atomic", "errors", "npz", "pickles", "printable", "registry")
+COMMON = ("atomic", "errors", "npz", "parallel", "pickles", "printable", "registry")
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,10 @@ def test_arrays_are_in_the_order_of_cells_seeds_and_epochs(work: Path) -> None:
 
 
 def test_what_is_there_is_not_made_again(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exhaustive, "_train_into", None)
+    def refuse(*_: object) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(exhaustive, "_train_into", refuse)
     assert list(make(PLAN, work, 1)) == [(4, 4)]
 
 

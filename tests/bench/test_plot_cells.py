@@ -4,9 +4,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from benching import SmallOracle
-from dartboard.bench.looks import looks
 from dartboard.bench.plot_cells import BINS, places, plot_cells
 from dartboard.oracle import Ranking
+from dartboard.pictures.looks import looks
 
 RANKING = SmallOracle().ranking("one")
 

@@ -1,22 +1,19 @@
 """Training every architecture of a small space: how the nano benchmark was made."""
 
 import json
-import os
-import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
-from multiprocessing import get_context, parent_process
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from dartboard.atomic import write_text
 from dartboard.data import Dataset, load_dataset
 from dartboard.errors import OracleError
+from dartboard.parallel import in_processes
 from dartboard.space import Genotype, SearchSpace, adopt, enumerate_genotypes, get_space
 from dartboard.train import Trainer, TrainOptions
 from dartboard.train.build import TEST, VALID
@@ -136,7 +133,7 @@ def make(plan: Plan, folder: Path, workers: int) -> Iterator[tuple[int, int]]:
     Args:
         plan: What to do.
         folder: Where the files are; those that are there are kept, so that a stopped making goes on.
-        workers: How many processes train, each with one thread.
+        workers: How many processes train; if there are several, each has one thread.
 
     Raises:
         OracleError: If the folder has trainings of another plan.
@@ -147,14 +144,9 @@ def make(plan: Plan, folder: Path, workers: int) -> Iterator[tuple[int, int]]:
     left = [job for job in jobs if not _file(folder, *job).exists()]
     done = len(jobs) - len(left)
     yield done, len(jobs)
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_prepare)
-    try:
-        for future in as_completed([pool.submit(_train_into, plan, folder, job) for job in left]):
-            future.result()
-            done += 1
-            yield done, len(jobs)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    for _ in in_processes(partial(_train_into, plan, folder), left, workers):
+        done += 1
+        yield done, len(jobs)
 
 
 def _claim(plan: Plan, folder: Path) -> None:
@@ -166,15 +158,7 @@ def _claim(plan: Plan, folder: Path) -> None:
         raise OracleError(f"{folder} has trainings of another plan, which {path} tells; name another folder")
 
 
-def _prepare() -> None:
-    torch.set_num_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process says when to end
-
-
 def _train_into(plan: Plan, folder: Path, job: tuple[int, int]) -> None:
-    parent = parent_process()
-    if parent is not None and not parent.is_alive():  # nobody is left to work for
-        os._exit(1)
     write_text(_file(folder, *job), json.dumps(asdict(plan.do(*job))) + "\n")
 
 

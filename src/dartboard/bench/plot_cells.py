@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from dartboard.bench.looks import looks
 from dartboard.oracle import Ranking
+from dartboard.pictures.looks import looks
 
 Floats = NDArray[np.float64]
 

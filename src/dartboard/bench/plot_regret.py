@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from dartboard.bench.baselines import Baseline
 from dartboard.bench.curves import Band
-from dartboard.bench.looks import Look, looks
+from dartboard.pictures.looks import Look, looks
 
 Bands = Mapping[str, Band]
 Looks = Mapping[str, Look]

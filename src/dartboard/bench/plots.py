@@ -1,14 +1,10 @@
 """Pictures of a bench: regret while searching, and the cells that were found among all there are."""
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from dartboard.atomic import write_bytes
 from dartboard.bench.baselines import Baseline
 from dartboard.bench.curves import by_epoch, by_seconds
 from dartboard.bench.plot_cells import plot_cells
@@ -16,9 +12,7 @@ from dartboard.bench.plot_regret import plot_regret
 from dartboard.bench.records import BenchRecord
 from dartboard.bench.rows import RANDOM
 from dartboard.oracle import Oracle
-
-METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "png": {}}
-"""By format, what is said in the file."""
+from dartboard.pictures.saving import save_figure
 
 
 def draw(
@@ -41,7 +35,9 @@ def draw(
     groups = {label: [own for own in records if own.label == label] for label in labels}
     random = next((own for own in baselines if own.label == RANDOM), None) or one_cell(oracle)
     return [
-        path for name, figure in _figures(groups, oracle, random) for path in _save(figure, folder / name)
+        path
+        for name, figure in _figures(groups, oracle, random)
+        for path in save_figure(figure, folder / name)
     ]
 
 
@@ -64,14 +60,3 @@ def _figures(
         yield "regret-seconds", plot_regret(seconds, "seconds", dataset, random)
     finals = {label: [own.final.test[dataset] for own in group] for label, group in groups.items()}
     yield "final-cells", plot_cells(finals, dataset, oracle.ranking(dataset))
-
-
-def _save(figure: Figure, path: Path) -> Iterator[Path]:
-    """Writes a figure in all formats; the same figure gives the same bytes."""
-    for ending, said in METADATA.items():
-        file = io.BytesIO()
-        with mpl.rc_context({"svg.hashsalt": path.name}):
-            figure.savefig(file, format=ending, dpi=150, metadata=said)
-        whole = path.with_name(f"{path.name}.{ending}")
-        write_bytes(whole, file.getvalue())
-        yield whole

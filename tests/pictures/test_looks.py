@@ -1,4 +1,4 @@
-from dartboard.bench.looks import COLOURS, STYLES, looks
+from dartboard.pictures.looks import COLOURS, STYLES, looks
 
 
 def test_every_method_looks_different() -> None:

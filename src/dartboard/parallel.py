@@ -1,0 +1,75 @@
+"""The same work for many things, in several processes."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from typing import TypeVar
+
+from dartboard.errors import DartboardError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class WorkerError(DartboardError):
+    """A process that was ended from outside."""
+
+
+def in_processes(
+    work: Callable[[T], R], things: Sequence[T], jobs: int, *, threads: int = 1
+) -> Iterator[tuple[T, R]]:
+    """What comes of each thing, as they are done; with one job in this process, in their order.
+
+    Processes end with this one, however it ends, and leave Ctrl-C to it.
+
+    Args:
+        work: What is done, a function of a module; what it raises is raised here.
+        things: What it is done with; things and results travel between processes.
+        jobs: How many processes work.
+        threads: Torch's, of each process; this one's are left as they are.
+
+    Raises:
+        WorkerError: If a process was ended from outside; what was yielded is done.
+    """
+    if jobs == 1 or len(things) < 2:
+        yield from ((thing, work(thing)) for thing in things)
+        return
+    count = min(jobs, len(things))
+    pool = ProcessPoolExecutor(count, get_context("spawn"), _prepare, (threads,))
+    try:
+        asked: dict[Future[R], T] = {pool.submit(work, thing): thing for thing in things}
+        yield from ((asked[done], done.result()) for done in as_completed(asked))
+    except BrokenProcessPool:
+        raise WorkerError("a process was ended from outside; if memory ran out, use fewer jobs") from None
+    finally:
+        _end(pool)
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """Ends all processes, at once where they are at something."""
+    workers = list((pool._processes or {}).values())  # there is no public way before 3.14
+    pool.shutdown(wait=False, cancel_futures=True)
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        worker.join()
+
+
+def _prepare(threads: int) -> None:
+    import torch
+
+    torch.set_num_threads(threads)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None  # noqa: S101
+    wait([parent.sentinel])
+    os._exit(1)
