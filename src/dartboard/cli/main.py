@@ -8,7 +8,20 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from dartboard import __version__
-from dartboard.cli import bench, data, demo, evaluate, export, info, oracle, protocol, search, train
+from dartboard.cli import (
+    analyse,
+    bench,
+    data,
+    demo,
+    evaluate,
+    export,
+    info,
+    oracle,
+    protocol,
+    reproduce,
+    search,
+    train,
+)
 from dartboard.cli import list as list_
 from dartboard.cli.arguments import UsageError
 from dartboard.errors import DartboardError, UnknownNameError
@@ -21,6 +34,8 @@ VERBS = {
     "bench": bench,
     "evaluate": evaluate,
     "export": export,
+    "analyse": analyse,
+    "reproduce": reproduce,
     "info": info,
     "oracle": oracle,
     "list": list_,
