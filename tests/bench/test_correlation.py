@@ -1,27 +1,16 @@
 from itertools import combinations
-from pathlib import Path
 from random import Random
 
 import pytest
 import torch
 
-from benches import desk, settings, toy
-from dartboard.bench.correlation import (
-    correlate,
-    draw,
-    living,
-    rank_correlation,
-    revive,
-)
-from dartboard.bench.jobs import plan_jobs
-from dartboard.errors import CheckpointError
+from benches import toy
+from dartboard.bench.correlation import correlate, draw, living, rank_correlation
 from dartboard.oracle import Oracle, Record
-from dartboard.runs import Run, list_checkpoints
 from dartboard.search import Searcher
 from dartboard.search.evaluate import discrete_accuracy
 from dartboard.search.state import capture, copied
-from dartboard.space import Genotype, decode, get_space
-from protocols import few
+from dartboard.space import Genotype, get_space
 from searching import search
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -151,37 +140,3 @@ def test_nothing_is_left_to_compare() -> None:
             searcher.relaxation.kill("cell", edge, place)
     searcher.prune()
     assert correlate(searcher, toy(), 8) is None
-
-
-def test_a_finished_search_comes_back_as_it_was(tmp_path: Path) -> None:
-    [job] = plan_jobs(settings(few(tmp_path / "few.npz"), "health.examples=2000", methods="gaea-darts"))
-    own = desk(tmp_path, correlation=0)
-    record = own.do(job)
-    run, searcher = Run.read(tmp_path / "runs" / job.name), own.maker.make(job.config)
-    result, chance = run.result(), torch.get_rng_state()
-    revive(searcher, run)
-    assert torch.equal(torch.get_rng_state(), chance)
-    assert result is not None
-    assert searcher.epoch == result["epochs"]
-    assert shared_accuracy(searcher, decode(record.final.cell)) == result["discrete_accuracy"]
-
-
-def test_a_run_without_checkpoints(tmp_path: Path) -> None:
-    [job] = plan_jobs(settings(few(tmp_path / "few.npz")))
-    searcher = desk(tmp_path).maker.make(job.config)
-    message = "has no checkpoint, .* no shared weights to compare; remove the run, and it is done again"
-    with Run.create(tmp_path / "run", job.settings()) as run, pytest.raises(CheckpointError, match=message):
-        revive(searcher, run)
-
-
-def test_an_older_checkpoint_will_do_if_it_may(tmp_path: Path) -> None:
-    [job] = plan_jobs(settings(few(tmp_path / "few.npz")))
-    own = desk(tmp_path, correlation=0)
-    own.do(job)
-    run, searcher = Run.read(tmp_path / "runs" / job.name), own.maker.make(job.config)
-    before, last = list_checkpoints(run.path / "checkpoints")[-2:]
-    (last / "state.json").write_text("")
-    with pytest.raises(CheckpointError, match="use it with --fall-back"):
-        revive(searcher, run)
-    revive(searcher, run, fall_back=True)
-    assert searcher.step == int(before.name.removeprefix("step-"))

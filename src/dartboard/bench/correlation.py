@@ -7,14 +7,10 @@ from random import Random
 from scipy.stats import kendalltau, spearmanr
 
 from dartboard.bench.records import Correlation
-from dartboard.errors import CheckpointError
 from dartboard.oracle import Oracle
 from dartboard.relax.base import Relaxation
-from dartboard.runs import Run
 from dartboard.search import Searcher
 from dartboard.search.evaluate import discrete_accuracy
-from dartboard.search.session import OwnChance
-from dartboard.search.state import restore
 from dartboard.space import Genotype, SearchSpace, sample
 
 SEED = 0
@@ -68,24 +64,3 @@ def draw(space: SearchSpace, samples: int) -> list[Genotype]:
         if len(found) == samples:
             break
     return list(found)
-
-
-def revive(searcher: Searcher, run: Run, *, fall_back: bool = False) -> None:
-    """Puts a searcher where the search of a run was at its end.
-
-    Args:
-        searcher: Made from the settings of the run.
-        run: A finished one.
-        fall_back: Whether an older checkpoint will do where the last is damaged.
-
-    Raises:
-        CheckpointError: If the run has no checkpoint, or one that is damaged or of other settings.
-    """
-    found = run.load(fall_back=fall_back)
-    if found is None:
-        raise CheckpointError(
-            f"{run.path} has no checkpoint, and with it no shared weights to compare; remove the run, and it "
-            "is done again"
-        )
-    with OwnChance(searcher.device)():
-        restore(searcher, found[1])

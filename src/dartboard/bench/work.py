@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from dartboard.bench.ask import ask
-from dartboard.bench.correlation import correlate, revive
+from dartboard.bench.correlation import correlate
 from dartboard.bench.jobs import Job, Maker
 from dartboard.bench.keeping import check_run, find_record
 from dartboard.bench.records import BenchRecord, Correlation
@@ -18,6 +18,7 @@ from dartboard.oracle import Oracle, load_oracle
 from dartboard.runs import Run, is_locked
 from dartboard.search import Searcher
 from dartboard.search.memory import is_out_of_memory
+from dartboard.search.revive import revive
 from dartboard.train.protocol.inner import Inner
 
 

@@ -1,0 +1,58 @@
+"""A search as it was at its end, from its run."""
+
+import torch
+
+from dartboard.data.loading import Progress
+from dartboard.errors import CheckpointError, RunError
+from dartboard.runs import SPACE, Run
+from dartboard.search.config import build
+from dartboard.search.searcher import Searcher
+from dartboard.search.session import OwnChance
+from dartboard.search.settings import validate
+from dartboard.search.state import restore
+from dartboard.space import load_space
+
+
+def revive(searcher: Searcher, run: Run, *, fall_back: bool = False) -> None:
+    """Puts a searcher where the search of a run was at its end.
+
+    Args:
+        searcher: Made from the settings of the run.
+        run: A finished one.
+        fall_back: Whether an older checkpoint will do where the last is damaged.
+
+    Raises:
+        CheckpointError: If the run has no checkpoint, or one that is damaged or of other settings.
+    """
+    found = run.load(fall_back=fall_back)
+    if found is None:
+        raise CheckpointError(
+            f"{run.path} has no checkpoint, and with it no trained weights; remove the run, and do it again"
+        )
+    with OwnChance(searcher.device)():
+        restore(searcher, found[1])
+
+
+def searcher_of(
+    run: Run, device: torch.device | str = "cpu", *, fall_back: bool = False, progress: Progress | None = None
+) -> Searcher:
+    """The searcher of a run as its last checkpoint has it: supernet, relaxation and held-out images.
+
+    Args:
+        run: Of a search; it need not be finished, and nothing is written to it.
+        device: Where to compute.
+        fall_back: Whether an older checkpoint will do where the last is damaged.
+        progress: Is told how far the loading of images is.
+
+    Raises:
+        RunError: If it is no run of a search.
+        CheckpointError: If it has no checkpoint, or one that is damaged.
+        DartboardError: If its images, space, method or plugins are not there.
+    """
+    kind = run.config.get("kind", "search")
+    if kind != "search":
+        raise RunError(f"{run.path} is a run of dartboard {kind}; name one of dartboard search")
+    parts = build(validate(run.config), load_space(str(run.path / SPACE)), progress)
+    searcher = Searcher(parts.space, parts.method, parts.data, parts.options, device=device)
+    revive(searcher, run, fall_back=fall_back)
+    return searcher
