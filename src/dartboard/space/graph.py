@@ -18,7 +18,7 @@ from dartboard.space.spec import NONE, Cell, Contest, Edge, SearchSpace
 
 
 @dataclass(frozen=True)
-class _Topology:
+class Topology:
     """Who feeds whom: connections between nodes, and the nodes that leave the cell."""
 
     inputs: int
@@ -31,7 +31,7 @@ def width(cell: Cell) -> float:
 
     A node that nothing enters adds nothing (understanding-cells 3, figure 1).
     """
-    shape = _topology(cell)
+    shape = topology(cell)
     entering: dict[int, list[int]] = {}
     for source, target in shape.links:
         entering.setdefault(target, []).append(source)
@@ -43,7 +43,7 @@ def depth(cell: Cell) -> int:
 
     0 where no input reaches the output (understanding-cells 3, figure 1).
     """
-    shape = _topology(cell)
+    shape = topology(cell)
     longest = dict.fromkeys(range(shape.inputs), 0)
     for source, target in sorted(shape.links):  # by source: every longest path is final when it is extended
         if source in longest:
@@ -53,7 +53,7 @@ def depth(cell: Cell) -> int:
 
 def mean_source(cell: Cell) -> float:
     """Mean index of the node an edge comes from, XNAS' measure of depth (xnas table 4); 0 without edges."""
-    links = _topology(cell).links
+    links = topology(cell).links
     return fmean(source for source, _ in links) if links else 0.0
 
 
@@ -119,14 +119,15 @@ def count_kept(choices: Sequence[int], keep: int) -> int:
     return ways[keep]
 
 
-def _topology(cell: Cell) -> _Topology:
+def topology(cell: Cell) -> Topology:
+    """Who feeds whom in a cell, in order of source, then target; see above for ops on nodes."""
     links = tuple((edge.source, edge.target) for edge in live_edges(cell))
     if not has_node_ops(cell):
-        return _Topology(cell.inputs, links, frozenset(cell.output))
+        return Topology(cell.inputs, links, frozenset(cell.output))
     vertices = [(source // 2, (target + 1) // 2) for source, target in links if target % 2]
     last = cell.nodes // 2
     inner = tuple(link for link in vertices if link[1] != last)
-    return _Topology(1, inner, frozenset(source for source, target in vertices if target == last))
+    return Topology(1, inner, frozenset(source for source, target in vertices if target == last))
 
 
 def _closure(start: Iterable[int], links: Iterable[tuple[int, int]]) -> frozenset[int]:
