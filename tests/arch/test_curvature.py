@@ -1,15 +1,21 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
-from dartboard.arch.curvature import largest_eigenvalue
+from dartboard.arch.curvature import arch_eigenvalues, extreme_eigenvalues, largest_eigenvalue
 from dartboard.space import Cell, Edge, get_space
 from searching import batch, differences, problem, snapshot
 
 
 def dense(task, given):
-    """The largest eigenvalue of the whole matrix, from a loss written out here."""
+    """The largest eigenvalue of the whole matrix."""
+    return spectrum(task, given)[-1].item()
+
+
+def spectrum(task, given):
+    """All eigenvalues of the whole matrix, from a loss written out here."""
     parameters = task.relaxation.arch_parameters()
     with task.undisturbed():
         loss = task.loss(given)[0]
@@ -18,7 +24,7 @@ def dense(task, given):
         rows = [torch.autograd.grad(entry, parameters, retain_graph=True) for entry in flat]
     matrix = torch.stack([torch.cat([part.flatten() for part in row]) for row in rows])
     torch.testing.assert_close(matrix, matrix.T)
-    return torch.linalg.eigvalsh(matrix).max().item()
+    return torch.linalg.eigvalsh(matrix)
 
 
 def tiny():
@@ -52,3 +58,30 @@ def test_measuring_changes_nothing_not_even_chance(relax):
     assert differences(snapshot(task), before) == []
     assert torch.equal(torch.get_rng_state(), chance)
     assert all(values.grad is None for values in task.relaxation.arch_parameters())
+
+
+def test_several_eigenvalues_of_both_ends():
+    task = problem("nano", "softmax")
+    whole = spectrum(task, batch(0))
+    largest = arch_eigenvalues(task, batch(0), count=3, tolerance=1e-10)
+    smallest = arch_eigenvalues(task, batch(0), count=2, end="SA", tolerance=1e-10)
+    assert largest == pytest.approx(whole.flip(0)[:3].numpy(), rel=1e-7)
+    assert smallest == pytest.approx(whole[:2].numpy(), rel=1e-7)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 12, 40])
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_the_ends_of_any_symmetric_matrix(size, count):
+    values = np.random.default_rng(size).standard_normal((size, size))
+    matrix = values + values.T
+    whole = np.linalg.eigvalsh(matrix)
+    found = {
+        end: extreme_eigenvalues(matrix.dot, size, count=count, end=end, tolerance=1e-12)
+        for end in ("LA", "SA")
+    }
+    assert found["LA"] == pytest.approx(whole[::-1][:count])
+    assert found["SA"] == pytest.approx(whole[:count])
+
+
+def test_nothing_but_zeros():
+    assert extreme_eigenvalues(np.zeros_like, 10, count=2).tolist() == [0.0, 0.0]
