@@ -2,7 +2,7 @@ import signal
 
 import pytest
 
-from dartboard.cli.signals import SIGNALS, stop_on_signals
+from dartboard.cli.signals import SIGNALS, interrupt_on_signals, stop_on_signals
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -30,3 +30,12 @@ def test_handlers_are_put_back() -> None:
     with stop_on_signals(lambda: None):
         assert [signal.getsignal(number) for number in SIGNALS] != before
     assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_interrupts_at_once_where_that_is_asked_for(number: signal.Signals) -> None:
+    before = [signal.getsignal(own) for own in SIGNALS]
+    with pytest.raises(KeyboardInterrupt), interrupt_on_signals() as caught:
+        signal.raise_signal(number)
+    assert caught == [number]
+    assert [signal.getsignal(own) for own in SIGNALS] == before

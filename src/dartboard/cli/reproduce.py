@@ -6,25 +6,26 @@ stopped. Words such as epochs=5 change how large it is; --list says what there i
 """
 
 import json
+import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from dartboard.cli.arguments import UsageError, positive
+from dartboard.cli.looping import SIGNALLED
 from dartboard.cli.places import RUNS
-from dartboard.cli.progress import progress
-from dartboard.cli.report import labelled
-from dartboard.cli.terminal import Terminal
+from dartboard.errors import DartboardError
 
 if TYPE_CHECKING:
-    from dartboard.papers import Record, Reproduction, Setting
+    from collections.abc import Sequence
 
-COLOURS = {"held": "green", "did not hold": "red", "not testable here": "yellow"}
-"""Of verdicts."""
+    from dartboard.papers import Reproduction, Setting
+
+ALL = "all"
+FAILED = 1
+DOING = ("overrides", "full", "data", "table", "out", "jobs", "threads", "device", "quiet")
+"""Arguments that matter only where something is done."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -35,9 +36,9 @@ def configure(parser: ArgumentParser) -> None:
     add("--list", action="store_true", help="say what there is; with a NAME, the numbers that it takes")
     add("--full", action="store_true", help="the paper's own numbers")
     add("--data", metavar="D", help="images in the place of its own; see dartboard list datasets")
-    add("--table", type=Path, metavar="PATH", help="the file of the benchmark that it asks")
-    add("--out", type=Path, metavar="DIR", default=RUNS / "papers", help="default: runs/papers")
-    add("--jobs", type=positive, default=1, metavar="N", help="processes that work (default: 1)")
+    add("--table", type=Path, metavar="PATH", help="the file of the benchmark that it asks, or its folder")
+    add("--out", type=Path, metavar="DIR", help="where folders of reproductions are (default: runs/papers)")
+    add("--jobs", type=positive, metavar="N", help="processes that work (default: 1)")
     add("--threads", type=positive, metavar="N", help="threads of this process on a CPU")
     add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
     add("--json", action="store_true", help="print one JSON object for each instead")
@@ -50,17 +51,33 @@ def run(args: Namespace) -> int:
         return _list(args)
     if args.name is None:
         raise UsageError("reproduce needs the NAME of a figure or table, or --list to see them")
-    from dartboard.cli.machine import prepare
-    from dartboard.papers import REPRODUCTIONS, Setting
-
-    device = prepare(args.device, args.threads)
-    every = args.name == "all"
-    if every and args.overrides:
+    if args.name == ALL and args.overrides:
         raise UsageError(f"all of them have no {args.overrides[0]!r} in common; name one")
-    for told in list(REPRODUCTIONS.values()) if every else [REPRODUCTIONS[args.name]]:
-        setting = Setting(args.out / told.name, args.data, args.table, device, args.jobs)
-        _do(args, told, _fitting(told, setting) if every else setting)
-    return 0
+    from dartboard.cli.machine import prepare
+    from dartboard.cli.signals import interrupt_on_signals
+    from dartboard.papers import REPRODUCTIONS, Setting, in_order
+
+    chosen = in_order() if args.name == ALL else [REPRODUCTIONS[args.name]]
+    device = prepare(args.device, args.threads)
+    setting = Setting(args.out or RUNS / "papers", args.data, args.table, device, args.jobs or 1)
+    with interrupt_on_signals() as caught:
+        try:
+            return _do_all(args, chosen, setting) if args.name == ALL else _do(args, chosen[0], setting)
+        except KeyboardInterrupt:
+            print("interrupted; the same command goes on", file=sys.stderr)
+            return SIGNALLED + caught[0]
+
+
+def _do_all(args: Namespace, chosen: "Sequence[Reproduction[Any]]", setting: "Setting") -> int:
+    """Does one after the other; one that cannot be done does not stop the others."""
+    failed = 0
+    for told in chosen:
+        try:
+            _do(args, told, _fitting(told, setting))
+        except (DartboardError, OSError) as error:
+            failed = FAILED
+            print(f"dartboard: {told.name} failed: {' '.join(str(error).split())}", file=sys.stderr)
+    return failed
 
 
 def _fitting(told: "Reproduction[Any]", setting: "Setting") -> "Setting":
@@ -69,71 +86,38 @@ def _fitting(told: "Reproduction[Any]", setting: "Setting") -> "Setting":
     return replace(setting, **left_out)
 
 
-def _do(args: Namespace, told: "Reproduction[Any]", setting: "Setting") -> None:
-    from dartboard.papers.doing import WORK, check_given, choose_scale, reproduce
+def _do(args: Namespace, told: "Reproduction[Any]", setting: "Setting") -> int:
+    """Does one, and prints what came of it."""
+    from dartboard.cli.progress import progress
+    from dartboard.cli.reproduced import print_heading, print_record
+    from dartboard.papers.doing import check_given, choose_scale, reproduce
 
-    scale = choose_scale(told, args.overrides, full=args.full)
+    scale, folder = choose_scale(told, args.overrides, full=args.full), setting.folder / told.name
     check_given(told, setting)
-    folder = setting.folder
     if not args.json:
-        Terminal().write(_heading(told, full=args.full))
+        print_heading(told, full=args.full)
     with progress(quiet=args.quiet) as tell:
-        record = reproduce(told.name, scale, replace(setting, folder=folder / WORK, tell=tell), folder)
+        record = reproduce(told.name, scale, replace(setting, tell=tell), folder)
     if args.json:
-        print(json.dumps(record.facts(), ensure_ascii=False))
+        print(json.dumps({"out": str(folder)} | record.facts(), ensure_ascii=False), flush=True)
     else:
-        _print(record, folder)
-
-
-def _heading(told: "Reproduction[Any]", *, full: bool) -> Iterator[Text | str]:
-    yield Text.assemble((told.name, "bold"), f": {told.about}")
-    if full and told.full is not None:
-        yield Text("the paper's own numbers; takes long, and a GPU", "dim")
-    else:
-        yield Text(f"takes about {_minutes(told.minutes)} on two cores", "dim")
-
-
-def _minutes(minutes: float) -> str:
-    return f"{minutes * 60:.0f} s" if minutes < 1 else f"{minutes:.0f} min"
-
-
-def _print(record: "Record", folder: Path) -> None:
-    from dartboard.papers.record import said
-
-    terminal, told = Terminal(), record.reproduction
-    terminal.write(labelled("paper", told.claim, terminal.width))
-    rows = [("", "paper", "here"), *((row.what, said(row.paper), said(row.here)) for row in record.rows)]
-    wide = [max(len(row[place]) for row in rows) for place in range(3)]
-    for what, paper, here in rows:
-        terminal.write([f"  {what.ljust(wide[0])}  {paper.rjust(wide[1])}  {here.rjust(wide[2])}"])
-    verdict = Text.assemble((str(record.verdict), COLOURS[record.verdict]))
-    terminal.write([Text.assemble("here           ", verdict)])
-    for words in (record.sentence, *record.remarks):
-        terminal.write(labelled("", words, terminal.width))
-    terminal.write(labelled("size", record.size, terminal.width))
-    terminal.write([*labelled("written", str(folder)), ""])
-
-
-def _list(args: Namespace) -> int:
-    from dartboard.papers import REPRODUCTIONS
-
-    if args.name is not None:
-        return _list_one(REPRODUCTIONS[args.name])
-    terminal = Terminal()
-    wide = max(map(len, REPRODUCTIONS))
-    for told in REPRODUCTIONS.values():
-        time = _minutes(told.minutes).rjust(6)
-        terminal.write([Text.assemble((told.name.ljust(wide), "cyan"), f"  {time}  {told.about}")])
+        print_record(record, folder)
     return 0
 
 
-def _list_one(told: "Reproduction[Any]") -> int:
-    from dartboard.cli.options import setting_entries, typed
+def _list(args: Namespace) -> int:
+    from dartboard.cli.reproduced import facts, print_list, print_one
+    from dartboard.papers import REPRODUCTIONS, in_order
 
-    terminal = Terminal()
-    terminal.write([Text(told.name, "bold"), told.about, told.claim, ""])
-    for entry in setting_entries(type(told.laptop)):
-        usual = typed(getattr(told.laptop, entry.key))
-        full = "" if told.full is None else f" (paper: {typed(getattr(told.full, entry.key))})"
-        terminal.write([f"{entry.key}={usual}{full}  {entry.about}"])
+    given = [name for name in DOING if getattr(args, name) not in (None, False, [])]
+    if given:
+        words = args.overrides[0] if given[0] == "overrides" else f"--{given[0]}"
+        raise UsageError(f"--list does nothing but say what there is; leave out {words}")
+    chosen = in_order() if args.name is None else [REPRODUCTIONS[args.name]]
+    if args.json:
+        print(json.dumps({told.name: facts(told) for told in chosen}, ensure_ascii=False))
+    elif args.name is None:
+        print_list(chosen)
+    else:
+        print_one(chosen[0])
     return 0

@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM while a search runs: the first asks it to save and stop, the second ends it at once."""
+"""Ctrl-C and SIGTERM while something runs that goes on later.
+
+For a search, the first asks it to save and stop, the second ends it at once.
+"""
 
 import os
 import signal
@@ -25,6 +28,27 @@ def stop_on_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
             raise KeyboardInterrupt
         os.write(2, NOTICE)  # not print: the signal may have come in the middle of one
         stop()
+
+    before = {number: signal.signal(number, handle) for number in SIGNALS}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def interrupt_on_signals() -> Iterator[list[int]]:
+    """Inside, every signal raises KeyboardInterrupt, SIGTERM too: for what keeps all that is finished anyway.
+
+    Yields:
+        The numbers of the signals that came, in order.
+    """
+    caught: list[int] = []
+
+    def handle(number: int, _: FrameType | None) -> None:
+        caught.append(number)
+        raise KeyboardInterrupt
 
     before = {number: signal.signal(number, handle) for number in SIGNALS}
     try:

@@ -12,6 +12,7 @@ from dartboard.papers.base import (
     Scale,
     Setting,
     Verdict,
+    in_order,
     reproduction,
 )
 from dartboard.papers.record import Record, read_record
@@ -29,6 +30,7 @@ __all__ = [
     "Scale",
     "Setting",
     "Verdict",
+    "in_order",
     "read_record",
     "reproduction",
 ]

@@ -3,10 +3,14 @@
 import numpy as np
 import torch
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from pydantic import Field
 
 from dartboard.papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
 from dartboard.pictures.looks import looks
+
+Floats = NDArray[np.float64]
+Curves = dict[str, list[float]]
 
 TERMS = ("g1", "g2", "g1 + g2")
 TRAIN, VALID = 1.0, 2.0
@@ -48,14 +52,12 @@ def reproduce(setting: Setting, scale: Toy) -> Finding:  # noqa: ARG001
     rows = [
         Row(f"{name} at alpha = {scale.alpha:g}", PAPER[name] * scale.alpha, measured[name]) for name in TERMS
     ]
-    same = all(np.isclose(measured[name], PAPER[name] * scale.alpha) for name in TERMS)
-    words = (
-        "differ from the paper's" if not same else "are the paper's, and the direct one has the wrong sign"
-    )
+    same, wrong = are_the_papers(grid, curves), is_wrong(curves)
+    words = f"{'are' if same else 'differ from'} the paper's, and the direct one has the "
     return Finding(
         rows=rows,
-        verdict=Verdict.HELD if same else Verdict.NOT_HELD,
-        sentence=f"The three slopes {words}.",
+        verdict=Verdict.HELD if same and wrong else Verdict.NOT_HELD,
+        sentence=f"The three slopes {words}{'wrong' if wrong else 'right'} sign.",
         size=f"one weight; inputs {TRAIN:g} and {VALID:g}",
         seeds=0,
         figures={"terms": draw(grid.tolist(), curves)},
@@ -63,7 +65,18 @@ def reproduce(setting: Setting, scale: Toy) -> Finding:  # noqa: ARG001
     )
 
 
-def draw(grid: list[float], curves: dict[str, list[float]]) -> Figure:
+def are_the_papers(grid: Floats, curves: Curves) -> bool:
+    """Whether every term is what the paper derives, at every alpha."""
+    return all(np.allclose(curves[name], PAPER[name] * grid) for name in TERMS)
+
+
+def is_wrong(curves: Curves) -> bool:
+    """Whether the direct term points away from the whole gradient wherever that is not zero."""
+    direct, whole = np.array(curves["g1"]), np.array(curves["g1 + g2"])
+    return bool(np.all(direct * whole < 0, where=~np.isclose(whole, 0)))
+
+
+def draw(grid: list[float], curves: Curves) -> Figure:
     """The terms of the gradient against alpha."""
     figure = Figure((6, 3.6), layout="constrained")
     axes = figure.add_subplot(xlabel="alpha", ylabel="slope of the validation loss")

@@ -1,14 +1,16 @@
 """What a reproduction is: a figure or a table of a paper, redone here and set beside what the paper says."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from matplotlib.figure import Figure
 
+from dartboard.bench.records import STRICT
 from dartboard.registry import Registry
 from dartboard.search.options import Options
 
@@ -46,6 +48,8 @@ class Row:
         paper: As the paper has it; None where it has none.
         here: As measured; None where it was not.
     """
+
+    __pydantic_config__: ClassVar = STRICT
 
     what: str
     paper: float | str | None
@@ -129,6 +133,10 @@ class Reproduction(Generic[S]):
     work: Callable[[Setting, S], Finding]
     takes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not any(self.name.startswith(f"{key}-") for key in PAPERS):
+            raise ValueError(f"a name begins with one of {', '.join(PAPERS)}, unlike {self.name!r}")
+
     @property
     def paper(self) -> str:
         """The paper's short name."""
@@ -142,6 +150,16 @@ class Reproduction(Generic[S]):
 
 REPRODUCTIONS: Registry[Reproduction[Any]] = Registry("reproduction")
 """All of them by name."""
+
+
+def in_order() -> list[Reproduction[Any]]:
+    """All of them, by paper and by what of it they are, figure 2 before figure 10."""
+    return sorted(REPRODUCTIONS.values(), key=_place)
+
+
+def _place(told: Reproduction[Any]) -> tuple[int, list[tuple[str, int]]]:
+    parts = re.findall(r"(\D+)(\d*)", told.part)
+    return list(PAPERS).index(told.paper), [(words, int(number or 0)) for words, number in parts]
 
 
 def reproduction(

@@ -1,6 +1,7 @@
 """How long a reproduction has taken, over all times that it was gone on with."""
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ class Clock:
 
 @contextmanager
 def clocked(folder: Path) -> Iterator[Clock]:
-    """Lends a clock that reads, inside and after, what all times in this folder took together.
+    """Lends a clock that reads, after, what all times in this folder took together; inside, the times before.
 
     A time that ends in an error counts as well; one that is killed is lost.
     """
@@ -36,7 +37,10 @@ def clocked(folder: Path) -> Iterator[Clock]:
 
 
 def _read(path: Path) -> float:
+    """What a file says; nothing where it says none."""
     try:
-        return float(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        seconds = json.loads(path.read_bytes())
+    except (OSError, ValueError):
         return 0.0
+    sound = isinstance(seconds, float) and math.isfinite(seconds) and seconds > 0
+    return seconds if sound else 0.0

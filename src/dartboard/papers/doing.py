@@ -1,6 +1,9 @@
 """Does a reproduction from its name to its files."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,7 @@ from dartboard.errors import OptionError
 from dartboard.papers.base import REPRODUCTIONS, Reproduction, Scale, Setting
 from dartboard.papers.clock import clocked
 from dartboard.papers.record import Record, keep
+from dartboard.runs import Lock
 from dartboard.search.form import Form, from_words
 
 WORK = "work"
@@ -39,14 +43,41 @@ def check_given(told: Reproduction[Any], setting: Setting) -> None:
             raise OptionError(f"{told.name} takes no --{key}; leave it out")
 
 
+def work_folder(folder: Path, scale: Scale, setting: Setting) -> Path:
+    """Where a reproduction keeps what is finished: another folder for other numbers, images or tables.
+
+    Args:
+        folder: The reproduction's.
+        scale: How large it is.
+        setting: What it is given.
+    """
+    given = [None if own is None else _place(own) for own in (setting.data, setting.table)]
+    words = json.dumps([scale.model_dump(mode="json"), *given, setting.device.type])
+    return folder / WORK / sha256(words.encode()).hexdigest()[:8]
+
+
+def _place(given: str | Path) -> str:
+    """The full path of what is there, else the name."""
+    return str(Path(given).resolve() if Path(given).exists() else given)
+
+
 def reproduce(name: str, scale: Scale, setting: Setting, folder: Path) -> Record:
     """Does a reproduction and writes what came of it to a folder; the same again goes on where it was.
 
+    Args:
+        name: Which one.
+        scale: How large it is.
+        setting: With what it is done; its folder is chosen here, below `folder`.
+        folder: Where record, page and pictures go.
+
     Raises:
+        RunError: If another process is at the same.
         DartboardError: If there is no such reproduction, or it cannot be done.
     """
     told = REPRODUCTIONS[name]
     check_given(told, setting)
-    with clocked(setting.folder) as clock:
-        finding = told.work(setting, scale)
+    inner = replace(setting, folder=work_folder(folder, scale, setting))
+    inner.folder.mkdir(parents=True, exist_ok=True)
+    with Lock(inner.folder), clocked(inner.folder) as clock:
+        finding = told.work(inner, scale)
     return keep(told, scale, setting, finding, clock.seconds, folder)

@@ -3,23 +3,26 @@
 import json
 import math
 import platform
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
+from pydantic import TypeAdapter, ValidationError
 
 from dartboard import __version__
 from dartboard.atomic import write_text
+from dartboard.bench.records import STRICT, Amount, Whole, first_mistake
 from dartboard.errors import RunError
 from dartboard.papers.base import PAPERS, REPRODUCTIONS, Finding, Reproduction, Row, Scale, Setting, Verdict
+from dartboard.papers.words import cell, repeated, said, sentence, span, word
 from dartboard.pictures.saving import save_figure
-from dartboard.printable import printable
 
 RECORD, NUMBERS, PAGE = "record.json", "numbers.json", "page.md"
 """The files of a reproduction, beside its pictures."""
-DASH = "-"
 
 
 @dataclass(frozen=True)
@@ -41,60 +44,64 @@ class Record:
         pictures: Their names, without endings.
     """
 
+    __pydantic_config__: ClassVar = STRICT
+
     name: str
     verdict: Verdict
     sentence: str
-    rows: Sequence[Row]
+    rows: tuple[Row, ...]
     size: str
-    seeds: int
-    seconds: float
+    seeds: Whole
+    seconds: Amount
     scale: Mapping[str, Any]
     given: Mapping[str, str]
     made: Mapping[str, str]
-    remarks: Sequence[str]
-    pictures: Sequence[str]
+    remarks: tuple[str, ...]
+    pictures: tuple[str, ...]
 
     @property
     def reproduction(self) -> Reproduction[Any]:
-        """What it is a record of."""
+        """What it is a record of; raises UnknownNameError where there is no such reproduction any more."""
         return REPRODUCTIONS[self.name]
 
     def markdown(self, pictures: str = "") -> str:
         """A section of a page: the claim, the numbers side by side, the verdict and the pictures.
 
         Args:
-            pictures: The folder of the pictures as seen from the page; they are beside it by default.
+            pictures: What stands before the names of the pictures; they are beside the page by default.
         """
-        told, folder = self.reproduction, f"{pictures}/" if pictures else ""
+        told = self.reproduction
         lines = [
-            f"**{PAPERS[told.paper]}, {told.part}**: {told.about}.",
-            f"The paper: {told.claim}",
-            f"Here: **{self.verdict}**. {self.sentence}",
+            f"**{PAPERS[told.paper]}, {told.part}**: {sentence(told.about)}",
+            f"The paper: {told.claim.removesuffix('.')}.",
+            f"Here: **{self.verdict}**. {sentence(self.sentence)}",
             _table(self.rows),
-            f"{self.size}; {self._repeated()}; {_span(self.seconds)}. `{self.command()}`",
-            *([" ".join(self.remarks)] if self.remarks else []),
-            *(f"![{told.about}]({folder}{name}.png)" for name in self.pictures),
+            f"{sentence(self.size)} {sentence(repeated(self.seeds))} {span(self.seconds)}.",
+            f"```sh\n{self.command()}\n```",
+            *([" ".join(map(sentence, self.remarks))] if self.remarks else []),
+            *(f"![{cell(told.about)}]({pictures}{name}.png)" for name in self.pictures),
         ]
         return "\n\n".join(lines) + "\n"
 
     def command(self) -> str:
-        """What repeats it."""
+        """What repeats it, from the laptop's numbers or the paper's, whichever takes fewer words."""
         told = self.reproduction
-        usual, full = told.laptop.model_dump(mode="json"), False
-        if told.full is not None and self.scale == told.full.model_dump(mode="json"):
-            usual, full = dict(self.scale), True
-        other = [f"{key}={json.dumps(value)}" for key, value in self.scale.items() if usual[key] != value]
-        given = [f"--{key} {value}" for key, value in self.given.items()]
-        return " ".join(["dartboard reproduce", self.name, *(["--full"] if full else []), *given, *other])
+        laptop = [self._other(told.laptop)]
+        full = [] if told.full is None else [["--full", *self._other(told.full)]]
+        words = min([*laptop, *full], key=len)
+        given = [part for key, value in self.given.items() for part in (f"--{key}", value)]
+        return shlex.join(["dartboard", "reproduce", self.name, *given, *words])
 
-    def _repeated(self) -> str:
-        if not self.seeds:
-            return "nothing is left to chance"
-        return "one seed" if self.seeds == 1 else f"{self.seeds:,} seeds"
+    def _other(self, base: Scale) -> list[str]:
+        """What differs from these numbers, as it is typed."""
+        usual = base.model_dump(mode="json")
+        missing = object()
+        return [word(key, own) for key, own in self.scale.items() if usual.get(key, missing) != own]
 
     def facts(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
-        return asdict(self)
+        found: dict[str, Any] = plain(asdict(self))
+        return found
 
 
 def keep(
@@ -108,7 +115,7 @@ def keep(
         name=told.name,
         verdict=finding.verdict,
         sentence=finding.sentence,
-        rows=tuple(finding.rows),
+        rows=tuple(map(_finite, finding.rows)),
         size=finding.size,
         seeds=finding.seeds,
         seconds=round(seconds, 1),
@@ -118,10 +125,23 @@ def keep(
         remarks=tuple(finding.remarks),
         pictures=tuple(finding.figures),
     )
-    write_text(folder / NUMBERS, json.dumps(_plain(finding.numbers)) + "\n")
+    write_text(folder / NUMBERS, json.dumps(plain(finding.numbers)) + "\n")
     write_text(folder / PAGE, record.markdown())
-    write_text(folder / RECORD, json.dumps(_plain(record.facts()), indent=1, ensure_ascii=False) + "\n")
+    write_text(folder / RECORD, json.dumps(record.facts(), indent=1, ensure_ascii=False) + "\n")
     return record
+
+
+def _finite(row: Row) -> Row:
+    """The row with plain numbers, those that are not finite in words: JSON knows none."""
+    values = {key: _number(getattr(row, key)) for key in ("paper", "here")}
+    return replace(row, **values)
+
+
+def _number(value: Any) -> float | str | None:
+    if value is None or isinstance(value, str):
+        return value
+    number = float(value)
+    return number if math.isfinite(number) else str(number)
 
 
 def _given(setting: Setting) -> dict[str, str]:
@@ -139,13 +159,17 @@ def _made(setting: Setting) -> dict[str, str]:
     }
 
 
-def _plain(value: Any) -> Any:
-    """The same for JSON, which knows no numbers that are not finite: those are null."""
+def plain(value: Any) -> Any:
+    """The same for JSON: arrays as lists, and null for numbers that are not finite."""
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): _plain(own) for key, own in value.items()}
-    return [_plain(own) for own in value] if isinstance(value, (list, tuple)) else value
+        return {str(key): plain(own) for key, own in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(own) for own in value]
+    return value
 
 
 def read_record(folder: Path) -> Record:
@@ -156,42 +180,18 @@ def read_record(folder: Path) -> Record:
     """
     path = folder / RECORD
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        rows = tuple(Row(**row) for row in values.pop("rows"))
-        record = Record(rows=rows, verdict=Verdict(values.pop("verdict")), **values)
+        return _reader().validate_json(path.read_bytes())
     except OSError as error:
         raise RunError(f"no reproduction in {folder}: {error.strerror}") from None
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        reason = printable(str(error))
-        raise RunError(f"{path} is damaged: {reason}; it has {_names()}") from None
-    return record
+    except ValidationError as error:
+        raise RunError(f"{path} is damaged: {first_mistake(error)}; remove it, and do it anew") from None
 
 
-def _names() -> str:
-    return ", ".join(own.name for own in fields(Record))
+@cache
+def _reader() -> TypeAdapter[Record]:
+    return TypeAdapter(Record)
 
 
 def _table(rows: Sequence[Row]) -> str:
-    lines = [f"| {_cell(row.what)} | {said(row.paper)} | {said(row.here)} |" for row in rows]
+    lines = [f"| {cell(row.what)} | {cell(said(row.paper))} | {cell(said(row.here))} |" for row in rows]
     return "\n".join(["| | paper | here |", "|---|---:|---:|", *lines])
-
-
-def said(value: float | str | None) -> str:
-    """A number of a row in words: four digits that count, or a dash where there is none."""
-    if value is None:
-        return DASH
-    if isinstance(value, str):
-        return _cell(value)
-    if isinstance(value, int) or float(value).is_integer():
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-def _span(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min"

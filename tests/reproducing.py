@@ -1,0 +1,74 @@
+"""A reproduction for tests: small, quick, and gone when the block ends."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from dartboard.papers import REPRODUCTIONS, Finding, Reproduction, Row, Scale, Setting, Verdict, reproduction
+
+NAME = "xnas-figure-99"
+
+
+class Small(Scale):
+    """Its numbers."""
+
+    epochs: int = Field(default=2, ge=1, description="passes over nothing")
+    words: str = Field(default="plain", description="what is said")
+
+
+LAPTOP, PAPER = Small(), Small(epochs=600, words="as in the paper")
+
+
+def finding(scale: Small = LAPTOP, **other: Any) -> Finding:
+    figure = Figure((2, 2))
+    figure.add_subplot().plot([0, scale.epochs])
+    values: dict[str, Any] = {
+        "rows": [Row("epochs", 600, scale.epochs), Row("a | b", None, "94.1 +- 0.2")],
+        "verdict": Verdict.HELD,
+        "sentence": f"it said {scale.words}",
+        "size": "nothing at all",
+        "seeds": 3,
+        "figures": {"curve": figure},
+        "numbers": {"curve": np.arange(2.0), "gap": float("nan")},
+        "remarks": ["mind the gap"],
+    }
+    return Finding(**values | other)
+
+
+def usual(setting: Setting, scale: Small) -> Finding:
+    """Counts in its folder how often it was done, and tells."""
+    setting.tell("counting", 1, 2)
+    path = setting.folder / "count"
+    path.write_text(str(int(path.read_text()) + 1 if path.exists() else 1))
+    return finding(scale)
+
+
+Work = Callable[[Setting, Small], Finding]
+
+
+@contextmanager
+def registered(
+    work: Work = usual,
+    *,
+    name: str = NAME,
+    full: Small | None = PAPER,
+    takes: tuple[str, ...] = (),
+) -> Iterator[Reproduction[Small]]:
+    """Inside, there is one more reproduction."""
+    reproduction(
+        name,
+        about="a line that goes up",
+        claim="more epochs are more",
+        minutes=0.2,
+        laptop=LAPTOP,
+        full=full,
+        takes=takes,
+    )(work)
+    try:
+        yield REPRODUCTIONS[name]
+    finally:
+        del REPRODUCTIONS._things[name]
