@@ -3,7 +3,11 @@
 from argparse import ArgumentParser, Namespace
 from types import ModuleType
 
-TOOLS: dict[str, ModuleType] = {}
+from dartboard.cli.analyse import trajectory
+
+TOOLS: dict[str, ModuleType] = {
+    "trajectory": trajectory,
+}
 """Each tool is a module with a docstring, `configure(parser)` and `run(args)`."""
 
 

@@ -1,0 +1,22 @@
+"""What the tests of analyses share: finished searches of a few steps."""
+
+from pathlib import Path
+from typing import Any
+
+from dartboard.papers._searching import configure, searches
+from dartboard.papers.base import Setting
+from dartboard.runs import Run
+from protocols import few
+from searching import SHORT
+
+
+def histories(folder: Path, *methods: str, seeds: int = 1, **more: Any) -> dict[str, Run]:
+    """By method and seed, such as `darts-0`, runs of short searches on few digits."""
+    folder.mkdir(parents=True, exist_ok=True)
+    base = {**SHORT, "space": "nano", "data": few(folder / "few.npz"), **more}
+    configs = {
+        f"{method}-{seed}": configure(base, {"method": method, "seed": seed})
+        for method in methods
+        for seed in range(seeds)
+    }
+    return searches(configs, Setting(folder))
