@@ -1,16 +1,46 @@
-"""Puts the tables of results/ into the pages that show them.
+"""Puts what is in results/ into the pages that show it.
 
     dartboard bench --config results/nano/bench.yaml --results results/nano --out results/nano --show
+    dartboard reproduce xnas-figure-3 --out results/papers
     python scripts/update_docs.py
 
-A page shows a table between the lines `<!-- table NAME -->` and `<!-- end of table -->`.
+A page shows the table of a bench between the lines `<!-- table NAME -->` and `<!-- end of table -->`. The
+page docs/papers.md is made of the records of reproductions alone, with copies of their pictures.
 """
 
 import re
+import shutil
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
+
+from dartboard.papers import PAPERS, Record, in_order, read_record
+from dartboard.papers.record import RECORD
+from dartboard.papers.words import cell
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- table ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+PAGE = "papers.md"
+FIGURES = "figures/papers"
+"""The pictures, as seen from the pages."""
+NOT_RUN = "not run yet"
+
+HEAD = """\
+# The papers on a laptop
+
+Figures and tables of the papers behind dartboard, redone: what each reports, what was measured here, and
+whether its claim held. This page is made from the records in `results/papers` by `scripts/update_docs.py`.
+
+```sh
+dartboard reproduce --list
+dartboard reproduce xnas-figure-3
+```
+
+Each says before it starts how long it takes, and finishes in minutes on two cores; `--full` takes the
+paper's own numbers, for a GPU. How a claim is tested was fixed before the result was seen, and every seed is
+reported. *Held* means that the paper's claim was seen at this size, *did not hold* that it was not, *not
+testable here* that what ran here can show neither.
+"""
 
 
 def updated(page: str) -> str:
@@ -22,13 +52,73 @@ def _table(name: str) -> str:
     return (ROOT / "results" / name / "table.md").read_text(encoding="utf-8")
 
 
+def read_records(folder: Path) -> dict[str, Record]:
+    """By name, the records of all reproductions that were run."""
+    found = [read_record(path.parent) for path in sorted(folder.glob(f"*/{RECORD}"))]
+    return {record.name: record for record in found}
+
+
+def papers_page(records: Mapping[str, Record]) -> str:
+    """The page of all reproductions: a table, and a section for each that was run."""
+    return "\n".join([HEAD, *_overview(records), *_sections(records)])
+
+
+def _overview(records: Mapping[str, Record]) -> Iterator[str]:
+    yield "| paper | part | what | verdict | command |"
+    yield "|---|---|---|---|---|"
+    for told in in_order():
+        record = records.get(told.name)
+        part = told.part if record is None else f"[{told.part}](#{told.name})"
+        verdict = NOT_RUN if record is None else f"**{record.verdict}**"
+        command = f"dartboard reproduce {told.name}" if record is None else record.command()
+        yield f"| {told.paper} | {part} | {cell(told.about)} | {verdict} | `{cell(command)}` |"
+    yield ""
+
+
+def _sections(records: Mapping[str, Record]) -> Iterator[str]:
+    done = [told for told in in_order() if told.name in records]
+    for paper, group in groupby(done, key=lambda told: told.paper):
+        yield f"## {PAPERS[paper]}\n"
+        for told in group:
+            yield f"### {told.name}\n"
+            yield records[told.name].markdown(f"{FIGURES}/{told.name}-")
+
+
+def pictures(records: Mapping[str, Record], folder: Path) -> dict[str, Path]:
+    """By the name of the copy, every picture that the page shows."""
+    return {
+        f"{name}-{picture}.png": folder / name / f"{picture}.png"
+        for name, record in records.items()
+        for picture in record.pictures
+    }
+
+
+def copy_pictures(wanted: Mapping[str, Path], folder: Path) -> None:
+    """Copies pictures that are new or other ones, and removes those that no page shows."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("*.png"):
+        if path.name not in wanted:
+            path.unlink()
+    for name, source in wanted.items():
+        target = folder / name
+        if not target.exists() or target.read_bytes() != source.read_bytes():
+            shutil.copyfile(source, target)
+
+
+def _write(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+        print(f"updated {path.relative_to(ROOT)}")
+
+
 def main() -> None:
     """Write all pages anew."""
-    for path in sorted((ROOT / "docs").glob("*.md")):
-        before = path.read_text(encoding="utf-8")
-        if (after := updated(before)) != before:
-            path.write_text(after, encoding="utf-8")
-            print(f"updated {path.relative_to(ROOT)}")
+    docs, results = ROOT / "docs", ROOT / "results" / "papers"
+    records = read_records(results)
+    copy_pictures(pictures(records, results), docs / FIGURES)
+    _write(docs / PAGE, papers_page(records))
+    for path in sorted(docs.glob("*.md")):
+        _write(path, updated(path.read_text(encoding="utf-8")))
 
 
 if __name__ == "__main__":

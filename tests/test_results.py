@@ -1,7 +1,10 @@
 """The results that are kept: records of the benches that they stand beside, and tables made of them."""
 
+import importlib.util
+import json
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -11,9 +14,12 @@ from dartboard.bench.keeping import find_record
 from dartboard.bench.records import read_records
 from dartboard.bench.score import make_score
 from dartboard.oracle import load_oracle
+from dartboard.papers import Record, in_order, read_record
+from dartboard.papers.doing import choose_scale
 
 ROOT = Path(__file__).parents[1]
 BENCHES = sorted(path.parent for path in (ROOT / "results").glob("*/bench.yaml"))
+REPRODUCED = sorted(path.parent for path in (ROOT / "results" / "papers").glob("*/record.json"))
 BLOCK = re.compile(r"<!-- table ([\w-]+) -->\n\n(.*?)\n<!-- end of table -->", re.DOTALL)
 
 
@@ -39,3 +45,68 @@ def test_pages_show_the_tables_that_are_there() -> None:
     assert shown
     for name, table in shown:
         assert (ROOT / "results" / name / "table.md").read_text(encoding="utf-8") == table
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    """The script that writes the pages."""
+    spec = importlib.util.spec_from_file_location("update_docs", ROOT / "scripts" / "update_docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def records() -> dict[str, Record]:
+    return {folder.name: read_record(folder) for folder in REPRODUCED}
+
+
+@pytest.mark.parametrize("folder", REPRODUCED, ids=lambda folder: folder.name)
+def test_every_reproduction_is_whole(folder: Path) -> None:
+    record = read_record(folder)
+    assert record.name == folder.name
+    assert (folder / "page.md").read_text(encoding="utf-8") == record.markdown()
+    assert record.pictures
+    for picture in record.pictures:
+        copy = ROOT / "docs" / "figures" / "papers" / f"{record.name}-{picture}.png"
+        assert copy.read_bytes() == (folder / f"{picture}.png").read_bytes()
+
+
+@pytest.mark.parametrize("folder", REPRODUCED, ids=lambda folder: folder.name)
+def test_every_reproduction_can_be_done_again_as_it_was(folder: Path) -> None:
+    record = read_record(folder)
+    words = [f"{key}={json.dumps(value)}" for key, value in record.scale.items()]
+    assert choose_scale(record.reproduction, words).model_dump(mode="json") == record.scale
+
+
+def test_the_page_of_the_papers_is_that_of_its_records(
+    script: ModuleType, records: dict[str, Record]
+) -> None:
+    page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert page == script.papers_page(records)
+    figures = {path.name for path in (ROOT / "docs" / "figures" / "papers").iterdir()}
+    assert figures == set(script.pictures(records, ROOT / "results" / "papers"))
+
+
+def test_the_page_shows_what_was_run_and_what_was_not(script: ModuleType, records: dict[str, Record]) -> None:
+    done = {"amended-darts-a1": records["amended-darts-a1"]}
+    lines = script.papers_page(done).splitlines()
+    [held] = [line for line in lines if line.startswith("| amended-darts | [a1](#amended-darts-a1) |")]
+    assert held.endswith("| **held** | `dartboard reproduce amended-darts-a1` |")
+    waiting = [line for line in lines if "| not run yet |" in line]
+    assert len(waiting) == len(in_order()) - 1
+    assert "### amended-darts-a1" in lines
+    shown = [line for line in lines if line.startswith("![")]
+    assert [line.endswith("(figures/papers/amended-darts-a1-terms.png)") for line in shown] == [True]
+
+
+def test_pictures_are_copied_and_others_removed(script: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "source.png").write_bytes(b"new")
+    (tmp_path / "figures").mkdir()
+    for name in ("a-one.png", "gone-two.png"):
+        (tmp_path / "figures" / name).write_bytes(b"old")
+    script.copy_pictures({"a-one.png": tmp_path / "source.png"}, tmp_path / "figures")
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["a-one.png"]
+    assert (tmp_path / "figures" / "a-one.png").read_bytes() == b"new"

@@ -5,7 +5,7 @@ import math
 import platform
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -133,11 +133,10 @@ def keep(
 
 def _finite(row: Row) -> Row:
     """The row with plain numbers, those that are not finite in words: JSON knows none."""
-    values = {key: _number(getattr(row, key)) for key in ("paper", "here")}
-    return replace(row, **values)
+    return Row(row.what, _number(row.paper), _number(row.here))
 
 
-def _number(value: Any) -> float | str | None:
+def _number(value: float | str | None) -> float | str | None:
     if value is None or isinstance(value, str):
         return value
     number = float(value)
