@@ -1,0 +1,1 @@
+"""The papers' theorems, measured: linear cells, expert problems, mirror descent, stationarity of a run."""
