@@ -1,0 +1,61 @@
+"""Pictures of cells that learn side by side."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dartboard.analyse.comparison import ACCURACY, LOSS, METRICS, TRAIN_LOSS, Comparison
+from dartboard.analyse.curves import Band
+from dartboard.pictures.looks import looks
+
+SHADE = 0.15
+
+
+def draw_curves(
+    comparison: Comparison,
+    metrics: Sequence[str] = METRICS,
+    labels: Mapping[str, str] | None = None,
+) -> Figure:
+    """Curves of all cells, a row a metric and a column a learning rate; bands are deviations over seeds.
+
+    Args:
+        comparison: What to draw.
+        metrics: Which rows.
+        labels: What cells are called in the legend, if not by their own labels.
+    """
+    lrs, shown = comparison.lrs, looks(comparison.cells)
+    size = (1.2 + 3.6 * len(lrs) + 1.6, 0.4 + 2.5 * len(metrics))
+    figure = Figure(size, layout="constrained")
+    grid = figure.subplots(len(metrics), len(lrs), squeeze=False, sharex=True, sharey="row")
+    for row, metric in zip(grid, metrics, strict=True):
+        row[0].set_ylabel(_words(metric, comparison.part))
+        for axes, lr in zip(row, lrs, strict=True):
+            for cell, look in shown.items():
+                name = (labels or {}).get(cell, cell)
+                found = _scaled(comparison.band(cell, lr, metric), 100.0 if metric == ACCURACY else 1.0)
+                draw_band(axes, found, look.colour, look.line, name)
+    for axes, lr in zip(grid[0], lrs, strict=True):
+        axes.set_title(f"learning rate {lr:g}", fontsize="medium")
+    for axes in grid[-1]:
+        axes.set_xlabel("epoch")
+    handles, names = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside right upper", fontsize="small", frameon=False)
+    return figure
+
+
+def draw_band(axes: Axes, found: Band, colour: str, line: str, label: str) -> None:
+    """A mean as a line and its deviation as a band."""
+    axes.plot(found.epochs, found.mean, line, color=colour, label=label, linewidth=1.4)
+    if np.any(found.deviation):
+        low, high = found.mean - found.deviation, found.mean + found.deviation
+        axes.fill_between(found.epochs, low, high, color=colour, alpha=SHADE, linewidth=0)
+
+
+def _scaled(found: Band, factor: float) -> Band:
+    return Band(found.epochs, factor * found.mean, factor * found.deviation)
+
+
+def _words(metric: str, part: str) -> str:
+    return {TRAIN_LOSS: "training loss", LOSS: f"{part} loss", ACCURACY: f"{part} accuracy (%)"}[metric]
