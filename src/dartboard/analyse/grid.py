@@ -1,0 +1,87 @@
+"""The values of a grid of points, kept in a file while they come."""
+
+import json
+import math
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dartboard.atomic import write_text
+from dartboard.errors import RunError
+
+Floats = NDArray[np.float64]
+Place = tuple[int, int]
+"""Row and column of a point."""
+BETWEEN = 1.0
+"""Seconds, at least, between two times that the file is written while values come."""
+INFINITE = "inf"
+
+
+class Grid:
+    """Values of the points of a square, some of which may be missing yet.
+
+    Args:
+        side: Points along each side.
+        settings: Plain values that say what the values are of; a file of other settings is refused.
+        path: The file; None keeps nothing.
+
+    Raises:
+        RunError: If the file is of other settings, or damaged.
+    """
+
+    def __init__(self, side: int, settings: Mapping[str, Any], path: Path | None = None) -> None:
+        self.settings, self.path = dict(settings), path
+        self.values: Floats = np.full((side, side), np.nan)
+        self._written = time.monotonic()
+        if path is not None and path.exists():
+            self.values = self._read(path)
+
+    def missing(self) -> list[Place]:
+        """The points that have no value yet, row by row."""
+        rows, columns = np.nonzero(np.isnan(self.values))
+        return list(zip(rows.tolist(), columns.tolist(), strict=True))
+
+    def put(self, place: Place, value: float) -> None:
+        """Sets a value; what is no number counts as infinite."""
+        self.values[place] = math.inf if math.isnan(value) else value
+        if time.monotonic() - self._written > BETWEEN:
+            self.save()
+
+    def save(self) -> None:
+        """Writes the file."""
+        self._written = time.monotonic()
+        if self.path is not None:
+            rows = [[_plain(value) for value in row] for row in self.values.tolist()]
+            write_text(self.path, json.dumps({"settings": self.settings, "values": rows}))
+
+    def _read(self, path: Path) -> Floats:
+        try:
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            settings, rows = dict(kept["settings"]), kept["values"]
+            values = np.array([[math.nan if own is None else float(own) for own in row] for row in rows])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise RunError(f"{path} is damaged; remove it, and its values are computed again") from None
+        if settings != json.loads(json.dumps(self.settings)):
+            raise RunError(f"{path} is of {_difference(settings, self.settings)}; name another folder")
+        if values.shape != self.values.shape:
+            raise RunError(f"{path} is damaged; remove it, and its values are computed again")
+        return values
+
+
+def _plain(value: float) -> float | str | None:
+    """A value as JSON has it: None for a missing one."""
+    if math.isnan(value):
+        return None
+    return INFINITE if math.isinf(value) else value
+
+
+def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """In a few words, how settings differ."""
+    for key, value in wanted.items():
+        if found.get(key) != json.loads(json.dumps(value)):
+            return f"another {key}"
+    return "other settings"

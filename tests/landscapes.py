@@ -1,0 +1,52 @@
+"""What the tests of landscapes share: a small network with its images, and the plain way to move it."""
+
+from copy import deepcopy
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from dartboard.analyse.directions import draw_direction, weights_of
+from dartboard.data import ImageSet
+from dartboard.nn import Model
+from dartboard.nn.network import CellNet
+from lab import build
+from training import cells
+
+MEAN, DEVIATION = (100.0, 120.0, 130.0), (60.0, 50.0, 70.0)
+
+
+def model(*, dtype: torch.dtype = torch.float64, space: str = "nano", **options: object) -> Model:
+    """A network with weights and statistics by chance."""
+    net = build(cells(space), dtype=dtype, **({"search": False} | options)).eval()
+    return Model(net, tuple("abcde"), MEAN, DEVIATION)
+
+
+def images(count: int = 24, seed: int = 0) -> ImageSet:
+    """Images of 8x8 pixels by chance."""
+    chance = torch.Generator().manual_seed(seed)
+    pixels = torch.randint(256, (count, 3, 8, 8), dtype=torch.uint8, generator=chance)
+    return ImageSet(pixels, torch.arange(count) % 5)
+
+
+def normalised(own: ImageSet, dtype: torch.dtype = torch.float64) -> Tensor:
+    """The images as networks take them."""
+    mean, deviation = (torch.tensor(v, dtype=torch.float32)[:, None, None] for v in (MEAN, DEVIATION))
+    return ((own.images.float() - mean) / deviation).to(dtype)
+
+
+def moved(net: CellNet, a: float, b: float, **kind: object) -> CellNet:
+    """A copy of a network at a point, each weight added up by itself."""
+    own = deepcopy(net)
+    weights = list(weights_of(own).values())
+    pairs = [draw_direction(weights, number, **kind) for number in (1, 2)]  # type: ignore[arg-type]
+    with torch.no_grad():
+        for weight, first, second in zip(weights, *pairs, strict=True):
+            weight.copy_(weight + a * first + b * second)
+    return own
+
+
+def gradients(net: CellNet, x: Tensor, y: Tensor) -> Tensor:
+    """The gradient of the mean loss in all weights, as one vector."""
+    loss = F.cross_entropy(net(x), y)
+    return torch.cat([own.flatten() for own in torch.autograd.grad(loss, list(weights_of(net).values()))])
