@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -79,23 +79,42 @@ def trajectory(*runs: Run | str | Path) -> Trajectories:
     """
     if not runs:
         raise RunError("no runs to look at; name the directories of some")
-    found = [read_trajectory(own) for own in runs]
-    groups = [[own for own in found if own.settings == each] for each in _different(found)]
+    return Trajectories(grouped([read_trajectory(own) for own in runs]))
+
+
+class Searched(Protocol):
+    """Something of a search."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    @property
+    def seed(self) -> int: ...
+
+
+T = TypeVar("T", bound=Searched)
+
+
+def grouped(found: Sequence[T]) -> dict[str, list[T]]:
+    """By label, those that differ by their seed alone, in the order in which they come.
+
+    Raises:
+        RunError: If two are the same search with the same seed.
+    """
+    different: list[Mapping[str, Any]] = []
+    for own in found:
+        if own.settings not in different:
+            different.append(own.settings)
+    groups = [[own for own in found if own.settings == each] for each in different]
     for group in groups:
         _check_seeds(group)
-    return Trajectories(dict(zip(labels([own[0].settings for own in groups]), groups, strict=True)))
+    return dict(zip(labels(different), groups, strict=True))
 
 
-def _different(found: Sequence[Trajectory]) -> list[Mapping[str, Any]]:
-    """The settings of the groups, in order."""
-    every: list[Mapping[str, Any]] = []
-    for own in found:
-        if own.settings not in every:
-            every.append(own.settings)
-    return every
-
-
-def _check_seeds(group: Sequence[Trajectory]) -> None:
+def _check_seeds(group: Sequence[Searched]) -> None:
     first: dict[int, Path] = {}
     for own in group:
         if own.seed in first:

@@ -210,10 +210,14 @@ def _read(run: Run) -> Trajectory:
     if not rows:
         raise RunError(f"{run.path} has no epochs yet; there is nothing to show")
     space, result = load_space(str(run.path / SPACE)), run.result()
-    settings = {name: value for name, value in flat(run.config).items() if not name.startswith(IDLE)}
     points = [_point(space, row, run.epoch(row["epoch"])) for row in rows]
     gap = None if result is None else result["valid_accuracy"] - result["discrete_accuracy"]
-    return Trajectory(run.path, settings, run.config["seed"], space, points, gap)
+    return Trajectory(run.path, settings_of(run), run.config["seed"], space, points, gap)
+
+
+def settings_of(run: Run) -> dict[str, Any]:
+    """By dotted names all settings that make a search another one, but for its seed."""
+    return {name: value for name, value in flat(run.config).items() if not name.startswith(IDLE)}
 
 
 def _point(space: SearchSpace, row: Mapping[str, Any], details: Mapping[str, Any]) -> Point:

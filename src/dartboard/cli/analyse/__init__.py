@@ -3,10 +3,12 @@
 from argparse import ArgumentParser, Namespace
 from types import ModuleType
 
-from dartboard.cli.analyse import trajectory
+from dartboard.cli.analyse import attention, stability, trajectory
 
 TOOLS: dict[str, ModuleType] = {
     "trajectory": trajectory,
+    "attention": attention,
+    "stability": stability,
 }
 """Each tool is a module with a docstring, `configure(parser)` and `run(args)`."""
 

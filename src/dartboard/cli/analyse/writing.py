@@ -1,6 +1,7 @@
 """What the tools write: pictures, and the numbers behind them."""
 
 import json
+from argparse import ArgumentParser
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,3 +26,12 @@ def write_all(folder: Path, figures: "Mapping[str, Figure]", name: str, numbers:
     for own, figure in figures.items():
         save_figure(figure, folder / own)
     write_text(folder / name, json.dumps(numbers, indent=1) + "\n")
+
+
+def add_supernet_flags(parser: ArgumentParser) -> None:
+    """Declare what the tools share that bring a supernet back: where they write, and how they read."""
+    add = parser.add_argument
+    add("--out", type=Path, metavar="DIR", help="write pictures and numbers there")
+    add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
+    add("--fall-back", action="store_true", help="take an older checkpoint if the last is damaged")
+    add("--json", action="store_true", help="print one JSON object instead")

@@ -1,0 +1,59 @@
+"""Show what a trained supernet attends to, cell by cell: edges and ops as a heat map.
+
+A search with attention (asm) has a map for each cell of its stack, the mean over the held-out images; the
+strengths of other methods are shown for each kind of cell. The run must have its checkpoint and its images.
+"""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from dartboard.cli.analyse.writing import add_supernet_flags, write_all
+from dartboard.cli.progress import progress
+from dartboard.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from dartboard.analyse.attention import HeatMap
+
+NUMBERS = "attention.json"
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the tool's arguments."""
+    parser.add_argument("search", metavar="RUN", help="the directory of a search")
+    add_supernet_flags(parser)
+
+
+def run(args: Namespace) -> int:
+    """Print the strongest ops of each cell, and draw."""
+    from dartboard.analyse.attention import attention
+    from dartboard.cli.machine import prepare
+
+    device = prepare(args.device, None)
+    with progress() as tell:
+        maps = attention(args.search, device, fall_back=args.fall_back, progress=tell)
+    facts = {"run": args.search, "maps": [own.facts() for own in maps]}
+    if args.out is not None:
+        from dartboard.analyse.plot_attention import draw_attention
+
+        write_all(args.out, {"attention": draw_attention(maps)}, NUMBERS, facts)
+    if args.json:
+        print(json.dumps(facts))
+    else:
+        Terminal().write(_lines(maps))
+        if args.out is not None:
+            print(f"written to {args.out}")
+    return 0
+
+
+def _lines(maps: "Sequence[HeatMap]") -> Iterator[Text | str]:
+    for own in maps:
+        low, high = min(own.means.values()), max(own.means.values())
+        weights = f"  mean weights of ops from {low:.4f} to {high:.4f}"
+        yield Text.assemble((own.title, "bold"), (weights, "dim"))
+        counts = sorted(own.strongest.items(), key=lambda each: -each[1])
+        words = ", ".join(f"{op} on {count}" for op, count in counts)
+        yield f"  strongest of {len(own.edges)} edges: {words}"

@@ -1,0 +1,57 @@
+"""Measure how stable what searches chose is: one mixed edge at a time becomes the op chosen for it.
+
+The closer the accuracy of the supernet stays to what it is with all edges mixed, the more stable (ASM-NAS,
+5.3.1). Searches that differ by their seed alone are shown together. The runs must be finished and have their
+checkpoints and images; each edge takes a pass over the held-out images.
+"""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from dartboard.cli.analyse.writing import add_supernet_flags, write_all
+from dartboard.cli.progress import progress
+from dartboard.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from dartboard.analyse.stability import Stabilities
+
+NUMBERS = "stability.json"
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the tool's arguments."""
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="the directory of a finished search")
+    add_supernet_flags(parser)
+
+
+def run(args: Namespace) -> int:
+    """Print the mean and the worst change of each run, and draw."""
+    from dartboard.analyse.stability import stability
+    from dartboard.cli.machine import prepare
+
+    device = prepare(args.device, None)
+    with progress() as tell:
+        found = stability(*args.runs, device=device, fall_back=args.fall_back, tell=tell)
+    if args.out is not None:
+        from dartboard.analyse.plot_stability import draw_stability
+
+        write_all(args.out, {"stability": draw_stability(found)}, NUMBERS, found.facts())
+    if args.json:
+        print(json.dumps(found.facts()))
+    else:
+        Terminal().write(_lines(found))
+        if args.out is not None:
+            print(f"written to {args.out}")
+    return 0
+
+
+def _lines(found: "Stabilities") -> Iterator[Text | str]:
+    for label, group in found.groups.items():
+        yield Text(label, "bold")
+        for own in group:
+            changes = f"mean change {own.mean_change:.2%}, worst {own.worst:+.2%}"
+            yield f"  seed {own.seed}: accuracy {own.accuracy:.2%}, {changes}, over {len(own.edges)} edges"
