@@ -57,7 +57,7 @@ class Landscape:
         return {"options": self.options.model_dump(), "steps": self.steps.tolist(), "values": rows}
 
 
-def _silent(what: str, done: int, total: int) -> None:
+def silent(what: str, done: int, total: int) -> None:
     """Says nothing."""
 
 
@@ -70,7 +70,7 @@ def landscape(
     folder: Path | None = None,
     device: torch.device | str = "cpu",
     jobs: int = 1,
-    tell: Tell = _silent,
+    tell: Tell = silent,
 ) -> Landscape:
     """Measures a trained network on a grid of points around its weights w*.
 

@@ -92,7 +92,7 @@ class Site:
         )
         draw = partial(draw_direction, plane.weights, kind=options.directions, vectors=options.vectors)
         plane.span(draw(1, seed=options.seed), draw(2, seed=options.seed))
-        batches = _batches(here["x"], here["y"], options.batch, whole=options.statistics == "batch")
+        batches = batches_of(here["x"], here["y"], options.batch, whole=options.statistics == "batch")
         return Scene(plane, batches, 2 * options.radius / (options.grid - 1))
 
     def save(self, folder: Path) -> None:
@@ -145,14 +145,19 @@ def prepare_site(model: Model, images: Images, train: Images | None, options: Gr
     """
     if options.statistics == "fresh" and train is None:
         raise OptionError("statistics=fresh takes statistics from training images; give them, or use kept")
-    x, y = _normalised(model, images, options.examples, options.seed)
+    x, y = normalised(model, images, options.examples, options.seed)
     tensors = {"x": x, "y": y}
     if options.statistics == "fresh" and train is not None:
-        tensors["fresh"] = _normalised(model, train, options.fresh, options.seed)[0]
+        tensors["fresh"] = normalised(model, train, options.fresh, options.seed)[0]
     return Site(model, options, tensors)
 
 
-def _normalised(model: Model, images: Images, most: int, seed: int) -> Batch:
+def normalised(model: Model, images: Images, most: int, seed: int) -> Batch:
+    """At most so many images as a network takes them, with their labels, in an order by chance.
+
+    Raises:
+        DataError: If there are no images.
+    """
     if not len(images):
         raise DataError("there are no images to look at a network with")
     dtype = next(model.net.parameters()).dtype
@@ -170,7 +175,7 @@ def _placed(values: Tensor, device: torch.device | str) -> Tensor:
     )
 
 
-def _batches(x: Tensor, y: Tensor, size: int, *, whole: bool = False) -> list[Batch]:
+def batches_of(x: Tensor, y: Tensor, size: int, *, whole: bool = False) -> list[Batch]:
     """The examples in batches; where `whole`, without a last one that is smaller than the others."""
     found = list(zip(x.split(size), y.split(size), strict=True))
     return found[:-1] if whole and len(found) > 1 and len(found[-1][1]) < size else found

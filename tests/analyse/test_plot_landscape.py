@@ -1,0 +1,56 @@
+"""Pictures of landscapes: what they show, and what they cut off."""
+
+import numpy as np
+import pytest
+
+from dartboard.analyse.landscape import GridOptions, Landscape
+from dartboard.analyse.plot_landscape import draw_contours, draw_heat, draw_surfaces, shown
+from dartboard.pictures.saving import save_figure
+
+
+def made(scale, of="loss"):
+    options = GridOptions(grid=9, of=of)
+    across, along = np.meshgrid(options.steps, options.steps)
+    values = 0.2 + scale * (across**2 + along**2) ** 2
+    values[0, 0] = np.inf
+    return Landscape(options, values)
+
+
+@pytest.fixture
+def both():
+    return {"one": made(1.0), "other": made(50.0)}
+
+
+def test_all_panels_have_one_scale_and_huge_values_are_cut(both):
+    own = shown(both)
+    every = np.concatenate([np.delete(found.values.ravel(), 0) for found in both.values()])
+    assert own.top == pytest.approx(4 * np.median(every))
+    assert own.is_cut
+    assert own.norm.vmin == pytest.approx(0.2)
+    assert own.levels[0] == pytest.approx(0.2)
+    assert own.levels[-1] == pytest.approx(own.top)
+    assert shown(both, 3.0).top == 3.0
+
+
+def test_of_variances_the_root_is_shown():
+    own = shown({"one": made(1.0, of="variance")})
+    assert own.values["one"][4, 4] == pytest.approx(0.2**0.5)
+    assert own.label == "standard deviation of the gradients"
+
+
+def test_little_is_not_cut():
+    flat = Landscape(GridOptions(grid=3), np.arange(1.0, 10).reshape(3, 3))
+    own = shown({"flat": flat})
+    assert own.top == 9.0
+    assert not own.is_cut
+
+
+@pytest.mark.parametrize("draw", [draw_contours, draw_heat, draw_surfaces])
+def test_every_landscape_has_a_panel_that_says_what_is_cut(draw, both, tmp_path):
+    figure = draw(both, top=2.0)
+    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
+    assert titles == ["one", "other"]
+    png = save_figure(figure, tmp_path / "picture")[1]
+    assert png.stat().st_size > 10_000
+    words = [axes.get_ylabel() for axes in figure.axes] + [text.get_text() for text in figure.texts]
+    assert any("2" in word and ("above" in word or "cut at" in word) for word in words)
