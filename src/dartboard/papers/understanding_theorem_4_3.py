@@ -11,7 +11,7 @@ from dartboard.papers.base import Finding, Row, Setting, Verdict, reproduction
 
 REMARKS = (
     "The proof sets the slopes of both cells equal: so they are for linear losses, and at the same output.",
-    "With variances at the same weights the theorem fails: targets that the widest cell meets make them zero.",
+    "With variances at the same weights it fails: targets that the widest cell meets make them zero.",
     "That the bound is larger does not say that the variance is; the ratios do.",
 )
 NAMES = ("widest", "narrowest", "same", "bound")
@@ -20,8 +20,8 @@ NAMES = ("widest", "narrowest", "same", "bound")
 @reproduction(
     "understanding-theorem-4-3",
     about="gradient variances of linear cells against the bound of the theorem",
-    claim="the narrowest cell's gradient variance is at most n times a sum of the widest's, scaled by squares "
-    "of the norms, which leads to a significantly larger variance",
+    claim="the narrowest cell's gradient variance is at most n times a sum of the widest's, scaled by "
+    "squares of the norms, which leads to a significantly larger variance",
     minutes=1,
     laptop=Cells(),
 )
@@ -33,9 +33,9 @@ def reproduce(setting: Setting, scale: Cells) -> Finding:
     return Finding(
         rows=[row for loss, own in found.items() for row in _rows(loss, own)],
         verdict=Verdict.NOT_HELD if output else Verdict.HELD,
-        sentence=f"With the widest cell's variances at the same output {100 * output:.2g} % of the narrowest's "
-        f"are above the bound, with those at the same weights {100 * same:.2g} %; the variance is larger in "
-        f"the narrowest cell {_larger(found)}.",
+        sentence=f"With the widest cell's variances at the same output {100 * output:.2g} % of the "
+        f"narrowest's are above the bound, with those at the same weights {100 * same:.2g} %; the variance "
+        f"is larger in the narrowest cell {_larger(found)}.",
         size=f"{scale.words()}, {len(found)} losses",
         seeds=scale.problems,
         figures={f"variance-{loss}": draw_variance(own) for loss, own in found.items()},
