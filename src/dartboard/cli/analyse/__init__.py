@@ -3,9 +3,10 @@
 from argparse import ArgumentParser, Namespace
 from types import ModuleType
 
-from dartboard.cli.analyse import attention, stability, trajectory
+from dartboard.cli.analyse import attention, convergence, stability, trajectory
 
 TOOLS: dict[str, ModuleType] = {
+    "convergence": convergence,
     "trajectory": trajectory,
     "attention": attention,
     "stability": stability,

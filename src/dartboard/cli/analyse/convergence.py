@@ -1,0 +1,220 @@
+"""Train cells side by side, on the same batches, and say which of them learns faster.
+
+Each CELL is a published cell, a run's directory, a file with a genotype, or a genotype itself; --variants
+adds random variants of each. All are trained from each of the seeds at each of the learning rates, without
+regularisation, on small networks unless words such as epochs=50 net.channels=16 net.cells=8 say otherwise.
+Trainings are ordinary runs in OUT/runs; curves and numbers are written to OUT. Ctrl-C saves and stops, and
+the same command goes on; more cells, rates or seeds add to what is there.
+"""
+
+import json
+import re
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
+from dartboard.cli.lookup import find_genotype, home_of, space_name, space_of_run
+from dartboard.cli.looping import SIGNALLED
+from dartboard.cli.places import RUNS
+from dartboard.cli.terminal import Terminal
+from dartboard.errors import Stopped
+from dartboard.space import Genotype
+
+if TYPE_CHECKING:
+    from dartboard.analyse.comparison import Comparison
+    from dartboard.analyse.convergence import Comparer
+    from dartboard.train.config import TrainSettings
+
+SETTING = re.compile(r"[a-z_.]+=")
+PLAIN = re.compile(r"[A-Za-z0-9][\w.+-]*")
+LONGEST = 40
+"""Characters of a word that names a cell."""
+KINDS = ("connections", "operations")
+NUMBERS = "convergence.json"
+SMALL: dict[str, Any] = {
+    "epochs": 15,
+    "net": {"channels": 8, "cells": 5},
+    "data": {"name": "cluttered-digits", "pad": 1, "flip": False},
+}
+"""What is trained unless words say otherwise: minutes on a laptop."""
+HEAD = ("", "width", "depth", "parameters", "loss area", "loss", "accuracy", "epochs to loss", "to accuracy")
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the tool's arguments."""
+    add = parser.add_argument
+    add("cells", nargs="+", metavar="CELL", help="a published cell, a run, a file, or a genotype")
+    parser.set_defaults(overrides=[])  # words such as epochs=10 that stand behind flags
+    add("--variants", type=positive, metavar="N", help="add so many random variants of each cell")
+    add("--kind", choices=KINDS, help="what varies (default: connections)")
+    add("--seed", type=int, metavar="N", help="where the drawing of variants starts (default: 0)")
+    add("--lr", type=rates, metavar="A,B", help="learning rates at the start (default: 0.025)")
+    add("--seeds", type=seeds, metavar="SEEDS", help="0-2 for a range, 0,3 for single ones (default: 0)")
+    add("--data", metavar="D", help="images; see dartboard list datasets (default: cluttered-digits)")
+    add("--space", metavar="S", help="the space whose stack the cells go into (default: the first cell's)")
+    add("--loss", type=float, metavar="L", help="count epochs to this loss (default: one that all reach)")
+    add("--accuracy", type=float, metavar="A", help="count epochs to this accuracy, a share such as 0.8")
+    add("--out", type=Path, metavar="DIR", help="default: runs/convergence-CELL-DATA")
+    add("--jobs", type=positive, default=1, metavar="N", help="processes that train (default: 1)")
+    add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
+    add_plugins(parser)
+    add("--json", action="store_true", help="print one JSON object instead of the table")
+    add("--quiet", action="store_true", help="show nothing while it runs")
+
+
+def rates(text: str) -> tuple[float, ...]:
+    """Learning rates such as 0.0025,0.025."""
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or not all(0 < rate < float("inf") for rate in found):
+        raise ArgumentTypeError(f"expected learning rates such as 0.0025,0.025, got {text!r}")
+    return found
+
+
+def seeds(text: str) -> tuple[int, ...]:
+    """Seeds such as 0-2 or 0,3."""
+    from dartboard.bench.seeds import parse_seeds
+
+    try:
+        return parse_seeds(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
+def run(args: Namespace) -> int:
+    """Train what is missing, write the curves and print the table."""
+    words = [*args.cells, *args.overrides]
+    named = [word for word in words if not SETTING.match(word)]
+    settings = [word for word in words if SETTING.match(word)]
+    _check(args, named, settings)
+    plugins = load_plugins(args.plugin)
+    cells = _variants(args, _cells(named))
+    from dartboard.analyse.convergence import Comparer
+    from dartboard.analyse.side_by_side import Plan
+    from dartboard.cli.machine import prepare
+
+    config = _settings(args, named[0], next(iter(cells.values())), settings, plugins)
+    plan, device = Plan.of(cells, config), prepare(args.device, None)
+    out = args.out or RUNS / f"convergence-{next(iter(cells))}-{Path(config.data.name).stem}"
+    found = _compare(args, Comparer(plan, out, device), config)
+    return found if isinstance(found, int) else _report(args, found, out)
+
+
+def _check(args: Namespace, named: Sequence[str], settings: Sequence[str]) -> None:
+    if not named:
+        raise UsageError("convergence needs a CELL: a published cell, a run, a file, or a genotype")
+    if args.variants is None and (args.kind is not None or args.seed is not None):
+        given = "--kind" if args.kind is not None else "--seed"
+        raise UsageError(f"{given} is of variants; say how many with --variants")
+    flags = {"weights.lr": "--lr", "seed": "--seeds", "data": "--data", "data.name": "--data"}
+    for word in settings:
+        if flag := flags.get(word.partition("=")[0]):
+            raise UsageError(f"{word}: give that with {flag}")
+
+
+def _cells(words: Sequence[str]) -> dict[str, Genotype]:
+    """The cells by labels that can name directories."""
+    found: dict[str, Genotype] = {}
+    for place, word in enumerate(words, 1):
+        plain = Path(word).name.removesuffix(".json").removesuffix(".txt")
+        short = len(word) < LONGEST or "/" in word
+        label = plain if short and len(plain) < LONGEST and PLAIN.fullmatch(plain) else f"cell-{place}"
+        if label in found:
+            raise UsageError(f"two cells are called {label}; name different ones")
+        found[label] = find_genotype(word)
+    return found
+
+
+def _variants(args: Namespace, cells: dict[str, Genotype]) -> dict[str, Genotype]:
+    """The cells, each followed by its variants."""
+    if args.variants is None:
+        return cells
+    from dartboard.analyse.variants import random_connections, random_operations
+
+    draw = random_operations if args.kind == "operations" else random_connections
+    found: dict[str, Genotype] = {}
+    for label, own in cells.items():
+        drawn = draw(own, args.variants, seed=args.seed or 0)
+        found |= {label: own} | {f"{label}-{place}": other for place, other in enumerate(drawn, 1)}
+    return found
+
+
+def _settings(
+    args: Namespace, word: str, first: Genotype, words: Sequence[str], plugins: list[str]
+) -> "TrainSettings":
+    """The settings of all trainings; the stack is the first cell's own unless another is named."""
+    from dartboard.analyse.convergence import make_settings
+    from dartboard.space import load_space
+
+    space = load_space(args.space) if args.space else space_of_run(word) or home_of(first)
+    flags: dict[str, Any] = {"space": space_name(word, args.space, space), "plugins": plugins}
+    flags |= {} if args.data is None else {"data": {"name": args.data}}
+    return make_settings(SMALL, flags, words=words)
+
+
+def _compare(args: Namespace, comparer: "Comparer", config: "TrainSettings") -> "Comparison | int":
+    """What came of it, or the exit code where a signal stopped it."""
+    from dartboard.cli.progress import progress
+    from dartboard.cli.signals import stop_on_signals
+
+    lrs, first = args.lr or (config.weights.lr,), args.seeds or (config.seed,)
+    with stop_on_signals(comparer.stop) as caught:
+        try:
+            with progress(quiet=args.quiet) as tell:
+                return comparer.run(lrs, first, jobs=args.jobs, tell=tell)
+        except (Stopped, KeyboardInterrupt) as stopped:
+            words = str(stopped) or "interrupted"
+            print(f"{words}; the same command goes on", file=sys.stderr)
+            return SIGNALLED + caught[0] if caught else 0
+
+
+def _report(args: Namespace, found: "Comparison", out: Path) -> int:
+    from dartboard.analyse.plot_convergence import draw_curves
+    from dartboard.cli.analyse.writing import write_all
+
+    facts = found.facts(loss=args.loss, accuracy=args.accuracy)
+    write_all(out, {"curves": draw_curves(found)}, NUMBERS, facts)
+    if args.json:
+        print(json.dumps({"out": str(out)} | facts))
+    else:
+        Terminal().write([*_lines(facts), f"written to {out}"])
+    return 0
+
+
+def _lines(facts: dict[str, Any]) -> Iterator[Text | str]:
+    """A table for each learning rate, the fastest cell first."""
+    for rate in facts["rates"]:
+        levels = [f"{name} {value:.4g}" for name, value in rate["levels"].items() if value is not None]
+        told = f"; epochs are to {' and '.join(levels)}" if levels else ""
+        yield Text(
+            f"learning rate {rate['lr']:g}, {facts['measured_on']} images, fastest first{told}", "bold"
+        )
+        rows = [HEAD, *(_row(cell, facts["cells"][cell], rate["cells"][cell]) for cell in rate["ranking"])]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for place, (name, *numbers) in enumerate(rows):
+            cells = "".join(own.rjust(wide + 2) for own, wide in zip(numbers, widths[1:], strict=True))
+            yield Text.assemble((name.ljust(widths[0]), "cyan"), (cells, "" if place else "dim"))
+        yield ""
+
+
+def _row(name: str, cell: dict[str, Any], own: dict[str, Any]) -> tuple[str, ...]:
+    shape = (f"{cell['width']:g}", str(cell["depth"]), f"{cell['parameters']:,}")
+    ends = [own["area"]["loss"], own["final"]["loss"], own["final"]["accuracy"]]
+    numbers = ("-" if value is None else f"{value:.4f}" for value in ends)
+    return (name, *shape, *numbers, *(_mean(own["epochs_to"][metric]) for metric in ("loss", "accuracy")))
+
+
+def _mean(values: Sequence[float | None]) -> str:
+    """The mean over seeds; with how many never came there, where some did not."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return "never" if values else "-"
+    never = f" ({len(values) - len(known)} never)" if len(known) < len(values) else ""
+    return f"{sum(known) / len(known):.1f}{never}"

@@ -1,0 +1,160 @@
+"""The tool `analyse convergence`, through the program's own front door."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dartboard.analyse.variants import random_connections, random_operations
+from dartboard.cli.main import main
+from dartboard.runs import Run
+from dartboard.space import CODECS, get_published
+from protocols import few
+
+Capture = pytest.CaptureFixture[str]
+PATIENCE = 120
+TINY = ("epochs=2", "batch=16", "net.channels=2", "net.cells=3")
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return few(tmp_path_factory.mktemp("data") / "few.npz")
+
+
+def found(capsys: Capture, *args: str) -> dict[str, Any]:
+    assert main(["analyse", "convergence", *args, "--json", "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.count("\n") == 1
+    return dict(json.loads(out))
+
+
+def complaint(capsys: Capture, *args: str) -> str:
+    assert main(["analyse", "convergence", *args]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err.removeprefix("dartboard: error: ").rstrip()
+
+
+def test_what_people_see(data: str, capsys: Capture) -> None:
+    assert main(["analyse", "convergence", "darts-v2", "snas", *TINY, "--data", data, "--loss", "0.001"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(
+        "learning rate 0.025, test images, fastest first; epochs are to loss 0.001 and"
+    )
+    rows = {line.split()[0]: line.split() for line in lines[2:4]}
+    assert rows["darts-v2"][1:3] == ["3.5", "3"]
+    assert rows["snas"][1:3] == ["4", "2"]
+    assert {row[-2] for row in rows.values()} == {"never"}
+    assert lines[-1] == "written to runs/convergence-darts-v2-few"
+    names = {path.name for path in Path("runs/convergence-darts-v2-few").iterdir()}
+    assert names >= {"curves.svg", "curves.png", "convergence.json", "comparison.json", "runs"}
+
+
+def test_the_same_command_reads_what_is_there_and_more_adds_to_it(data: str, capsys: Capture) -> None:
+    base = ["darts-v2", *TINY, "--data", data, "--out", "out"]
+    first = found(capsys, *base)
+    begun = Run.read("out/runs/darts-v2-lr0.025-s0").environment()
+    more = found(capsys, *base, "--lr", "0.025,0.1", "--seeds", "0-1", "--variants", "1")
+    assert Run.read("out/runs/darts-v2-lr0.025-s0").environment() == begun
+    assert [own["lr"] for own in more["rates"]] == [0.025, 0.1]
+    assert more["seeds"] == [0, 1]
+    assert list(more["cells"]) == ["darts-v2", "darts-v2-1"]
+    before, after = (own["rates"][0]["cells"]["darts-v2"]["trainings"][0] for own in (first, more))
+    assert before == after
+    assert json.loads(Path("out/convergence.json").read_text()) == {
+        key: value for key, value in more.items() if key != "out"
+    }
+
+
+def trained(label: str) -> str:
+    return str(Run.read(f"out/runs/{label}-lr0.025-s0").config["cell"])
+
+
+@pytest.mark.parametrize("kind", ["connections", "operations"])
+def test_variants_are_those_of_the_library(data: str, capsys: Capture, kind: str) -> None:
+    flags = ["--variants", "1", "--kind", kind, "--seed", "4", "--out", "out"]
+    found(capsys, "snas", *TINY, "epochs=1", "--data", data, *flags)
+    draw = {"connections": random_connections, "operations": random_operations}[kind]
+    (wanted,) = draw(get_published("snas"), 1, seed=4)
+    assert trained("snas-1") == CODECS["json"].encode(wanted)
+
+
+def test_levels_and_settings_have_an_effect(data: str, capsys: Capture) -> None:
+    base = ["darts-v2", "snas", *TINY, "--data", data]
+    alone = found(capsys, *base, "--out", "one", "--loss", "100", "--accuracy", "0.0")
+    cells = alone["rates"][0]["cells"]
+    assert alone["rates"][0]["levels"] == {"loss": 100.0, "accuracy": 0.0}
+    assert {own["epochs_to"]["loss"][0] for own in cells.values()} == {1.0}
+    again = found(capsys, *base, "--out", "one", "--accuracy", "1.1")
+    assert {own["epochs_to"]["accuracy"][0] for own in again["rates"][0]["cells"].values()} == {None}
+    for label, own in again["rates"][0]["cells"].items():
+        assert own["trainings"] == cells[label]["trainings"]
+    other = found(capsys, *base, "weights.momentum=0.5", "--out", "three")
+    assert other["rates"][0]["cells"]["snas"]["trainings"] != cells["snas"]["trainings"]
+
+
+def test_typed_cells_and_files_have_labels_and_stacks_of_their_own(data: str, capsys: Capture) -> None:
+    nb201 = "|skip_connect~0|+|nor_conv_3x3~0|skip_connect~1|+|none~0|nor_conv_1x1~1|skip_connect~2|"
+    Path("mine.txt").write_text(nb201)
+    cells = found(capsys, nb201, "mine.txt", *TINY[:3], "epochs=1", "--data", data, "--out", "out")["cells"]
+    assert list(cells) == ["cell-1", "mine"]
+    assert Run.read("out/runs/mine-lr0.025-s0").config["space"]["name"] == "nb201"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["darts-v3"], "did you mean 'darts-v2'?"),
+        (["epochs=2"], "convergence needs a CELL"),
+        (["snas", "./snas.txt"], "two cells are called snas"),
+        (["snas", "--kind", "operations"], "--kind is of variants; say how many with --variants"),
+        (["snas", "--seed", "3"], "--seed is of variants"),
+        (["snas", "--variants", "0"], "whole number from 1"),
+        (["snas", "--lr", "0.1,x"], "expected learning rates such as 0.0025,0.025, got '0.1,x'"),
+        (["snas", "--lr", "0"], "expected learning rates"),
+        (["snas", "--seeds", "2-1"], "expected seeds such as 0-9"),
+        (["snas", "weights.lr=0.1"], "weights.lr=0.1: give that with --lr"),
+        (["snas", "seed=1"], "seed=1: give that with --seeds"),
+        (["snas", "data=digits"], "data=digits: give that with --data"),
+        (["snas", "epoch=1"], "did you mean 'epochs'?"),
+        (["snas", "--data", "no-such"], "no-such"),
+        (["snas", "--device", "abacus"], "--device abacus cannot be used"),
+        (["snas", "--space", "nb201"], "expects the cells"),
+    ],
+)
+def test_mistakes_are_one_line(words: list[str], said: str, capsys: Capture) -> None:
+    Path("snas.txt").write_text(CODECS["json"].encode(get_published("snas")))
+    assert said in complaint(capsys, *words)
+    assert not Path("runs").exists()
+
+
+def test_another_comparison_in_the_folder_is_refused(data: str, capsys: Capture) -> None:
+    base = ["snas", *TINY, "--data", data, "--out", "out"]
+    found(capsys, *base, "epochs=1")
+    assert "epochs was 1, is 2; name another folder" in complaint(capsys, *base)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_signal_stops_it_and_says_how_to_go_on(data: str, program: Path, jobs: str) -> None:
+    words = ["darts-v2", "snas", *TINY, "epochs=60", "--data", data, "--out", "out", "--jobs", jobs]
+    command = [str(program), "analyse", "convergence", *words, "--quiet"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    metrics, ends = Path("out/runs/darts-v2-lr0.025-s0/metrics.jsonl"), time.monotonic() + PATIENCE
+    while not metrics.exists() and time.monotonic() < ends:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert out == ""
+    assert err.splitlines()[-1].endswith("; the same command goes on")
+    run = Run.read("out/runs/darts-v2-lr0.025-s0")
+    assert run.state == "stopped"
+    done = len(run.metrics())
+    assert 0 < done < 60
