@@ -137,6 +137,17 @@ def test_a_comparison_that_was_stopped_goes_on_to_the_same_bits(
         assert story(path) == story(tmp_path / "out/runs" / path.name)
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_comparison_that_is_stopped_before_it_begins_trains_nothing(
+    data: str, tmp_path: Path, jobs: int
+) -> None:
+    comparer = Comparer(Plan.of(CELLS, tiny(data)), tmp_path / "out")
+    comparer.stop()
+    with pytest.raises(Stopped, match="before"):
+        comparer.run((0.05,), (0,), jobs=jobs)
+    assert not (tmp_path / "out/runs").exists()
+
+
 KILLED = """
 import sys
 from pathlib import Path

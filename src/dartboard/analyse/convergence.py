@@ -18,7 +18,7 @@ import torch
 from dartboard.analyse.comparison import ACCURACY, LOSS, TRAIN_LOSS, Comparison, Entry, Training
 from dartboard.analyse.curves import Curve
 from dartboard.analyse.side_by_side import Maker, Plan, claim, make_settings
-from dartboard.errors import DivergedError, OptionError
+from dartboard.errors import DivergedError, OptionError, Stopped
 from dartboard.nn.measure import count_parameters
 from dartboard.parallel import in_processes
 from dartboard.runs import Run, is_run
@@ -60,7 +60,7 @@ class Comparer:
     def __post_init__(self) -> None:
         self._maker = Maker(self.plan)
         self._inner = Inner(self.folder / RUNS, self.device)
-        self._apart = False
+        self._apart = self._stopping = False
 
     def stop(self) -> None:
         """Asks to save and to stop; for signal handlers. Processes of its own end at once.
@@ -68,6 +68,7 @@ class Comparer:
         Raises:
             KeyboardInterrupt: If there are several: they go on from the last epoch that was complete.
         """
+        self._stopping = True
         self._inner.stop()
         if self._apart:
             raise KeyboardInterrupt
@@ -109,6 +110,8 @@ class Comparer:
             yield from ((own, _attempt(self._inner, self._maker.job(own, self.device))) for own in left)
             return
         self._apart = True
+        if self._stopping:  # it may have come before there were processes to end
+            raise Stopped("stopped before the first training")
         work = partial(_train_apart, self.plan, self.folder / RUNS, str(self.device))
         yield from in_processes(work, left, jobs)
         self._apart = False

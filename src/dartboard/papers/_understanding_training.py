@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 from scipy.stats import rankdata
 
-from dartboard.analyse.comparison import LOSS, Comparison
+from dartboard.analyse.comparison import ACCURACY, LOSS, Comparison
 from dartboard.analyse.convergence import compare, make_settings
 from dartboard.analyse.variants import random_connections
 from dartboard.papers.base import Scale, Setting
@@ -122,7 +122,7 @@ def titled(name: str, genotype: Genotype) -> str:
 def area(found: Comparison, cell: str, lr: float | None = None, metric: str = LOSS) -> float:
     """The mean area of a cell; what broke off is as bad as can be."""
     known = found.area(cell, lr, metric)
-    worst = math.inf if metric == LOSS else 0.0
+    worst = 0.0 if metric == ACCURACY else math.inf
     return worst if known is None else known
 
 
