@@ -67,7 +67,10 @@ def amended(point: Point, eta: float, products: Products) -> list[Tensor]:
     The paper claims <g2', g2> >= 0, arguing that a positive semi-definite matrix stays so under a
     similarity transformation (A.5). That holds for its eigenvalues, not for the quadratic form of the
     non-symmetric matrix H^-1 M H: the claim is false in general, and a test shows a counterexample.
+    Without a coefficient nothing is computed but g1.
     """
+    if not eta:
+        return first_order(point)
     direct, slopes = _both(point, point.weights)
     curved = total(products.hessian(train, point.weights, slopes) for train in point.train)
     mixed = _mixed(point, products, curved)
