@@ -1,0 +1,99 @@
+"""The cells that understanding-cells calls popular, and pictures of where cells stand."""
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+
+from dartboard.analyse.standing import Kind
+from dartboard.analyse.topology import Shape, shape_of
+from dartboard.pictures.cells import draw_cell
+from dartboard.pictures.looks import COLOURS
+from dartboard.space import Cell, Genotype, get_published
+
+NAMES = {
+    "NASNet": "nasnet-a",
+    "AmoebaNet": "amoebanet-a",
+    "ENAS": "enas",
+    "DARTS": "darts-v2",
+    "SNAS": "snas",
+}
+"""The paper's names and ours."""
+NORMAL = "normal"
+
+
+def popular(name: str) -> Genotype:
+    """The cells that the paper calls `name`."""
+    return get_published(NAMES[name])
+
+
+def normal_cell(genotype: Genotype) -> Cell:
+    """The cell that the paper looks at."""
+    return genotype.cells[NORMAL]
+
+
+def caption(cell: Cell) -> str:
+    """Width and depth as the paper writes them: `3.5c, 3`."""
+    return shape_words(shape_of(cell))
+
+
+def shape_words(shape: Shape) -> str:
+    """Width and depth as the paper writes them."""
+    return f"{shape.width:g}c, {shape.depth}"
+
+
+def topologies(every: Sequence[Axes], cells: Sequence[tuple[str, Cell]]) -> None:
+    """Draws cells without labels, all to one scale, under their titles."""
+    drawn = list(zip(every, cells, strict=False))
+    for axes, (title, cell) in drawn:
+        draw_cell(axes, cell, labels=False)
+        axes.set_title(title, fontsize=9)
+    for get, put in ((Axes.get_xlim, Axes.set_xlim), (Axes.get_ylim, Axes.set_ylim)):
+        span = max(high - low for low, high in (get(axes) for axes, _ in drawn))
+        for axes, _ in drawn:
+            middle = sum(get(axes)) / 2
+            put(axes, (middle - span / 2, middle + span / 2))
+    for axes in every[len(drawn) :]:
+        axes.set_axis_off()
+
+
+def bubbles(axes: Axes, kind: Kind, *, largest: float = 900.0) -> None:
+    """Every width and depth of a kind as a circle as large as its share."""
+    shares = {place: ways / kind.total for place, ways in kind.ways.items()}
+    most = max(shares.values())
+    wide, deep = zip(*shares, strict=True)
+    sizes = [largest * share / most for share in shares.values()]
+    axes.scatter(wide, deep, s=sizes, color="#D5DBE1", edgecolor="#B4BDC6", linewidth=0.6, label="_")
+    axes.set(xlabel="width (c)", ylabel="depth", yticks=sorted(set(deep)))
+    axes.margins(0.14)
+
+
+def stars(axes: Axes, cells: Mapping[str, Cell]) -> None:
+    """Cells as stars with their names beside them; those of one place share a star."""
+    there: dict[tuple[float, int], list[str]] = {}
+    for name, cell in cells.items():
+        own = shape_of(cell)
+        there.setdefault((own.width, own.depth), []).append(name)
+    for (wide, deep), names in there.items():
+        axes.scatter(wide, deep, marker="*", s=150, color=COLOURS[1], zorder=3)
+        axes.annotate(
+            ", ".join(names),
+            (wide, deep),
+            (0, 9),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+            zorder=4,
+        )
+
+
+def dots(axes: Axes, shapes: Sequence[tuple[float, float]], colour: str, marker: str, label: str) -> None:
+    """Places as markers, those of one place beside each other."""
+    seen: dict[tuple[float, float], int] = {}
+    spots = []
+    for wide, deep in shapes:
+        place = seen[wide, deep] = seen.get((wide, deep), -1) + 1
+        spots.append((wide + 0.07 * (place % 3 - 1), deep + 0.16 * (place // 3)))
+    x, y = zip(*spots, strict=True)
+    axes.scatter(
+        x, y, s=22, marker=marker, facecolor=colour, edgecolor="white", linewidth=0.5, label=label, zorder=2
+    )
