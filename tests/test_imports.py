@@ -26,13 +26,14 @@ STANDS_ON: dict[str, tuple[str, ...]] = {
     "pictures": ("space",),
     "analyse": ("train", "pictures"),
     "bench": ("train", "pictures"),
+    "report": ("analyse", "bench"),
     "scale": ("train",),
     "export": ("nn",),
     "papers": ("analyse", "bench", "scale"),
-    "cli": ("papers", "export"),
+    "cli": ("papers", "export", "report"),
 }
 # Parts beside the order: every folder may use them, and they use only each other.
-COMMON = ("atomic", "errors", "npz", "parallel", "pickles", "printable", "registry")
+COMMON = ("atomic", "errors", "npz", "parallel", "pickles", "printable", "registry", "words")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,183 @@
+// Cells: drawn once, then their lines and labels are changed as the slider moves.
+
+const SCALE = 1000;
+const THIN = 1.2, THICK = 9;
+
+class Drawing {
+  constructor(arch) {
+    this.arch = arch;
+    const plan = arch.plan;
+    this.svg = shape("svg", { viewBox: `0 0 ${plan.width} ${plan.height}`, role: "img" });
+    // never smaller than letters that can be read; a narrow page pans the drawing instead
+    this.svg.style.width = `${Math.min(plan.width * 1.25, 1040)}px`;
+    this.svg.style.maxWidth = "100%";
+    this.svg.style.minWidth = `${Math.min(plan.width, Math.max(plan.width * 0.85, 300))}px`;
+    this.title = shape("title", {});
+    this.svg.append(this.title);
+    this.lines = plan.lines.map((line) => this.line(line));
+    this.labels = plan.lines.map((line) => this.label(line));
+    this.boxes = plan.boxes.map((box) => this.box(box));
+  }
+
+  line(line) {
+    const wire = shape("path", { d: line.d, class: "wire plain" });
+    const numbers = line.d.match(/-?[\d.]+/g).map(Number);
+    const [x, y] = numbers.slice(-2);
+    const tip = shape("path", { d: `M${x - 1} ${y - 4.5}L${x + 7} ${y}L${x - 1} ${y + 4.5}Z`, class: "tip plain" });
+    this.svg.append(wire, tip);
+    return { ...line, wire, tip };
+  }
+
+  label(line) {
+    if (line.lx === null || line.lx === undefined) return null;
+    const group = shape("g", { class: "label" });
+    const back = shape("rect", { y: line.ly - 9, height: 18, rx: 4 });
+    const text = shape("text", { x: line.lx, y: line.ly });
+    group.append(back, text);
+    this.svg.append(group);
+    return { group, back, text, x: line.lx };
+  }
+
+  box(box) {
+    const rect = shape("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: 6, class: "box" });
+    const words = shape("text", { x: box.x + box.w / 2, y: box.y + box.h / 2, class: "box-words" }, box.words);
+    if (box.outside) rect.classList.add("outside");
+    this.svg.append(rect, words);
+    return { ...box, rect, words };
+  }
+
+  show(frame) {
+    const said = [];
+    this.lines.forEach((line, place) => {
+      if (line.edge === null) return;
+      const op = this.op(frame, line.edge), strength = this.strength(frame, line.edge);
+      const kind = op === null ? "idle" : line.lx === null ? "plain" : `family-${op.family}`;
+      line.wire.setAttribute("class", `wire ${kind}`);
+      line.tip.setAttribute("class", `tip ${kind}`);
+      line.wire.style.strokeWidth = (THIN + (THICK - THIN) * strength).toFixed(2);
+      this.write(this.labels[place], op);
+      if (op !== null && line.lx !== null) said.push(`${this.arch.edges[line.edge].name} ${op.name}`);
+    });
+    for (const box of this.boxes) {
+      if (box.edge === null) continue;
+      const op = this.op(frame, box.edge);
+      box.words.textContent = op === null ? "" : op.brief;
+      box.rect.setAttribute("class", `box open family-${op === null ? "none" : op.family}`);
+      box.rect.style.strokeWidth = (1 + 4 * this.strength(frame, box.edge)).toFixed(2);
+      if (op !== null) said.push(op.name);
+    }
+    this.title.textContent = `${this.arch.name}: ${said.join(", ") || "nothing chosen"}`;
+  }
+
+  op(frame, edge) {
+    const place = frame.chosen[edge];
+    return place < 0 ? null : this.arch.edges[edge].ops[place];
+  }
+
+  strength(frame, edge) {
+    return Math.max(...frame.ops[edge]) * frame.edges[edge] / (SCALE * SCALE);
+  }
+
+  write(label, op) {
+    if (label === null) return;
+    label.group.style.display = op === null ? "none" : "";
+    if (op === null) return;
+    label.group.setAttribute("class", `label family-${op.family}`);
+    label.text.textContent = op.brief;
+    const width = op.brief.length * 7 + 8;
+    label.back.setAttribute("x", label.x - width / 2);
+    label.back.setAttribute("width", width);
+  }
+}
+
+function framed(drawing, name) {
+  const pan = make("div", { class: "pan", tabindex: "0", role: "group", "aria-label": `drawing of ${name}` }, drawing.svg);
+  return make("div", { class: "drawing" }, make("h3", {}, name), pan);
+}
+
+const player = {
+  runs: read("replays") || [],
+  run: 0, arch: 0, place: 0, playing: null, drawings: [], watchers: [],
+
+  get current() { return this.runs[this.run]; },
+  get last() { return this.current.frames.length - 1; },
+  get shown() {
+    const archs = this.current.archs;
+    return archs.length > 2 ? [archs[Math.min(this.arch, archs.length - 1)]] : archs;
+  },
+
+  start() {
+    if (!this.runs.length) return;
+    this.slider = document.getElementById("epoch");
+    this.words = document.getElementById("epoch-words");
+    this.button = document.getElementById("play");
+    this.slider.addEventListener("input", () => { this.stop(); this.show(Number(this.slider.value)); });
+    this.button.addEventListener("click", () => (this.playing === null ? this.play() : this.stop()));
+    document.getElementById("pick-run").addEventListener("change", (event) => this.choose(Number(event.target.value), this.arch));
+    document.getElementById("pick-arch").addEventListener("change", (event) => this.choose(this.run, Number(event.target.value)));
+    this.choose(0, 0);
+  },
+
+  choose(run, arch, place) {
+    this.stop();
+    const followed = this.drawings.length === 0 || this.place === this.last;
+    this.run = Math.min(run, this.runs.length - 1);
+    this.arch = Math.min(arch, this.current.archs.length - 1);
+    document.getElementById("pick-run").value = String(this.run);
+    const picker = document.getElementById("pick-arch");
+    picker.replaceChildren(...this.current.archs.map((own, index) => make("option", { value: index }, own.name)));
+    picker.value = String(this.arch);
+    picker.parentElement.hidden = this.current.archs.length <= 2;
+    this.drawings = this.shown.map((own) => new Drawing(own));
+    document.getElementById("cells").replaceChildren(...this.drawings.map((own) => framed(own, cellName(own.arch.name))));
+    this.slider.max = String(this.last);
+    this.watchers.forEach((watcher) => watcher.rebuilt());
+    this.show(place !== undefined ? place : followed ? this.last : Math.min(this.place, this.last));
+  },
+
+  show(place) {
+    this.place = Math.max(0, Math.min(place, this.last));
+    this.slider.value = String(this.place);
+    const words = this.current.words[this.place];
+    this.slider.setAttribute("aria-valuetext", words);
+    this.words.textContent = words;
+    const frame = this.current.frames[this.place];
+    for (const drawing of this.drawings) drawing.show(frame[drawing.arch.name]);
+    this.watchers.forEach((watcher) => watcher.moved());
+  },
+
+  play() {
+    if (this.place === this.last) this.show(0);
+    this.button.textContent = "Stop";
+    this.button.setAttribute("aria-pressed", "true");
+    const pause = Math.max(60, Math.min(500, 12000 / this.current.frames.length));
+    this.playing = setInterval(() => {
+      if (this.place < this.last) this.show(this.place + 1);
+      if (this.place === this.last) this.stop();
+    }, pause);
+  },
+
+  stop() {
+    if (this.playing === null) return;
+    clearInterval(this.playing);
+    this.playing = null;
+    this.button.textContent = "Play";
+    this.button.setAttribute("aria-pressed", "false");
+  },
+};
+
+function cellName(arch) {
+  return /^cell\d*$/.test(arch) ? arch.replace("cell", "cell ").trim() : `${arch} cell`;
+}
+
+player.start();
+
+const stills = read("stills") || [];
+for (const place of document.querySelectorAll(".still")) {
+  const one = stills[Number(place.dataset.place)];
+  for (const arch of one.archs) {
+    const drawing = new Drawing(arch);
+    drawing.show(one.frames[0][arch.name]);
+    place.append(framed(drawing, cellName(arch.name)));
+  }
+}

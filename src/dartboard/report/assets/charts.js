@@ -1,0 +1,83 @@
+// Charts: drawn when they come near the window, and again when the colours of the page change.
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const drawn = new Set();
+
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+// Plotly reads some markup in names; as entities they are what they are.
+function plain(text) {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+function lineColour(own) {
+  const lighter = { "#000000": "#e8ebed", "#0072B2": "#56a5ea", "#D55E00": "#f2894a", "#009E73": "#35c69a" };
+  return dark.matches ? lighter[own] || own : own;
+}
+
+function washed(hex) {
+  const parts = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  return `rgba(${parts.join(",")},0.18)`;
+}
+
+function traces(chart) {
+  const made = [];
+  for (const line of chart.lines) {
+    const own = lineColour(line.colour), name = plain(line.name);
+    if (line.spread.length) {
+      const upper = line.y.map((y, place) => y + line.spread[place]);
+      const lower = line.y.map((y, place) => y - line.spread[place]);
+      made.push({
+        x: [...line.x, ...[...line.x].reverse()], y: [...upper, ...lower.reverse()], fill: "toself", mode: "lines",
+        fillcolor: washed(own), line: { width: 0 }, hoverinfo: "skip", showlegend: false, legendgroup: name, name,
+      });
+    }
+    const few = line.x.length < 16;
+    made.push({
+      x: line.x, y: line.y, name, legendgroup: name, mode: few ? "lines+markers" : "lines",
+      line: { color: own, dash: line.dash, width: 2 }, marker: { size: 5 },
+      hovertemplate: `%{y:${chart.percent ? ".2%" : ".4g"}}<extra>${name}</extra>`,
+    });
+  }
+  return made;
+}
+
+function layout(chart) {
+  const ink = colour("--ink"), soft = colour("--soft"), line = colour("--line");
+  const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, tickfont: { color: soft }, automargin: true };
+  const rows = Math.ceil(chart.lines.reduce((sum, own) => sum + own.name.length + 6, 0) / 60);
+  return {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
+    margin: { l: 44, r: 12, t: 8 + 20 * Math.min(rows, 3), b: 40 },
+    showlegend: true, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 } },
+    hovermode: "x unified", hoverlabel: { bgcolor: colour("--card"), bordercolor: line, font: { color: ink } },
+    xaxis: { ...axis, title: { text: "epoch", font: { color: soft }, standoff: 6 }, tickformat: "d", nticks: 8, rangemode: "nonnegative" },
+    yaxis: {
+      ...axis, title: { text: plain(chart.axis), font: { color: soft }, standoff: 8 },
+      tickformat: chart.percent ? ".0%" : "", rangemode: chart.zero ? "tozero" : "normal",
+    },
+  };
+}
+
+function draw(place) {
+  drawn.add(place);
+  const chart = read(place.dataset.chart);
+  const options = { displayModeBar: false, responsive: true, scrollZoom: false };
+  return Plotly.react(place, traces(chart), layout(chart), options);
+}
+
+const plots = [...document.querySelectorAll(".plot")];
+const near = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (!entry.isIntersecting) continue;
+    near.unobserve(entry.target);
+    draw(entry.target);
+  }
+}, { rootMargin: "400px" });
+for (const place of plots) near.observe(place);
+
+dark.addEventListener("change", () => { for (const place of drawn) draw(place); });
+addEventListener("beforeprint", () => { for (const place of plots) if (!drawn.has(place)) draw(place); });

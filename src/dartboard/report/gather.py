@@ -1,0 +1,123 @@
+"""From run directories to what a report is about; everything is read, nothing is computed again."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dartboard.analyse.trajectory import settings_of
+from dartboard.errors import DartboardError, RunError
+from dartboard.relax import RELAXATIONS
+from dartboard.report.found import Material, Moment, Origin, ProtocolFound, SearchFound, TrainFound
+from dartboard.runs import SPACE, Run, is_run
+from dartboard.search import make_method
+from dartboard.space import Genotype, SearchSpace, decode, load_space
+
+STAGES = ("search", "final")
+"""The folders of a protocol whose runs are shown."""
+DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError)
+"""What files that were changed by hand give rise to."""
+
+
+def gather(paths: Sequence[str | Path]) -> Material:
+    """All that is known of runs, and of what belongs to them: runs of protocols, trainings of found cells.
+
+    Args:
+        paths: Directories of runs of any kind; one that is named twice counts once.
+
+    Raises:
+        RunError: If there are none, one is no run, or one is damaged.
+    """
+    if not paths:
+        raise RunError("no runs to report on; name the directories of some")
+    runs = [Run.read(path) for path in dict.fromkeys(Path(path).resolve() for path in paths)]
+    protocols = [run for run in runs if _kind(run) == "protocol"]
+    runs = list({run.path: run for run in (*runs, *_inner(protocols))}.values())
+    searches = [_careful(_search, run) for run in runs if _kind(run) == "search"]
+    trainings = {run.path: _careful(_training, run) for run in runs if _kind(run) == "train"}
+    for search in searches:
+        trainings |= {
+            own.origin.path: own for own in trainings_of(search) if own.origin.path not in trainings
+        }
+    found = [ProtocolFound(_origin(run), run.result()) for run in protocols]
+    return Material(searches, list(trainings.values()), found)
+
+
+def _kind(run: Run) -> str:
+    return str(run.config.get("kind", "search"))
+
+
+def _inner(protocols: Iterable[Run]) -> Iterator[Run]:
+    """The searches of protocols, and the trainings of their last stage."""
+    for run in protocols:
+        for stage in STAGES:
+            paths = sorted((run.path / stage).glob("*"))
+            yield from (Run.read(path) for path in paths if is_run(path))
+
+
+def trainings_of(search: SearchFound) -> Iterator[TrainFound]:
+    """Trainings beside a search that are named after it and train what it found."""
+    beside = sorted(search.path.parent.iterdir()) if search.genotype is not None else []
+    named = [path for path in beside if path.name.startswith(f"train-{search.path.name}-")]
+    for path in named:
+        with suppress(DartboardError):  # what was not asked for does not spoil what was
+            run = Run.read(path)
+            if _kind(run) == "train" and (found := _careful(_training, run)).genotype == search.genotype:
+                yield found
+
+
+def _careful(read: Any, run: Run) -> Any:
+    """What is read from a run; RunError, with its name, if it is damaged."""
+    try:
+        return read(run)
+    except DAMAGED as error:
+        raise RunError(f"{run.path} has files that cannot be read: {error!r}") from None
+
+
+def _origin(run: Run) -> Origin:
+    return Origin(run.path, _kind(run), run.config, run.environment(), run.state)
+
+
+def _search(run: Run) -> SearchFound:
+    space = load_space(run.path / SPACE)
+    moments = [_moment(space, row, run.epoch(row["epoch"])) for row in run.metrics()]
+    result = run.result()
+    last = moments[-1].genotype if moments else None
+    return SearchFound(
+        origin=_origin(run),
+        settings=settings_of(run),
+        space=space,
+        moments=moments,
+        result=result,
+        genotype=last if result is None else _genotype(result["genotype"]),
+        attends=_attends(run),
+    )
+
+
+def _moment(space: SearchSpace, row: dict[str, Any], details: dict[str, Any]) -> Moment:
+    strengths = details["strengths"]
+    ops, edges = ({arch: np.array(strengths[arch][key]) for arch in space.cells} for key in ("ops", "edges"))
+    for arch, cell in space.archs:
+        if ops[arch].shape != cell.shape or edges[arch].shape != (len(cell.edges),):
+            raise ValueError(f"epoch {row['epoch']} has strengths of another shape")
+    return Moment(row["epoch"] + 1, row, _genotype(details["genotype"]), ops, edges)
+
+
+def _genotype(values: Any) -> Genotype:
+    return decode(json.dumps(values))
+
+
+def _attends(run: Run) -> bool:
+    """Whether the strengths of a search are means of attention; no if its method is not known here."""
+    given = dict(run.config.get("method") or {})
+    with suppress(DartboardError):
+        return make_method(str(given.pop("name", "")), given).relax is RELAXATIONS["attention"]
+    return False
+
+
+def _training(run: Run) -> TrainFound:
+    genotype, space = decode(run.config["cell"]), load_space(run.path / SPACE)
+    return TrainFound(_origin(run), genotype, space, run.metrics(), run.result())

@@ -1,0 +1,10 @@
+"""Numbers in words that people read at a glance."""
+
+
+def span(seconds: float) -> str:
+    """A time such as `8 s`, `3 min 20 s`, `5 h 10 min` or `2 d 4 h`."""
+    whole = max(round(seconds), 0)
+    units = (("d", whole // 86400), ("h", whole // 3600 % 24), ("min", whole // 60 % 60), ("s", whole % 60))
+    first = next((place for place, (_, count) in enumerate(units) if count), len(units) - 1)
+    parts = [f"{count} {unit}" for unit, count in units[first : first + 2] if count]
+    return " ".join(parts) or "0 s"
