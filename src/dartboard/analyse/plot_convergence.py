@@ -34,7 +34,7 @@ def draw_curves(
         for axes, lr in zip(row, lrs, strict=True):
             for cell, look in shown.items():
                 name = (labels or {}).get(cell, cell)
-                found = _scaled(comparison.band(cell, lr, metric), 100.0 if metric == ACCURACY else 1.0)
+                found = scaled(comparison.band(cell, lr, metric), 100.0 if metric == ACCURACY else 1.0)
                 draw_band(axes, found, look.colour, look.line, name)
     for axes, lr in zip(grid[0], lrs, strict=True):
         axes.set_title(f"learning rate {lr:g}", fontsize="medium")
@@ -53,7 +53,8 @@ def draw_band(axes: Axes, found: Band, colour: str, line: str, label: str) -> No
         axes.fill_between(found.epochs, low, high, color=colour, alpha=SHADE, linewidth=0)
 
 
-def _scaled(found: Band, factor: float) -> Band:
+def scaled(found: Band, factor: float) -> Band:
+    """The band of all curves times a number, such as 100 for percents."""
     return Band(found.epochs, factor * found.mean, factor * found.deviation)
 
 

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from dartboard.analyse.comparison import ACCURACY, Comparison
-from dartboard.analyse.plot_convergence import draw_band
+from dartboard.analyse.curves import Band
+from dartboard.analyse.plot_convergence import draw_band, scaled
 from dartboard.analyse.variants import random_operations
 from dartboard.papers._understanding_training import (
     BASES,
@@ -34,6 +35,7 @@ from dartboard.space import Genotype
 
 OPERATIONS, CONNECTIONS = "ops", "connections"
 KINDS = (OPERATIONS, CONNECTIONS)
+LINES = {OPERATIONS: "-", CONNECTIONS: ":"}
 
 
 class Figure5(Networks):
@@ -123,19 +125,22 @@ def _rows(spreads: Mapping[str, Mapping[str, float]]) -> list[Row]:
     ]
 
 
+def _percent(found: Comparison, label: str) -> Band:
+    return scaled(found.band(label, metric=ACCURACY), 100.0)
+
+
 def draw(found: Comparison) -> Figure:
     """A panel for each popular cell: the original, other ops and other connections."""
     figure = Figure((10.5, 3.2), layout="constrained")
     panels = figure.subplots(1, len(BASES), sharey=True)
-    look = looks(["original", *KINDS])
+    look = looks(KINDS)
     for axes, name in zip(panels, BASES, strict=True):
         axes.set(title=name, xlabel="epoch")
         for kind in KINDS:
             for place, label in enumerate(variants_of(found, name, kind)):
-                own = look[kind]
                 words = f"other {kind}" if not place else "_"
-                draw_band(axes, found.band(label, metric=ACCURACY), own.colour, own.line, words)
-        draw_band(axes, found.band(name, metric=ACCURACY), "black", "--", "original")
-    panels[0].set_ylabel(f"{found.part} accuracy")
+                draw_band(axes, _percent(found, label), look[kind].colour, LINES[kind], words)
+        draw_band(axes, _percent(found, name), "black", "--", "original")
+    panels[0].set_ylabel(f"{found.part} accuracy (%)")
     panels[-1].legend(fontsize="small", frameon=False)
     return figure

@@ -47,6 +47,7 @@ ENAS = (
 )
 ORIGINAL, ADAPTED = "original", "adapted"
 KINDS = (ORIGINAL, ADAPTED)
+MARKERS = {ORIGINAL: "o", ADAPTED: "s"}
 
 
 class Table1(Networks):
@@ -145,6 +146,8 @@ def draw(errors: dict[str, dict[str, float]], part: str) -> Figure:
         axes.plot([place, place], [own[kind] for kind in KINDS], color="0.7", linewidth=2, zorder=1)
     for kind, look in looks(KINDS).items():
         heights = [own[kind] for own in errors.values()]
-        axes.scatter(range(len(errors)), heights, marker=look.marker, color=look.colour, label=kind, zorder=2)
+        axes.scatter(
+            range(len(errors)), heights, marker=MARKERS[kind], color=look.colour, label=kind, zorder=2
+        )
     axes.legend(frameon=False)
     return figure
