@@ -1,0 +1,136 @@
+"""What figures 6 to 8 of understanding-cells share: DARTS' cell and its variants, and what lies around them.
+
+The paper says neither how far its grids reach nor how many points and images they have, nor what batch-norms
+normalise by. Here directions are filter-normalised (Li et al. 2018, whose method the paper takes), biases and
+batch-norms stay as trained, running statistics are kept, and a grid reaches `radius` times the norm of each
+filter; the default was chosen on the original cell alone, with another seed, so that its basin is neither a
+point nor everything.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+
+import torch
+from pydantic import Field
+
+from dartboard.analyse.comparison import Comparison, Entry
+from dartboard.analyse.convergence import RUNS
+from dartboard.analyse.landscape import Landscape, landscape
+from dartboard.analyse.site import GridOptions
+from dartboard.data import Images, Loading
+from dartboard.nn.model import load_model
+from dartboard.papers._understanding_training import Networks, shape, spearman, train
+from dartboard.papers.base import Setting
+from dartboard.papers.understanding_figure_3 import ORIGINAL, family
+from dartboard.parallel import in_processes
+from dartboard.search.config import load_images
+from dartboard.search.options import Count, Seed
+from dartboard.space import Genotype
+from dartboard.train.trainer import LAST
+
+ENOUGH = 0.5
+"""The size of Spearman's correlation with the width that a claim asks for."""
+
+
+class Landscapes(Networks):
+    """The networks, and how much of what lies around them is looked at."""
+
+    variants: Count = Field(default=4, description="randomly connected variants")
+    lr: float = Field(default=0.025, gt=0, description="learning rate at the start")
+    grid: int = Field(default=13, ge=3, description="points along each side of the grid; odd")
+    radius: float = Field(default=0.4, gt=0, description="how far the grid reaches along each direction")
+    examples: Count = Field(default=256, description="test images, at the most")
+    directions: Seed = Field(default=0, description="where the drawing of directions starts")
+
+    def options(self, of: str) -> GridOptions:
+        """The grid of one measure."""
+        chosen = {"grid": self.grid, "radius": self.radius, "examples": self.examples}
+        return GridOptions.model_validate({"of": of, "seed": self.directions, **chosen})
+
+
+class Variances(Landscapes):
+    """The same for gradients of single images, which take longer."""
+
+    grid: int = Field(default=9, ge=3, description="points along each side of the grid; odd")
+    examples: Count = Field(default=64, description="test images, at the most")
+
+
+@dataclass(frozen=True, eq=False)
+class Surveyed:
+    """Cells with what lies around their trained networks.
+
+    Args:
+        cells: By label, from wide to narrow.
+        found: Landscapes by label, one a seed.
+    """
+
+    cells: Mapping[str, Genotype]
+    found: Mapping[str, list[Landscape]]
+
+    def mean(self, values: Mapping[str, list[float]]) -> dict[str, float]:
+        """The mean over seeds of a number of each landscape, by label."""
+        return {label: fmean(values[label]) for label in self.cells}
+
+    def trend(self, values: Mapping[str, float]) -> float | None:
+        """Spearman's correlation of the width with a number of each cell."""
+        return spearman([shape(own)[0] for own in self.cells.values()], [values[own] for own in self.cells])
+
+    def first(self, called: Mapping[str, str]) -> dict[str, Landscape]:
+        """The landscapes of the first seed by what the cells are called."""
+        return {called[label]: own[0] for label, own in self.found.items()}
+
+
+def survey(setting: Setting, scale: Landscapes, of: str) -> Surveyed:
+    """Trains DARTS' cell and its variants, and looks around each; what is finished is in the folder."""
+    cells = family(scale.variants, scale.draw)
+    trained = train(setting, scale, cells, [scale.lr])
+    images = load_images(setting.data or scale.images, Loading(progress=setting.tell)).test
+    assert images is not None  # noqa: S101  # or there would have been nothing to measure trainings with
+    work = partial(look_around, setting.folder, images, scale.options(of), str(setting.device))
+    entries, done = _entries(trained), dict[Entry, Landscape]()
+    setting.tell("landscapes", 0, len(entries))
+    with _one_thread():
+        for entry, found in in_processes(work, entries, setting.jobs):
+            done[entry] = found
+            setting.tell("landscapes", len(done), len(entries))
+    return Surveyed(cells, {label: [done[own] for own in entries if own.cell == label] for label in cells})
+
+
+def _entries(trained: Comparison) -> list[Entry]:
+    return [own.entry for label in trained.cells for own in trained.of(label)]
+
+
+def look_around(folder: Path, images: Images, options: GridOptions, device: str, entry: Entry) -> Landscape:
+    """The landscape of a trained network."""
+    model = load_model(folder / "comparison" / RUNS / entry.name / LAST)
+    return landscape(model, images, options, folder=folder / "landscapes" / entry.name, device=device)
+
+
+def judge(own: Surveyed, values: Mapping[str, float], *, rising: bool) -> tuple[bool, str, float | None]:
+    """Whether wide cells have the best of something: if the claim held, whose value is best, and the trend.
+
+    It held if the original cell has the best value and Spearman's correlation with the width is at least
+    `ENOUGH`, or at most its negative where values shall fall with the width.
+
+    Args:
+        own: The cells.
+        values: A number of each.
+        rising: Whether the largest value is best, not the smallest.
+    """
+    sign = 1 if rising else -1
+    best, trend = max(values, key=lambda label: sign * values[label]), own.trend(values)
+    return best == ORIGINAL and trend is not None and sign * trend >= ENOUGH, best, trend
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
