@@ -50,7 +50,8 @@ class Problem:
     def worst(self) -> Tensor:
         """The smallest eigenvalue of H^-1 M'M H + H M'M H^-1; below zero some slope breaks the claim."""
         turned = torch.linalg.solve(self.hessian, self.mixed.mT @ self.mixed @ self.hessian)
-        return torch.linalg.eigvalsh(turned + turned.mT)[..., 0]
+        values: Tensor = torch.linalg.eigvalsh(turned + turned.mT)
+        return values[..., 0]
 
 
 def _times(matrix: Tensor, vector: Tensor) -> Tensor:
