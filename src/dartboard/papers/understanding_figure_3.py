@@ -71,7 +71,7 @@ def names(cells: Mapping[str, Genotype]) -> dict[str, str]:
     about="test loss and accuracy of DARTS' cell and its randomly connected variants while they are trained",
     claim="the original cell, the widest and shallowest, learns fastest, and others the faster the wider and "
     "shallower they are",
-    minutes=2,
+    minutes=3,
     laptop=Figure3(),
     full=Figure3(**FULL),
     takes=("data",),

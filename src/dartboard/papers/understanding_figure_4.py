@@ -34,7 +34,7 @@ class Figure4(Networks):
     about="test accuracy of DARTS' cell and two randomly connected variants at two other learning rates",
     claim="the original cell learns fastest at both learning rates, by more at the higher one, at which C3 "
     "fails to converge",
-    minutes=3,
+    minutes=4,
     laptop=Figure4(),
     full=Figure4(**FULL),
     takes=("data",),

@@ -62,7 +62,7 @@ def family(name: str, variants: int, draw: int) -> dict[str, Genotype]:
     "understanding-figure-5",
     about="test accuracy of popular cells and of variants with other ops while they are trained",
     claim="variants with other ops learn nearly as fast as the popular cells; connections matter more",
-    minutes=3,
+    minutes=5,
     laptop=Figure5(),
     full=Figure5(**FULL, variants=10),
     takes=("data",),

@@ -55,7 +55,7 @@ def family(name: str, variants: int, draw: int) -> dict[str, Genotype]:
     about="test accuracy at the end of training: popular cells and their randomly connected variants",
     claim="popular cells are as accurate as most of their variants, but some variants are better, save for "
     "AmoebaNet's",
-    minutes=4,
+    minutes=5,
     laptop=Figure9(),
     full=Figure9(**FULL, variants=DRAWN, lr=0.025),
     takes=("data",),

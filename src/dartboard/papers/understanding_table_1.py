@@ -71,7 +71,7 @@ def pairs() -> dict[str, dict[str, Genotype]]:
     about="test errors of popular cells and of their widest and shallowest adaptation",
     claim="the widest and shallowest cells need not generalise better: adapted cells have larger test errors "
     "on CIFAR-10 for 4 of 5",
-    minutes=3,
+    minutes=5,
     laptop=Table1(),
     full=Table1(**FULL, lr=0.025, cutout=16),
     takes=("data",),
