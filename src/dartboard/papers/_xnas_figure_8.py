@@ -149,7 +149,7 @@ def draw(left: Curve, right: Curve) -> Figure:
             own.set_xscale("log", base=2)
             own.set_xlabel({"experts": "experts, N", "noise": "noise, sigma"}[curve.name])
     _draw_shapes(axes[0][0], left)
-    axes[0][0].legend(fontsize=7)
+    axes[1][0].legend(*axes[0][0].get_legend_handles_labels(), fontsize=8, loc="lower left")
     return figure
 
 

@@ -145,6 +145,7 @@ def _walk(
 def survey_dimensions(
     dimensions: Sequence[int],
     *,
+    geometries: Sequence[str] = (ENTROPY, EUCLIDEAN),
     accuracy: float = 0.1,
     gap: float = 0.5,
     noise: float = 1.0,
@@ -158,6 +159,7 @@ def survey_dimensions(
 
     Args:
         dimensions: Of the simplex.
+        geometries: Names in `GEOMETRIES`.
         accuracy: epsilon.
         gap: See `NoisyChoice`.
         noise: See `NoisyChoice`.
@@ -169,8 +171,8 @@ def survey_dimensions(
     """
     found: list[Iterations] = []
     for dimension in dimensions:
-        for geometry in (ENTROPY, EUCLIDEAN):
-            tell("mirror descent", len(found), 2 * len(dimensions))
+        for geometry in geometries:
+            tell("mirror descent", len(found), len(geometries) * len(dimensions))
             problem = NoisyChoice(dimension, gap, noise)
             found.append(
                 count_iterations(
