@@ -127,7 +127,15 @@ class Standing:
 def stand(
     genotype: Genotype, space: SearchSpace | None = None, *, repeats: bool = True
 ) -> dict[str, Standing]:
-    """Where each cell of a genotype stands: in a space, or without one among its own connections.
+    """Where each cell of a genotype stands among those of its kind; see `kinds_of`."""
+    kinds = kinds_of(genotype, space, repeats=repeats)
+    return {name: kinds[name].stand(cell) for name, cell in genotype.archs}
+
+
+def kinds_of(
+    genotype: Genotype, space: SearchSpace | None = None, *, repeats: bool = True
+) -> dict[str, Kind]:
+    """For each cell of a genotype its kind: the cells of a space, or without one its own connections.
 
     Args:
         genotype: Cells of the space; without a space, cells with two inputs.
@@ -138,11 +146,9 @@ def stand(
         GenotypeError: If the genotype is not of this space, or has cells whose connections cannot vary.
     """
     if space is None:
-        kinds = {name: connections(cell, name=name, repeats=repeats) for name, cell in genotype.archs}
-    else:
-        decisions(space, genotype)
-        kinds = {name: cells_of(space, name) for name, _ in space.archs}
-    return {name: kinds[name].stand(cell) for name, cell in genotype.archs}
+        return {name: connections(cell, name=name, repeats=repeats) for name, cell in genotype.archs}
+    decisions(space, genotype)
+    return {name: cells_of(space, name) for name, _ in genotype.archs}
 
 
 def cells_of(
@@ -224,7 +230,7 @@ def connections(cell: Cell, *, name: str = "cell", repeats: bool = True) -> Kind
     for (_, wide, deep), number in states.items():
         ways[float(wide), deep] += number
     rule = "a node may be read twice" if repeats else "different nodes are read"
-    return Kind(f"all connections of its nodes and ops ({rule})", ways)
+    return Kind(f"connections of its nodes and ops ({rule})", ways)
 
 
 def _connected(states: Counter[State], cell: Cell, node: int, *, repeats: bool) -> Counter[State]:

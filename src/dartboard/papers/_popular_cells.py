@@ -1,13 +1,11 @@
-"""The cells that understanding-cells calls popular, and pictures of where cells stand."""
+"""The cells that understanding-cells calls popular, and how they are drawn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from dartboard.analyse.standing import Kind
 from dartboard.analyse.topology import Shape, shape_of
 from dartboard.pictures.cells import draw_cell
-from dartboard.pictures.looks import COLOURS
 from dartboard.space import Cell, Genotype, get_published
 
 NAMES = {
@@ -54,36 +52,6 @@ def topologies(every: Sequence[Axes], cells: Sequence[tuple[str, Cell]]) -> None
             put(axes, (middle - span / 2, middle + span / 2))
     for axes in every[len(drawn) :]:
         axes.set_axis_off()
-
-
-def bubbles(axes: Axes, kind: Kind, *, largest: float = 900.0) -> None:
-    """Every width and depth of a kind as a circle as large as its share."""
-    shares = {place: ways / kind.total for place, ways in kind.ways.items()}
-    most = max(shares.values())
-    wide, deep = zip(*shares, strict=True)
-    sizes = [largest * share / most for share in shares.values()]
-    axes.scatter(wide, deep, s=sizes, color="#D5DBE1", edgecolor="#B4BDC6", linewidth=0.6, label="_")
-    axes.set(xlabel="width (c)", ylabel="depth", yticks=sorted(set(deep)))
-    axes.margins(0.14)
-
-
-def stars(axes: Axes, cells: Mapping[str, Cell]) -> None:
-    """Cells as stars with their names beside them; those of one place share a star."""
-    there: dict[tuple[float, int], list[str]] = {}
-    for name, cell in cells.items():
-        own = shape_of(cell)
-        there.setdefault((own.width, own.depth), []).append(name)
-    for (wide, deep), names in there.items():
-        axes.scatter(wide, deep, marker="*", s=150, color=COLOURS[1], zorder=3)
-        axes.annotate(
-            ", ".join(names),
-            (wide, deep),
-            (0, 9),
-            textcoords="offset points",
-            ha="center",
-            fontsize=8,
-            zorder=4,
-        )
 
 
 def dots(axes: Axes, shapes: Sequence[tuple[float, float]], colour: str, marker: str, label: str) -> None:

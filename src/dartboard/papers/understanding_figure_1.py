@@ -11,16 +11,15 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from dartboard.analyse.plot_topology import bubbles, stars
 from dartboard.analyse.standing import Kind, Standing, connections, stand
 from dartboard.analyse.topology import shape_of
 from dartboard.papers._popular_cells import (
     NAMES,
     NORMAL,
-    bubbles,
     caption,
     normal_cell,
     popular,
-    stars,
     topologies,
 )
 from dartboard.papers.base import Finding, Row, Scale, Setting, Verdict, reproduction

@@ -11,10 +11,11 @@ from statistics import fmean
 from matplotlib.figure import Figure
 from pydantic import Field
 
+from dartboard.analyse.plot_topology import bubbles, stars
 from dartboard.analyse.standing import Kind, connections
 from dartboard.analyse.topology import shape_of
 from dartboard.analyse.variants import random_connections
-from dartboard.papers._popular_cells import NORMAL, bubbles, caption, dots, normal_cell, popular, stars
+from dartboard.papers._popular_cells import NORMAL, caption, dots, normal_cell, popular
 from dartboard.papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
 from dartboard.pictures.looks import COLOURS
 from dartboard.search.options import Count, Seed

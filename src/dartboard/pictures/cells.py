@@ -126,6 +126,8 @@ class _Drawing:
                 self._words(axes, line, route.spots[route.label])
         for vertex, spot in zip(self.vertices, self.places.vertices, strict=True):
             self._vertex(axes, vertex, spot)
+        for artist in (*axes.patches, *axes.lines):
+            artist.set_in_layout(False)  # all is inside the axes; measuring each letter takes long
 
     def _line(self, axes: Axes, line: Line, route: Route) -> None:
         points = _curve(route, self._port(route, 0), self._port(route, -1))

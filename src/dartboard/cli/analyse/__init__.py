@@ -3,9 +3,11 @@
 from argparse import ArgumentParser, Namespace
 from types import ModuleType
 
-from dartboard.cli.analyse import attention, convergence, stability, trajectory
+from dartboard.cli.analyse import attention, convergence, stability, topology, trajectory, variants
 
 TOOLS: dict[str, ModuleType] = {
+    "topology": topology,
+    "variants": variants,
     "convergence": convergence,
     "trajectory": trajectory,
     "attention": attention,

@@ -1,0 +1,129 @@
+"""Draw variants of a cell: other connections, other operations, or the widest and shallowest of its kind.
+
+Of connections, every op reads another node before it, nodes and ops stay; of operations, every edge has
+another op, connections stay (Shu et al., 2020, A.2). The widest connects all nodes to the inputs alone. The
+same seed gives the same variants, all different. What is printed can be given to other verbs as a CELL.
+"""
+
+import json
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from rich.text import Text
+
+from dartboard.analyse.topology import shapes_of
+from dartboard.analyse.variants import random_connections, random_operations, widest
+from dartboard.cli.arguments import UsageError, positive
+from dartboard.cli.lookup import find_genotype, home_of
+from dartboard.cli.report import draw_cells
+from dartboard.cli.terminal import Terminal
+from dartboard.errors import GenotypeError
+from dartboard.space import CODECS, NONE, SPACES, Genotype, load_space
+
+KINDS = ("connections", "operations", "widest")
+COUNT = 5
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the tool's arguments."""
+    add = parser.add_argument
+    add("cell", metavar="CELL", help="a published cell, a genotype, a file with one, or a run")
+    add("--kind", choices=KINDS, default=KINDS[0], help="what varies (default: connections)")
+    add(
+        "--count", type=positive, metavar="N", help=f"how many (default: {COUNT}); of the widest there is one"
+    )
+    add("--seed", type=_seed, default=0, metavar="N", help="chooses which (default: 0)")
+    add("--only", metavar="ARCH", help="vary this cell alone, such as normal (default: all)")
+    add(
+        "--no-repeats",
+        action="store_true",
+        help="connections: a node reads different nodes, as in DARTS' space",
+    )
+    add("--space", metavar="S", help=f"operations: whose ops are candidates: {', '.join(SPACES)}, or a file")
+    add("--json", action="store_true", help="print one JSON object instead")
+
+
+def run(args: Namespace) -> int:
+    """Print the variants, and sketch them."""
+    _check(args)
+    genotype = find_genotype(args.cell)
+    made = _made(genotype, args)
+    if args.json:
+        print(json.dumps({"kind": args.kind, "seed": args.seed, "variants": [_facts(one) for one in made]}))
+        return 0
+    terminal = Terminal()
+    for place, one in enumerate(made, 1):
+        terminal.write(_lines(args.kind, place, one))
+        terminal.write([*draw_cells(one.archs, terminal), ""])
+    return 0
+
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+        raise ArgumentTypeError(f"expected a whole number from 0 on, got {text!r}")
+    return int(text)
+
+
+def _check(args: Namespace) -> None:
+    """Refuses what the kind would not look at."""
+    idle = {
+        "--no-repeats": args.no_repeats and args.kind != "connections",
+        "--space": args.space is not None and args.kind != "operations",
+        "--count": args.count is not None and args.kind == "widest",
+    }
+    for name, given in idle.items():
+        if given:
+            raise UsageError(f"{name} says nothing about variants of kind {args.kind}; leave it out")
+
+
+def _made(genotype: Genotype, args: Namespace) -> list[Genotype]:
+    archs = None if args.only is None else [args.only]
+    if args.kind == "widest":
+        return [widest(genotype, archs=archs)]
+    count = args.count or COUNT
+    if args.kind == "operations":
+        return random_operations(
+            genotype, count, seed=args.seed, ops=_candidates(genotype, args.space), archs=archs
+        )
+    return random_connections(genotype, count, seed=args.seed, repeats=not args.no_repeats, archs=archs)
+
+
+def _candidates(genotype: Genotype, space: str | None) -> list[str]:
+    """The ops of the space that was named, or of the cell's own; plain connections into joins are none."""
+    found = load_space(space) if space is not None else home_of(genotype)
+    ops = (
+        op
+        for _, cell in found.archs
+        for edge in cell.edges
+        if edge.target not in cell.joins
+        for op in edge.ops
+    )
+    return [op for op in dict.fromkeys(ops) if op != NONE]
+
+
+def _facts(genotype: Genotype) -> dict[str, Any]:
+    shapes = {arch: asdict(own) for arch, own in shapes_of(genotype).items()}
+    return {
+        "genotype": json.loads(CODECS["json"].encode(genotype)),
+        "text": text_of(genotype),
+        "cells": shapes,
+    }
+
+
+def text_of(genotype: Genotype) -> str:
+    """The genotype in the form of its benchmark where one says it, else in JSON."""
+    for name in ("darts", "nb201", "nb101"):
+        try:
+            return CODECS[name].encode(genotype)
+        except GenotypeError:
+            continue
+    return CODECS["json"].encode(genotype)
+
+
+def _lines(kind: str, place: int, genotype: Genotype) -> Iterator[Text | str]:
+    shapes = ", ".join(f"{arch} {own.width:.3g}c, {own.depth}" for arch, own in shapes_of(genotype).items())
+    name = kind if kind == "widest" else f"{kind} {place}"
+    yield Text.assemble((name, "bold"), (f"  width, depth: {shapes}", "dim"))
+    yield text_of(genotype)
