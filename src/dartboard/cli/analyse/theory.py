@@ -1,0 +1,223 @@
+"""Measure what the papers' theorems speak of, beside their bounds.
+
+`theory linear-cells` takes the widest and the narrowest linear cell (Shu et al., theorems 4.2 and 4.3),
+`theory experts` the regret of XNAS, exponentiated gradient and GD with softmax, `theory mirror-descent` the
+iterations of both geometries against the dimension (GAEA section 3), and `theory stationarity RUN` says how
+near a search was to a stationary point at its end (GAEA equation 7).
+"""
+
+import json
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dartboard.cli.analyse.theory_tables import (
+    Rows,
+    cells_table,
+    iterations_table,
+    lines,
+    race_table,
+    stationarity_table,
+)
+from dartboard.cli.analyse.writing import write_all
+from dartboard.cli.arguments import positive
+from dartboard.cli.progress import progress
+from dartboard.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction
+
+    from matplotlib.figure import Figure
+
+    Subparsers = _SubParsersAction[ArgumentParser]
+
+
+def above_zero(text: str) -> float:
+    """A number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    return number
+
+
+def natural(text: str) -> int:
+    """A whole number from 0 on."""
+    return 0 if text == "0" else positive(text)
+
+
+def several(text: str) -> int:
+    """A whole number from 2 on: one thing leaves no choice."""
+    number = positive(text)
+    if number < 2:
+        raise ArgumentTypeError(f"expected a whole number from 2 on, got {text!r}")
+    return number
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the kinds of measurements and their arguments."""
+    kinds = parser.add_subparsers(title="what to measure", dest="theory", metavar="WHAT", required=True)
+    _linear_cells(kinds)
+    _experts(kinds)
+    _mirror_descent(kinds)
+    _stationarity(kinds)
+
+
+def run(args: Namespace) -> int:
+    """Measure what was asked."""
+    code: int = args.measure(args)
+    return code
+
+
+def _begin(kinds: "Subparsers", name: str, about: str, measure: Callable[[Namespace], int]) -> ArgumentParser:
+    parser: ArgumentParser = kinds.add_parser(name, help=about, description=about, allow_abbrev=False)
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write pictures and numbers there")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.set_defaults(measure=measure)
+    return parser
+
+
+def _device(parser: ArgumentParser) -> None:
+    parser.add_argument("--device", metavar="D", help="where to compute (default: cuda if there is one)")
+
+
+def _seed(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--seed", type=natural, default=0, metavar="N", help="where the chance starts (default: 0)"
+    )
+
+
+def _linear_cells(kinds: "Subparsers") -> None:
+    parser = _begin(kinds, "linear-cells", "Compare the widest and the narrowest linear cell", measure_cells)
+    add = parser.add_argument
+    add("--norms", type=above_zero, nargs="+", default=[0.5, 1.0, 2.0], metavar="X", help="of the weights")
+    add("--problems", type=positive, default=10, metavar="N", help="random ones for each norm (default: 10)")
+    add("--nodes", type=positive, default=4, metavar="N", help="of a cell (default: 4)")
+    add("--size", type=positive, default=4, metavar="N", help="entries of a node (default: 4)")
+    add("--examples", type=positive, default=32, metavar="N", help="examples (default: 32)")
+    add("--loss", default="squared", metavar="L", help="squared or logistic (default: squared)")
+    _seed(parser)
+
+
+def measure_cells(args: Namespace) -> int:
+    """Constants and variances of random linear cells, beside the bounds."""
+    from dartboard.analyse.theory.linear_pictures import SMOOTHNESS, VARIANCE, draw_smoothness, draw_variance
+    from dartboard.analyse.theory.linear_problems import survey
+
+    sizes = {name: getattr(args, name) for name in ("problems", "nodes", "size", "examples", "loss", "seed")}
+    with progress() as tell:
+        found = survey(args.norms, **sizes, tell=tell)
+    fields = [*SMOOTHNESS.values(), *VARIANCE.values()]
+    facts = {"norms": args.norms, **sizes, **{own: found.stacked(own).tolist() for own in fields}}
+    figures = {"smoothness": draw_smoothness(found), "variance": draw_variance(found)}
+    return _finish(args, facts, figures, cells_table(found))
+
+
+def _experts(kinds: "Subparsers") -> None:
+    parser = _begin(kinds, "experts", "Measure the regret of forecasters on expert problems", measure_experts)
+    add = parser.add_argument
+    add(
+        "--problem",
+        default="gaussian",
+        metavar="P",
+        help="gaussian, coins, late-bloomer or adversary (default: gaussian)",
+    )
+    add("--experts", type=several, nargs="+", default=[2, 8, 32], metavar="N", help="(default: 2 8 32)")
+    add("--runs", type=positive, default=200, metavar="N", help="(default: 200)")
+    add("--steps", type=positive, default=1000, metavar="N", help="rounds of a run (default: 1000)")
+    add("--noise", type=above_zero, metavar="X", help="of gaussian rewards (default: 1)")
+    add("--lr", type=above_zero, metavar="X", help="step size (default: the theoretical one of XNAS)")
+    _device(parser)
+    _seed(parser)
+
+
+def measure_experts(args: Namespace) -> int:
+    """Regret and correct selection of three forecasters."""
+    from dartboard.analyse.theory.forecasters import race
+    from dartboard.analyse.theory.pictures import draw_race
+    from dartboard.cli.machine import prepare
+
+    numbers = {
+        "runs": args.runs,
+        "horizon": args.steps,
+        "noise": args.noise,
+        "lr": args.lr,
+        "seed": args.seed,
+    }
+    device = prepare(args.device, None)
+    with progress() as tell:
+        found = race(args.problem, args.experts, **numbers, device=device, tell=tell)
+    facts = {"problem": args.problem, **numbers, "bounds": dict(found.bounds)}
+    facts["standings"] = [asdict(own) for own in found.standings]
+    return _finish(args, facts, {"experts": draw_race(found)}, race_table(found))
+
+
+def _mirror_descent(kinds: "Subparsers") -> None:
+    about = "Count the iterations of both geometries against the dimension of the simplex"
+    parser = _begin(kinds, "mirror-descent", about, measure_iterations)
+    add = parser.add_argument
+    add("--dimensions", type=several, nargs="+", default=[4, 16, 64], metavar="K", help="(default: 4 16 64)")
+    add("--accuracy", type=above_zero, default=0.1, metavar="X", help="of the loss (default: 0.1)")
+    add("--gap", type=above_zero, default=0.5, metavar="X", help="cost of all ops but one (default: 0.5)")
+    add("--noise", type=above_zero, default=1.0, metavar="X", help="of the gradients (default: 1)")
+    add("--runs", type=positive, default=16, metavar="N", help="that means are over (default: 16)")
+    add("--most", type=positive, default=20_000, metavar="N", help="steps to give up after (default: 20000)")
+    _device(parser)
+    _seed(parser)
+
+
+def measure_iterations(args: Namespace) -> int:
+    """Iterations of exponentiated gradient and of projected gradient descent."""
+    from dartboard.analyse.theory.mirror_descent import survey_dimensions
+    from dartboard.analyse.theory.pictures import draw_iterations
+    from dartboard.cli.machine import prepare
+
+    names = ("accuracy", "gap", "noise", "runs", "most", "seed")
+    numbers = {name: getattr(args, name) for name in names}
+    device = prepare(args.device, None)
+    with progress() as tell:
+        found = survey_dimensions(args.dimensions, **numbers, device=device, tell=tell)
+    facts = {**numbers, "iterations": [asdict(own) for own in found]}
+    return _finish(args, facts, {"iterations": draw_iterations(found)}, iterations_table(found))
+
+
+def _stationarity(kinds: "Subparsers") -> None:
+    about = "Say how near a search was to a stationary point at its end"
+    parser = _begin(kinds, "stationarity", about, measure_run)
+    add = parser.add_argument
+    add("search", metavar="RUN", help="the directory of a search, with its checkpoint")
+    add("--scale", type=above_zero, default=0.1, metavar="X", help="lambda of equation 7 (default: 0.1)")
+    add("--iterations", type=positive, default=20, metavar="N", help="for the proximal point (default: 20)")
+    add("--fall-back", action="store_true", help="take an older checkpoint if the last is damaged")
+    _device(parser)
+
+
+def measure_run(args: Namespace) -> int:
+    """The Bregman stationarity of a run."""
+    from dartboard.analyse.theory.pictures import draw_stationarity
+    from dartboard.analyse.theory.stationarity import stationarity
+    from dartboard.cli.machine import prepare
+    from dartboard.runs import Run
+
+    device = prepare(args.device, None)
+    numbers = {"scale": args.scale, "iterations": args.iterations, "fall_back": args.fall_back}
+    found = stationarity(Run.read(args.search), **numbers, device=device)
+    facts = {"run": args.search, **asdict(found)}
+    return _finish(args, facts, {"stationarity": draw_stationarity(found)}, stationarity_table(found))
+
+
+def _finish(args: Namespace, facts: Mapping[str, Any], figures: "Mapping[str, Figure]", rows: Rows) -> int:
+    """Writes what shall be written, and prints the numbers or the table."""
+    if args.out is not None:
+        write_all(args.out, figures, f"{args.theory}.json", facts)
+    if args.json:
+        print(json.dumps(facts))
+        return 0
+    Terminal().write(lines(rows))
+    if args.out is not None:
+        print(f"written to {args.out}")
+    return 0
