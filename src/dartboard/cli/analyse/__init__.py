@@ -12,6 +12,7 @@ TOOLS: dict[str, ModuleType] = {
     "trajectory": trajectory,
     "attention": attention,
     "stability": stability,
+    "theory": theory,
 }
 """Each tool is a module with a docstring, `configure(parser)` and `run(args)`."""
 
