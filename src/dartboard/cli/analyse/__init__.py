@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from types import ModuleType
 
-from dartboard.cli.analyse import attention, convergence, stability, topology, trajectory, variants
+from dartboard.cli.analyse import attention, convergence, stability, theory, topology, trajectory, variants
 
 TOOLS: dict[str, ModuleType] = {
     "topology": topology,
