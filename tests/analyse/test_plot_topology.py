@@ -28,7 +28,7 @@ def test_cells_of_one_place_share_a_star() -> None:
         {name: get_published(name).cells["normal"] for name in ("snas", "pc-darts", "snas-mild", "xnas")},
     )
     assert len(axes.collections) == 2
-    assert [text.get_text() for text in axes.texts] == ["snas, pc-darts\nsnas-mild", "xnas"]
+    assert [text.get_text() for text in axes.texts] == ["snas\npc-darts\nsnas-mild", "xnas"]
 
 
 def test_a_panel_for_each_kind() -> None:

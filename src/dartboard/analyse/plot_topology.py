@@ -60,7 +60,7 @@ def bubbles(axes: Axes, kind: Kind, *, largest: float = 900.0) -> None:
     sizes = [largest * share / most for share in shares.values()]
     axes.scatter(wide, deep, s=sizes, color="#D5DBE1", edgecolor="#B4BDC6", linewidth=0.6, label="_")
     axes.set(xlabel="width (c)", ylabel="depth", yticks=sorted(set(deep)))
-    axes.margins(0.14)
+    axes.margins(0.16)
 
 
 def stars(axes: Axes, cells: Mapping[str, Cell]) -> None:
@@ -70,6 +70,7 @@ def stars(axes: Axes, cells: Mapping[str, Cell]) -> None:
         own = shape_of(cell)
         there.setdefault((own.width, own.depth), []).append(name)
     for (wide, deep), names in there.items():
-        text = "\n".join(", ".join(names[at : at + 2]) for at in range(0, len(names), 2))
         axes.scatter(wide, deep, marker="*", s=150, color=COLOURS[1], zorder=3)
-        axes.annotate(text, (wide, deep), (0, 9), textcoords="offset points", ha="center", fontsize=8)
+        axes.annotate(
+            "\n".join(names), (wide, deep), (0, 8), textcoords="offset points", ha="center", fontsize=7
+        )
