@@ -50,6 +50,7 @@ def test_found_cells_are_counted_over_epochs(tmp_path):
         own = finding.numbers[f"{eta:g}"]
         assert own["course"][-1] == own["ends"]
         assert sum(own["ends"].values()) == pytest.approx(100)
+    assert len(finding.figures["cells"].axes) == 2 * len(ETAS)
     here = {row.what: row.here for row in finding.rows}
     assert {f"eta = 1: {kind}, % of edges" for kind in KINDS} <= set(here)
     assert here["eta = 0, seed 0, normal cell"].startswith("2: ")

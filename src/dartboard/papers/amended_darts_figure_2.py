@@ -36,10 +36,12 @@ from dartboard.papers._amended import (
 )
 from dartboard.papers._searching import configure, searches
 from dartboard.papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+from dartboard.pictures.cells import draw_cell
 from dartboard.pictures.looks import looks
 from dartboard.runs import Run
 from dartboard.search.config import SearchConfig
 from dartboard.search.options import Count
+from dartboard.space import Genotype
 from dartboard.space.spec import NONE
 
 ETAS = (0.0, 0.1, 1.0)
@@ -107,7 +109,10 @@ def reproduce(setting: Setting, scale: Searches) -> Finding:
         size=f"DARTS' ops in cells of {scale.nodes} nodes, {scale.cells} cells, {scale.channels} channels, "
         f"{setting.data or 'digits'}, {scale.epochs} epochs, Adam at {rate:.2g}",
         seeds=scale.seeds,
-        figures={"kinds": draw(courses)},
+        figures={
+            "cells": draw_cells({eta: found_in(own[0]) for eta, own in runs.items()}),
+            "kinds": draw(courses),
+        },
         numbers={f"{eta:g}": {"ends": ends[eta], "course": courses[eta]} for eta in ETAS},
         remarks=_remarks(runs),
     )
@@ -186,4 +191,15 @@ def draw(courses: Mapping[float, Sequence[Mapping[str, float]]]) -> Figure:
         axes.set(title=f"eta = {eta:g}", xlabel="epoch", ylim=(0, 100))
     panels[0].set_ylabel("edges of the cells, %")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
+    return figure
+
+
+def draw_cells(found: Mapping[float, Genotype]) -> Figure:
+    """The cells of the first seed as the paper has them: normal left, reduction right, a row for each eta."""
+    figure = Figure((11, 2.3 * len(found)), layout="constrained")
+    panels = figure.subplots(len(found), 2, squeeze=False)
+    for row, (eta, genotype) in zip(panels, found.items(), strict=True):
+        for axes, (name, cell) in zip(row, genotype.archs, strict=True):
+            draw_cell(axes, cell)
+            axes.set_title(f"eta = {eta:g}, {name}")
     return figure

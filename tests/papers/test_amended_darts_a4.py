@@ -1,0 +1,92 @@
+from math import sqrt
+
+import pytest
+
+from dartboard.papers import Setting, Verdict
+from dartboard.papers._amended_training import TRAINED, Training
+from dartboard.papers.amended_darts_a4 import (
+    AMENDED,
+    DARTS,
+    RANDOM,
+    Comparison,
+    best_samples,
+    gap,
+    plan,
+    reproduce,
+    small_s2,
+    verdict,
+)
+from dartboard.space.codecs import CODECS
+
+TINY = Comparison(cells=3, epochs=1, batch=300, seeds=1, samples=3, kept=1, short=1, retrain=1, repeats=1)
+
+
+def setting(tmp_path):
+    return Setting(tmp_path, data="digits")
+
+
+def test_a_way_is_compared_by_the_means_of_its_networks():
+    measured = {AMENDED: [[1.0, 3.0], [4.0, 4.0]], DARTS: [[5.0], [7.0]], RANDOM: [[1.0], [2.0]]}
+    assert gap(measured, DARTS) == (pytest.approx(3.0), pytest.approx(sqrt(2)))
+    assert gap(measured, RANDOM)[0] == pytest.approx(-1.5)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "expected"),
+    [
+        ([(3.0, 1.0), (3.0, 1.0)], Verdict.HELD),
+        ([(3.0, 1.0), (1.0, 1.0)], Verdict.NOT_TESTABLE),
+        ([(3.0, 1.0), (-1.0, 1.0)], Verdict.NOT_HELD),
+    ],
+)
+def test_both_others_have_to_be_worse(gaps, expected):
+    assert verdict(dict(zip((DARTS, RANDOM), gaps, strict=True))) is expected
+
+
+def test_random_search_keeps_the_best_by_validation(tmp_path, monkeypatch):
+    asked = {}
+
+    def known(trainings, *_):
+        asked.update(trainings)
+        return {label: float(place) for place, label in zip((2, 0, 1), trainings, strict=True)}
+
+    monkeypatch.setattr("dartboard.papers.amended_darts_a4.errors", known)
+    like = Training("", "", "digits", 4, 8, 64, 0.1, 0)
+    kept = best_samples(setting(tmp_path), TINY.model_copy(update={"kept": 2}), like)
+    drawn = list(asked.values())
+    assert [CODECS["json"].encode(own) for own in kept] == [drawn[1].genotype, drawn[2].genotype]
+    assert {(own.part, own.epochs) for own in drawn} == {("valid", TINY.short)}
+    assert len({own.genotype for own in drawn}) == 3
+
+
+def test_networks_of_all_ways_are_trained(tmp_path):
+    finding = reproduce(setting(tmp_path), TINY)
+    numbers = finding.numbers
+    assert {way: [len(own) for own in each] for way, each in numbers.items()} == {
+        AMENDED: [1], DARTS: [1], RANDOM: [1],
+    }  # fmt: skip
+    assert len(list((tmp_path / TRAINED).iterdir())) == 3 + 3
+    here = {row.what: row.here for row in finding.rows}
+    assert here["darts: worse by, points"] == pytest.approx(numbers[DARTS][0][0] - numbers[AMENDED][0][0])
+    assert 0 <= here["random: skip-connects, % of edges"] <= 100
+
+
+def test_cells_share_nothing():
+    assert len(small_s2(4).archs) == 4
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("cells", 4),
+        ("channels", 8),
+        ("epochs", 2),
+        ("batch", 200),
+        ("lr", 0.2),
+        ("travel", 1.0),
+        ("seeds", 2),
+    ],
+)
+def test_every_number_changes_the_searches(tmp_path, key, value):
+    usual, other = (plan(setting(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))
+    assert usual != other
