@@ -9,7 +9,7 @@ from dartboard.papers.gaea_figure_1 import PANELS, Entropy, judge, plan, reprodu
 from protocols import few
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-TINY = Entropy(seeds=1, epochs=2, rest=1, channels=2, batch=16)
+TINY = Entropy(seeds=1, epochs=2, rest=1, batch=16)
 
 
 def test_both_methods_are_searched_as_the_scale_says() -> None:
