@@ -62,7 +62,7 @@ FULL = Table(
     about="test accuracy of what DARTS and GDAS find in NAS-Bench-201, with GAEA and without",
     claim="GAEA DARTS (ERM) is the best on all three data sets, both GAEA DARTS are above DARTS, and GAEA "
     "GDAS is level with GDAS or above it",
-    minutes=6,
+    minutes=4,
     laptop=Table(),
     full=FULL,
     takes=("data", "table"),
