@@ -54,3 +54,10 @@ def test_every_landscape_has_a_panel_that_says_what_is_cut(draw, both, tmp_path)
     assert png.stat().st_size > 10_000
     words = [axes.get_ylabel() for axes in figure.axes] + [text.get_text() for text in figure.texts]
     assert any("2" in word and ("above" in word or "cut at" in word) for word in words)
+
+
+@pytest.mark.parametrize(("scale", "words"), [(1.0, "mean loss"), (1e4, "log10 of the mean loss")])
+def test_surfaces_of_huge_ratios_are_of_logarithms(scale, words):
+    figure = draw_surfaces({"one": made(scale)}, top=2.0 * scale)
+    assert figure.texts[0].get_text().startswith(words)
+    assert figure.axes[0].get_zlim()[1] == pytest.approx(np.log10(2e4) if scale > 1 else 2.0)

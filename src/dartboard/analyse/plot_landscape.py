@@ -20,6 +20,8 @@ BEYOND = 4.0
 """Values above so many times the median of all are cut off, unless told otherwise."""
 RATIO = 10.0
 """From this ratio of the largest to the smallest value on, colours follow the logarithm."""
+STEEP = 1000.0
+"""From this ratio on, the height of surfaces does as well."""
 WIDE, HIGH = 2.7, 2.9
 """Inches of a panel."""
 NAMES = {
@@ -107,18 +109,29 @@ def draw_heat(found: Mapping[str, Landscape], *, top: float | None = None) -> Fi
 def draw_surfaces(found: Mapping[str, Landscape], *, top: float | None = None) -> Figure:
     """Surfaces in three dimensions, one panel a landscape; what is cut off is flat and grey."""
     own = shown(found, top)
-    figure = Figure((WIDE * len(own.values), HIGH + 0.3), layout="constrained")
+    figure, raised = Figure((WIDE * len(own.values), HIGH + 0.3), layout="constrained"), _raised(own)
     for place, (name, values) in enumerate(own.values.items(), 1):
-        axes: Any = figure.add_subplot(1, len(own.values), place, projection="3d", title=name)
+        axes: Any = figure.add_subplot(1, len(own.values), place, projection="3d")
         across, along = np.meshgrid(own.steps[name], own.steps[name])
         colours = _colours()(own.norm(values))
-        axes.plot_surface(
-            across, along, np.minimum(values, own.top), facecolors=colours, rcount=60, ccount=60, linewidth=0
-        )
-        axes.set_zlim(0, own.top)
+        axes.plot_surface(across, along, raised[name], facecolors=colours, rcount=60, ccount=60, linewidth=0)
+        axes.set_title(name, fontsize="medium")
+        axes.set_zlim(min(0.0, *(each.min() for each in raised.values())), max(map(np.max, raised.values())))
         axes.tick_params(labelsize="x-small", pad=-2)
-    figure.suptitle(f"{own.label}{f', cut at {own.top:.3g}' if own.is_cut else ''}", fontsize="medium")
+    label = f"log10 of the {own.label}" if _is_steep(own) else own.label
+    figure.suptitle(f"{label}{f', cut at {own.top:.3g}' if own.is_cut else ''}", fontsize="medium")
     return figure
+
+
+def _is_steep(own: Shown) -> bool:
+    low = own.norm.vmin
+    return low is not None and 0 < low < own.top / STEEP
+
+
+def _raised(own: Shown) -> dict[str, Floats]:
+    """The heights of surfaces by title."""
+    clipped = {name: np.minimum(values, own.top) for name, values in own.values.items()}
+    return {name: np.log10(each) for name, each in clipped.items()} if _is_steep(own) else clipped
 
 
 def _colours() -> Colormap:
