@@ -3,12 +3,24 @@
 from argparse import ArgumentParser, Namespace
 from types import ModuleType
 
-from dartboard.cli.analyse import attention, convergence, stability, theory, topology, trajectory, variants
+from dartboard.cli.analyse import (
+    attention,
+    convergence,
+    hessian,
+    landscape,
+    stability,
+    theory,
+    topology,
+    trajectory,
+    variants,
+)
 
 TOOLS: dict[str, ModuleType] = {
     "topology": topology,
     "variants": variants,
     "convergence": convergence,
+    "landscape": landscape,
+    "hessian": hessian,
     "trajectory": trajectory,
     "attention": attention,
     "stability": stability,

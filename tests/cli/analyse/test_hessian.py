@@ -1,0 +1,69 @@
+"""The tool `analyse hessian`, through the program's own front door."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dartboard.analyse.hessian import weight_spectrum
+from dartboard.cli.main import main
+from dartboard.data import load_dataset
+from dartboard.nn import load_model
+from protocols import few
+
+Capture = pytest.CaptureFixture[str]
+CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
+NET = ("batch=16", "net.channels=2", "data.pad=0", "epochs=1")
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(own_folder: None) -> None:
+    """Every test has a folder of its own to write to."""
+
+
+def facts(capsys: Capture, *words: object) -> dict:
+    capsys.readouterr()
+    assert main(["analyse", "hessian", *map(str, words), "--json", "--threads", "1"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys: Capture, *words: object) -> str:
+    capsys.readouterr()
+    assert main(["analyse", "hessian", *map(str, words)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    return said
+
+
+def test_the_weights_of_a_training(tmp_path: Path, capsys: Capture) -> None:
+    words = ("--data", few(tmp_path / "few.npz"), "--out", "run", "--quiet", "--threads", "1")
+    more = ("net.cells=1", "net.auxiliary=0", "net.drop_path=0", "data.flip=false")
+    assert main(["train", CELL, *NET, *more, *words]) == 0
+    found = facts(capsys, "run", "--count", 2, "--examples", 12)
+    test = load_dataset("few.npz").test
+    assert test is not None
+    expected = weight_spectrum(load_model("run/best.safetensors"), test.spread(12), count=2)
+    assert found["largest"] == pytest.approx(expected.largest, rel=1e-2)
+    assert found["smallest"] == pytest.approx(expected.smallest, rel=1e-1)
+    assert (found["in"], found["examples"], found["parameters"]) == ("weights", 12, expected.size)
+    other = facts(capsys, "run", "--count", 1, "--examples", 12, "--statistics", "batch")
+    assert len(other["largest"]) == 1
+    assert other["largest"][0] != pytest.approx(found["largest"][0], rel=0.01)
+    assert "chooses among the checkpoints of a search" in refused(capsys, "run", "--fall-back")
+
+
+def test_the_architecture_of_a_search(tmp_path: Path, capsys: Capture) -> None:
+    words = ("--data", few(tmp_path / "few.npz"), "--out", "run", "--quiet", "--threads", "1")
+    assert main(["search", "--method", "darts", "--space", "nano", *NET[:2], "epochs=1", *words]) == 0
+    found = facts(capsys, "run", "--count", 3, "--examples", 8)
+    assert found["in"] == "architecture parameters"
+    assert found["parameters"] == 18
+    assert found["examples"] == 8
+    assert found["largest"] == sorted(found["largest"], reverse=True)
+    assert "--which is of trained networks" in refused(capsys, "run", "--which", "best")
+    assert main(["analyse", "hessian", "run"]) == 0
+    assert "Hessian in 18 architecture parameters" in capsys.readouterr().out
+
+
+def test_what_is_no_run(capsys: Capture) -> None:
+    assert "nowhere" in refused(capsys, "nowhere")
