@@ -61,7 +61,7 @@ def reproduce(setting: Setting, scale: Draws) -> Finding:  # noqa: ARG001
         rows=[row for name in LINES for row in rows(name, cells[name], drawn[name], kinds[name])],
         verdict=Verdict.HELD if len(kept) == len(LINES) else Verdict.NOT_HELD,
         sentence=f"{len(kept)} of {len(LINES)} cells are at least as wide as all {scale.variants} variants "
-        f"drawn, and at most one deeper than the shallowest; of all connections are beyond: {words}.",
+        f"drawn, and at most one deeper than the shallowest; beyond them are, of all connections: {words}.",
         size=f"{scale.variants} variants of each of {len(LINES)} cells, and all connections counted",
         seeds=1,
         figures={"variants": draw(cells, drawn, kinds)},
