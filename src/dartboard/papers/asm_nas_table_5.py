@@ -36,7 +36,7 @@ WEIGHTS, FIRST, SECOND, ASM = (
     "ASM-NAS, weights",
 )
 PAPER = {WEIGHTS: 1.41, FIRST: None, SECOND: 9.96, ASM: 1.43}
-"""Seconds in the paper, on a GPU of which it says nothing here."""
+"""Seconds in the paper."""
 TWICE, ABOUT = 2.0, 1.25
 """The ratios of the test."""
 CLASSES = 10
@@ -140,8 +140,8 @@ def judge(times: Times, scale: Cost) -> Finding:
             f"with the first; ASM's step of the weights took {weights:.2f} times as long as DARTS'"
         ),
         size=(
-            f"{scale.cells} cells, {scale.channels} channels, {scale.batch} of {scale.image}x{scale.image} "
-            f"pixels in a step; medians of {scale.repeats}"
+            f"{scale.cells} cells, {scale.channels} channels, batches of {scale.batch}, "
+            f"{scale.image}x{scale.image} pixels; medians of {scale.repeats}"
         ),
         seeds=0,
         figures={"cost": draw(times)},
@@ -162,5 +162,5 @@ def draw(times: Times) -> Figure:
         )
     axes.set_yticks(range(len(times)), list(times))
     axes.invert_yaxis()
-    axes.margins(x=0.12)
+    axes.margins(x=0.18)
     return figure
