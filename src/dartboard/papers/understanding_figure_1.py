@@ -57,14 +57,17 @@ def reproduce(setting: Setting, scale: Scale) -> Finding:  # noqa: ARG001
         seeds=0,
         figures={"cells": draw(cells)},
         numbers=numbers(cells, standing) | {"others": others},
-        remarks=[
-            "The pattern is no rule: "
-            + ", ".join(name for name, has in others.items() if not has)
-            + " lack it."
-        ]
-        if not all(others.values())
-        else [],
+        remarks=[LATE, *lacking_too(others)],
     )
+
+
+LATE = "That more than half make a tendency was settled when it was known which cells have the pattern."
+
+
+def lacking_too(others: Mapping[str, bool]) -> list[str]:
+    """Which of the other published cells lack the pattern, in a sentence; none if all have it."""
+    names = [name for name, has in others.items() if not has]
+    return [f"The pattern is no rule: {', '.join(names)} lack it."] if names else []
 
 
 def measured(cell: Cell) -> tuple[float, int]:
