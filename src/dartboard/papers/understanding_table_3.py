@@ -84,8 +84,9 @@ def reproduce(setting: Setting, scale: Sizes) -> Finding:
 
 
 DRAWN = (
-    "That 20 to 40 % count as about 30 % was settled before anything was drawn; how often to draw was not. A first "
-    "single draw was within (31 to 38 %), another was not (20 to 54 %), so that the median of many is judged now."
+    "That 20 to 40 % count as about 30 % was settled before anything was drawn; how often to draw was not. A "
+    "first single draw was within (31 to 38 %), another was not (20 to 54 %), so that the median of many is "
+    "judged now."
 )
 ENAS = (
     "The published list of ENAS is larger than the paper's network: the paper's auxiliary head (table 1) has "
