@@ -79,7 +79,9 @@ def test_logits_are_measured_in_the_weights_that_they_give(logits_run):
 
 def test_scale_and_iterations_count_and_nothing_is_written(simplex_run):
     before = sorted((path, path.stat().st_mtime_ns) for path in simplex_run.path.rglob("*"))
-    usual = stationarity(simplex_run, scale=20.0, iterations=5)
+    told: list[tuple[str, int, int]] = []
+    usual = stationarity(simplex_run, scale=20.0, iterations=5, tell=lambda *own: told.append(own))
+    assert [own for own in told if own[0] == "stationarity"] == [("stationarity", n, 6) for n in range(6)]
     assert stationarity(simplex_run, scale=10.0, iterations=5).step != usual.step
     assert stationarity(simplex_run, scale=20.0, iterations=1).proximal != usual.proximal
     assert sorted((path, path.stat().st_mtime_ns) for path in simplex_run.path.rglob("*")) == before

@@ -55,6 +55,8 @@ def draw_stationarity(found: Stationarity) -> Figure:
         right.plot(range(1, len(moved) + 1), moved, look.line, color=look.colour, marker=".", label=name)
         place += len(edges)
     left.set(xlabel="edge", ylabel=f"stationarity, lambda = {found.scale:g}")
-    right.set(xlabel="epoch", ylabel="movement of the strengths since the last")
+    right.set(xlabel="epoch", ylabel="movement of the strengths since the last", ylim=(0, None))
+    for axes in (left, right):
+        axes.locator_params(axis="x", integer=True)
     left.legend(fontsize=8)
     return figure

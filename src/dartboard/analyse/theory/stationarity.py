@@ -19,11 +19,12 @@ epoch.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 
 import torch
 from torch import Tensor
 
+from dartboard.analyse.theory._tell import Tell, silent
 from dartboard.arch.optim import Entropy
 from dartboard.arch.products import gradients
 from dartboard.arch.stationarity import bregman_stationarity, proximal_point
@@ -70,6 +71,7 @@ def stationarity(
     iterations: int = 20,
     device: torch.device | str = "cpu",
     fall_back: bool = False,
+    tell: Tell = silent,
 ) -> Stationarity:
     """How near the end of a search is to being stationary.
 
@@ -79,16 +81,22 @@ def stationarity(
         iterations: Mirror steps that look for the proximal point, each a pass over the images.
         device: Where to compute.
         fall_back: Whether an older checkpoint will do where the last is damaged.
+        tell: Is told how many passes over the images are done.
 
     Raises:
         CompositionError: If the search has no weights of candidates on a simplex.
         DartboardError: If the run cannot be brought back.
     """
-    return measure(searcher_of(run, device, fall_back=fall_back), movement(run), scale, iterations)
+    searcher = searcher_of(run, device, fall_back=fall_back, progress=tell)
+    return measure(searcher, movement(run), scale, iterations, tell)
 
 
 def measure(
-    searcher: Searcher, moved: Mapping[str, list[float]], scale: float, iterations: int
+    searcher: Searcher,
+    moved: Mapping[str, list[float]],
+    scale: float,
+    iterations: int,
+    tell: Tell = silent,
 ) -> Stationarity:
     """The same of a searcher that is where it shall be measured; nothing of it is changed."""
     check_weights(searcher.relaxation)
@@ -98,7 +106,10 @@ def measure(
     theta = [strengths[name].ops.double() for name in names]
     geometries = [ENTROPY] * len(theta)
 
+    passes = count()
+
     def loss(*own: Tensor) -> Tensor:
+        tell("stationarity", next(passes), iterations + 1)
         return mean_loss(task, dict(zip(names, own, strict=True)), batches)
 
     value, slopes, squared = _slopes(task, loss, theta)
@@ -136,8 +147,8 @@ def mean_loss(task: Task, ops: Mapping[str, Tensor], batches: Sequence[Batch]) -
     mixture, mode = ArchMixture(task.net.space, blends), task.net.training
     task.net.eval()
     try:
-        count = sum(len(y) for _, y in batches)
-        parts = [task.loss(batch, mixture)[0] * (len(batch[1]) / count) for batch in batches]
+        images = sum(len(y) for _, y in batches)
+        parts = [task.loss(batch, mixture)[0] * (len(batch[1]) / images) for batch in batches]
     finally:
         task.net.train(mode)
     return torch.stack(parts).sum()

@@ -205,7 +205,8 @@ def measure_run(args: Namespace) -> int:
 
     device = prepare(args.device, None)
     numbers = {"scale": args.scale, "iterations": args.iterations, "fall_back": args.fall_back}
-    found = stationarity(Run.read(args.search), **numbers, device=device)
+    with progress() as tell:
+        found = stationarity(Run.read(args.search), **numbers, device=device, tell=tell)
     facts = {"run": args.search, **asdict(found)}
     return _finish(args, facts, {"stationarity": draw_stationarity(found)}, stationarity_table(found))
 
