@@ -1,4 +1,5 @@
 import inspect
+import pickle
 
 import pytest
 
@@ -17,3 +18,10 @@ def test_a_message_reads_as_it_was_written() -> None:
     error = UnknownNameError("op", "sep_conv_3x4", ["sep_conv_3x3", "none"])
     assert str(error) == "no op called 'sep_conv_3x4'; did you mean 'sep_conv_3x3'?"
     assert isinstance(error, KeyError)
+
+
+def test_an_error_comes_back_from_another_process_as_it_was() -> None:
+    error = UnknownNameError("op", "sep_conv_3x4", ["sep_conv_3x3", "none"])
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is UnknownNameError
+    assert str(again) == str(error)

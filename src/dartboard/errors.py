@@ -72,6 +72,13 @@ class UnknownNameError(DartboardError, KeyError):
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
         super().__init__(f"no {kind} called {name!r}; {hint}")
+        self._asked = kind, name, known
+
+    def __reduce__(self) -> tuple[type["UnknownNameError"], tuple[str, str, list[str]]]:
+        return (
+            UnknownNameError,
+            self._asked,
+        )  # what was asked, as the words alone make none in another process
 
     def __str__(self) -> str:
         return str(self.args[0])  # KeyError would show the message in quotes
