@@ -43,7 +43,7 @@ class GridOptions(Options):
         default="kept", description="of batch-norms: kept as trained, fresh at every point, or of each batch"
     )
     examples: Count = Field(default=512, description="images, at the most, spread evenly over those given")
-    batch: Count = Field(default=256, description="images that pass the network together")
+    batch: Count = Field(default=128, description="images that pass the network together")
     fresh: Count = Field(default=256, description="training images that fresh statistics are taken from")
     seed: Seed = Field(default=0, description="where chance starts: of directions and of batches")
 
@@ -78,7 +78,8 @@ class Site:
     def settings(self) -> dict[str, Any]:
         """What must be the same for values to be of use, as plain values."""
         state = self.model.net.state_dict()
-        return {"network": _digest(state), "images": _digest(self.tensors), **self.options.model_dump()}
+        prints = {"network": _digest(state), "images": _digest(self.tensors)}
+        return self.options.model_dump() | prints
 
     def scene(self, device: torch.device | str) -> Scene:
         """The plane with its directions and the examples, on a device."""

@@ -84,7 +84,7 @@ def configure(parser: ArgumentParser) -> None:
     )
     add("--fresh", type=positive, default=256, metavar="N", help="images for fresh statistics (default: 256)")
     add("--examples", type=positive, default=512, metavar="N", help="images, at the most (default: 512)")
-    add("--batch", type=positive, default=256, metavar="N", help="images at once (default: 256)")
+    add("--batch", type=positive, default=128, metavar="N", help="images at once (default: 128)")
     add(
         "--seed", type=int, default=0, metavar="N", help="where the drawing of directions starts (default: 0)"
     )
