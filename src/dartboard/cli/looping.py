@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
 from dartboard.cli.words import size, span
 from dartboard.errors import Stopped
+from dartboard.printable import printable
 
 if TYPE_CHECKING:
     import torch
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from dartboard.data.loading import Progress
     from dartboard.runs import Run
     from dartboard.search.forecast import Forecast
+    from dartboard.search.hooks import AnyHook
     from dartboard.search.loop import Loop, Outcome
     from dartboard.space import SearchSpace
 
@@ -31,6 +33,8 @@ E_co = TypeVar("E_co", bound="Outcome", covariant=True)
 
 class Fitting(Protocol[E_co]):
     """What runs to its end, and can be asked to save and stop: a search, a training, a protocol."""
+
+    hooks: "tuple[AnyHook, ...]"
 
     def stop(self) -> None:
         """Ask to save and stop."""
@@ -69,6 +73,12 @@ def add_run_flags(parser: ArgumentParser, *, out: str) -> None:
     add("--fall-back", action="store_true", help="resume from an older checkpoint if the last is damaged")
     add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
     add("--threads", type=positive, metavar="N", help="threads on a CPU (default: torch's own choice)")
+    add("--no-report", action="store_true", help="write no report.html at the end")
+    add(
+        "--live",
+        action="store_true",
+        help="write report.html after every epoch, a page that refreshes itself",
+    )
     add("--quiet", action="store_true", help="print the result alone")
     add("--json", action="store_true", help="print one JSON object at the end, and nothing else")
 
@@ -86,6 +96,8 @@ def check_flags(args: Namespace, named: Sequence[str], verb: str) -> None:
     if args.resume is not None and (flags or args.overrides):
         given = ", ".join([*flags, *args.overrides])
         raise UsageError(f"--resume goes on with the settings of the run; leave out {given}")
+    if args.live and args.no_report:
+        raise UsageError("--live writes a report and --no-report writes none; leave out one of them")
     if args.fall_back and args.resume is None:
         raise UsageError("--fall-back chooses among the checkpoints of a run; name the run with --resume")
     if args.resume is not None:
@@ -157,16 +169,39 @@ def fit(
     """
     from dartboard.cli.signals import stop_on_signals
 
+    _report_epochs(loop, run, args)
     with stop_on_signals(loop.stop) as caught:
         try:
             if display.shows and args.resume is None:
                 display.say([forecast()])
             with display:
-                return loop.fit(fall_back=args.fall_back)
+                result = loop.fit(fall_back=args.fall_back)
+            _report(run, args)
+            return result
         except (Stopped, KeyboardInterrupt) as stopped:
             words = str(stopped) or "interrupted"
+            if args.live:
+                _report(run, args)
             print(f"{words}; go on with: {_resume_command(run.path, args)}", file=sys.stderr)
             return SIGNALLED + caught[0] if caught else 0
+
+
+def _report_epochs(loop: Fitting[E], run: "Run", args: Namespace) -> None:
+    """Have a page about the run written after every epoch, if that was asked for."""
+    if args.live:
+        from dartboard.report import ReportHook
+
+        loop.hooks = (*loop.hooks, ReportHook(run.path, live=True))
+
+
+def _report(run: "Run", args: Namespace) -> None:
+    """Write the page about a run, unless none is wanted; what goes wrong there is no more than a warning."""
+    if args.no_report:
+        return
+    from dartboard.report import try_report
+
+    if (mistake := try_report(run.path)) is not None:
+        print(f"dartboard: warning: {printable(mistake)}", file=sys.stderr)
 
 
 def in_words(forecast: "Callable[[], Forecast]") -> str:

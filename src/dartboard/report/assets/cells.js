@@ -4,16 +4,20 @@ const SCALE = 1000;
 const THIN = 1.2, THICK = 9;
 
 class Drawing {
-  constructor(arch) {
+  constructor(arch, thick = THICK, least = 0.85) {
     this.arch = arch;
+    this.thick = thick;
     const plan = arch.plan;
     this.svg = shape("svg", { viewBox: `0 0 ${plan.width} ${plan.height}`, role: "img" });
     // never smaller than letters that can be read; a narrow page pans the drawing instead
     this.svg.style.width = `${Math.min(plan.width * 1.25, 1040)}px`;
     this.svg.style.maxWidth = "100%";
-    this.svg.style.minWidth = `${Math.min(plan.width, Math.max(plan.width * 0.85, 300))}px`;
+    this.svg.style.minWidth = `${Math.min(plan.width, Math.max(plan.width * least, 300))}px`;
     this.title = shape("title", {});
-    this.svg.append(this.title);
+    // lines that are chosen lie above those that are not
+    this.below = shape("g", {});
+    this.above = shape("g", {});
+    this.svg.append(this.title, this.below, this.above);
     this.lines = plan.lines.map((line) => this.line(line));
     this.labels = plan.lines.map((line) => this.label(line));
     this.boxes = plan.boxes.map((box) => this.box(box));
@@ -24,7 +28,7 @@ class Drawing {
     const numbers = line.d.match(/-?[\d.]+/g).map(Number);
     const [x, y] = numbers.slice(-2);
     const tip = shape("path", { d: `M${x - 1} ${y - 4.5}L${x + 7} ${y}L${x - 1} ${y + 4.5}Z`, class: "tip plain" });
-    this.svg.append(wire, tip);
+    this.below.append(wire, tip);
     return { ...line, wire, tip };
   }
 
@@ -54,7 +58,8 @@ class Drawing {
       const kind = op === null ? "idle" : line.lx === null ? "plain" : `family-${op.family}`;
       line.wire.setAttribute("class", `wire ${kind}`);
       line.tip.setAttribute("class", `tip ${kind}`);
-      line.wire.style.strokeWidth = (THIN + (THICK - THIN) * strength).toFixed(2);
+      (op === null ? this.below : this.above).append(line.wire, line.tip);
+      line.wire.style.strokeWidth = (THIN + (this.thick - THIN) * strength).toFixed(2);
       this.write(this.labels[place], op);
       if (op !== null && line.lx !== null) said.push(`${this.arch.edges[line.edge].name} ${op.name}`);
     });
@@ -74,8 +79,10 @@ class Drawing {
     return place < 0 ? null : this.arch.edges[edge].ops[place];
   }
 
+  // of the best op that is more than the absence of an edge
   strength(frame, edge) {
-    return Math.max(...frame.ops[edge]) * frame.edges[edge] / (SCALE * SCALE);
+    const there = frame.ops[edge].filter((_, place) => this.arch.edges[edge].ops[place].family !== "none");
+    return Math.max(0, ...there) * frame.edges[edge] / (SCALE * SCALE);
   }
 
   write(label, op) {
@@ -84,7 +91,7 @@ class Drawing {
     if (op === null) return;
     label.group.setAttribute("class", `label family-${op.family}`);
     label.text.textContent = op.brief;
-    const width = op.brief.length * 7 + 8;
+    const width = op.brief.length * 7 + 10;
     label.back.setAttribute("x", label.x - width / 2);
     label.back.setAttribute("width", width);
   }
@@ -176,7 +183,7 @@ const stills = read("stills") || [];
 for (const place of document.querySelectorAll(".still")) {
   const one = stills[Number(place.dataset.place)];
   for (const arch of one.archs) {
-    const drawing = new Drawing(arch);
+    const drawing = new Drawing(arch, 2.5, 0.7);
     drawing.show(one.frames[0][arch.name]);
     place.append(framed(drawing, cellName(arch.name)));
   }

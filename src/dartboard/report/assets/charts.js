@@ -44,20 +44,30 @@ function traces(chart) {
   return made;
 }
 
+// A line that hardly moves is no cliff: shares that differ by little get an axis of ten points at least.
+function range(chart) {
+  const all = chart.lines.flatMap((own) => own.y), low = Math.min(...all), high = Math.max(...all);
+  if (!chart.percent || chart.zero || high - low > 0.1) return {};
+  const middle = (low + high) / 2;
+  return { range: [Math.max(middle - 0.06, -0.01), Math.min(middle + 0.06, 1.01)] };
+}
+
 function layout(chart) {
   const ink = colour("--ink"), soft = colour("--soft"), line = colour("--line");
   const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, tickfont: { color: soft }, automargin: true };
+  const last = Math.max(...chart.lines.flatMap((own) => own.x));
+  const steps = last <= 12 ? { dtick: 1 } : { nticks: 8 };
   const rows = Math.ceil(chart.lines.reduce((sum, own) => sum + own.name.length + 6, 0) / 60);
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
-    margin: { l: 44, r: 12, t: 8 + 20 * Math.min(rows, 3), b: 40 },
-    showlegend: true, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 } },
+    margin: { l: 44, r: 12, t: chart.lines.length > 1 ? 8 + 20 * Math.min(rows, 3) : 10, b: 40 },
+    showlegend: chart.lines.length > 1, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 } },
     hovermode: "x unified", hoverlabel: { bgcolor: colour("--card"), bordercolor: line, font: { color: ink } },
-    xaxis: { ...axis, title: { text: "epoch", font: { color: soft }, standoff: 6 }, tickformat: "d", nticks: 8, rangemode: "nonnegative" },
+    xaxis: { ...axis, title: { text: "epoch", font: { color: soft }, standoff: 6 }, tickformat: "d", ...steps },
     yaxis: {
       ...axis, title: { text: plain(chart.axis), font: { color: soft }, standoff: 8 },
-      tickformat: chart.percent ? ".0%" : "", rangemode: chart.zero ? "tozero" : "normal",
+      tickformat: chart.percent ? ".0%" : "", rangemode: chart.zero ? "tozero" : "normal", ...range(chart),
     },
   };
 }

@@ -33,7 +33,8 @@ function panel(name, labels, rows, most, columns) {
     said.textContent = value === null ? "" : `${labels[y]}, ${columns === undefined ? player.current.words[x] : columns[x]}: ${(value / SCALE).toFixed(3)}`;
   });
   canvas.addEventListener("pointerleave", () => { said.textContent = ""; });
-  const grid = make("div", { class: "grid" }, names, holder);
+  const heads = columns === undefined ? [] : [make("ul", { class: "heads" }, ...columns.map((own) => make("li", {}, own)))];
+  const grid = make("div", { class: "grid" }, ...heads, names, holder);
   return { holder, canvas, root: make("div", { class: "panel" }, make("h4", {}, name), grid, said), top: labels[top] };
 }
 
@@ -74,16 +75,17 @@ const maps = {
   rebuilt() {},
   moved() {
     const frame = player.current.frames[player.place];
-    this.place.replaceChildren(make("div", { class: "maps" }, ...player.current.archs.map((arch) => this.map(arch, frame[arch.name]))));
+    const most = Math.max(...Object.values(frame).flatMap((own) => own.ops.filter((row) => row.length > 1).flat()));
+    const made = player.current.archs.map((arch) => this.map(arch, frame[arch.name], most));
+    this.place.replaceChildren(make("div", { class: "maps" }, ...made));
   },
-  map(arch, frame) {
+  map(arch, frame, most) {
     const open = arch.edges.map((edge, index) => ({ ...edge, index })).filter((edge) => edge.ops.length > 1);
     const ops = [...new Set(open.flatMap((edge) => edge.ops.map((op) => op.brief)))];
     const rows = open.map((edge) => ops.map((name) => {
       const place = edge.ops.findIndex((op) => op.brief === name);
       return place < 0 ? null : frame.ops[edge.index][place];
     }));
-    const most = Math.max(...rows.flat().map((own) => own || 0));
     const made = panel(cellName(arch.name), open.map((edge) => edge.name), rows, most, ops);
     made.canvas.setAttribute("aria-label", `attention of ${arch.name}: edges down, ${ops.join(", ")} across`);
     return made.root;

@@ -35,7 +35,7 @@ def title(context: Context) -> str:
     if len(material.protocols) == 1:
         return f"Protocol {material.protocols[0].origin.name}"
     if alone is not None:
-        return f"{alone.method} on {short(alone.space.name)}"
+        return f"{short(alone.space.name)} with {alone.method} on {short(alone.data)}"
     if not context.searches and len(material.trainings) == 1:
         return f"Training {material.trainings[0].origin.name}"
     return _count(context)
@@ -63,9 +63,7 @@ def _state(origin: Origin, seconds: object) -> Html:
 def _search(context: Context, search: SearchFound) -> Html:
     origin, last = search.origin, search.last
     epochs = counted(len(search.moments), "epoch")
-    lead = join(
-        [f"{short(search.data)} images, seed {search.seed}, {epochs}. ", _state(origin, last.get("seconds"))]
-    )
+    lead = join([f"Seed {search.seed}, {epochs}. ", _state(origin, last.get("seconds"))])
     return _top(
         "Architecture search",
         title(context),

@@ -16,18 +16,20 @@ VERSIONS = ("dartboard", "python", "torch", "numpy", "platform", "host", "device
 def commands(context: Context) -> Section:
     """The exact commands to resume, train and export."""
     origins = context.material.origins
-    blocks = [_block(own, folded=len(origins) > 1) for own in origins]
+    folded = len(origins) > 1
+    blocks = [_block(own, folded=folded, open_=place == 0) for place, own in enumerate(origins)]
     return Section("commands", "Go on from here", join(blocks))
 
 
-def _block(origin: Origin, *, folded: bool) -> Html:
+def _block(origin: Origin, *, folded: bool, open_: bool) -> Html:
     rows = [
         tag("div", tag("h3", what), copyable(words, f"the command: {what}"), class_="command")
         for what, words in commands_of(origin).items()
     ]
     if not folded:
         return join(rows)
-    return tag("details", tag("summary", f"{origin.kind} {origin.name}"), *rows, id=f"commands-{origin.path}")
+    summary = tag("summary", f"{origin.kind} {origin.name}")
+    return tag("details", summary, *rows, id=f"commands-{origin.path}", open=open_)
 
 
 def commands_of(origin: Origin) -> dict[str, str]:

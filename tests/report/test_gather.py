@@ -1,0 +1,94 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dartboard.errors import RunError
+from dartboard.report.gather import gather
+from dartboard.runs import Run
+from dartboard.space import get_space
+from reports import found_cell, make_search, make_training
+
+
+def test_a_search_is_what_its_files_say(tmp_path: Path) -> None:
+    run = make_search(tmp_path / "s", "darts", epochs=3, seed=4)
+    (found,) = gather([run.path]).searches
+    assert (found.method, found.seed, found.data, found.space) == (
+        "gaea-darts",
+        4,
+        "digits",
+        get_space("darts"),
+    )
+    assert [own.epoch for own in found.moments] == [1, 2, 3]
+    assert found.genotype == found_cell(run) == found.moments[-1].genotype
+    assert found.last == run.result()
+    told = run.epoch(1)["strengths"]["reduce"]["ops"]
+    np.testing.assert_array_equal(found.moments[1].ops["reduce"], told)
+    assert found.origin.state == "finished"
+
+
+def test_a_search_that_has_not_ended(tmp_path: Path) -> None:
+    run = make_search(tmp_path / "s", epochs=2, finish=False)
+    (found,) = gather([run.path]).searches
+    assert found.result is None
+    assert found.genotype == found.moments[-1].genotype
+    assert found.last["valid_accuracy"] == run.metrics()[-1]["valid_accuracy"]
+    (empty,) = gather([make_search(tmp_path / "e", epochs=0, finish=False).path]).searches
+    assert (empty.moments, empty.genotype, empty.last) == ([], None, {})
+
+
+def test_trainings_beside_a_search_that_train_what_it_found(tmp_path: Path) -> None:
+    run, other = make_search(tmp_path / "s", seed=1), make_search(tmp_path / "other", seed=2)
+    assert found_cell(run) != found_cell(other)
+    made = make_training(tmp_path / "train-s-digits-s0", found_cell(run))
+    make_training(tmp_path / "train-s-digits-s1", found_cell(other))
+    make_training(tmp_path / "else", found_cell(run))
+    assert [own.origin.path for own in gather([run.path]).trainings] == [made.path]
+    both = gather([run.path, tmp_path / "else", made.path, run.path])
+    assert [own.origin.name for own in both.trainings] == ["else", "train-s-digits-s0"]
+    assert len(both.searches) == 1
+
+
+def test_what_is_damaged_beside_a_search_does_not_spoil_it(tmp_path: Path) -> None:
+    run = make_search(tmp_path / "s")
+    (make_training(tmp_path / "train-s-x", found_cell(run)).path / "metrics.jsonl").write_text("?")
+    assert gather([run.path]).trainings == []
+
+
+def test_the_runs_of_a_protocol(tmp_path: Path) -> None:
+    with Run.create(tmp_path / "p", {"kind": "protocol"}):
+        run = make_search(tmp_path / "p" / "search" / "s0")
+        make_training(tmp_path / "p" / "final" / "found-s0", found_cell(run))
+        make_training(tmp_path / "p" / "train" / "found-0", found_cell(run))
+        found = gather([tmp_path / "p"])
+    assert [own.origin.name for own in found.searches] == ["s0"]
+    assert [own.origin.name for own in found.trainings] == ["found-s0"]
+    assert [own.kind for own in found.origins] == ["protocol", "search", "train"]
+    assert found.running
+
+
+@pytest.mark.parametrize(("method", "attends"), [("asm", True), ("darts", False), ("unheard-of", False)])
+def test_whose_strengths_are_attention(tmp_path: Path, method: str, attends: bool) -> None:
+    run = make_search(tmp_path / "s", method="asm" if attends else "darts")
+    text = (run.path / "config.yaml").read_text()
+    (run.path / "config.yaml").write_text(text.replace("name: darts", f"name: {method}"))
+    assert gather([run.path]).searches[0].attends is attends
+
+
+def test_no_runs(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no runs to report on"):
+        gather([])
+    with pytest.raises(RunError, match="is no run"):
+        gather([tmp_path])
+
+
+@pytest.mark.parametrize(
+    "details", [{}, {"genotype": {}, "strengths": {}}, {"strengths": {"cell": {"ops": [[1]], "edges": [1]}}}]
+)
+def test_damaged_epochs(tmp_path: Path, details: dict[str, object]) -> None:
+    run = make_search(tmp_path / "s")
+    whole = run.epoch(0) | details if "genotype" not in details and details else details
+    (run.path / "epochs" / "0000.json").write_text(json.dumps(whole))
+    with pytest.raises(RunError, match="has files that cannot be read"):
+        gather([run.path])

@@ -1,0 +1,220 @@
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dartboard.report import write_report
+from dartboard.runs import Run
+from dartboard.space import get_space
+from reports import NASTY, Reader, found_cell, make_search, make_training
+
+
+def page_of(out: Path, *runs: Run, **more: Any) -> str:
+    return write_report([own.path for own in runs], out, **more).read_text(encoding="utf-8")
+
+
+def embedded(page: str, name: str) -> Any:
+    """The data of that name in a page."""
+    found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def headings(page: str) -> list[str]:
+    return [text.replace("&#x27;", "'") for text in re.findall(r"<h2[^>]*>(.*?)</h2>", page)]
+
+
+def bare(page: str) -> str:
+    """A page without scripts, styles and marks: the words."""
+    return re.sub(r"<[^>]*>", " ", re.sub(r"<(script|style).*?</\1>", " ", page, flags=re.DOTALL))
+
+
+def test_a_page_of_a_search(tmp_path: Path) -> None:
+    run = make_search(tmp_path / "s", "nano", warning="all is lost")
+    page, words = (made := page_of(tmp_path / "r.html", run)), bare(made)
+    assert "nano with gaea-darts on digits" in words
+    assert "Seed 0, 4 epochs" in words
+    assert "of 216" in words  # the rank
+    assert "Since epoch 2:  all is lost" in words
+    assert "from 70.0 % to 50.0 %: a gap of 20.0 points" in words
+    assert headings(page) == [
+        "How the cell formed", "Health", "Curves", "Strengths of ops, edge by edge", "Go on from here",
+        "Settings",
+    ]  # fmt: skip
+    assert [own["x"] for own in embedded(page, "chart-accuracy-data")["lines"]] == [[1, 2, 3, 4]] * 3
+    told = [row["entropy"] for row in run.metrics()]
+    np.testing.assert_allclose(embedded(page, "chart-entropy-data")["lines"][0]["y"], told, rtol=1e-4)
+    assert f"dartboard train {run.path} --recipe quick --out {run.path}-trained" in words
+    assert "Resume" not in words
+    assert "momentum: 0.9" in words
+
+
+def test_a_search_that_was_stopped_can_be_resumed(tmp_path: Path) -> None:
+    words = bare(page_of(tmp_path / "r.html", make_search(tmp_path / "s s", finish=False)))
+    assert f"dartboard search --resume &#x27;{tmp_path / 's s'}&#x27;" in words
+
+
+def test_before_the_first_epoch(tmp_path: Path) -> None:
+    page = page_of(tmp_path / "r.html", make_search(tmp_path / "s", epochs=0, finish=False))
+    assert "No epoch is over yet" in page
+    assert headings(page) == ["Health", "Go on from here", "Settings"]
+
+
+def test_three_searches_are_three_lines(tmp_path: Path) -> None:
+    runs = [make_search(tmp_path / name, method=name) for name in ("darts", "gdas", "xnas")]
+    page = page_of(tmp_path / "r.html", *runs)
+    lines = embedded(page, "chart-supernet-accuracy-data")["lines"]
+    assert [own["name"] for own in lines] == ["darts", "gdas", "xnas"]
+    assert len({own["colour"] for own in lines}) == 3
+    assert not any(own["spread"] for own in lines)
+    assert {"Scoreboard", "Cells side by side"} <= set(headings(page))
+    assert [own["name"] for own in embedded(page, "stills")] == [
+        f"{name}, seed 0" for name in ("darts", "gdas", "xnas")
+    ]
+
+
+def test_seeds_are_a_band(tmp_path: Path) -> None:
+    runs = [make_search(tmp_path / f"s{seed}", seed=seed) for seed in range(3)]
+    page = page_of(tmp_path / "r.html", *runs)
+    (line,) = embedded(page, "chart-supernet-accuracy-data")["lines"]
+    curves = np.array([[row["valid_accuracy"] for row in own.metrics()] for own in runs])
+    np.testing.assert_allclose(line["y"], curves.mean(0), rtol=1e-4)
+    np.testing.assert_allclose(line["spread"], curves.std(0, ddof=1), rtol=1e-4)
+    assert "69.0 % ± 1.0" in bare(page)
+    assert "seed 2" in bare(page)
+
+
+def test_a_page_of_a_training(tmp_path: Path) -> None:
+    run = make_training(tmp_path / "t", found_cell(make_search(tmp_path / "s")), classes=("ape", "bee"))
+    words = bare(made := page_of(tmp_path / "r.html", run))
+    assert "85.00 %" in words
+    assert "12,345" in words
+    assert "ape" in words
+    assert f"dartboard export {run.path} --format onnx" in words
+    assert headings(made) == ["The cell", "Training", "Go on from here", "Settings"]
+    assert len(embedded(made, "chart-accuracy-of-the-network-data")["lines"]) == 2
+
+
+def test_trainings_of_a_search_are_shown_with_it(tmp_path: Path) -> None:
+    run = make_search(tmp_path / "s")
+    for seed in range(2):
+        make_training(tmp_path / f"train-s-digits-s{seed}", found_cell(run), seed=seed)
+    page = page_of(tmp_path / "r.html", run)
+    lines = embedded(page, "chart-accuracy-of-the-networks-data")["lines"]
+    assert [own["name"] for own in lines] == ["train-s-digits-s0", "train-s-digits-s1"]
+    assert "2 trainings" in bare(page)
+
+
+def test_experts_alive_where_some_are_removed(tmp_path: Path) -> None:
+    run = make_search(tmp_path / "s", method="xnas")
+    assert "chart-experts-alive" not in page_of(tmp_path / "r.html", run)
+    rows = run.metrics()
+    rows[-1]["cells"]["cell"]["alive"] = 3
+    (run.path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (line,) = embedded(page_of(tmp_path / "r.html", run), "chart-experts-alive-data")["lines"]
+    assert line["y"] == [18, 18, 18, 3]
+
+
+def test_attention_maps_for_attention_alone(tmp_path: Path) -> None:
+    assert "Attention maps" in headings(
+        page_of(tmp_path / "r.html", make_search(tmp_path / "a", method="asm"))
+    )
+    assert "Attention maps" not in headings(page_of(tmp_path / "r.html", make_search(tmp_path / "d")))
+
+
+def test_a_protocol(tmp_path: Path) -> None:
+    arm = {
+        "networks": [1, 2], "finals": [1, 2, 3], "summary": {"mean": 0.9, "deviation": None, "count": 3},
+        "parameters": 99, "seconds": {"total": 60},
+    }  # fmt: skip
+    config = {"kind": "protocol", "search": {"method": {"name": "gdas"}, "space": {"name": "nano"}}}
+    with Run.create(tmp_path / "p", config, space=get_space("nano")) as run:
+        found = found_cell(make_search(run.path / "search" / "s0"))
+        make_training(run.path / "final" / "found-s0", found)
+        run.finish(
+            {"verdict": "Search beat random.", "measured_on": "test", "arms": {"found": arm, "random": arm}}
+        )
+    page = page_of(tmp_path / "r.html", run)
+    assert "Search beat random." in bare(page)
+    assert {"Found against random", "How the cell formed", "Trained from scratch"} <= set(headings(page))
+    assert re.search(r"random\s+2\s+3\s+90.00 %\s+\u2013\s+99\s+1 min", bare(page))
+
+
+@pytest.mark.parametrize("kind", ["search", "training", "several"])
+def test_nothing_from_files_becomes_markup(tmp_path: Path, kind: str) -> None:
+    search = make_search(
+        tmp_path / "<b>s", warning=NASTY, data={"name": f"/nowhere/{NASTY.replace('/', '|')}"}
+    )
+    training = make_training(tmp_path / "train-<b>s-<i>", found_cell(search), classes=(NASTY, "b"))
+    given = {
+        "search": [search],
+        "training": [training],
+        "several": [search, training, make_search(tmp_path / "x")],
+    }
+    page = page_of(tmp_path / "r.html", *given[kind])
+    read = Reader(page)
+    expected = {
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "main",
+        "header",
+        "p",
+        "h1",
+        "h2",
+        "h3",
+        "span",
+    }
+    expected |= {
+        "dl",
+        "div",
+        "dt",
+        "dd",
+        "nav",
+        "a",
+        "section",
+        "button",
+        "label",
+        "select",
+        "option",
+        "input",
+    }
+    expected |= {
+        "output",
+        "ul",
+        "li",
+        "figure",
+        "figcaption",
+        "script",
+        "details",
+        "summary",
+        "pre",
+        "code",
+        "br",
+    }
+    expected |= {"footer", "strong", "table", "caption", "thead", "tbody", "tr", "th", "td", "article"}
+    assert {name for name, _ in read.tags} <= expected
+    scripts = [own for name, own in read.tags if name == "script"]
+    assert [own for own in scripts if own.get("type") != "application/json"] == [{}, {}]
+    assert not any(key.startswith("on") for _, own in read.tags for key in own)
+
+
+def test_the_page_may_run_its_own_scripts_alone(tmp_path: Path) -> None:
+    page = page_of(tmp_path / "r.html", make_search(tmp_path / "s"))
+    metas = [own for name, own in Reader(page).tags if name == "meta"]
+    policy = next(str(own["content"]) for own in metas if own.get("http-equiv"))
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert len(scripts) == 2
+    for script in scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'")
+    assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
