@@ -1,0 +1,114 @@
+"""How large the report of a long search is, how long it takes to write, and how fast it opens in a browser.
+
+The search is one of the DARTS space with many epochs, written without training. Opening is timed from the
+moment the browser is told to until the page has loaded and its cell and first charts are drawn; the first
+time does not count. The aims for 200 epochs are a file below 8 MB that opens in less than 2 s.
+
+usage: python benchmarks/report.py [--epochs N] [--rounds N] [--json]
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from _common import seconds
+from dartboard.relax.base import Strength
+from dartboard.report import write_report
+from dartboard.runs import Run
+from dartboard.search import config as search_config
+from dartboard.search.record import to_json
+from dartboard.search.select import strongest
+from dartboard.search.settings import SEARCH
+from dartboard.space import get_space
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
+
+
+def make_run(path: Path, epochs: int) -> Path:
+    """A finished search whose strengths wander from equal ones to decided ones."""
+    space, chance = get_space("darts"), torch.Generator().manual_seed(0)
+    config = search_config.resolved(SEARCH.validate({"space": "darts", "epochs": epochs}))
+    logits = {arch: torch.zeros(cell.shape) for arch, cell in space.archs}
+    with Run.create(path, config, space=space) as run:
+        for epoch in range(epochs):
+            for values in logits.values():
+                values.add_(torch.randn(values.shape, generator=chance), alpha=0.2)
+            strengths = {
+                arch: Strength(own.softmax(-1), torch.ones(len(own))) for arch, own in logits.items()
+            }
+            genotype, share = to_json(strongest(space, strengths)), (epoch + 1) / epochs
+            plain = {
+                arch: {"ops": own.ops.tolist(), "edges": own.edges.tolist()}
+                for arch, own in strengths.items()
+            }
+            run.record(epoch, numbers(epoch, share), {"genotype": genotype, "strengths": plain})
+        run.finish({"genotype": genotype, "epochs": epochs, "warnings": []} | numbers(epochs, 1.0))
+    return path
+
+
+def numbers(epoch: int, share: float) -> dict[str, Any]:
+    """What an epoch measures."""
+    names = ("train_loss", "arch_loss", "train_accuracy", "valid_accuracy", "discrete_accuracy", "entropy")
+    cells = {arch: {"entropy": 2 - share, "alive": 112} for arch in ("normal", "reduce")}
+    return {"seconds": 9.0 * epoch, "cells": cells, **dict.fromkeys(names, share)}
+
+
+def opening(page: Path, rounds: int) -> list[float]:
+    """Seconds until the page is there, of several openings."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        times = []
+        for _ in range(rounds + 1):
+            tab = browser.new_page()
+            start = time.perf_counter()
+            tab.goto(page.as_uri())
+            tab.evaluate("document.querySelector('#curves').scrollIntoView()")
+            for drawn in (".plot .js-line", "#cells svg"):
+                tab.locator(drawn).first.wait_for(state="attached")
+            times.append(time.perf_counter() - start)
+            tab.close()
+        browser.close()
+    return times[1:]
+
+
+def measure(epochs: int, rounds: int) -> dict[str, float]:
+    """All figures by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        run, page = make_run(Path(folder) / "run", epochs), Path(folder) / "report.html"
+        write_report([run], page)
+        found = {
+            "write_s": statistics.median(seconds(lambda: write_report([run], page)) for _ in range(rounds)),
+            "size_MB": page.stat().st_size / 1e6,
+        }
+        if CHROMIUM.is_file():
+            found["open_s"] = statistics.median(opening(page, rounds))
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--epochs", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    found = measure(args.epochs, args.rounds)
+    if args.json:
+        print(json.dumps(found))
+        return
+    print("\n".join(f"{name:10} {value:9.3f}" for name, value in found.items()))
+    if "open_s" not in found:
+        print(f"opening is not measured: there is no {CHROMIUM}")
+
+
+if __name__ == "__main__":
+    main()
