@@ -62,7 +62,7 @@ def test_a_search_that_was_stopped_can_be_resumed(tmp_path: Path) -> None:
 def test_before_the_first_epoch(tmp_path: Path) -> None:
     page = page_of(tmp_path / "r.html", make_search(tmp_path / "s", epochs=0, finish=False))
     assert "No epoch is over yet" in page
-    assert headings(page) == ["Health", "Go on from here", "Settings"]
+    assert headings(page) == ["Go on from here", "Settings"]
 
 
 def test_three_searches_are_three_lines(tmp_path: Path) -> None:
@@ -142,6 +142,7 @@ def test_a_protocol(tmp_path: Path) -> None:
     page = page_of(tmp_path / "r.html", run)
     assert "Search beat random." in bare(page)
     assert {"Found against random", "How the cell formed", "Trained from scratch"} <= set(headings(page))
+    assert f"dartboard export {run.path / 'final' / 'found-s0'} --format onnx" in bare(page)
     assert re.search(r"random\s+2\s+3\s+90.00 %\s+\u2013\s+99\s+1 min", bare(page))
 
 
@@ -218,3 +219,35 @@ def test_the_page_may_run_its_own_scripts_alone(tmp_path: Path) -> None:
         assert f"'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none'")
     assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
+
+
+def test_warnings_that_several_searches_share_are_said_once(tmp_path: Path) -> None:
+    runs = [make_search(tmp_path / f"s{seed}", seed=seed, warning="all is lost") for seed in range(2)]
+    words = bare(page_of(tmp_path / "r.html", *runs))
+    assert words.count("all is lost") == 1
+    assert "gaea-darts, seeds 0, 1: since epoch 2:" in words
+
+
+def test_commands_bring_the_plugins_of_a_run(tmp_path: Path) -> None:
+    run = make_search(tmp_path / "s", finish=False, plugins=["/a b.py"])
+    words = bare(page_of(tmp_path / "r.html", run)).replace("&#x27;", "'")
+    assert f"dartboard search --resume {run.path} --plugin '/a b.py'" in words
+    assert f"dartboard train {run.path} --recipe quick --out {run.path}-trained --plugin '/a b.py'" in words
+
+
+def test_settings_that_differ_are_set_beside_each_other(tmp_path: Path) -> None:
+    runs = [make_search(tmp_path / str(rate), weights={"lr": rate}) for rate in (0.1, 0.2)]
+    words = bare(page_of(tmp_path / "r.html", *runs))
+    assert re.search(r"weights\.lr\s+0\.1\s+0\.2", words)
+    assert not re.search(r"weights\.momentum\s+0\.9\s+0\.9", words)
+    assert "gaea-darts, weights.lr=0.1" in words
+
+
+def test_a_training_of_a_cell_that_several_found_counts_once(tmp_path: Path) -> None:
+    runs = [make_search(tmp_path / f"s{seed}", seed=seed) for seed in range(2)]
+    result = json.dumps(runs[0].result())
+    (runs[1].path / "result.json").write_text(result)
+    training = make_training(tmp_path / "t", found_cell(runs[0]))
+    words = bare(page_of(tmp_path / "r.html", *runs, training))
+    assert "85.00 %" in words
+    assert "85.00 % ±" not in words

@@ -46,7 +46,8 @@ function traces(chart) {
 
 // A line that hardly moves is no cliff: shares that differ by little get an axis of ten points at least.
 function range(chart) {
-  const all = chart.lines.flatMap((own) => own.y), low = Math.min(...all), high = Math.max(...all);
+  const reach = (sign) => chart.lines.flatMap((own) => own.y.map((y, place) => y + sign * (own.spread[place] || 0)));
+  const low = Math.min(...reach(-1)), high = Math.max(...reach(1));
   if (!chart.percent || chart.zero || high - low > 0.1) return {};
   const middle = (low + high) / 2;
   return { range: [Math.max(middle - 0.06, -0.01), Math.min(middle + 0.06, 1.01)] };

@@ -38,19 +38,29 @@ function panel(name, labels, rows, most, columns) {
   return { holder, canvas, root: make("div", { class: "panel" }, make("h4", {}, name), grid, said), top: labels[top] };
 }
 
+// The edges that have something to choose, with their places.
+function opened(arch) {
+  return arch.edges.map((edge, index) => ({ ...edge, index })).filter((edge) => edge.ops.length > 1);
+}
+
+function largest(arch, frames) {
+  return frames.reduce((most, frame) => Math.max(most, ...opened(arch).flatMap((edge) => frame.ops[edge.index])), 0);
+}
+
 const heat = {
   place: document.getElementById("heat"),
   marks: [],
 
   rebuilt() {
     this.marks = [];
-    this.place.replaceChildren(...player.shown.map((arch) => this.arch(arch)));
+    const frames = player.current.frames.slice(0, player.current.epochs.length);
+    const most = Math.max(...player.shown.map((arch) => largest(arch, frames.map((own) => own[arch.name]))));
+    document.getElementById("heat-most").textContent = (most / SCALE).toFixed(2);
+    this.place.replaceChildren(...player.shown.map((arch) => this.arch(arch, frames.map((own) => own[arch.name]), most)));
   },
 
-  arch(arch) {
-    const frames = player.current.frames.slice(0, player.current.epochs.length).map((own) => own[arch.name]);
-    const open = arch.edges.map((edge, index) => ({ ...edge, index })).filter((edge) => edge.ops.length > 1);
-    const most = Math.max(...frames.map((frame) => Math.max(...open.map((edge) => Math.max(...frame.ops[edge.index])))));
+  arch(arch, frames, most) {
+    const open = opened(arch);
     const panels = open.map((edge) => {
       const rows = edge.ops.map((_, op) => frames.map((frame) => frame.ops[edge.index][op]));
       const made = panel(edge.name, edge.ops.map((op) => op.brief), rows, most);
@@ -80,7 +90,7 @@ const maps = {
     this.place.replaceChildren(make("div", { class: "maps" }, ...made));
   },
   map(arch, frame, most) {
-    const open = arch.edges.map((edge, index) => ({ ...edge, index })).filter((edge) => edge.ops.length > 1);
+    const open = opened(arch);
     const ops = [...new Set(open.flatMap((edge) => edge.ops.map((op) => op.brief)))];
     const rows = open.map((edge) => ops.map((name) => {
       const place = edge.ops.findIndex((op) => op.brief === name);

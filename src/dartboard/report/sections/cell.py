@@ -66,7 +66,7 @@ def strengths(context: Context) -> Section | None:
     """The strength of every op of every edge over the epochs."""
     if not any(len(own.moments) > 1 for own in context.searches):
         return None
-    scale = tag("p", "weak", tag("span", class_="scale"), "strong", class_="key")
+    scale = tag("p", "0", tag("span", class_="scale"), tag("span", id="heat-most"), class_="key")
     return Section(
         "strengths",
         "Strengths of ops, edge by edge",

@@ -55,9 +55,10 @@ def _top(kind: str, name: str, lead: Html, *parts: Html) -> Html:
 def _state(origin: Origin, seconds: object) -> Html:
     words = STATES[origin.state]
     badge = tag("span", origin.state, class_=f"badge {origin.state}", title=words)
-    took = f" in {span(float(seconds))}" if isinstance(seconds, int | float) else ""
-    begun = moment(origin.starts[0].get("time", ""))
-    return join([badge, f" {took.strip()}, begun {begun}" if took else f" begun {begun}"])
+    begun = f"begun {moment(origin.starts[0].get('time', ''))}"
+    if not isinstance(seconds, int | float):
+        return join([badge, f" {begun}"])
+    return join([badge, f" {'in' if origin.state == 'finished' else 'after'} {span(seconds)}, {begun}"])
 
 
 def _search(context: Context, search: SearchFound) -> Html:
@@ -78,7 +79,7 @@ def _search_tiles(context: Context, search: SearchFound) -> list[Html]:
     mixed, alone, entropy = (last.get(key) for key in ("valid_accuracy", "discrete_accuracy", "entropy"))
     parts = [tile("Supernet accuracy", percent(mixed), "on held-out images")] if mixed is not None else []
     if alone is not None:
-        note = f"{_points(alone - mixed)} against the supernet" if mixed is not None else "on held-out images"
+        note = _against(alone - mixed) if mixed is not None else "on held-out images"
         parts.append(tile("Cell alone", percent(alone), note))
     if (rank := context.rank(search)) is not None:
         note = (
@@ -103,9 +104,11 @@ def _entropy_note(search: SearchFound) -> str:
     return f"of {largest:.3f} when nothing is decided"
 
 
-def _points(difference: float) -> str:
-    sign = "+" if difference > 0 else "\N{MINUS SIGN}"
-    return f"{sign}{abs(100 * difference):.1f} points"
+def _against(difference: float) -> str:
+    points = f"{abs(100 * difference):.1f}"
+    if points == "0.0":
+        return "the same as the supernet"
+    return f"{'+' if difference > 0 else chr(0x2212)}{points} points against the supernet"
 
 
 def genotype_text(genotype: Genotype | None) -> Html:

@@ -1,6 +1,6 @@
 """What went wrong, in words, and how much is lost when a cell is made discrete."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dartboard.report.curves import Chart, bands_of, gap, lines_of, rows_of
 from dartboard.report.found import SearchFound
@@ -31,25 +31,36 @@ def _when(epochs: Sequence[int], last: int) -> str:
 
 def health(context: Context) -> Section | None:
     """Warnings of all searches, and the discretisation gap."""
-    if not context.searches:
+    if not any(own.last for own in context.searches):
         return None
-    names = context.names
     items = [
-        tag(
-            "li",
-            tag("span", _head(when, names[own], alone=context.alone is not None), class_="when"),
-            warning,
-        )
-        for own in context.searches
-        for warning, when in warnings_of(own).items()
+        tag("li", tag("span", f"{_head(context, when, who)}: ", class_="when"), warning)
+        for (warning, when), who in _warned(context).items()
     ]
     calm = tag("p", "Nothing to warn of: no collapse into skip connections, no dead ends.", class_="calm")
     parts = [tag("ul", *items, class_="warnings") if items else calm, *_gap(context)]
     return Section("health", "Health", join(parts))
 
 
-def _head(when: str, name: str, *, alone: bool) -> str:
-    return f"{when.capitalize()}: " if alone else f"{name}, {when}: "
+def _warned(context: Context) -> dict[tuple[str, str], dict[str, list[int]]]:
+    """By warning and time, the searches that were warned so: their labels and seeds."""
+    found: dict[tuple[str, str], dict[str, list[int]]] = {}
+    for label, group in context.groups.items():
+        for own in group:
+            for item in warnings_of(own).items():
+                found.setdefault(item, {}).setdefault(label, []).append(own.seed)
+    return found
+
+
+def _head(context: Context, when: str, who: Mapping[str, Sequence[int]]) -> str:
+    """Such as `darts, seeds 0, 1: since epoch 3`; the time alone where there is one search."""
+    if context.alone is not None:
+        return when.capitalize()
+    words = (
+        f"{label}, seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+        for label, seeds in who.items()
+    )
+    return f"{'; '.join(words)}: {when}"
 
 
 def _gap(context: Context) -> list[Html]:

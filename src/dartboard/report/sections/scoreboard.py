@@ -45,7 +45,8 @@ def _row(
 
     ranks = [context.rank(own) for own in group]
     tests = [None if own is None else own.test for own in ranks]
-    scores = [accuracy_of(each) for own in group for each in context.trainings_of(own)]
+    trainings = dict.fromkeys(each for own in group for each in context.trainings_of(own))
+    scores = [accuracy_of(own) for own in trainings]  # each once, though several may have found its cell
     cells: list[str] = [
         mean_and_spread(last("valid_accuracy"), percent),
         mean_and_spread(last("discrete_accuracy"), percent),

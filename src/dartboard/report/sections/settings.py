@@ -41,10 +41,12 @@ def commands_of(origin: Origin) -> dict[str, str]:
         found["Resume"] = [origin.kind, "--resume", path, *plugins]
     if origin.kind == "train":
         found["Export the network"] = ["export", path, "--format", "onnx", *plugins]
-    else:
-        trained = f"{path}-trained"
-        found["Train the found cell"] = ["train", path, "--recipe", "quick", "--out", trained, *plugins]
-        found["Export the trained network"] = ["export", trained, "--format", "onnx", *plugins]
+    elif trained := sorted(origin.path.glob("final/found-*")):  # of a protocol
+        found["Export the best network"] = ["export", str(trained[0]), "--format", "onnx", *plugins]
+    elif origin.kind == "search":
+        place = f"{path}-trained"
+        found["Train the found cell"] = ["train", path, "--recipe", "quick", "--out", place, *plugins]
+        found["Export the trained network"] = ["export", place, "--format", "onnx", *plugins]
     found["Write this report anew"] = ["report", path]
     return {what: shlex.join(["dartboard", *words]) for what, words in found.items()}
 
