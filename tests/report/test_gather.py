@@ -68,6 +68,16 @@ def test_the_runs_of_a_protocol(tmp_path: Path) -> None:
     assert found.running
 
 
+def test_the_runs_of_a_bench(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "bench.yaml").write_text("")
+    with pytest.raises(RunError, match="is a bench that has no runs yet"):
+        gather([tmp_path / "b"])
+    for seed in range(2):
+        make_search(tmp_path / "b" / "runs" / f"gaea-darts-s{seed}", seed=seed)
+    assert [own.seed for own in gather([tmp_path / "b"]).searches] == [0, 1]
+
+
 @pytest.mark.parametrize(("method", "attends"), [("asm", True), ("darts", False), ("unheard-of", False)])
 def test_whose_strengths_are_attention(tmp_path: Path, method: str, attends: bool) -> None:
     run = make_search(tmp_path / "s", method="asm" if attends else "darts")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dartboard.analyse.trajectory import settings_of
+from dartboard.bench.keeping import CONFIG as BENCH
 from dartboard.errors import DartboardError, RunError
 from dartboard.relax import RELAXATIONS
 from dartboard.report.found import Material, Moment, Origin, ProtocolFound, SearchFound, TrainFound
@@ -26,14 +27,15 @@ def gather(paths: Sequence[str | Path]) -> Material:
     """All that is known of runs, and of what belongs to them: runs of protocols, trainings of found cells.
 
     Args:
-        paths: Directories of runs of any kind; one that is named twice counts once.
+        paths: Directories of runs of any kind, or of benches; one that is named twice counts once.
 
     Raises:
         RunError: If there are none, one is no run, or one is damaged.
     """
     if not paths:
         raise RunError("no runs to report on; name the directories of some")
-    runs = [Run.read(path) for path in dict.fromkeys(Path(path).resolve() for path in paths)]
+    inside = (own for path in paths for own in runs_in(Path(path)))
+    runs = [Run.read(path) for path in dict.fromkeys(own.resolve() for own in inside)]
     protocols = [run for run in runs if _kind(run) == "protocol"]
     runs = list({run.path: run for run in (*runs, *_inner(protocols))}.values())
     searches = [_careful(_search, run) for run in runs if _kind(run) == "search"]
@@ -44,6 +46,18 @@ def gather(paths: Sequence[str | Path]) -> Material:
         }
     found = [ProtocolFound(_origin(run), run.result()) for run in protocols]
     return Material(searches, list(trainings.values()), found)
+
+
+def runs_in(path: Path) -> list[Path]:
+    """The directory itself, or the runs of the bench that it is."""
+    if is_run(path) or not (path / BENCH).is_file():
+        return [path]
+    found = (
+        sorted(own for own in (path / "runs").iterdir() if is_run(own)) if (path / "runs").is_dir() else []
+    )
+    if not found:
+        raise RunError(f"{path} is a bench that has no runs yet")
+    return found
 
 
 def _kind(run: Run) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 
 from dartboard.atomic import write_bytes
 from dartboard.errors import RunError
-from dartboard.report.gather import gather
+from dartboard.report.gather import gather, runs_in
 from dartboard.report.page import render
 from dartboard.report.standing import find_oracles
+from dartboard.runs import Run
 from dartboard.search.hooks import LoopHook
 
 REPORT = "report.html"
@@ -26,7 +27,7 @@ def write_report(
     """Writes one HTML file about runs, which needs no network and no other file, and returns its path.
 
     Args:
-        runs: Directories of searches, trainings and protocols; several are compared.
+        runs: Directories of searches, trainings, protocols and benches; several runs are compared.
         out: The file; one that is there is replaced.
         live: Whether the page shall look for a newer one of itself by itself.
         table: The file of a benchmark that does not ship with the package, to rank the cells with.
@@ -72,9 +73,8 @@ def watch(
 
 def going(runs: Sequence[str | Path]) -> bool:
     """Whether a run is being written."""
-    from dartboard.runs import Run
-
-    return any(Run.read(path).state == "running" for path in runs)
+    inside = (own for path in runs for own in runs_in(Path(path)))
+    return any(Run.read(path).state == "running" for path in inside)
 
 
 def _signs(runs: Sequence[str | Path]) -> list[tuple[str, int]]:
