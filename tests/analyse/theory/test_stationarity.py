@@ -1,11 +1,17 @@
+import json
 import math
+import shutil
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
-from dartboard.analyse.theory.stationarity import measure, movement, stationarity
-from dartboard.errors import CompositionError
+from dartboard.analyse.theory.stationarity import measure, movement, slopes, stationarity
+from dartboard.arch.task import Batch
+from dartboard.errors import CompositionError, RunError
 from dartboard.runs import Run
 from dartboard.search import Searcher
 from dartboard.search.config import SearchConfig, build, resolved
@@ -95,6 +101,39 @@ def test_movement_is_the_symmetric_divergence_between_epochs(simplex_run):
         expected += sum((x - y) * math.log(x / y) for x, y in zip(a, b, strict=True))
     assert found == {arch: [pytest.approx(expected, rel=1e-4)]}
     assert stationarity(simplex_run, iterations=1).movement == found
+
+
+def test_batches_come_one_by_one_to_the_slopes_of_all_together(simplex_run):
+    searcher = searcher_of(simplex_run)
+    task, ops = searcher.task, {name: own.ops for name, own in searcher.relaxation.strengths().items()}
+    ((images, labels),) = searcher.valid_batches()
+    seen: list[weakref.ref[torch.Tensor]] = []
+
+    def parts() -> Iterator[Batch]:
+        for x, y in zip(images.split(5), labels.split(5), strict=True):
+            own = x.clone()
+            seen.append(weakref.ref(own))
+            yield own, y
+            del own
+            assert all(each() is None for each in seen[:-1])  # no graph holds what came before
+
+    whole = slopes(task, ops, [(images, labels)], task.own_weights)
+    several = slopes(task, ops, parts(), task.own_weights)
+    assert len(seen) > 2
+    torch.testing.assert_close(several.loss, whole.loss)
+    torch.testing.assert_close(several.ops, whole.ops, rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(several.weights, whole.weights, rtol=1e-3, atol=1e-5)
+    assert slopes(task, ops, [(images, labels)]).weights == []
+
+
+@pytest.mark.parametrize(
+    "damaged", [{}, {"strengths": []}, {"strengths": {"cell": {"ops": [["x"]]}}}, {"strengths": {"cell": 3}}]
+)
+def test_damaged_epochs_are_said_to_be_so(simplex_run: Run, tmp_path: Path, damaged: dict[str, Any]) -> None:
+    shutil.copytree(simplex_run.path, tmp_path / "run")
+    (tmp_path / "run/epochs/0001.json").write_text(json.dumps(damaged))
+    with pytest.raises(RunError, match="run is damaged: it has epochs whose strengths cannot be read"):
+        movement(Run.read(tmp_path / "run"))
 
 
 def test_attention_has_no_weights_that_the_loss_is_a_function_of(tmp_path):

@@ -12,7 +12,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from dartboard.analyse.theory._tell import Tell, silent
+from dartboard.analyse._tell import Tell, silent
 from dartboard.analyse.theory.expert_problems import CPU, PROBLEMS, ExpertProblem, Gaussian
 from dartboard.arch.experts import (
     clip_rewards,

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dartboard.analyse.theory._tell import Tell, silent
+from dartboard.analyse._tell import Tell, silent
 from dartboard.analyse.theory.linear_cells import (
     Loss,
     Problem,

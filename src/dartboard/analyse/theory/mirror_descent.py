@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dartboard.analyse.theory._tell import Tell, silent
+from dartboard.analyse._tell import Tell, silent
 from dartboard.arch.optim import GEOMETRIES, Geometry
 from dartboard.arch.stationarity import bregman_stationarity
 

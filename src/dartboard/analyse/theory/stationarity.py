@@ -17,19 +17,20 @@ Before the end there are no weights of the network, only strengths: `movement` s
 epoch.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count, pairwise
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
-from dartboard.analyse.theory._tell import Tell, silent
+from dartboard.analyse._tell import Tell, silent
 from dartboard.arch.optim import Entropy
 from dartboard.arch.products import gradients
 from dartboard.arch.stationarity import bregman_stationarity, proximal_point
 from dartboard.arch.task import Batch, Task
-from dartboard.errors import CompositionError
+from dartboard.errors import CompositionError, DartboardError, RunError
 from dartboard.nn.mixture import ArchMixture, Blend
 from dartboard.relax.base import Relaxation
 from dartboard.relax.categorical import Categorical
@@ -100,28 +101,29 @@ def measure(
 ) -> Stationarity:
     """The same of a searcher that is where it shall be measured; nothing of it is changed."""
     check_weights(searcher.relaxation)
-    task, batches = searcher.task, list(searcher.valid_batches())
-    names = [name for name, _ in searcher.space.archs]
+    task, names = searcher.task, [name for name, _ in searcher.space.archs]
     strengths = searcher.relaxation.strengths()
     theta = [strengths[name].ops.double() for name in names]
-    geometries = [ENTROPY] * len(theta)
+    geometries, passes = [ENTROPY] * len(theta), iter(range(iterations + 1))
 
-    passes = count()
-
-    def loss(*own: Tensor) -> Tensor:
+    def slopes_at(own: Sequence[Tensor], weights: Sequence[Tensor] = ()) -> Slopes:
         tell("stationarity", next(passes), iterations + 1)
-        return mean_loss(task, dict(zip(names, own, strict=True)), batches)
+        return slopes(task, dict(zip(names, own, strict=True)), searcher.valid_batches(), weights)
 
-    value, slopes, squared = _slopes(task, loss, theta)
-    stepped = [ENTROPY.step(own, slope, lr=scale) for own, slope in zip(theta, slopes, strict=True)]
-    proximal = proximal_point(loss, theta, geometries, scale=scale, iterations=iterations)
+    def linear(*own: Tensor) -> Tensor:
+        found = slopes_at(own).ops
+        return torch.stack([(slope * each).sum() for slope, each in zip(found, own, strict=True)]).sum()
+
+    first = slopes_at(theta, task.own_weights)
+    stepped = [ENTROPY.step(own, slope, lr=scale) for own, slope in zip(theta, first.ops, strict=True)]
+    proximal = proximal_point(linear, theta, geometries, scale=scale, iterations=iterations)
     return Stationarity(
-        loss=value,
+        loss=first.loss.item(),
         scale=scale,
         proximal=bregman_stationarity(theta, proximal, geometries, scale=scale).item(),
         step=bregman_stationarity(theta, stepped, geometries, scale=scale).item(),
         edges={name: _rows(x, p, scale) for name, x, p in zip(names, theta, proximal, strict=True)},
-        weights=squared,
+        weights=torch.stack([own.square().sum() for own in first.weights]).sum().item(),
         movement=moved,
     )
 
@@ -136,33 +138,57 @@ def check_weights(relaxation: Relaxation) -> None:
         )
 
 
-def mean_loss(task: Task, ops: Mapping[str, Tensor], batches: Sequence[Batch]) -> Tensor:
-    """The mean loss in evaluation mode where candidates have these weights [E, N], by arch."""
-    relaxation = task.relaxation
-    like, strengths = task.own_weights[0], relaxation.strengths()
+@dataclass(frozen=True)
+class Slopes:
+    """The mean loss in evaluation mode, and its gradients.
+
+    Args:
+        loss: A scalar.
+        ops: In the weights of candidates, [E, N] for each arch.
+        weights: In the network's weights that were asked for.
+    """
+
+    loss: Tensor
+    ops: list[Tensor]
+    weights: list[Tensor]
+
+
+def slopes(
+    task: Task, ops: Mapping[str, Tensor], batches: Iterable[Batch], weights: Sequence[Tensor] = ()
+) -> Slopes:
+    """Loss and gradients where candidates have these weights [E, N], by arch; holds one batch at a time."""
+    leaves = {name: own.detach().clone().requires_grad_() for name, own in ops.items()}
+    inputs = [*leaves.values(), *weights]
+    total, sums, images = torch.zeros(()).to(inputs[0]), [torch.zeros_like(own) for own in inputs], 0
+    with _evaluating(task):
+        for batch in batches:
+            loss, count = task.loss(batch, _mixture(task, leaves))[0], len(batch[1])
+            for own, slope in zip(sums, gradients(loss, inputs), strict=True):
+                own.add_(slope, alpha=count)
+            total, images = total + count * loss.detach(), images + count
+    means = [own / images for own in sums]
+    return Slopes(total / images, means[: len(leaves)], means[len(leaves) :])
+
+
+@contextmanager
+def _evaluating(task: Task) -> Iterator[None]:
+    mode = task.net.training
+    task.net.eval()
+    try:
+        yield
+    finally:
+        task.net.train(mode)
+
+
+def _mixture(task: Task, ops: Mapping[str, Tensor]) -> ArchMixture:
+    """What the network mixes where candidates have these weights; those of edges are its own."""
+    relaxation, like = task.relaxation, task.own_weights[0]
+    strengths = relaxation.strengths()
     blends = {
         name: Blend(relaxation.live(name), own.to(like), strengths[name].edges.to(like))
         for name, own in ops.items()
     }
-    mixture, mode = ArchMixture(task.net.space, blends), task.net.training
-    task.net.eval()
-    try:
-        images = sum(len(y) for _, y in batches)
-        parts = [task.loss(batch, mixture)[0] * (len(batch[1]) / images) for batch in batches]
-    finally:
-        task.net.train(mode)
-    return torch.stack(parts).sum()
-
-
-def _slopes(
-    task: Task, loss: Callable[..., Tensor], theta: Sequence[Tensor]
-) -> tuple[float, list[Tensor], float]:
-    """f, its gradients in theta, and the squared length of that in the network's weights."""
-    leaves = [own.clone().requires_grad_() for own in theta]
-    value = loss(*leaves)
-    found = gradients(value, [*leaves, *task.own_weights])
-    squares = [own.square().sum() for own in found[len(leaves) :]]
-    return value.item(), list(found[: len(leaves)]), torch.stack(squares).sum().item()
+    return ArchMixture(task.net.space, blends)
 
 
 def _rows(x: Tensor, p: Tensor, scale: float) -> list[float]:
@@ -177,7 +203,19 @@ def movement(run: Run) -> dict[str, list[float]]:
     """By arch, D(a || b) + D(b || a) of the strengths a and b of each two epochs in a row, summed over edges.
 
     Candidates that one of the two does not have, because they were dropped, are left out.
+
+    Raises:
+        RunError: If an epoch is damaged.
     """
+    try:
+        return _movement(run)
+    except DartboardError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError):
+        raise RunError(f"{run.path} is damaged: it has epochs whose strengths cannot be read") from None
+
+
+def _movement(run: Run) -> dict[str, list[float]]:
     epochs = [run.epoch(row["epoch"])["strengths"] for row in run.metrics()]
     archs = list(epochs[0]) if epochs else []
     tables = {arch: [torch.tensor(own[arch]["ops"]).double() for own in epochs] for arch in archs}
