@@ -5,13 +5,16 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from dartboard import parallel
 from dartboard.errors import OptionError
-from dartboard.parallel import WorkerError, in_processes
+from dartboard.parallel import AHEAD, WorkerError, in_processes, one_thread
 
 
 def squared(number: int) -> int:
@@ -57,6 +60,37 @@ def test_what_the_work_raises_is_raised(jobs: int) -> None:
 def test_a_process_that_is_ended_is_an_error_in_words() -> None:
     with pytest.raises(WorkerError, match="fewer jobs"):
         list(in_processes(leave, [1, 2, 3], 2))
+
+
+def test_few_things_are_handed_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    handed: list[Future[int]] = []
+
+    class Counting(ProcessPoolExecutor):
+        def submit(self, *words: Any) -> Future[int]:  # type: ignore[override]
+            handed.append(super().submit(*words))
+            return handed[-1]
+
+    monkeypatch.setattr(parallel, "ProcessPoolExecutor", Counting)
+    most, found = 2 * AHEAD, []
+    for taken, (number, square) in enumerate(in_processes(squared, range(50), 2), 1):
+        found.append((number, square))
+        assert len(handed) <= most + taken - 1
+    assert sorted(found) == [(number, number**2) for number in range(50)]
+    assert len(handed) == 50
+
+
+def test_one_thread_inside_and_as_many_as_before_outside() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with one_thread():
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 3
+        with pytest.raises(OptionError), one_thread():
+            refuse(2)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 SLEEPERS = """

@@ -4,8 +4,11 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
+from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import islice
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from typing import TypeVar
@@ -14,6 +17,8 @@ from dartboard.errors import DartboardError
 
 T = TypeVar("T")
 R = TypeVar("R")
+AHEAD = 4
+"""Things of each process that are handed out at once: the next one is there when one is done."""
 
 
 class WorkerError(DartboardError):
@@ -25,7 +30,8 @@ def in_processes(
 ) -> Iterator[tuple[T, R]]:
     """What comes of each thing, as they are done; with one job in this process, in their order.
 
-    Processes end with this one, however it ends, and leave Ctrl-C to it.
+    Processes end with this one, however it ends, and leave Ctrl-C to it. Memory does not grow with the number
+    of things: as results are taken, more things are handed out.
 
     Args:
         work: What is done, a function of a module; what it raises is raised here.
@@ -42,12 +48,36 @@ def in_processes(
     count = min(jobs, len(things))
     pool = ProcessPoolExecutor(count, get_context("spawn"), _prepare, (threads,))
     try:
-        asked: dict[Future[R], T] = {pool.submit(work, thing): thing for thing in things}
-        yield from ((asked[done], done.result()) for done in as_completed(asked))
+        yield from _handed_out(pool, work, things, AHEAD * count)
     except BrokenProcessPool:
         raise WorkerError("a process was ended from outside; if memory ran out, use fewer jobs") from None
     finally:
         _end(pool)
+
+
+def _handed_out(
+    pool: ProcessPoolExecutor, work: Callable[[T], R], things: Sequence[T], most: int
+) -> Iterator[tuple[T, R]]:
+    """What comes of each thing, as they are done, with at most so many in the pool's hands."""
+    left = iter(things)
+    asked: dict[Future[R], T] = {pool.submit(work, thing): thing for thing in islice(left, most)}
+    while asked:
+        for done in wait_for(asked, return_when=FIRST_COMPLETED).done:
+            yield asked.pop(done), done.result()
+            asked |= {pool.submit(work, thing): thing for thing in islice(left, 1)}
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Inside, torch computes with one thread on the CPU: results do not depend on how many there are."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _end(pool: ProcessPoolExecutor) -> None:
