@@ -57,7 +57,8 @@ def below(curves: Sequence[Curve], one: str, other: str) -> tuple[int, int]:
 
 def selects(curves: Sequence[Curve], one: str, other: str) -> tuple[int, int]:
     """At how many points the first selects correctly at least as often, and how many there are."""
-    pairs = [(own[one].correct, own[other].correct) for curve in curves for own in curve.found]
+    shares = [(curve.of(one, "correct"), curve.of(other, "correct")) for curve in curves]
+    pairs = [pair for each in shares for pair in zip(*each, strict=True)]
     return sum(a >= b for a, b in pairs), len(pairs)
 
 
@@ -103,9 +104,10 @@ def _shape_rows(shapes: Mapping[str, Mapping[str, float]]) -> list[Row]:
 def _rows(curve: Curve) -> list[Row]:
     """Regret and correct selection of all forecasters, a row for each point and each of both."""
     rows = []
-    for value, own in zip(curve.grid, curve.found, strict=True):
+    correct = zip(*(curve.of(name, "correct") for name in NAMES[:4]), strict=True)
+    for value, own, selected in zip(curve.grid, curve.found, correct, strict=True):
         regrets = " / ".join(f"{own[name].regret:.0f}" for name in NAMES[:4])
-        shares = " / ".join(f"{100 * own[name].correct:.0f}" for name in NAMES[:4])
+        shares = " / ".join(f"{100 * share:.0f}" for share in selected)
         what = f"{curve.name} {value:g}"
         rows += [
             Row(f"{what}: regret of XNAS / GD / best XNAS / best GD", "XNAS < GD", regrets),

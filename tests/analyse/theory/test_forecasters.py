@@ -66,7 +66,7 @@ def test_regret_with_fair_coins_is_near_the_lower_bound():
     experts, horizon = 32, 300
     outcome = contest(Coins(400, experts, horizon), usual(experts, horizon, 1.0)["XNAS"])
     assert 0.6 < outcome.regret.mean().item() / math.sqrt(2 * horizon * math.log(experts)) <= 1
-    assert not outcome.correct.any()
+    assert outcome.correct is None
 
 
 def test_late_bloomers_are_found_by_xnas_and_lost_by_gd():
@@ -106,6 +106,12 @@ def test_a_standing_is_the_mean_over_runs():
     assert found.regret == pytest.approx(outcome.regret.mean().item())
     assert found.error == pytest.approx(outcome.regret.std().item() / math.sqrt(10))
     assert found.correct == pytest.approx(outcome.correct.double().mean().item())
+
+
+def test_where_nobody_is_the_best_nobody_can_be_selected_and_one_run_has_no_error():
+    for kind in (Coins, Adversary):
+        found = stand("EG", kind(1, 4, 10), Forecaster(0.1))
+        assert (found.correct, found.error) == (None, None)
 
 
 def test_a_race_has_every_forecaster_at_every_size():

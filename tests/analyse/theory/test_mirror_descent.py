@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from dartboard.analyse.theory import mirror_descent
 from dartboard.analyse.theory.mirror_descent import (
     ENTROPY,
     EUCLIDEAN,
@@ -44,7 +45,27 @@ def test_gradients_are_bounded_by_the_largest_entry_or_by_the_length():
     assert problem.gradient_bound(GEOMETRIES[ENTROPY]) == pytest.approx(1.5)
     assert problem.gradient_bound(GEOMETRIES[EUCLIDEAN]) == pytest.approx(math.sqrt(99 * 2.25 + 1))
     assert problem.guarantee(ENTROPY, 0.1) == pytest.approx(2 * math.log(100) * 2.25 / 0.01)
-    assert problem.guarantee(EUCLIDEAN, 0.1) == pytest.approx(2 * (99 * 2.25 + 1) / 0.01)
+    assert problem.guarantee(EUCLIDEAN, 0.1) == pytest.approx(0.99 * (99 * 2.25 + 1) / 0.01)
+
+
+@pytest.mark.parametrize("name", [ENTROPY, EUCLIDEAN])
+def test_both_guarantees_are_of_the_divergence_from_the_start(name):
+    """2 D G^2 / accuracy^2, with D as the geometry itself measures it: only so can they be compared."""
+    problem, geometry = NoisyChoice(7), GEOMETRIES[name]
+    corner = torch.eye(7)[0]
+    distance = geometry.divergence(corner, problem.start()).item()
+    expected = 2 * distance * problem.gradient_bound(geometry) ** 2 / 0.04
+    assert problem.guarantee(name, 0.2) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("most", [3, 70, 5000])
+def test_looking_seldom_finds_the_first_step_and_its_rate(monkeypatch, most):
+    problem, usual = NoisyChoice(16), {"accuracy": 0.1, "runs": 2, "most": most}
+    for name in (ENTROPY, EUCLIDEAN):
+        seldom = count_iterations(problem, name, **usual)
+        monkeypatch.setattr(mirror_descent, "LOOK", 1)
+        assert count_iterations(problem, name, **usual) == seldom
+        monkeypatch.undo()
 
 
 def test_equal_weights_are_the_more_stationary_the_more_ops_there_are_in_the_entropy_alone():

@@ -50,6 +50,22 @@ def test_forecasters_race(capsys):
     assert theory(*EXPERTS, "--problem", "coins", "--experts", "2") == 0
     table = capsys.readouterr().out.splitlines()
     assert [line.split()[1] for line in table[1:]] == ["XNAS", "EG", "GD"]
+    assert " -  " in table[1]  # of fair coins none is correct
+    assert "%" not in "".join(table)
+
+
+def no_constant(name: str) -> float:
+    raise AssertionError(f"{name} is not JSON")
+
+
+def test_one_run_has_no_error_in_json_and_in_the_picture(capsys, tmp_path):
+    words = ["--runs", "1", "--experts", "2", "--problem", "adversary", "--json", "--out", str(tmp_path)]
+    assert theory(*EXPERTS, *words) == 0
+    for text in (capsys.readouterr().out, (tmp_path / "experts.json").read_text()):
+        (first, *_) = json.loads(text, parse_constant=no_constant)["standings"]
+        assert (first["error"], first["correct"]) == (None, None)
+    assert theory(*EXPERTS, "--runs", "1", "--experts", "2") == 0
+    assert "+-" not in capsys.readouterr().out
 
 
 def test_iterations_are_counted(capsys, tmp_path):

@@ -36,16 +36,12 @@ class ExpertProblem(ABC):
         """What each expert is paid in a round (from 0), [R, N], where the forecaster has weights u [R, N]."""
 
     @abstractmethod
-    def best(self) -> Tensor:
-        """The expert that is to be selected in each run, [R]; -1 where none is better than the others."""
+    def best(self) -> Tensor | None:
+        """The expert that is to be selected in each run, [R]; None where none is better than the others."""
 
     def normal(self) -> Tensor:
         """Standard normal numbers [R, N]."""
         return torch.randn(self.shape, generator=self.generator, device=self.device)
-
-    def always(self, expert: int) -> Tensor:
-        """The same expert in every run, [R]."""
-        return torch.full(self.shape[:1], expert, device=self.device)
 
 
 PROBLEMS: Registry[type[ExpertProblem]] = Registry("expert problem")
@@ -90,8 +86,8 @@ class Coins(ExpertProblem):
     def rewards(self, step: int, weights: Tensor) -> Tensor:  # noqa: ARG002
         return self.normal().sign()
 
-    def best(self) -> Tensor:
-        return self.always(-1)
+    def best(self) -> None:
+        return None
 
 
 @PROBLEMS.register("late-bloomer")
@@ -104,7 +100,7 @@ class LateBloomer(ExpertProblem):
         return paid
 
     def best(self) -> Tensor:
-        return self.always(self.shape[1] - 1)
+        return torch.full(self.shape[:1], self.shape[1] - 1, device=self.device)
 
 
 @PROBLEMS.register("adversary")
@@ -114,5 +110,5 @@ class Adversary(ExpertProblem):
     def rewards(self, step: int, weights: Tensor) -> Tensor:  # noqa: ARG002
         return torch.ones_like(weights).scatter(-1, weights.argmax(-1, keepdim=True), -1.0)
 
-    def best(self) -> Tensor:
-        return self.always(-1)
+    def best(self) -> None:
+        return None

@@ -57,12 +57,12 @@ class Outcome:
 
     Args:
         regret: Reward of the best expert in hindsight minus that of the forecaster, [R] (equation 2).
-        correct: Whether the best expert has the largest weight in the end, [R]; none where there is no best.
+        correct: Whether the best expert has the largest weight in the end, [R]; None where there is no best.
         left: How many experts are not out, [R].
     """
 
     regret: Tensor
-    correct: Tensor
+    correct: Tensor | None
     left: Tensor
 
 
@@ -78,7 +78,8 @@ def contest(problem: ExpertProblem, forecaster: Forecaster) -> Outcome:
         earned += (weights * rewards).sum(-1)
         logs = forecaster.move(logs, weights, rewards, problem.horizon - step - 1)
     regret, left = totals.amax(-1) - earned, (logs > -math.inf).sum(-1)
-    return Outcome(regret, logs.argmax(-1) == problem.best(), left)
+    best = problem.best()
+    return Outcome(regret, None if best is None else logs.argmax(-1) == best, left)
 
 
 @dataclass(frozen=True)
@@ -90,23 +91,23 @@ class Standing:
         experts: N.
         lr: Its step size.
         regret: The mean.
-        error: Standard error of the mean regret.
-        correct: Share of runs in which the best expert was selected.
+        error: Standard error of the mean regret; None of one run.
+        correct: Share of runs in which the best expert was selected; None where no expert is the best.
     """
 
     forecaster: str
     experts: int
     lr: float
     regret: float
-    error: float
-    correct: float
+    error: float | None
+    correct: float | None
 
 
 def stand(name: str, problem: ExpertProblem, forecaster: Forecaster) -> Standing:
     """How a forecaster does in a problem that has not been played."""
     outcome, (runs, experts) = contest(problem, forecaster), problem.shape
-    error = outcome.regret.std().item() / math.sqrt(runs) if runs > 1 else math.nan
-    correct = outcome.correct.double().mean().item()
+    error = outcome.regret.std().item() / math.sqrt(runs) if runs > 1 else None
+    correct = None if outcome.correct is None else outcome.correct.double().mean().item()
     return Standing(name, experts, forecaster.lr, outcome.regret.mean().item(), error, correct)
 
 

@@ -19,13 +19,16 @@ def draw_race(found: Race) -> Figure:
         each = [own for own in found.standings if own.forecaster == name]
         experts = [own.experts for own in each]
         style = {"color": look.colour, "marker": look.marker, "linestyle": look.line, "label": name}
-        left.errorbar(experts, [own.regret for own in each], yerr=[own.error for own in each], **style)
-        right.plot(experts, [own.correct for own in each], **style)
+        left.errorbar(experts, [own.regret for own in each], yerr=[own.error or 0.0 for own in each], **style)
+        if correct := [own.correct for own in each if own.correct is not None]:
+            right.plot(experts, correct, **style)
     left.plot(list(found.bounds), list(found.bounds.values()), "--", color="0.5", label="XNAS' bound")
     left.set(xlabel="experts, N", ylabel="mean regret", yscale="log")
     right.set(xlabel="experts, N", ylabel="correct selection", ylim=(-0.02, 1.02))
     for axes in (left, right):
         axes.set_xscale("log", base=2)
+    if not right.lines:
+        right.text(0.5, 0.5, "no expert is the best", ha="center", transform=right.transAxes)
     left.legend(fontsize=8)
     return figure
 

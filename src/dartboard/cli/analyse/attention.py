@@ -4,14 +4,13 @@ A search with attention (asm) has a map for each cell of its stack, the mean ove
 strengths of other methods are shown for each kind of cell. The run must have its checkpoint and its images.
 """
 
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.analyse.writing import add_supernet_flags, write_all
+from dartboard.cli.analyse.writing import add_supernet_flags, as_json, write_all
 from dartboard.cli.progress import progress
 from dartboard.cli.terminal import Terminal
 
@@ -41,7 +40,7 @@ def run(args: Namespace) -> int:
 
         write_all(args.out, {"attention": draw_attention(maps)}, NUMBERS, facts)
     if args.json:
-        print(json.dumps(facts))
+        print(as_json(facts))
     else:
         Terminal().write(_lines(maps))
         if args.out is not None:

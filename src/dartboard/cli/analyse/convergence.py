@@ -7,7 +7,6 @@ Trainings are ordinary runs in OUT/runs; curves and numbers are written to OUT. 
 the same command goes on; more cells, rates or seeds add to what is there.
 """
 
-import json
 import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from dartboard.cli.analyse.writing import as_json, write_all
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
 from dartboard.cli.lookup import find_genotype, home_of, space_name, space_of_run
 from dartboard.cli.looping import SIGNALLED
@@ -177,12 +177,11 @@ def _compare(args: Namespace, comparer: "Comparer", config: "TrainSettings") -> 
 
 def _report(args: Namespace, found: "Comparison", out: Path) -> int:
     from dartboard.analyse.plot_convergence import draw_curves
-    from dartboard.cli.analyse.writing import write_all
 
     facts = found.facts(loss=args.loss, accuracy=args.accuracy)
     write_all(out, {"curves": draw_curves(found)}, NUMBERS, facts)
     if args.json:
-        print(json.dumps({"out": str(out)} | facts))
+        print(as_json({"out": str(out)} | facts))
     else:
         Terminal().write([*_lines(facts), f"written to {out}"])
     return 0

@@ -5,14 +5,13 @@ The closer the accuracy of the supernet stays to what it is with all edges mixed
 checkpoints and images; each edge takes a pass over the held-out images.
 """
 
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.analyse.writing import add_supernet_flags, write_all
+from dartboard.cli.analyse.writing import add_supernet_flags, as_json, write_all
 from dartboard.cli.progress import progress
 from dartboard.cli.terminal import Terminal
 
@@ -41,7 +40,7 @@ def run(args: Namespace) -> int:
 
         write_all(args.out, {"stability": draw_stability(found)}, NUMBERS, found.facts())
     if args.json:
-        print(json.dumps(found.facts()))
+        print(as_json(found.facts()))
     else:
         Terminal().write(_lines(found))
         if args.out is not None:

@@ -6,7 +6,6 @@ iterations of both geometries against the dimension (GAEA section 3), and `theor
 near a search was to a stationary point at its end (GAEA equation 7).
 """
 
-import json
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -21,7 +20,7 @@ from dartboard.cli.analyse.theory_tables import (
     race_table,
     stationarity_table,
 )
-from dartboard.cli.analyse.writing import write_all
+from dartboard.cli.analyse.writing import as_json, write_all
 from dartboard.cli.arguments import positive
 from dartboard.cli.progress import progress
 from dartboard.cli.terminal import Terminal
@@ -216,7 +215,7 @@ def _finish(args: Namespace, facts: Mapping[str, Any], figures: "Mapping[str, Fi
     if args.out is not None:
         write_all(args.out, figures, f"{args.theory}.json", facts)
     if args.json:
-        print(json.dumps(facts))
+        print(as_json(facts))
         return 0
     Terminal().write(lines(rows))
     if args.out is not None:

@@ -39,9 +39,10 @@ def race_table(found: "Race") -> Rows:
     """A row for each number of experts and each forecaster."""
     rows: Rows = [("experts", "forecaster", "rate", "regret", "", "correct", "bound")]
     for own in found.standings:
-        regret, spread = f"{own.regret:.1f}", f"+- {own.error:.2g}"
+        regret, spread = f"{own.regret:.1f}", "" if own.error is None else f"+- {own.error:.2g}"
+        correct = "-" if own.correct is None else f"{100 * own.correct:.1f} %"
         bound = f"{found.bounds[own.experts]:.1f}" if own.forecaster == "XNAS" else ""
-        words = f"{own.lr:.3g}", regret, spread, f"{100 * own.correct:.1f} %", bound
+        words = f"{own.lr:.3g}", regret, spread, correct, bound
         rows.append((str(own.experts), own.forecaster, *words))
     return rows
 

@@ -6,7 +6,6 @@ is of no space stands among all connections of its own nodes. It has the common 
 al., 2020) if it is wider and shallower than most of these, ties counted half.
 """
 
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from rich.text import Text
 
 from dartboard.analyse.standing import Kind, kinds_of
 from dartboard.analyse.topology import Epoch, Shape, over_epochs, shape_of
+from dartboard.cli.analyse.writing import as_json, write_all
 from dartboard.cli.lookup import find_genotype, home_of, space_of_run
 from dartboard.cli.terminal import Terminal
 from dartboard.errors import GenotypeError
@@ -81,11 +81,9 @@ def run(args: Namespace) -> int:
     found = [look(text, args.space, place) for place, text in enumerate(args.cells or PUBLISHED, 1)]
     facts = {"cells": [one.facts() for one in found]}
     if args.out is not None:
-        from dartboard.cli.analyse.writing import write_all
-
         write_all(args.out, dict(_figures(found, every=bool(args.cells))), NUMBERS, facts)
     if args.json:
-        print(json.dumps(facts))
+        print(as_json(facts))
     else:
         Terminal().write(_lines(found))
         if args.out is not None:

@@ -5,7 +5,6 @@ of skip connections, and the accuracy that is lost when the cell is made discret
 their seed alone are shown together, as a mean and a band. Only the files of the runs are read.
 """
 
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from dartboard.cli.analyse.writing import as_json, write_all
 from dartboard.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def run(args: Namespace) -> int:
     if args.out is not None:
         _write(found, args.out)
     if args.json:
-        print(json.dumps(found.facts()))
+        print(as_json(found.facts()))
     else:
         Terminal().write(_lines(found))
         if args.out is not None:
@@ -46,7 +46,6 @@ def run(args: Namespace) -> int:
 
 def _write(found: "Trajectories", folder: Path) -> None:
     from dartboard.analyse.plot_trajectory import draw
-    from dartboard.cli.analyse.writing import write_all
 
     write_all(folder, draw(found), NUMBERS, found.facts())
 

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from dartboard.analyse.topology import shapes_of
 from dartboard.analyse.variants import random_connections, random_operations, widest
+from dartboard.cli.analyse.writing import as_json
 from dartboard.cli.arguments import UsageError, positive
 from dartboard.cli.lookup import find_genotype, home_of
 from dartboard.cli.report import draw_cells
@@ -51,7 +52,7 @@ def run(args: Namespace) -> int:
     genotype = find_genotype(args.cell)
     made = _made(genotype, args)
     if args.json:
-        print(json.dumps({"kind": args.kind, "seed": args.seed, "variants": [_facts(one) for one in made]}))
+        print(as_json({"kind": args.kind, "seed": args.seed, "variants": [_facts(one) for one in made]}))
         return 0
     terminal = Terminal()
     for place, one in enumerate(made, 1):

@@ -1,6 +1,7 @@
 """What the tools write: pictures, and the numbers behind them."""
 
 import json
+import math
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+def as_json(numbers: Mapping[str, Any], indent: int | None = None) -> str:
+    """The numbers in JSON, which has none that are infinite or no numbers: those are null."""
+    return json.dumps(_finite(numbers), indent=indent, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(own) for key, own in value.items()}
+    return [_finite(own) for own in value] if isinstance(value, list | tuple) else value
+
+
 def write_all(folder: Path, figures: "Mapping[str, Figure]", name: str, numbers: Mapping[str, Any]) -> None:
     """Writes pictures as SVG and PNG, and numbers as JSON, to a folder that is made if need be.
 
@@ -17,7 +31,7 @@ def write_all(folder: Path, figures: "Mapping[str, Figure]", name: str, numbers:
         folder: Where.
         figures: By name, without endings.
         name: Of the file with the numbers.
-        numbers: Ready for JSON.
+        numbers: Ready for JSON, but for what is not finite.
     """
     from dartboard.atomic import write_text
     from dartboard.pictures.saving import save_figure
@@ -25,7 +39,7 @@ def write_all(folder: Path, figures: "Mapping[str, Figure]", name: str, numbers:
     folder.mkdir(parents=True, exist_ok=True)
     for own, figure in figures.items():
         save_figure(figure, folder / own)
-    write_text(folder / name, json.dumps(numbers, indent=1) + "\n")
+    write_text(folder / name, as_json(numbers, indent=1) + "\n")
 
 
 def add_supernet_flags(parser: ArgumentParser) -> None:
