@@ -57,6 +57,7 @@ def registered(
     name: str = NAME,
     full: Small | None = PAPER,
     takes: tuple[str, ...] = (),
+    needs: tuple[str, ...] = (),
 ) -> Iterator[Reproduction[Small]]:
     """Inside, there is one more reproduction."""
     reproduction(
@@ -67,6 +68,7 @@ def registered(
         laptop=LAPTOP,
         full=full,
         takes=takes,
+        needs=needs,
     )(work)
     try:
         yield REPRODUCTIONS[name]

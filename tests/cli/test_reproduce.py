@@ -63,7 +63,7 @@ def test_what_people_see(capsys: Capture) -> None:
     out = re.sub(r"\d\.\d s\n", "some time\n", printed(capsys, NAME, "words=so"))
     assert out.splitlines() == [
         f"{NAME}: a line that goes up",
-        "takes about 12 s on two cores",
+        "takes about 12 s on two cores with its own numbers and images",
         "",
         "paper          more epochs are more",
         "",
@@ -83,8 +83,15 @@ def test_what_people_see(capsys: Capture) -> None:
 @pytest.mark.usefixtures("told")
 def test_the_papers_own_numbers(capsys: Capture) -> None:
     out = printed(capsys, NAME, "--full", "words=so", "--out", "out")
-    assert out.splitlines()[1] == "the paper's own numbers; takes long, and a GPU"
+    assert out.splitlines()[1] == "the paper's own numbers; takes long and needs a GPU"
     assert read_record(Path("out") / NAME).scale == {"epochs": 600, "words": "so"}
+
+
+@pytest.mark.usefixtures("told")
+def test_minutes_are_those_of_its_own_numbers_and_images(capsys: Capture) -> None:
+    assert printed(capsys, NAME).splitlines()[1] == "takes about 12 s on two cores"
+    for words in (["epochs=5"], ["--data", "digits"]):
+        assert printed(capsys, NAME, *words).splitlines()[1].endswith("with its own numbers and images")
 
 
 @pytest.mark.usefixtures("told")
@@ -135,7 +142,9 @@ def test_what_it_is_given(capsys: Capture) -> None:
         (["xnas-figure-98"], "no reproduction called 'xnas-figure-98'; did you mean "),
         ([NAME, "epoch=3"], "no setting called 'epoch'; did you mean 'epochs'?"),
         ([NAME, "epochs=0"], "epochs=0: input should be greater than or equal to 1"),
-        ([NAME, "more"], "expected a setting such as"),
+        ([NAME, "more"], "expected a setting such as epochs=2, got 'more'"),
+        (["gaea-figure-2"], "oneshot1 is looked up in nb101.npz, which does not ship with dartboard"),
+        (["gaea-table-2", "--full"], "the paper's own numbers are of NAS-Bench-201; name --table nb201"),
         ([NAME, "--table", "t.npz"], f"{NAME} takes no --table; leave it out"),
         ([NAME, "--device", "moon"], "--device moon cannot be used: "),
         ([NAME, "--jobs", "0"], "argument --jobs: expected a whole number from 1 to 100,000, got '0'"),
@@ -178,9 +187,29 @@ def test_all_of_them(capsys: Capture) -> None:
 
 
 @pytest.mark.usefixtures("alone")
-def test_the_list(capsys: Capture) -> None:
+def test_all_of_them_but_what_needs_a_table(capsys: Capture) -> None:
+    with registered(), registered(name="gaea-table-99", takes=("table",), needs=("table",)):
+        assert main(["reproduce", "all", "--json"]) == 0
+        out, err = capsys.readouterr()
+        assert [json.loads(line)["name"] for line in out.splitlines()] == [NAME]
+        assert err == "dartboard: gaea-table-99 is left out: it needs --table\n"
+        assert main(["reproduce", "all", "--json", "--table", "t.npz"]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+@pytest.mark.usefixtures("alone")
+def test_what_one_needs_is_listed(capsys: Capture) -> None:
+    with registered(takes=("table",), needs=("table",)):
+        assert printed(capsys, "--list").splitlines()[1].endswith("a line that goes up; needs --table")
+        assert "needs          --table" in printed(capsys, "--list", NAME).splitlines()
+        assert found(capsys, "--list", NAME)[NAME]["needs"] == ["table"]
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("words", [[], ["all"]])
+def test_the_list(words: list[str], capsys: Capture) -> None:
     with registered(), registered(name="gaea-table-1"):
-        assert printed(capsys, "--list").splitlines() == [
+        assert printed(capsys, "--list", *words).splitlines() == [
             papers.PAPERS["xnas"],
             f"  {NAME}   12 s  a line that goes up",
             papers.PAPERS["gaea"],

@@ -1,7 +1,10 @@
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from dartboard.papers import PAPERS, REPRODUCTIONS, in_order
-from reproducing import LAPTOP, PAPER, finding, registered, usual
+from dartboard.papers import PAPERS, REPRODUCTIONS, Setting, in_order
+from reproducing import LAPTOP, PAPER, Small, finding, registered, usual
 
 
 def test_paper_and_part_are_in_the_name() -> None:
@@ -9,6 +12,29 @@ def test_paper_and_part_are_in_the_name() -> None:
         assert (told.paper, told.part) == ("asm-nas", "table 99")
         assert REPRODUCTIONS["asm-nas-table-99"] is told
         assert (told.laptop, told.full, told.work) == (LAPTOP, PAPER, usual)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [("gaea-section-4-98", "section 4.98"), ("amended-darts-a98", "a98"), ("xnas-table-97", "table 97")],
+)
+def test_numbers_of_parts_have_dots_between(name: str, part: str) -> None:
+    with registered(name=name) as told:
+        assert told.part == part
+
+
+def test_what_it_needs_and_is_not_given() -> None:
+    bare = Setting(Path())
+    with registered(takes=("data", "table"), needs=("table",)) as told:
+        assert told.lacks(bare, LAPTOP) == ("table",)
+        assert told.lacks(replace(bare, table=Path("t.npz")), LAPTOP) == ()
+        assert told.lacks(bare, Done()) == ()
+
+
+class Done(Small):
+    @property
+    def asks(self) -> bool:
+        return False
 
 
 def test_a_name_begins_with_a_paper() -> None:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from dartboard.errors import OptionError, RunError, UnknownNameError
-from dartboard.papers import Finding, Record, Setting, read_record
+from dartboard.papers import REPRODUCTIONS, Finding, Record, Setting, read_record
 from dartboard.papers.doing import check_given, choose_scale, reproduce, work_folder
 from dartboard.runs import Lock
 from reproducing import LAPTOP, NAME, PAPER, Small, finding, registered
@@ -31,7 +31,7 @@ def test_scales() -> None:
         ("epoch=5", UnknownNameError, "no setting called 'epoch'; did you mean 'epochs'?"),
         ("epochs=0", OptionError, "epochs=0: input should be greater than or equal to 1"),
         ("epochs=many", OptionError, "epochs='many': input should be a valid integer"),
-        ("epochs", OptionError, "expected a setting such as"),
+        ("epochs", OptionError, "expected a setting such as epochs=2, got 'epochs'"),
     ],
 )
 def test_scales_that_cannot_be(word: str, kind: type[Exception], message: str) -> None:
@@ -43,13 +43,32 @@ def test_scales_that_cannot_be(word: str, kind: type[Exception], message: str) -
 def test_what_it_does_not_take_is_refused(tmp_path: Path) -> None:
     given = Setting(tmp_path, data="digits", table=Path("nb201.csv.gz"))
     with registered() as told:
-        check_given(told, Setting(tmp_path))
+        check_given(told, LAPTOP, Setting(tmp_path))
         with pytest.raises(OptionError, match=f"{NAME} takes no --data; leave it out"):
-            check_given(told, given)
+            check_given(told, LAPTOP, given)
     with registered(takes=("data",)) as told, pytest.raises(OptionError, match="takes no --table"):
-        check_given(told, given)
+        check_given(told, LAPTOP, given)
     with registered(takes=("data", "table")) as told:
-        check_given(told, given)
+        check_given(told, LAPTOP, given)
+
+
+def test_words_where_there_is_nothing_to_set() -> None:
+    told = REPRODUCTIONS["understanding-figure-1"]
+    with pytest.raises(OptionError, match="understanding-figure-1 has no numbers to set, got 'more'"):
+        choose_scale(told, ["more"])
+
+
+def test_the_papers_own_experiment_is_known_by_its_numbers(tmp_path: Path) -> None:
+    seen: list[bool] = []
+
+    def look(setting: Setting, scale: Small) -> Finding:
+        seen.append(setting.full)
+        return finding(scale)
+
+    with registered(look):
+        for scale, full in ((LAPTOP, False), (PAPER, False), (Small(epochs=9), True)):
+            reproduce(NAME, scale, Setting(tmp_path, full=full), tmp_path)
+    assert seen == [False, True, True]
 
 
 def test_from_a_name_to_files(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from shutil import copy, copytree
 import pytest
 
 from dartboard.errors import OptionError, OracleError
-from dartboard.papers import Setting, Verdict
-from dartboard.papers.gaea_figure_2 import OneShot, find_boards, in_words, is_lower, reproduce
+from dartboard.papers import REPRODUCTIONS, Setting, Verdict
+from dartboard.papers.gaea_figure_2 import OneShot, check_table, find_boards, in_words, is_lower, reproduce
 from nb201_searches import BEST, board
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -53,3 +53,8 @@ def test_no_records_at_all(tmp_path: Path) -> None:
 def test_a_table_is_needed_for_searches(tmp_path: Path) -> None:
     with pytest.raises(OracleError, match=r"oneshot1 is looked up in nb101\.npz"):
         reproduce(Setting(tmp_path), OneShot())
+    with pytest.raises(OracleError, match=r"oneshot1 is looked up in nb101\.npz"):
+        check_table(Setting(tmp_path), OneShot())
+    told, done = REPRODUCTIONS["gaea-figure-2"], OneShot(records="kept")
+    check_table(Setting(tmp_path), done)
+    assert (told.lacks(Setting(tmp_path), OneShot()), told.lacks(Setting(tmp_path), done)) == (("table",), ())

@@ -109,7 +109,7 @@ def test_the_page(told: Reproduction[Small], tmp_path: Path) -> None:
         "| epochs | 600 | 7 |",
         "| a \\| b | - | 94.1 +- 0.2 |",
         "",
-        "Nothing at all. 3 seeds. 1 min.",
+        "Size: nothing at all; 3 seeds; 1 min.",
         "",
         "```sh",
         f"dartboard reproduce {NAME} --data images.npz --table nb201.csv.gz epochs=7",
@@ -151,5 +151,5 @@ def test_a_number_that_is_no_longer_there_is_shown(told: Reproduction[Small], tm
 
 def test_a_record_of_what_is_no_longer_there(told: Reproduction[Small], tmp_path: Path) -> None:
     record = replace(kept(told, tmp_path), name="xnas-figure-98")
-    with pytest.raises(UnknownNameError, match="did you mean 'xnas-figure-99'"):
+    with pytest.raises(UnknownNameError, match="no reproduction called 'xnas-figure-98'"):
         record.markdown()

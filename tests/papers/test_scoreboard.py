@@ -47,6 +47,17 @@ def test_without_a_table_nano_is_searched(tmp_path: Path, table: Path) -> None:
         choose_world(replace(bare, data="digits"), TINY)
 
 
+def test_nano_stands_in_for_no_more_than_it_can(tmp_path: Path, table: Path) -> None:
+    bare = Setting(tmp_path)
+    with pytest.raises(OptionError, match=r"the paper's own numbers are of NAS-Bench-201; name --table"):
+        choose_world(replace(bare, full=True), TINY)
+    wide = TINY.model_copy(update={"pixels": 24})
+    with pytest.raises(OptionError, match="pixels=24 does nothing to nano's own images; leave it out"):
+        choose_world(bare, wide)
+    assert choose_world(replace(bare, full=True, table=table), wide) is NB201
+    assert choose_world(replace(bare, full=True), wide.model_copy(update={"records": "kept"})) is NANO
+
+
 def test_searches_are_done_once(tmp_path: Path, images: str) -> None:
     told: list[tuple[str, int, int]] = []
     setting = Setting(tmp_path, images, tell=lambda *words: told.append(words))
@@ -140,6 +151,8 @@ def test_records_that_cannot_be_used(change: dict[str, object], message: str, tm
 
 
 def test_records_and_images(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="leave out --full"):
+        from_results("nb201", "darts", setting=Setting(tmp_path, full=True))
     with pytest.raises(OptionError, match="leave out --data"):
         from_results("nb201", "darts", setting=Setting(tmp_path, data="digits"))
     with pytest.raises(OptionError, match="it has none of asm"):

@@ -59,7 +59,8 @@ def run(args: Namespace) -> int:
 
     chosen = in_order() if args.name == ALL else [REPRODUCTIONS[args.name]]
     device = prepare(args.device, args.threads)
-    setting = Setting(args.out or RUNS / "papers", args.data, args.table, device, args.jobs or 1)
+    out = args.out or RUNS / "papers"
+    setting = Setting(out, args.data, args.table, device, args.jobs or 1, full=args.full)
     with interrupt_on_signals() as caught:
         try:
             return _do_all(args, chosen, setting) if args.name == ALL else _do(args, chosen[0], setting)
@@ -72,12 +73,22 @@ def _do_all(args: Namespace, chosen: "Sequence[Reproduction[Any]]", setting: "Se
     """Does one after the other; one that cannot be done does not stop the others."""
     failed = 0
     for told in chosen:
+        if missing := _missing(args, told, setting):
+            print(f"dartboard: {told.name} is left out: it needs {missing}", file=sys.stderr)
+            continue
         try:
             _do(args, told, _fitting(told, setting))
         except (DartboardError, OSError) as error:
             failed = FAILED
             print(f"dartboard: {told.name} failed: {' '.join(str(error).split())}", file=sys.stderr)
     return failed
+
+
+def _missing(args: Namespace, told: "Reproduction[Any]", setting: "Setting") -> str:
+    """What is not given and one cannot do without, as it is typed; nothing where all is there."""
+    from dartboard.papers.doing import choose_scale
+
+    return " and ".join(f"--{key}" for key in told.lacks(setting, choose_scale(told, full=args.full)))
 
 
 def _fitting(told: "Reproduction[Any]", setting: "Setting") -> "Setting":
@@ -93,9 +104,9 @@ def _do(args: Namespace, told: "Reproduction[Any]", setting: "Setting") -> int:
     from dartboard.papers.doing import check_given, choose_scale, reproduce
 
     scale, folder = choose_scale(told, args.overrides, full=args.full), setting.folder / told.name
-    check_given(told, setting)
+    check_given(told, scale, setting)
     if not args.json:
-        print_heading(told, full=args.full)
+        print_heading(told, scale, setting)
     with progress(quiet=args.quiet) as tell:
         record = reproduce(told.name, scale, replace(setting, tell=tell), folder)
     if args.json:
@@ -113,10 +124,11 @@ def _list(args: Namespace) -> int:
     if given:
         words = args.overrides[0] if given[0] == "overrides" else f"--{given[0]}"
         raise UsageError(f"--list does nothing but say what there is; leave out {words}")
-    chosen = in_order() if args.name is None else [REPRODUCTIONS[args.name]]
+    every = args.name in (None, ALL)
+    chosen = in_order() if every else [REPRODUCTIONS[args.name]]
     if args.json:
         print(json.dumps({told.name: facts(told) for told in chosen}, ensure_ascii=False))
-    elif args.name is None:
+    elif every:
         print_list(chosen)
     else:
         print_one(chosen[0])

@@ -12,7 +12,7 @@ from dartboard.cli.options import setting_entries, typed
 from dartboard.cli.report import labelled
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
-from dartboard.papers import PAPERS, Record, Reproduction, Row
+from dartboard.papers import PAPERS, Record, Reproduction, Row, Scale, Setting
 from dartboard.papers.words import repeated, said
 from dartboard.papers.words import span as precise
 
@@ -22,14 +22,20 @@ NARROWEST = 20
 """Columns that words have at least, however narrow the terminal is."""
 
 
-def print_heading(told: Reproduction[Any], *, full: bool) -> None:
+def print_heading(told: Reproduction[Any], scale: Scale, setting: Setting) -> None:
     """Prints what is about to be done, and how long it takes."""
     terminal = Terminal()
     terminal.write([Text.assemble((told.name, "bold"), f": {told.about}")])
-    if full and told.full is not None:
-        terminal.write([Text("the paper's own numbers; takes long, and a GPU", "dim")])
-    else:
-        terminal.write([Text(f"takes about {span(60 * told.minutes)} on two cores", "dim")])
+    terminal.write([Text(_time(told, scale, setting), "dim")])
+
+
+def _time(told: Reproduction[Any], scale: Scale, setting: Setting) -> str:
+    """How long it takes, as far as that is known."""
+    if setting.full and told.full is not None:
+        return "the paper's own numbers; takes long and needs a GPU"
+    usual = f"takes about {span(60 * told.minutes)} on two cores"
+    own = scale == told.laptop and setting.data is None and setting.table is None
+    return usual if own else f"{usual} with its own numbers and images"
 
 
 def print_record(record: Record, folder: Path) -> None:
@@ -68,7 +74,8 @@ def print_list(chosen: Sequence[Reproduction[Any]]) -> None:
         terminal.write([Text(PAPERS[paper], "bold")])
         for told in own:
             time = span(60 * told.minutes).rjust(7)
-            first, *rest = wrap(told.about, max(terminal.width - wide - 13, NARROWEST))
+            about = told.about + (f"; needs {_flags(told.needs)}" if told.needs else "")
+            first, *rest = wrap(about, max(terminal.width - wide - 13, NARROWEST))
             terminal.write([Text.assemble("  ", (told.name.ljust(wide), "cyan"), f"{time}  {first}")])
             terminal.write([" " * (wide + 11) + more for more in rest])
 
@@ -77,8 +84,9 @@ def print_one(told: Reproduction[Any]) -> None:
     """Prints what one is, what it can be given and the numbers that can be set."""
     terminal = Terminal()
     terminal.write([Text(told.name, "bold"), Text(PAPERS[told.paper], "dim")])
-    given = " and ".join(f"--{key}" for key in told.takes) or "nothing"
-    facts = {"what": told.about, "paper": told.claim, "takes": given, "time": span(60 * told.minutes)}
+    facts = {"what": told.about, "paper": told.claim, "takes": _flags(told.takes) or "nothing"}
+    facts |= {"needs": _flags(told.needs)} if told.needs else {}
+    facts |= {"time": span(60 * told.minutes)}
     for label, words in facts.items():
         terminal.write(labelled(label, words, terminal.width))
     terminal.write([""])
@@ -86,6 +94,10 @@ def print_one(told: Reproduction[Any]) -> None:
         usual, full = _values(told, entry.key)
         paper = "" if full in ("", usual) else f" (paper: {full})"
         terminal.write([f"{entry.key}={usual}{paper}  {entry.about}"])
+
+
+def _flags(keys: Sequence[str]) -> str:
+    return " and ".join(f"--{key}" for key in keys)
 
 
 def _values(told: Reproduction[Any], key: str) -> tuple[str, str]:
@@ -109,6 +121,7 @@ def facts(told: Reproduction[Any]) -> dict[str, Any]:
         "claim": told.claim,
         "minutes": told.minutes,
         "takes": list(told.takes),
+        "needs": list(told.needs),
         "laptop": told.laptop.model_dump(mode="json"),
         "full": full,
     }

@@ -38,6 +38,11 @@ class Searches(Scale):
         default=None, description="the folder of a bench that was done, in the place of searches"
     )
 
+    @property
+    def asks(self) -> bool:
+        """Whether searches are done, and need their table."""
+        return self.records is None
+
 
 @dataclass(frozen=True)
 class World:
@@ -101,13 +106,28 @@ def choose_world(setting: Setting, scale: Searches) -> World:
     """NAS-Bench-201 where its table is given, else nano, which ships with the package.
 
     Raises:
-        OptionError: If images are given and no table that has accuracies of such images.
+        OptionError: If nano cannot stand in: for the paper's own numbers, or for images of another size or
+            kind.
     """
-    if setting.table is None and setting.data is not None and scale.records is None:
+    if setting.table is None and scale.asks:
+        _check_nano(setting, scale)
+    return NANO if setting.table is None else NB201
+
+
+def _check_nano(setting: Setting, scale: Searches) -> None:
+    """Refuses what nano, which has accuracies of its own images alone, cannot be searched with."""
+    own = type(scale)().pixels
+    if setting.full:
+        raise OptionError(
+            "the paper's own numbers are of NAS-Bench-201; name --table nb201.csv.gz, or its folder "
+            "(docs/oracles.md), or leave out --full, and nano is searched"
+        )
+    if setting.data is not None:
         raise OptionError(
             "nano has accuracies of its own images alone; with --data name --table nb201.csv.gz"
         )
-    return NANO if setting.table is None else NB201
+    if scale.pixels != own:
+        raise OptionError(f"pixels={scale.pixels} does nothing to nano's own images; leave it out")
 
 
 def make_board(
@@ -232,6 +252,8 @@ def read_board(folder: Path, labels: Sequence[str], setting: Setting, scale: Sea
 
 def _check_alone(setting: Setting, scale: Searches) -> None:
     """Refuses what has no effect on searches that were done."""
+    if setting.full:
+        raise OptionError(f"records={scale.records} are of searches that were done; leave out --full")
     usual = type(scale)()
     other = [key for key in type(scale).model_fields if getattr(scale, key) != getattr(usual, key)]
     given = [*(key for key in other if key != "records"), *(["--data"] if setting.data else [])]

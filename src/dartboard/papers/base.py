@@ -38,6 +38,11 @@ class Verdict(StrEnum):
 class Scale(Options):
     """How large a reproduction is; each has numbers of its own, with those of a laptop as defaults."""
 
+    @property
+    def asks(self) -> bool:
+        """Whether it must be given what it needs; not where all was done before, and is read."""
+        return True
+
 
 @dataclass(frozen=True)
 class Row:
@@ -96,6 +101,7 @@ class Setting:
         device: Where to compute.
         jobs: How many processes may work.
         tell: Is told how far it is.
+        full: Whether it shall be the paper's own experiment, which nothing smaller may stand in for.
     """
 
     folder: Path
@@ -104,9 +110,14 @@ class Setting:
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     jobs: int = 1
     tell: Tell = _silent
+    full: bool = False
 
 
 S = TypeVar("S", bound=Scale)
+
+
+def _nothing(setting: Setting, scale: Scale) -> None:
+    """Finds no fault."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +133,8 @@ class Reproduction(Generic[S]):
         full: How large it is in the paper; None where the default is that.
         work: Does it.
         takes: What it can be given of `data` and `table`.
+        needs: What of that it cannot do without, unless its scale says so.
+        check: Raises a DartboardError where it cannot be done with what it is given.
     """
 
     name: str
@@ -132,6 +145,8 @@ class Reproduction(Generic[S]):
     full: S | None
     work: Callable[[Setting, S], Finding]
     takes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    check: Callable[[Setting, S], object] = _nothing
 
     def __post_init__(self) -> None:
         if not any(self.name.startswith(f"{key}-") for key in PAPERS):
@@ -144,8 +159,14 @@ class Reproduction(Generic[S]):
 
     @property
     def part(self) -> str:
-        """What of the paper it is, such as `figure 3`."""
-        return self.name.removeprefix(f"{self.paper}-").replace("-", " ")
+        """What of the paper it is, such as `figure 3` or `section 4.1`."""
+        words = self.name.removeprefix(f"{self.paper}-").replace("-", " ")
+        return re.sub(r"(?<=\d) (?=\d)", ".", words)
+
+    def lacks(self, setting: Setting, scale: S) -> tuple[str, ...]:
+        """What it needs and is not given."""
+        missing = (key for key in self.needs if getattr(setting, key) is None)
+        return tuple(missing) if scale.asks else ()
 
 
 REPRODUCTIONS: Registry[Reproduction[Any]] = Registry("reproduction")
@@ -171,11 +192,13 @@ def reproduction(
     laptop: S,
     full: S | None = None,
     takes: tuple[str, ...] = (),
+    needs: tuple[str, ...] = (),
+    check: Callable[[Setting, S], object] = _nothing,
 ) -> Callable[[Callable[[Setting, S], Finding]], Callable[[Setting, S], Finding]]:
     """Decorator that files a function as a reproduction; the arguments are those of `Reproduction`."""
 
     def add(work: Callable[[Setting, S], Finding]) -> Callable[[Setting, S], Finding]:
-        found = Reproduction(name, about, claim, minutes, laptop, full, work, takes)
+        found = Reproduction(name, about, claim, minutes, laptop, full, work, takes, needs, check)
         REPRODUCTIONS.register(name)(found)
         return work
 

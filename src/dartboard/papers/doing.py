@@ -11,6 +11,7 @@ from dartboard.errors import OptionError
 from dartboard.papers.base import REPRODUCTIONS, Reproduction, Scale, Setting
 from dartboard.papers.clock import clocked
 from dartboard.papers.record import Record, keep
+from dartboard.papers.words import word
 from dartboard.runs import Lock
 from dartboard.search.form import Form, from_words
 
@@ -31,16 +32,28 @@ def choose_scale(told: Reproduction[Any], words: Sequence[str] = (), *, full: bo
         OptionError: If a value cannot be used.
     """
     base: Scale = told.full if full and told.full is not None else told.laptop
+    for own in words:
+        if "=" not in own:
+            raise OptionError(f"{_example(told)}, got {own!r}")
     form = Form(type(base), {}, "")
     return form.merge([base.model_dump(), from_words(words)])
 
 
-def check_given(told: Reproduction[Any], setting: Setting) -> None:
-    """Refuses images or a table that a reproduction would not look at."""
+def _example(told: Reproduction[Any]) -> str:
+    """What was expected in the place of a word that is no setting."""
+    usual = told.laptop.model_dump(mode="json")
+    if not usual:
+        return f"{told.name} has no numbers to set"
+    return f"expected a setting such as {word(*next(iter(usual.items())))}"
+
+
+def check_given(told: Reproduction[Any], scale: Scale, setting: Setting) -> None:
+    """Refuses images or a table that a reproduction would not look at, and what it cannot be done with."""
     given = {"data": setting.data, "table": setting.table}
     for key, value in given.items():
         if value is not None and key not in told.takes:
             raise OptionError(f"{told.name} takes no --{key}; leave it out")
+    told.check(setting, scale)
 
 
 def work_folder(folder: Path, scale: Scale, setting: Setting) -> Path:
@@ -75,8 +88,9 @@ def reproduce(name: str, scale: Scale, setting: Setting, folder: Path) -> Record
         DartboardError: If there is no such reproduction, or it cannot be done.
     """
     told = REPRODUCTIONS[name]
-    check_given(told, setting)
-    inner = replace(setting, folder=work_folder(folder, scale, setting))
+    asked = replace(setting, full=setting.full or scale == told.full)
+    check_given(told, scale, asked)
+    inner = replace(asked, folder=work_folder(folder, scale, setting))
     inner.folder.mkdir(parents=True, exist_ok=True)
     with Lock(inner.folder), clocked(inner.folder) as clock:
         finding = told.work(inner, scale)

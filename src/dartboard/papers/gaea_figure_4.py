@@ -23,6 +23,7 @@ PAPER = "cifar10"
     laptop=Searches(),
     full=Searches(epochs=25, cells=5, channels=16, pixels=32),
     takes=("data", "table"),
+    check=choose_world,
 )
 def reproduce(setting: Setting, scale: Searches) -> Finding:
     """Searches with both, or records of them, from epoch to epoch."""

@@ -66,6 +66,7 @@ FULL = Table(
     laptop=Table(),
     full=FULL,
     takes=("data", "table"),
+    check=choose_world,
 )
 def reproduce(setting: Setting, scale: Table) -> Finding:
     """Searches with all methods, or records of them, beside the table."""

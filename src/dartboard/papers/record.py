@@ -76,7 +76,7 @@ class Record:
             f"The paper: {told.claim.removesuffix('.')}.",
             f"Here: **{self.verdict}**. {sentence(self.sentence)}",
             _table(self.rows),
-            f"{sentence(self.size)} {sentence(repeated(self.seeds))} {span(self.seconds)}.",
+            f"Size: {self.size}; {repeated(self.seeds)}; {span(self.seconds)}.",
             f"```sh\n{self.command()}\n```",
             *([" ".join(map(sentence, self.remarks))] if self.remarks else []),
             *(f"![{cell(told.about)}]({pictures}{name}.png)" for name in self.pictures),
