@@ -10,15 +10,19 @@ from dartboard.analyse.directions import draw_direction, weights_of
 from dartboard.data import ImageSet
 from dartboard.nn import Model
 from dartboard.nn.network import CellNet
+from dartboard.space import SearchSpace
 from lab import build
 from training import cells
 
 MEAN, DEVIATION = (100.0, 120.0, 130.0), (60.0, 50.0, 70.0)
 
 
-def model(*, dtype: torch.dtype = torch.float64, space: str = "nano", **options: object) -> Model:
+def model(
+    *, dtype: torch.dtype = torch.float64, space: str | SearchSpace = "nano", **options: object
+) -> Model:
     """A network with weights and statistics by chance."""
-    net = build(cells(space), dtype=dtype, **({"search": False} | options)).eval()
+    own = cells(space) if isinstance(space, str) else space
+    net = build(own, dtype=dtype, **({"search": False} | options)).eval()
     return Model(net, tuple("abcde"), MEAN, DEVIATION)
 
 

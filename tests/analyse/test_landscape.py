@@ -13,9 +13,11 @@ from pydantic import ValidationError
 from dartboard.analyse import landscape as module
 from dartboard.analyse.directions import draw_direction, weights_of
 from dartboard.analyse.landscape import GridOptions, landscape
+from dartboard.analyse.measures import mean_gradient
 from dartboard.analyse.site import Surveyor
 from dartboard.errors import DataError, OptionError, RunError
 from dartboard.nn import Model
+from dartboard.space import adopt, decode, get_space
 from landscapes import gradients, images, model, moved, normalised
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -185,17 +187,72 @@ def test_several_processes_give_the_same(tmp_path: Path) -> None:
     assert told == [("loss", done, 25) for done in range(1, 26)]
 
 
+class Threads:
+    """Measures how many threads there are."""
+
+    def __init__(self, *_: object) -> None:
+        """Whatever the site, wherever."""
+
+    def __call__(self, _: object) -> float:
+        return float(torch.get_num_threads())
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_one_thread_computes_and_the_others_come_back(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "Surveyor", Threads)
+    own, given, options = model(), images(), small()
+    monkeypatch.setattr(module.Grid, "missing", lambda _: [(0, 0)])  # which several jobs leave to this one
+    torch.set_num_threads(3)
+    assert landscape(own, given, options, jobs=jobs).values[0, 0] == 1
+    assert torch.get_num_threads() == 3
+
+
+def test_a_point_that_overflows_spoils_no_other() -> None:
+    own, given, train = model(dtype=torch.float32), images(), images(16, seed=1)
+    options = small(statistics="fresh", fresh=16, radius=1e38)
+    surveyor = Surveyor(module.prepare_site(own, given, train, options), "cpu")
+    alone = surveyor((1, 1))
+    assert np.isfinite(alone)
+    assert not np.isfinite(surveyor((0, 0)))
+    assert surveyor((1, 1)) == alone
+
+
+DEAD = "|nor_conv_3x3~0|+|none~0|none~1|+|none~0|none~1|nor_conv_1x1~2|"
+"""A cell whose last node reads one that is always zero, while the first feeds nothing."""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"of": "gradient"}, {"of": "smoothness"}, {"of": "variance"}, {"of": "variance", "statistics": "batch"}],
+)
+def test_nodes_that_feed_nothing(more: dict[str, object]) -> None:
+    whole = get_space("nb201")
+    own = model(space=adopt(whole, decode(DEAD)), mix="plain")
+    assert np.isfinite(landscape(own, images(), small(**more)).values).all()
+
+
+def test_the_gradient_is_zero_where_nothing_is_fed() -> None:
+    own, given = model(space=adopt(get_space("nb201"), decode(DEAD)), mix="plain"), images()
+    x, y, weights = normalised(given), given.labels, list(weights_of(own.net).values())
+    found = mean_gradient(own.net, weights, [(x, y)])
+    loss = F.cross_entropy(own.net(x), y)
+    expected = torch.autograd.grad(loss, weights, allow_unused=True)
+    assert None in expected
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, torch.zeros_like(one) if other is None else other)
+
+
 def test_values_of_something_else_are_refused(tmp_path: Path) -> None:
     own, given = model(), images()
     landscape(own, given, small(), folder=tmp_path)
     other = Model(moved(own.net, 0.1, 0.0), own.classes, own.mean, own.deviation)
     for arguments, what in (
         ((other, given, small()), "another network"),
-        ((own, images(seed=3), small()), "another images"),
-        ((own, given, small(radius=2.0)), "another radius"),
-        ((own, given, small(grid=5)), "another grid"),
+        ((own, images(seed=3), small()), "other images"),
+        ((own, given, small(radius=2.0)), "radius=0.5"),
+        ((own, given, small(grid=5)), "grid=3"),
     ):
-        with pytest.raises(RunError, match=f"loss.json is of {what}; name another folder"):
+        with pytest.raises(RunError, match=f"loss.json was made with {what}; name another folder"):
             landscape(*arguments, folder=tmp_path)
     (tmp_path / "loss.json").write_text("{")
     with pytest.raises(RunError, match="is damaged; remove it"):
@@ -239,6 +296,12 @@ def test_many_points_take_no_more_memory_than_few() -> None:
 def test_a_grid_without_a_middle() -> None:
     with pytest.raises(ValidationError, match="grid must be odd"):
         GridOptions(grid=4)
+
+
+@pytest.mark.parametrize("radius", [0.0, 1e-39, 1e39, float("inf"), float("nan")])
+def test_a_radius_that_numbers_cannot_hold(radius: float) -> None:
+    with pytest.raises(ValidationError, match="radius"):
+        GridOptions(radius=radius)
 
 
 def test_what_is_missing_is_said() -> None:

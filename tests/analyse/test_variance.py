@@ -47,6 +47,12 @@ def test_the_same_example_again_and_again_has_none():
     assert per_example(net, [(x, y)]).item() == pytest.approx(0.0, abs=1e-10)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_rounding_makes_none_negative(seed):
+    net, own = model(dtype=torch.float32).net, images(1, seed=seed)
+    assert per_example(net, [(normalised(own, torch.float32), own.labels)]).item() >= 0
+
+
 def test_batches_of_one_give_the_same():
     net, own = model().net, images(6)
     x, y = normalised(own), own.labels

@@ -19,6 +19,8 @@ Place = tuple[int, int]
 BETWEEN = 1.0
 """Seconds, at least, between two times that the file is written while values come."""
 INFINITE = "inf"
+PRINTS = {"network": "another network", "images": "other images"}
+"""Settings that only say whether something is the same, in words where it is not."""
 
 
 class Grid:
@@ -34,9 +36,10 @@ class Grid:
     """
 
     def __init__(self, side: int, settings: Mapping[str, Any], path: Path | None = None) -> None:
-        self.settings, self.path = dict(settings), path
+        self.settings: dict[str, Any] = json.loads(json.dumps(dict(settings)))
+        self.path = path
         self.values: Floats = np.full((side, side), np.nan)
-        self._written = time.monotonic()
+        self._written, self._is_kept = time.monotonic(), True
         if path is not None and path.exists():
             self.values = self._read(path)
 
@@ -48,15 +51,17 @@ class Grid:
     def put(self, place: Place, value: float) -> None:
         """Sets a value; what is no number counts as infinite."""
         self.values[place] = math.inf if math.isnan(value) else value
+        self._is_kept = False
         if time.monotonic() - self._written > BETWEEN:
             self.save()
 
     def save(self) -> None:
-        """Writes the file."""
-        self._written = time.monotonic()
-        if self.path is not None:
-            rows = [[_plain(value) for value in row] for row in self.values.tolist()]
-            write_text(self.path, json.dumps({"settings": self.settings, "values": rows}))
+        """Writes the file if there are values that it does not have."""
+        if self.path is None or self._is_kept:
+            return
+        rows = [[_plain(value) for value in row] for row in self.values.tolist()]
+        write_text(self.path, json.dumps({"settings": self.settings, "values": rows}))
+        self._written, self._is_kept = time.monotonic(), True
 
     def _read(self, path: Path) -> Floats:
         try:
@@ -65,8 +70,8 @@ class Grid:
             values = np.array([[math.nan if own is None else float(own) for own in row] for row in rows])
         except (ValueError, KeyError, TypeError, RecursionError):
             raise RunError(f"{path} is damaged; remove it, and its values are computed again") from None
-        if settings != json.loads(json.dumps(self.settings)):
-            raise RunError(f"{path} is of {_difference(settings, self.settings)}; name another folder")
+        if settings != self.settings:
+            raise RunError(f"{path} was made {_difference(settings, self.settings)}; name another folder")
         if values.shape != self.values.shape:
             raise RunError(f"{path} is damaged; remove it, and its values are computed again")
         return values
@@ -81,7 +86,7 @@ def _plain(value: float) -> float | str | None:
 
 def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """In a few words, how settings differ."""
-    for key, value in wanted.items():
-        if found.get(key) != json.loads(json.dumps(value)):
-            return f"another {key}"
-    return "other settings"
+    key = next(key for key in (*wanted, *found) if found.get(key) != wanted.get(key))
+    if key in PRINTS:
+        return f"with {PRINTS[key]}"
+    return f"with {key}={found[key]}" if key in found else f"without {key}={wanted[key]}"

@@ -15,7 +15,7 @@ from dartboard.analyse.grid import Floats, Grid, Place
 from dartboard.analyse.site import GridOptions, Site, Surveyor, prepare_site, survey_saved
 from dartboard.data import Images
 from dartboard.nn.model import Model
-from dartboard.parallel import in_processes
+from dartboard.parallel import in_processes, one_thread
 
 Tell = Callable[[str, int, int], None]
 """Is told what is being done, how much of it is done, and how much there is to do."""
@@ -75,8 +75,9 @@ def landscape(
     """Measures a trained network on a grid of points around its weights w*.
 
     By default that is s(a, b), the mean loss at w* + a d1 + b d2 (Li et al. 2018). Values that the folder
-    keeps are not computed again: what was stopped goes on where it was, and gives the same bits on the same
-    machine. Memory does not grow with the grid.
+    keeps are not computed again: what was stopped goes on where it was. On a CPU each point is computed with
+    one thread, so that the same machine gives the same bits however many jobs and threads there are. Memory
+    does not grow with the grid.
 
     Args:
         model: The network; it is not changed.
@@ -85,23 +86,24 @@ def landscape(
         train: Training images; needed for `statistics=fresh` alone.
         folder: Keeps the values in a file that is named after what is measured; None keeps nothing.
         device: Where to compute.
-        jobs: How many processes work, each with one thread if there are several; on a CPU that is quicker
-            than as many threads.
+        jobs: How many processes work, which on a CPU is quicker than as many threads.
         tell: Is told how far it is.
 
     Raises:
         DataError: If there are no images.
         OptionError: If options do not fit each other or the images.
-        RunError: If the folder keeps values of another network, of other images or options.
+        RunError: If the folder keeps values of another network, device, of other images or options.
     """
     options = options or GridOptions()
     site = prepare_site(model, images, train, options)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    grid = Grid(options.grid, site.settings(), None if folder is None else folder / f"{options.of}.json")
+    grid = Grid(
+        options.grid, site.settings(device), None if folder is None else folder / f"{options.of}.json"
+    )
     missing = grid.missing()
     try:
-        with _work(site, jobs, device) as work:
+        with one_thread(), _work(site, min(jobs, len(missing)), device) as work:
             for done, (place, value) in enumerate(in_processes(work, missing, jobs), 1):
                 grid.put(place, value)
                 tell(options.of, grid.values.size - len(missing) + done, grid.values.size)
@@ -113,7 +115,7 @@ def landscape(
 @contextmanager
 def _work(site: Site, jobs: int, device: torch.device | str) -> Iterator[Callable[[Place], float]]:
     """Lends what measures a point, here or in other processes."""
-    if jobs == 1:
+    if jobs < 2:
         yield Surveyor(site, device)
         return
     with TemporaryDirectory(prefix="dartboard-") as folder:

@@ -10,6 +10,7 @@ from torch import Tensor
 from dartboard.analyse.directions import norm
 from dartboard.analyse.plane import Plane
 from dartboard.analyse.variance import between_batches, per_example
+from dartboard.arch.products import gradients
 from dartboard.arch.task import Batch
 from dartboard.nn.network import CellNet
 from dartboard.registry import Registry
@@ -83,11 +84,13 @@ def mean_loss(net: CellNet, batches: Sequence[Batch]) -> Tensor:
 
 
 def mean_gradient(net: CellNet, weights: Sequence[Tensor], batches: Sequence[Batch]) -> list[Tensor]:
-    """The gradient of the mean cross-entropy of all examples, shaped like the weights."""
+    """The gradient of the mean cross-entropy of all examples, shaped like the weights.
+
+    It is zero in weights that no logit depends on, as those of a node that feeds nothing.
+    """
     total = [torch.zeros_like(weight) for weight in weights]
     for x, y in batches:
-        found = torch.autograd.grad(F.cross_entropy(net(x), y, reduction="sum"), list(weights))
-        torch._foreach_add_(total, list(found))
+        torch._foreach_add_(total, gradients(F.cross_entropy(net(x), y, reduction="sum"), weights))
     torch._foreach_div_(total, float(_count(batches)))
     return total
 

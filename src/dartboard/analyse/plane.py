@@ -70,6 +70,8 @@ class Plane:
         """Running statistics become the mean of those of the batches of `fresh`."""
         norms = [own for own in self.net.modules() if isinstance(own, nn.BatchNorm2d)]
         before = [own.momentum for own in norms]
+        for own in norms:  # those of a point that overflowed would stay: infinity times 0 is no number
+            own.reset_running_stats()
         self.net.train()
         for number, x in enumerate(self.fresh, 1):
             for own in norms:

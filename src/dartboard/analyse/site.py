@@ -34,7 +34,9 @@ class GridOptions(Options):
         default="loss", description="what is measured at every point"
     )
     grid: int = Field(default=21, ge=3, le=1001, description="points along each side; odd, to have a middle")
-    radius: float = Field(default=1.0, gt=0, description="how far the grid reaches along each direction")
+    radius: float = Field(
+        default=1.0, ge=1e-38, le=1e38, description="how far the grid reaches along each direction"
+    )
     directions: Kind = Field(default="filter", description="filter-normalised, or gaussian as drawn")
     vectors: Vectors = Field(
         default="zero", description="whether biases, scales and shifts stay as they are, or move as well"
@@ -75,11 +77,11 @@ class Site:
     options: GridOptions
     tensors: dict[str, Tensor]
 
-    def settings(self) -> dict[str, Any]:
-        """What must be the same for values to be of use, as plain values."""
-        state = self.model.net.state_dict()
+    def settings(self, device: torch.device | str) -> dict[str, Any]:
+        """What must be the same for values to be of use, as plain values; a CPU needs no name."""
+        state, kind = self.model.net.state_dict(), torch.device(device).type
         prints = {"network": _digest(state), "images": _digest(self.tensors)}
-        return self.options.model_dump() | prints
+        return self.options.model_dump() | prints | ({} if kind == "cpu" else {"device": kind})
 
     def scene(self, device: torch.device | str) -> Scene:
         """The plane with its directions and the examples, on a device."""

@@ -111,6 +111,6 @@ class _Moments:
         self.count += len(parts[0])
 
     def variance(self) -> Tensor:
-        """The mean square of the vectors without the square of their mean."""
+        """The mean square of the vectors without the square of their mean; not below 0 by rounding."""
         mean = torch.stack([own.square().sum() for own in self.sums]).sum() / self.count**2
-        return self.squares / self.count - mean
+        return (self.squares / self.count - mean).clamp(min=0)
