@@ -1,8 +1,10 @@
+import json
 import logging
 import threading
 from pathlib import Path
 
 import pytest
+import yaml
 
 from dartboard.errors import RunError
 from dartboard.report import REPORT, ReportHook, try_report, watch, write_report
@@ -22,6 +24,24 @@ def test_a_report_is_replaced(tmp_path: Path) -> None:
     assert out.read_text().startswith("<!doctype html>")
     assert LIVE not in out.read_text()
     assert LIVE in write_report([run.path], out, live=True).read_text()
+
+
+@pytest.mark.parametrize("metrics", [{"valid_accuracy": "much"}, {"cells": 3}, {"entropy": []}])
+def test_numbers_that_are_none(tmp_path: Path, metrics: dict[str, object]) -> None:
+    run = make_search(tmp_path / "s", finish=False)
+    rows = [json.dumps(row | metrics) + "\n" for row in run.metrics()]
+    (run.path / "metrics.jsonl").write_text("".join(rows))
+    with pytest.raises(RunError, match="something in the files cannot be shown"):
+        write_report([run.path], tmp_path / "r.html")
+
+
+@pytest.mark.parametrize("missing", ["seed", "method"])
+def test_a_configuration_that_lacks_something(tmp_path: Path, missing: str) -> None:
+    run = make_search(tmp_path / "s")
+    values = {key: value for key, value in run.config.items() if key != missing}
+    (run.path / "config.yaml").write_text(yaml.safe_dump(values))
+    with pytest.raises(RunError, match="cannot be shown"):
+        write_report([run.path], tmp_path / "r.html")
 
 
 def test_names_that_are_no_text(tmp_path: Path) -> None:

@@ -74,9 +74,10 @@ def _inner(protocols: Iterable[Run]) -> Iterator[Run]:
 
 def trainings_of(search: SearchFound) -> Iterator[TrainFound]:
     """Trainings beside a search that are named after it and train what it found."""
-    beside = sorted(search.path.parent.iterdir()) if search.genotype is not None else []
-    named = [path for path in beside if path.name.startswith(f"train-{search.path.name}-")]
-    for path in named:
+    start, named = f"train-{search.path.name}-", []
+    with suppress(OSError):  # a folder may let people enter and not look around
+        named = sorted(path for path in search.path.parent.iterdir() if path.name.startswith(start))
+    for path in named if search.genotype is not None else ():
         with suppress(DartboardError):  # what was not asked for does not spoil what was
             run = Run.read(path)
             if _kind(run) == "train" and (found := _careful(_training, run)).genotype == search.genotype:

@@ -57,18 +57,20 @@ def render(material: Material, oracles: Oracles, *, live: bool = False) -> str:
     """
     context = Context(material, grouped(material.searches), oracles, live)
     sections = [made for make in SECTIONS if (made := make(context)) is not None]
-    scripts = _scripts(plots=any("data-chart" in own.body for own in sections))
+    library = _plotly() if any("data-chart" in own.body for own in sections) else ""
+    script = "\n".join(map(_asset, SCRIPTS))
     name = f"{headline.title(context)} \N{MIDDLE DOT} dartboard"
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_policy(scripts)),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy([script, library])),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", name),
         tag("style", Html(_asset("style.css"))),
     )
-    body = tag("body", *_body(context, sections), *(tag("script", Html(own)) for own in scripts))
+    waiting = tag("script", Html(library), type="text/plain", id="plotly")  # until the page is drawn
+    body = tag("body", *_body(context, sections), waiting, tag("script", Html(script)))
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
 
@@ -100,11 +102,6 @@ def _pause(material: Material) -> float:
 def _footer() -> Html:
     when = moment(datetime.now(UTC).isoformat(timespec="seconds"))
     return tag("footer", f"Written by dartboard {dartboard.__version__} on {when}.")
-
-
-def _scripts(*, plots: bool) -> list[str]:
-    own = "\n".join(map(_asset, SCRIPTS))
-    return [_plotly(), own] if plots else [own]
 
 
 def _policy(scripts: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dartboard.atomic import write_bytes
 from dartboard.errors import RunError
-from dartboard.report.gather import gather, runs_in
+from dartboard.report.gather import DAMAGED, gather, runs_in
 from dartboard.report.page import render
 from dartboard.report.standing import find_oracles
 from dartboard.runs import Run
@@ -37,7 +37,13 @@ def write_report(
     """
     material = gather(runs)
     oracles = find_oracles(material.searches, None if table is None else Path(table))
-    page = render(material, oracles, live=live)
+    try:
+        page = render(material, oracles, live=live)
+    except DAMAGED as error:
+        names = ", ".join(map(str, runs))
+        raise RunError(
+            f"{names}: something in the files cannot be shown ({error!r}); were they edited?"
+        ) from error
     write_bytes(Path(out), page.encode("utf-8", "backslashreplace"))  # names of files may be no text
     return Path(out)
 

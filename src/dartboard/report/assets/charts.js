@@ -73,7 +73,14 @@ function layout(chart) {
   };
 }
 
+// The library for charts is large: the page is there before it, and it is read once there is time.
+function load() {
+  if (window.Plotly !== undefined) return;
+  document.head.append(make("script", {}, document.getElementById("plotly").textContent));
+}
+
 function draw(place) {
+  load();
   drawn.add(place);
   const chart = read(place.dataset.chart);
   const options = { displayModeBar: false, responsive: true, scrollZoom: false };
@@ -88,7 +95,11 @@ const near = new IntersectionObserver((entries) => {
     draw(entry.target);
   }
 }, { rootMargin: "400px" });
-for (const place of plots) near.observe(place);
+// after the first paint
+requestAnimationFrame(() => setTimeout(() => {
+  for (const place of plots) near.observe(place);
+  if (plots.length) (window.requestIdleCallback || setTimeout)(load);
+}));
 
 dark.addEventListener("change", () => { for (const place of drawn) draw(place); });
 addEventListener("beforeprint", () => { for (const place of plots) if (!drawn.has(place)) draw(place); });
