@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from dartboard.papers import Verdict
-from dartboard.papers._found import accuracies, curve, edges, judge, remarks, size, skips, spread
+from dartboard.papers._found import accuracies, curve, edges, is_cut_off, judge, remarks, size, skips, spread
 from dartboard.papers._learning import draw, final_skips, nearly_all, numbers, seed_rows
 from dartboard.papers._scoreboard import Searches, read_board
 from dartboard.papers.base import Row, Setting
@@ -25,6 +25,20 @@ def test_skip_connections_of_nano() -> None:
     assert edges(found.records[0]) == 3
     for own in found.records:
         assert skips(own.final) == own.final.cell.count("skip_connect")
+
+
+@pytest.mark.parametrize(
+    ("cell", "cut"),
+    [
+        ("|skip_connect~0|+|none~0|none~1|+|none~0|none~1|none~2|", True),
+        ("|nor_conv_1x1~0|+|none~0|nor_conv_1x1~1|+|none~0|none~1|none~2|", True),
+        ("|none~0|+|none~0|skip_connect~1|+|none~0|none~1|skip_connect~2|", True),
+        ("|none~0|+|none~0|none~1|+|skip_connect~0|none~1|none~2|", False),
+        ("|skip_connect~0|+|none~0|none~1|+|none~0|avg_pool_3x3~1|none~2|", False),
+    ],
+)
+def test_cells_that_nothing_passes(cell: str, cut: bool) -> None:
+    assert is_cut_off(replace(search("gdas", 0, [0.1], [0]).final, cell=cell)) is cut
 
 
 def test_what_was_chosen_at_the_end_is_the_last_point() -> None:

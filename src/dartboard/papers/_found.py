@@ -9,6 +9,7 @@ from dartboard.papers._ways import WAYS
 from dartboard.papers.base import Verdict
 from dartboard.papers.words import span
 from dartboard.space import decode, get_space
+from dartboard.space.graph import depth
 from dartboard.space.spec import NONE
 from dartboard.train.protocol.compare import Summary, summarise
 
@@ -34,6 +35,11 @@ def curve(record: BenchRecord) -> list[Point]:
 def skips(point: Point) -> int:
     """How many edges of the cell that would be chosen then are skip connections."""
     return sum(edge.ops == (SKIP,) for cell in decode(point.cell).cells.values() for edge in cell.edges)
+
+
+def is_cut_off(point: Point) -> bool:
+    """Whether a cell that would be chosen then lets nothing through, from no input to the output."""
+    return any(depth(cell) == 0 for cell in decode(point.cell).cells.values())
 
 
 def edges(record: BenchRecord) -> int:
