@@ -61,3 +61,47 @@ def test_surfaces_of_huge_ratios_are_of_logarithms(scale, words):
     figure = draw_surfaces({"one": made(scale)}, top=2.0 * scale)
     assert figure.texts[0].get_text().startswith(words)
     assert figure.axes[0].get_zlim()[1] == pytest.approx(np.log10(2e4) if scale > 1 else 2.0)
+
+
+DRAWN = pytest.mark.parametrize("draw", [draw_contours, draw_heat, draw_surfaces])
+
+
+def alike(value):
+    return np.full((5, 5), value)
+
+
+def lone():
+    values = alike(np.inf)
+    values[2, 2] = 1.5
+    return values
+
+
+@DRAWN
+@pytest.mark.parametrize(
+    ("values", "radius"),
+    [
+        (alike(2.0), 1e-38),
+        (alike(2.0) + np.spacing(2.0) * np.arange(5), 1.0),
+        (alike(0.0), 1.0),
+        (alike(np.inf), 1.0),
+        (lone(), 1e38),
+    ],
+    ids=["same", "nearly", "zero", "infinite", "lone"],
+)
+def test_values_without_a_range_are_drawn_as_well(draw, values, radius, tmp_path):
+    figure = draw({"one": Landscape(GridOptions(grid=5, radius=radius), values)})
+    assert save_figure(figure, tmp_path / "picture")[1].stat().st_size > 5_000
+
+
+@DRAWN
+def test_a_top_below_all_values_cuts_all_of_them(draw, both, tmp_path):
+    assert shown(both, 0.1).is_cut
+    save_figure(draw(both, top=0.1), tmp_path / "picture")
+
+
+@pytest.mark.parametrize(("value", "top"), [(2.0, 2.0), (0.0, 0.0), (np.inf, 1.0)])
+def test_levels_rise_even_if_values_do_not(value, top):
+    own = shown({"one": Landscape(GridOptions(grid=5), alike(value))})
+    assert own.top == top
+    assert (np.diff(own.levels) > 0).all()
+    assert own.is_cut == np.isinf(value)

@@ -48,6 +48,13 @@ def test_convexity_is_the_share_of_points_that_bend_upwards(function, share):
     assert convexity(made(function)) == pytest.approx(share)
 
 
+def test_where_all_is_infinite_there_is_no_shape():
+    nothing = made(lambda a, b: np.full_like(a + b, np.inf), grid=5)
+    assert summary(nothing)["centre"] == np.inf
+    for measure in (sharpness, basin, steepness):
+        assert np.isnan(measure(nothing))
+
+
 def test_what_is_said_depends_on_what_was_measured():
     said = summary(bowl())
     assert said.keys() == {"centre", "sharpness", "basin", "steepness", "convexity"}

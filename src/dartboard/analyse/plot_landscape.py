@@ -22,6 +22,8 @@ RATIO = 10.0
 """From this ratio of the largest to the smallest value on, colours follow the logarithm."""
 STEEP = 1000.0
 """From this ratio on, the height of surfaces does as well."""
+NARROW = 1e-6
+"""Colours reach at least so far below the top, as a part of it: values may be all the same."""
 WIDE, HIGH = 2.7, 2.9
 """Inches of a panel."""
 NAMES = {
@@ -52,7 +54,7 @@ class Shown:
     @property
     def norm(self) -> Normalize:
         """From values to colours."""
-        low = min(float(own.min()) for own in self.values.values())
+        low = min(*(float(own.min()) for own in self.values.values()), self.top - self._share(NARROW))
         return LogNorm(low, self.top) if 0 < low < self.top / RATIO else Normalize(low, self.top)
 
     @property
@@ -66,19 +68,28 @@ class Shown:
         """Whether something lies above the top."""
         return any((own > self.top).any() for own in self.values.values())
 
+    def clipped(self, name: str) -> Floats:
+        """The values with this title, those above the top not far above it."""
+        found: Floats = np.minimum(self.values[name], self.top + self._share(0.5))
+        return found
+
+    def _share(self, part: float) -> float:
+        return part * (abs(self.top) or 1.0)
+
 
 def shown(found: Mapping[str, Landscape], top: float | None = None) -> Shown:
     """Landscapes of one measure as they are drawn.
 
     Args:
         found: By title.
-        top: What lies above is cut off; None for four times the median of all values, if there is more.
+        top: What lies above is cut off; None for four times the median of all finite values, if there is
+            more; 1 if there are none.
     """
     of = next(iter(found.values())).options.of
     values = {name: np.sqrt(own.values) if of == "variance" else own.values for name, own in found.items()}
     every = np.concatenate([own[np.isfinite(own)] for own in values.values()])
     if top is None:
-        top = float(min(BEYOND * np.median(every), every.max()))
+        top = float(min(BEYOND * np.median(every), every.max())) if every.size else 1.0
     return Shown(values, {name: own.steps for name, own in found.items()}, top, NAMES[of])
 
 
@@ -86,11 +97,12 @@ def draw_contours(found: Mapping[str, Landscape], *, top: float | None = None) -
     """Contour lines, one panel a landscape; what is cut off is grey. Arguments are those of `shown`."""
     own = shown(found, top)
     figure, panels = _panels(own)
-    for axes, (name, values) in zip(panels, own.values.items(), strict=True):
+    for axes, name in zip(panels, own.values, strict=True):
         axes.set_facecolor(CUT)
-        clipped, steps = np.minimum(values, 1.5 * own.top), own.steps[name]
+        clipped, steps = own.clipped(name), own.steps[name]
         filled = axes.contourf(steps, steps, clipped, own.levels, norm=own.norm, alpha=0.6)
-        axes.contour(steps, steps, clipped, own.levels, norm=own.norm, linewidths=0.8)
+        if ((own.levels > clipped.min()) & (own.levels < clipped.max())).any():
+            axes.contour(steps, steps, clipped, own.levels, norm=own.norm, linewidths=0.8)
     _bar(figure, filled, panels, own)
     return figure
 
@@ -116,7 +128,7 @@ def draw_surfaces(found: Mapping[str, Landscape], *, top: float | None = None) -
         colours = _colours()(own.norm(values))
         axes.plot_surface(across, along, raised[name], facecolors=colours, rcount=60, ccount=60, linewidth=0)
         axes.set_title(name, fontsize="medium")
-        axes.set_zlim(min(0.0, *(each.min() for each in raised.values())), max(map(np.max, raised.values())))
+        axes.set_zlim(*_heights(raised))
         axes.tick_params(labelsize="x-small", pad=-2)
     label = f"log10 of the {own.label}" if _is_steep(own) else own.label
     figure.suptitle(f"{label}{f', cut at {own.top:.3g}' if own.is_cut else ''}", fontsize="medium")
@@ -132,6 +144,13 @@ def _raised(own: Shown) -> dict[str, Floats]:
     """The heights of surfaces by title."""
     clipped = {name: np.minimum(values, own.top) for name, values in own.values.items()}
     return {name: np.log10(each) for name, each in clipped.items()} if _is_steep(own) else clipped
+
+
+def _heights(raised: Mapping[str, Floats]) -> tuple[float, float]:
+    """From 0, or from below, to the highest; never nothing."""
+    low = min(0.0, *(float(each.min()) for each in raised.values()))
+    high = max(float(each.max()) for each in raised.values())
+    return low, high if high > low else low + 1
 
 
 def _colours() -> Colormap:

@@ -1,5 +1,7 @@
 """What the values on a grid say about the shape of a landscape, in single numbers."""
 
+import math
+
 import numpy as np
 from scipy.ndimage import label
 
@@ -20,26 +22,29 @@ def sharpness(found: Landscape, radius: float | None = None) -> float:
         radius: In units of the directions; None for that of the grid.
     """
     near = found.distances <= (found.options.radius if radius is None else radius)
-    return float(100 * (found.values[near].max() - found.centre) / (1 + found.centre))
+    return 100 * (float(found.values[near].max()) - found.centre) / (1 + found.centre)
 
 
 def basin(found: Landscape, rise: float = RISE) -> float:
     """How much of the grid is the basin around the trained weights, from 0 to 1.
 
     The basin are the points that can be reached from the middle, from neighbour to neighbour along rows and
-    columns, without the value being more than `rise` above that of the middle.
+    columns, without the value being more than `rise` above that of the middle; NaN where that is infinite.
     """
+    if not np.isfinite(found.centre):
+        return math.nan
     regions, _ = label(found.values <= found.centre + rise)
     half = found.options.grid // 2
     return float((regions == regions[half, half]).mean())
 
 
 def steepness(found: Landscape) -> float:
-    """The largest difference of neighbouring values, per distance in units of the directions."""
+    """The largest difference of neighbouring values, per distance; NaN where all values are infinite."""
     with np.errstate(invalid="ignore"):  # between two infinite values there is no difference
         across = [np.abs(np.diff(found.values, axis=axis)) for axis in (0, 1)]
+    every = np.concatenate([own[~np.isnan(own)] for own in across])
     step = found.options.steps[1] - found.options.steps[0]
-    return float(max(np.nanmax(own) for own in across) / step)
+    return float(every.max() / step) if every.size else math.nan
 
 
 def convexity(found: Landscape) -> float:
