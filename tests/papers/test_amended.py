@@ -4,24 +4,26 @@ import math
 
 import pytest
 
-from dartboard.papers import Verdict
+from dartboard.papers import Setting, Verdict
 from dartboard.papers._amended import (
     AVERAGE,
     CONVOLUTION,
     MAXIMUM,
     SKIP,
+    Images,
     count_kinds,
     count_steps,
     in_words,
     judge,
+    judge_all,
     keep_space,
     mean_and_error,
     shares,
     small_darts,
+    small_s2,
     with_travel,
 )
 from dartboard.papers._searching import configure
-from dartboard.papers.amended_darts_a4 import small_s2
 from dartboard.space import Genotype, get_space, load_space
 from dartboard.space.spec import Cell, Edge
 
@@ -50,6 +52,10 @@ def test_the_small_spaces_are_the_papers_at_the_papers_size():
     assert (ours.archs, ours.stack) == (theirs.archs, theirs.stack)
     ours, theirs = small_s2(20), get_space("s2")
     assert (ours.archs, ours.stack) == (theirs.archs, theirs.stack)
+
+
+def test_cells_of_s2_share_nothing():
+    assert len(small_s2(4).archs) == 4
 
 
 def test_two_cells_are_a_normal_one_and_a_reduction():
@@ -98,3 +104,21 @@ def test_means_and_standard_errors():
 )
 def test_a_difference_counts_if_it_is_above_noise(mean, error, expected):
     assert judge(mean, error) is expected
+
+
+@pytest.mark.parametrize(
+    ("differences", "expected"),
+    [
+        ([(3.0, 1.0)] * 3, Verdict.HELD),
+        ([(3.0, 1.0), (3.0, 1.0), (1.0, 1.0)], Verdict.NOT_TESTABLE),
+        ([(3.0, 1.0), (1.0, 1.0), (-1.0, 9.0)], Verdict.NOT_HELD),
+    ],
+)
+def test_all_differences_count(differences, expected):
+    assert judge_all(differences) is expected
+
+
+def test_images_are_those_of_the_scale_unless_others_are_given(tmp_path):
+    scale = Images(images="cifar10", pad=4, flip=True)
+    assert scale.data(Setting(tmp_path)) == {"name": "cifar10", "pad": 4, "flip": True}
+    assert scale.chosen(Setting(tmp_path, data="mine.npz")) == "mine.npz"

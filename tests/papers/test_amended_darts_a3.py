@@ -5,18 +5,21 @@ import torch
 
 from dartboard.data import Dataset, load_dataset
 from dartboard.errors import DataError
-from dartboard.papers import Setting, Verdict
+from dartboard.papers import Setting
 from dartboard.papers._amended_training import (
     TRAINED,
     Training,
     _name,
+    cell_options,
     errors,
     load_tested,
+    supernet_options,
     train_supernet,
 )
 from dartboard.papers._searching import searches
 from dartboard.papers.amended_darts_a3 import (
     CELLS,
+    FULL,
     SEARCH,
     SUPERNET,
     WITH,
@@ -24,26 +27,13 @@ from dartboard.papers.amended_darts_a3 import (
     follow,
     plan,
     reproduce,
-    verdict,
 )
 
-TINY = Trap(nodes=1, epochs=1, retrain=1, batch=300, seeds=1)
+TINY = Trap(nodes=1, epochs=1, retrain=1, batch=300, seeds=1, images="digits")
 
 
 def setting(tmp_path):
-    return Setting(tmp_path, data="digits")
-
-
-@pytest.mark.parametrize(
-    ("gains", "expected"),
-    [
-        ([(3.0, 1.0)] * 3, Verdict.HELD),
-        ([(3.0, 1.0), (3.0, 1.0), (1.0, 1.0)], Verdict.NOT_TESTABLE),
-        ([(3.0, 1.0), (1.0, 1.0), (-1.0, 9.0)], Verdict.NOT_HELD),
-    ],
-)
-def test_all_three_statements_count(gains, expected):
-    assert verdict(dict(zip((SEARCH, SUPERNET, CELLS), gains, strict=True))) is expected
+    return Setting(tmp_path)
 
 
 def test_errors_are_measured_and_kept(tmp_path):
@@ -98,6 +88,11 @@ def test_every_number_of_a_training_makes_another(tmp_path):
         "seed": 1,
         "part": "valid",
         "genotype": "other",
+        "pad": 1,
+        "flip": True,
+        "cutout": 2,
+        "auxiliary": 0.4,
+        "drop_path": 0.2,
     }
     asked = {key: replace(base, **{key: value}) for key, value in changes.items()}
     names = {_name("one", own) for own in (base, *asked.values())}
@@ -119,8 +114,41 @@ def test_every_number_of_a_training_makes_another(tmp_path):
         ("eta", 0.5),
         ("travel", 1.0),
         ("seeds", 2),
+        ("pad", 1),
+        ("flip", True),
+        ("images", "cluttered-digits"),
     ],
 )
 def test_every_number_changes_the_searches(tmp_path, key, value):
-    usual, other = (plan(setting(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))
+    usual, other = (plan(Setting(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))
     assert usual != other
+
+
+REGULARISED = {"pad": 1, "flip": True, "cutout": 2, "auxiliary": 0.4, "drop_path": 0.2}
+
+
+def test_trainings_are_regularised_as_the_scale_says(tmp_path):
+    place, scale = setting(tmp_path), TINY.model_copy(update=REGULARISED)
+    configs = plan(place, scale)
+    config = configs["with-0"]
+    assert (config.data.pad, config.data.flip, config.data.cutout) == (1, True, 0)
+    runs = searches({"with-0": config}, place)
+    for own in follow(runs["with-0"], config, scale).values():
+        assert {key: getattr(own, key) for key in REGULARISED} == REGULARISED
+    assert (FULL.images, FULL.pad, FULL.cutout, FULL.auxiliary, FULL.drop_path) == (
+        "cifar10",
+        4,
+        16,
+        0.4,
+        0.2,
+    )
+
+
+@pytest.mark.parametrize("make", [cell_options, supernet_options])
+def test_regularisation_reaches_the_networks(make):
+    base = Training("space", "cells", "digits", 4, 1, 8, 0.1, 0)
+    for key, value in REGULARISED.items():
+        for training, expected in ((base, 0), (replace(base, **{key: value}), value)):
+            options = make(training)
+            part = options.net if key in ("auxiliary", "drop_path") else options.data
+            assert getattr(part, key) == expected

@@ -2,7 +2,16 @@ import pytest
 
 from dartboard.papers import Setting
 from dartboard.papers._amended import AVERAGE, CONVOLUTION, KINDS, MAXIMUM, SKIP
-from dartboard.papers.amended_darts_figure_2 import ETAS, FULL, Searches, judge_each, plan, reproduce
+from dartboard.papers.amended_darts_figure_2 import (
+    ETAS,
+    FULL,
+    LATE,
+    READING,
+    Searches,
+    judge_each,
+    plan,
+    reproduce,
+)
 
 TINY = Searches(nodes=1, epochs=1, batch=300, seeds=1)
 
@@ -41,6 +50,7 @@ def test_the_searches_are_the_papers_but_for_their_size(tmp_path):
         assert config.seed == seed
         assert config.method.options["lr"] == pytest.approx(TINY.travel / 2)
     assert (FULL.epochs, FULL.channels, FULL.cells, FULL.batch) == (500, 16, 8, 96)
+    assert (FULL.images, FULL.pad, FULL.flip) == ("cifar10", 4, True)
     assert 3e-4 * FULL.epochs * (25_000 // FULL.batch) == pytest.approx(FULL.travel, rel=0.01)
 
 
@@ -50,9 +60,11 @@ def test_found_cells_are_counted_over_epochs(tmp_path):
         own = finding.numbers[f"{eta:g}"]
         assert own["course"][-1] == own["ends"]
         assert sum(own["ends"].values()) == pytest.approx(100)
+        assert own["each seed"] == [own["ends"]]
     assert len(finding.figures["cells"].axes) == 2 * len(ETAS)
     here = {row.what: row.here for row in finding.rows}
     assert {f"eta = 1: {kind}, % of edges" for kind in KINDS} <= set(here)
+    assert {READING, LATE} < set(finding.remarks)
     assert here["eta = 0, seed 0, normal cell"].startswith("2: ")
 
 
@@ -67,6 +79,9 @@ def test_found_cells_are_counted_over_epochs(tmp_path):
         ("lr", 0.2),
         ("travel", 1.0),
         ("seeds", 2),
+        ("images", "cluttered-digits"),
+        ("pad", 1),
+        ("flip", True),
     ],
 )
 def test_every_number_changes_the_searches(tmp_path, key, value):

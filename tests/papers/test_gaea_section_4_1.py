@@ -25,6 +25,7 @@ def test_rates_make_the_papers_path(tmp_path):
     steps = 25_000 / FULL.batch
     assert steps * 35 * 6e-4 == pytest.approx(FULL.travel, rel=0.01)
     assert steps * 40 * 0.1 == pytest.approx(FULL.gaea_travel, rel=0.01)
+    assert (FULL.images, FULL.pad, FULL.flip) == ("cifar10", 4, True)
 
 
 def test_accuracies_before_and_after_are_those_of_the_searches(tmp_path):
@@ -43,7 +44,17 @@ def test_accuracies_before_and_after_are_those_of_the_searches(tmp_path):
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("cells", 4), ("channels", 8), ("epochs", 4), ("batch", 200), ("lr", 0.2), ("travel", 1.0)],
+    [
+        ("cells", 4),
+        ("channels", 8),
+        ("epochs", 4),
+        ("batch", 200),
+        ("lr", 0.2),
+        ("travel", 1.0),
+        ("images", "cluttered-digits"),
+        ("pad", 1),
+        ("flip", True),
+    ],
 )
 def test_every_number_changes_the_searches(tmp_path, key, value):
     usual, other = (plan(Setting(tmp_path), TINY.model_copy(update=own), BASE) for own in ({}, {key: value}))

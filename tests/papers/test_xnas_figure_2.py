@@ -8,6 +8,7 @@ from dartboard.papers import Setting, Verdict
 from dartboard.papers._searching import searches
 from dartboard.papers.xnas_figure_2 import (
     DARTS,
+    PAPER,
     Decays,
     correlation,
     final_entropy,
@@ -32,6 +33,8 @@ def test_every_decay_and_seed_is_searched_as_the_scale_says() -> None:
     assert (own.space.name, own.space.cells, own.net.channels) == ("darts", 4, 6)
     assert (own.seed, own.epochs, own.batch, own.data.pad, own.data.flip) == (1, 3, 7, 2, True)
     assert own.data.name == "cluttered-digits"
+    other = plan(scale.model_copy(update={"images": "digits"}), None)["0.5-s1"]
+    assert (other.data.name, PAPER.images) == ("digits", "cifar10")
 
 
 def test_the_entropy_is_that_of_equation_55(tmp_path: Path) -> None:
@@ -66,6 +69,7 @@ def test_the_verdict_follows_the_entropies(found: dict[float, list[float]], verd
     own = judge(found, "small")
     assert own.verdict is verdict
     assert own.seeds == 2
+    assert any("are therefore ours" in remark for remark in own.remarks)
     assert own.numbers["entropy"] == {"0": found[0.0], "0.001": found[DARTS], "1": found[1.0]}
     dots = [line for line in own.figures["entropy"].axes[0].lines if line.get_color() == "red"]
     assert [tuple(line.get_xydata()[0]) for line in dots] == [(DARTS, sum(found[DARTS]) / 2)]

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import Field
 
 from dartboard.atomic import write_text
 from dartboard.papers._searching import configure
-from dartboard.papers.base import Verdict
+from dartboard.papers.base import Scale, Setting, Verdict
 from dartboard.runs import Run
 from dartboard.search.config import SearchConfig, build
 from dartboard.search.supply import divide
 from dartboard.space import Genotype
-from dartboard.space.catalog import DARTS_OPS, dense_edges, keep_per_node, stacked
+from dartboard.space.catalog import DARTS_OPS, dense_edges, fixed_edges_cell, keep_per_node, stacked
 from dartboard.space.codecs import decode
 from dartboard.space.files import space_to_json
 from dartboard.space.spec import NONE, Cell, SearchSpace, Stack
@@ -38,6 +39,22 @@ NOISE = 2.0
 """A difference counts if its mean is above so many of its standard errors."""
 
 
+class Images(Scale):
+    """The images that are searched with, and how they are varied."""
+
+    images: str = Field(default="digits", description="what is told apart")
+    pad: int = Field(default=0, ge=0, description="zeros around images, of which crops are taken")
+    flip: bool = Field(default=False, description="flip images at random")
+
+    def chosen(self, setting: Setting) -> str:
+        """The images: those of the setting where it has some."""
+        return setting.data or self.images
+
+    def data(self, setting: Setting) -> dict[str, Any]:
+        """The same as settings of a search."""
+        return {"name": self.chosen(setting), "pad": self.pad, "flip": self.flip}
+
+
 def small_darts(nodes: int, cells: int) -> SearchSpace:
     """DARTS' space with so many inner nodes a cell and cells; with 4 and 8 it is DARTS' own.
 
@@ -47,6 +64,12 @@ def small_darts(nodes: int, cells: int) -> SearchSpace:
     output = tuple(range(2, nodes + 2))
     cell = Cell(2, nodes + 2, edges, output, keep_per_node(edges, 2))
     return stacked(f"darts-{nodes}-{cells}", cell, Stack(cells, stages=min(STAGES, cells)))
+
+
+def small_s2(cells: int) -> SearchSpace:
+    """S2 with so many cells."""
+    cell = fixed_edges_cell(("skip_connect", "sep_conv_3x3"))
+    return stacked(f"s2-{cells}", cell, Stack(cells=cells, shared=False))
 
 
 def keep_space(space: SearchSpace, folder: Path) -> str:
@@ -131,3 +154,11 @@ def judge(mean: float, error: float) -> Verdict:
     if mean <= 0:
         return Verdict.NOT_HELD
     return Verdict.HELD if mean > NOISE * error else Verdict.NOT_TESTABLE
+
+
+def judge_all(differences: Iterable[tuple[float, float]]) -> Verdict:
+    """Held if every difference was seen, not held if one was not; means with their standard errors."""
+    found = {judge(*own) for own in differences}
+    if Verdict.NOT_HELD in found:
+        return Verdict.NOT_HELD
+    return Verdict.HELD if found == {Verdict.HELD} else Verdict.NOT_TESTABLE

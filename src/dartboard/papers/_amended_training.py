@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from pydantic import Field
 
 from dartboard.atomic import write_text
 from dartboard.data import Dataset
 from dartboard.errors import DataError
+from dartboard.papers._amended import Images
 from dartboard.papers.base import Setting
 from dartboard.parallel import in_processes
 from dartboard.runs import Run
@@ -41,6 +43,34 @@ SHARE = 0.2
 """Of the training images, held out where cells are compared by validation images."""
 
 
+class Regularised(Images):
+    """The images, and what keeps networks from fitting them by heart; by default nothing does."""
+
+    images: str = Field(default="cluttered-digits", description="what is told apart")
+    cutout: int = Field(default=0, ge=0, description="side of a square that is cut out of images; 0 for none")
+    auxiliary: float = Field(
+        default=0.0, ge=0, description="weight of an auxiliary classifier's loss; 0 for none"
+    )
+    drop_path: float = Field(
+        default=0.0, ge=0, lt=1, description="chance of an edge to be dropped, in training"
+    )
+
+    def in_training(self) -> dict[str, Any]:
+        """What a `Training` is given of it."""
+        return self.model_dump(include={"pad", "flip", "cutout", "auxiliary", "drop_path"})
+
+
+REGULARISED: dict[str, Any] = {
+    "images": "cifar10",
+    "pad": 4,
+    "flip": True,
+    "cutout": 16,
+    "auxiliary": 0.4,
+    "drop_path": 0.2,
+}
+"""As DARTS trains what it found."""
+
+
 @dataclass(frozen=True)
 class Training:
     """The training of a network from scratch, as it travels to another process.
@@ -54,6 +84,11 @@ class Training:
         batch: Images in a step.
         lr: Learning rate at the start; it falls to zero.
         seed: Of the start and the order of images.
+        pad: Zeros around images, of which crops are taken.
+        flip: Whether images are flipped at random.
+        cutout: Side of a square that is cut out of images.
+        auxiliary: Weight of an auxiliary classifier's loss.
+        drop_path: Chance of an edge to be dropped; of cells that at the end, of supernets that of all epochs.
         part: What it is measured on; for `test` it is trained on all training images.
         run: A finished search whose supernet, with its mixtures, is trained in the place of the cells.
     """
@@ -66,6 +101,11 @@ class Training:
     batch: int
     lr: float
     seed: int
+    pad: int = 0
+    flip: bool = False
+    cutout: int = 0
+    auxiliary: float = 0.0
+    drop_path: float = 0.0
     part: Part = "test"
     run: str = ""
 
@@ -110,17 +150,29 @@ def load_tested(name: str) -> Dataset:
 def train_cells(training: Training, device: torch.device) -> float:
     """The error of a discrete network, in percent."""
     space = restrict(load_space(training.space), decode(training.genotype))
-    options = TrainOptions(
+    found = Trainer(space, load_tested(training.data), cell_options(training), device=device).fit()
+    return 100 * (1 - found.last[training.part].top1)
+
+
+def cell_options(training: Training) -> TrainOptions:
+    """How a discrete network is trained."""
+    return TrainOptions(
         epochs=training.epochs,
         batch=training.batch,
         seed=training.seed,
-        net=TrainNetOptions(channels=training.channels, auxiliary=0.0, drop_path=0.0),
-        data=TrainDataOptions(valid=SHARE if training.part == "valid" else 0.0, pad=0, flip=False),
+        net=TrainNetOptions(**_net(training)),
+        data=TrainDataOptions(valid=SHARE if training.part == "valid" else 0.0, **_varied(training)),
         weights=TrainWeightOptions(lr=training.lr),
         evaluation=EvaluationOptions(every=training.epochs),
     )
-    found = Trainer(space, load_tested(training.data), options, device=device).fit()
-    return 100 * (1 - found.last[training.part].top1)
+
+
+def _net(training: Training) -> dict[str, Any]:
+    return {key: getattr(training, key) for key in ("channels", "auxiliary", "drop_path")}
+
+
+def _varied(training: Training) -> dict[str, Any]:
+    return {key: getattr(training, key) for key in ("pad", "flip", "cutout")}
 
 
 def train_supernet(training: Training, device: torch.device) -> float:
@@ -128,19 +180,23 @@ def train_supernet(training: Training, device: torch.device) -> float:
     relaxation = searcher_of(Run.read(training.run), device).relaxation
     for values in relaxation.arch_parameters():
         values.requires_grad_(False)
-    options = SearchOptions(
+    method = Method(lambda _space, _generator: relaxation)
+    space, data = load_space(training.space), load_tested(training.data)
+    searcher = Searcher(space, method, data, supernet_options(training), device=device)
+    searcher.fit()
+    return error_on_test(searcher)
+
+
+def supernet_options(training: Training) -> SearchOptions:
+    """How a supernet is trained."""
+    return SearchOptions(
         epochs=training.epochs,
         batch=training.batch,
         seed=training.seed,
-        net=NetOptions(channels=training.channels),
-        data=DataOptions(valid=0.0),
+        net=NetOptions(**_net(training)),
+        data=DataOptions(valid=0.0, **_varied(training)),
         weights=WeightOptions(lr=training.lr, lr_end=0.0),
     )
-    data = load_tested(training.data)
-    method = Method(lambda _space, _generator: relaxation)
-    searcher = Searcher(load_space(training.space), method, data, options, device=device)
-    searcher.fit()
-    return error_on_test(searcher)
 
 
 def error_on_test(searcher: Searcher) -> float:

@@ -25,6 +25,7 @@ class SmallSearch(Scale):
     examples: Count = Field(default=256, description="held-out images that are looked at, at the most")
     pad: int = Field(default=0, ge=0, description="zeros around images, of which crops are taken")
     flip: bool = Field(default=False, description="flip images at random")
+    images: str = Field(default="digits", description="what is told apart")
 
 
 def asm_space(cells: int) -> SearchSpace:
@@ -43,7 +44,7 @@ def settings(scale: SmallSearch, space: str, data: str | None, seed: int) -> dic
     """What all searches have in common; half the images are held out, as in the paper."""
     return {
         "space": space,
-        "data": {"name": data or "digits", "valid": 0.5, "pad": scale.pad, "flip": scale.flip},
+        "data": {"name": data or scale.images, "valid": 0.5, "pad": scale.pad, "flip": scale.flip},
         "net": {"channels": scale.channels},
         "weights": {"lr": scale.lr, "lr_end": 0.0},
         "epochs": scale.epochs,
@@ -56,6 +57,6 @@ def settings(scale: SmallSearch, space: str, data: str | None, seed: int) -> dic
 def size(scale: SmallSearch, data: str | None) -> str:
     """In words, how large the searches are."""
     return (
-        f"{scale.cells} cells, {scale.channels} channels, {data or 'digits'}, {scale.epochs} epochs, batches "
-        f"of {scale.batch}, {scale.examples} held-out images"
+        f"{scale.cells} cells, {scale.channels} channels, {data or scale.images}, {scale.epochs} epochs, "
+        f"batches of {scale.batch}, {scale.examples} held-out images"
     )

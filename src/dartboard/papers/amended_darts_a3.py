@@ -3,9 +3,11 @@
 A.3 is called a toy example of the "gradient trap", but there is nothing in it to derive: it reports errors of
 a search of 600 epochs in DARTS' space with two cells, and of two trainings that follow it. The text does not
 say which two cells (here a normal and a reduction cell), the coefficient (here 0.1, as everywhere in the
-paper), how many runs there were, how long the trainings were, whether the mixtures stay as they are while the
-supernet is trained again (here they do), nor what "generalize" is (here: the cells are made discrete). Its
-"validation sets" are the test images in the second and third statement, as its errors are called test errors.
+paper), how many runs there were, how long and how wide the trainings were (here as wide as the search), how
+they were regularised (at the paper's size as in DARTS, which 4.1.1 says of trainings; the search has crops
+and flips alone, as DARTS'), whether the mixtures stay as they are while the supernet is trained again (here
+they do), nor what "generalize" is (here: the cells are made discrete). Its "validation sets" are the test
+images in the second and third statement, as its errors are called test errors.
 
 The three statements, each with and without g2':
 1. the supernet of the search, on the half of the training images that the architecture is judged by;
@@ -26,16 +28,16 @@ from pydantic import Field
 from dartboard.papers._amended import (
     count_kinds,
     found_in,
-    judge,
+    judge_all,
     keep_space,
     mean_and_error,
     shares,
     small_darts,
     with_travel,
 )
-from dartboard.papers._amended_training import Training, errors
+from dartboard.papers._amended_training import REGULARISED, Regularised, Training, errors
 from dartboard.papers._searching import configure, searches
-from dartboard.papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+from dartboard.papers.base import Finding, Row, Setting, reproduction
 from dartboard.pictures.looks import looks
 from dartboard.runs import Run
 from dartboard.search.config import SearchConfig
@@ -51,7 +53,7 @@ Errors = Mapping[str, Mapping[str, Sequence[float]]]
 """By statement and by whether there is a g2', the errors of all seeds in percent."""
 
 
-class Trap(Scale):
+class Trap(Regularised):
     """The searches and trainings of A.3."""
 
     nodes: Count = Field(default=2, description="inner nodes of a cell")
@@ -65,14 +67,14 @@ class Trap(Scale):
     seeds: Count = Field(default=3, description="searches of each kind")
 
 
-FULL = Trap(nodes=4, channels=16, epochs=600, retrain=600, batch=96, lr=0.025, seeds=5)
+FULL = Trap(**REGULARISED, nodes=4, channels=16, epochs=600, retrain=600, batch=96, lr=0.025, seeds=5)
 
 
 def plan(setting: Setting, scale: Trap) -> dict[str, SearchConfig]:
     """The searches by label."""
     base = {
         "space": {"name": keep_space(small_darts(scale.nodes, CELLS_IN_STACK), setting.folder)},
-        "data": {"name": _data(setting), "valid": 0.5},
+        "data": {**scale.data(setting), "valid": 0.5},
         "epochs": scale.epochs,
         "batch": scale.batch,
         "net": {"channels": scale.channels},
@@ -84,10 +86,6 @@ def plan(setting: Setting, scale: Trap) -> dict[str, SearchConfig]:
         for seed in range(scale.seeds):
             found[_label(kind, seed)] = first.model_copy(update={"seed": seed})
     return found
-
-
-def _data(setting: Setting) -> str:
-    return setting.data or "cluttered-digits"
 
 
 def _label(kind: str, seed: int) -> str:
@@ -105,6 +103,7 @@ def follow(run: Run, config: SearchConfig, scale: Trap) -> dict[str, Training]:
         batch=scale.batch,
         lr=scale.lr,
         seed=config.seed,
+        **scale.in_training(),
     )
     return {CELLS: cells, SUPERNET: replace(cells, run=str(run.path))}
 
@@ -132,10 +131,10 @@ def reproduce(setting: Setting, scale: Trap) -> Finding:
     gains = {what: gain(own) for what, own in found.items()}
     return Finding(
         rows=_rows(found, gains, runs, scale.seeds),
-        verdict=verdict(gains),
+        verdict=judge_all(gains.values()),
         sentence=_sentence(gains),
-        size=f"DARTS' ops in two cells of {scale.nodes} nodes, {scale.channels} channels, {_data(setting)}, "
-        f"{scale.epochs} epochs of search and {scale.retrain} of training",
+        size=f"DARTS' ops in two cells of {scale.nodes} nodes, {scale.channels} channels, "
+        f"{scale.chosen(setting)}, {scale.epochs} epochs of search and {scale.retrain} of training",
         seeds=scale.seeds,
         figures={"errors": draw(found)},
         numbers={what: {kind: list(values) for kind, values in own.items()} for what, own in found.items()},
@@ -159,14 +158,6 @@ def gather(runs: Mapping[str, Run], trained: Mapping[str, float], seeds: int) ->
 def gain(own: Mapping[str, Sequence[float]]) -> tuple[float, float]:
     """By how much g2' lowers the error, seed by seed: the mean and its standard error."""
     return mean_and_error([bare - amended for amended, bare in zip(own[WITH], own[WITHOUT], strict=True)])
-
-
-def verdict(gains: Mapping[str, tuple[float, float]]) -> Verdict:
-    """Held if every statement did, not held if one did not."""
-    found = {judge(*own) for own in gains.values()}
-    if Verdict.NOT_HELD in found:
-        return Verdict.NOT_HELD
-    return Verdict.HELD if found == {Verdict.HELD} else Verdict.NOT_TESTABLE
 
 
 def _rows(

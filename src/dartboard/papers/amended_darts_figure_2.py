@@ -5,7 +5,8 @@ The paper searches the standard DARTS space (8 cells, 16 channels) on CIFAR-10 f
 and far fewer steps, and a rate that makes the path as long.
 
 The test, fixed before, on the edges of all cells of all seeds at the end of the search:
-- eta = 0 ends with skip-connects ("almost all edges are occupied by skip-connect"): they are at least half;
+- eta = 0 ends with skip-connects ("almost all edges are occupied by skip-connect"): they are at least half,
+  less than the paper's words ask for;
 - eta = 0.1 is balanced ("a reasonable architecture"): convolutions are at least a quarter, and neither
   skip-connects nor average poolings are above half;
 - eta = 1 "significantly prefers avg-pooling to other operators": every other op is chosen less often.
@@ -26,6 +27,7 @@ from dartboard.papers._amended import (
     CONVOLUTION,
     KINDS,
     SKIP,
+    Images,
     count_kinds,
     found_in,
     in_words,
@@ -36,7 +38,7 @@ from dartboard.papers._amended import (
     with_travel,
 )
 from dartboard.papers._searching import configure, searches
-from dartboard.papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+from dartboard.papers.base import Finding, Row, Setting, Verdict, reproduction
 from dartboard.pictures.cells import draw_cell
 from dartboard.pictures.looks import looks
 from dartboard.runs import Run
@@ -46,12 +48,20 @@ from dartboard.space import Genotype
 from dartboard.space.spec import NONE
 
 ETAS = (0.0, 0.1, 1.0)
-PAPER = {0.0: "almost all skip-connect", 0.1: "balanced", 1.0: "mostly avg-pooling"}
+PAPER = {0.0: "almost all skip-connect", 0.1: "reasonable", 1.0: "significantly prefers avg-pooling"}
+READING = (
+    "The test reads the paper's words: of 'almost all' it asks for half, and 'reasonable' is taken for "
+    "balanced, at least a quarter convolutions and at most half skip-connects or average poolings."
+)
+LATE = (
+    "After a trial of one epoch the part of eta = 1 was made stricter: an op that is chosen as often as "
+    "average pooling counts against it."
+)
 HALF, QUARTER = 50.0, 25.0
 Runs = Mapping[float, Sequence[Run]]
 
 
-class Searches(Scale):
+class Searches(Images):
     """The searches of figure 2."""
 
     nodes: Count = Field(default=2, description="inner nodes of a cell")
@@ -64,14 +74,25 @@ class Searches(Scale):
     seeds: Count = Field(default=2, description="searches for each coefficient")
 
 
-FULL = Searches(nodes=4, cells=8, channels=16, epochs=500, batch=96, lr=0.025, seeds=5)
+FULL = Searches(
+    nodes=4,
+    cells=8,
+    channels=16,
+    epochs=500,
+    batch=96,
+    lr=0.025,
+    seeds=5,
+    images="cifar10",
+    pad=4,
+    flip=True,
+)
 
 
 def plan(setting: Setting, scale: Searches) -> dict[tuple[float, int], SearchConfig]:
     """The searches by coefficient and seed."""
     base = {
         "space": {"name": keep_space(small_darts(scale.nodes, scale.cells), setting.folder)},
-        "data": {"name": setting.data or "digits"},
+        "data": scale.data(setting),
         "epochs": scale.epochs,
         "batch": scale.batch,
         "net": {"channels": scale.channels},
@@ -88,7 +109,7 @@ def plan(setting: Setting, scale: Searches) -> dict[tuple[float, int], SearchCon
 @reproduction(
     "amended-darts-figure-2",
     about="what long searches end with at amending coefficients of 0, 0.1 and 1",
-    claim="eta = 0 ends with skip-connects, 0.1 with a balanced cell, 1 with average pooling",
+    claim="eta = 0 ends with skip-connects, 0.1 with a reasonable cell, 1 with mostly average pooling",
     minutes=8,
     laptop=Searches(),
     full=FULL,
@@ -108,13 +129,16 @@ def reproduce(setting: Setting, scale: Searches) -> Finding:
         verdict=Verdict.HELD if all(right.values()) else Verdict.NOT_HELD,
         sentence=_sentence(ends, right),
         size=f"DARTS' ops in cells of {scale.nodes} nodes, {scale.cells} cells, {scale.channels} channels, "
-        f"{setting.data or 'digits'}, {scale.epochs} epochs, Adam at {rate:.2g}",
+        f"{scale.chosen(setting)}, {scale.epochs} epochs, Adam at {rate:.2g}",
         seeds=scale.seeds,
         figures={
             "cells": draw_cells({eta: found_in(own[0]) for eta, own in runs.items()}),
             "kinds": draw(courses),
         },
-        numbers={f"{eta:g}": {"ends": ends[eta], "course": courses[eta]} for eta in ETAS},
+        numbers={
+            f"{eta:g}": {"ends": ends[eta], "course": courses[eta], "each seed": each_seed(runs[eta])}
+            for eta in ETAS
+        },
         remarks=_remarks(runs),
     )
 
@@ -142,6 +166,11 @@ def course(runs: Sequence[Run]) -> list[dict[str, float]]:
     """Percentages of kinds after each epoch, over all seeds."""
     each = zip(*(over_epochs(run) for run in runs), strict=True)
     return [shares(count_kinds(genotypes)) for genotypes in each]
+
+
+def each_seed(runs: Sequence[Run]) -> list[dict[str, float]]:
+    """Percentages of kinds at the end of each search."""
+    return [shares(count_kinds([found_in(run)])) for run in runs]
 
 
 def _rows(ends: Mapping[float, Mapping[str, float]], right: Mapping[float, bool]) -> list[Row]:
@@ -174,7 +203,7 @@ def _remarks(runs: Runs) -> list[str]:
         eta: np.mean([run.metrics()[-1]["valid_accuracy"] for run in own]) for eta, own in runs.items()
     }
     found = ", ".join(f"{100 * value:.1f} % at {eta:g}" for eta, value in accuracies.items())
-    return [f"Validation accuracy of the supernet at the end: {found}."]
+    return [READING, LATE, f"Validation accuracy of the supernet at the end: {found}."]
 
 
 def draw(courses: Mapping[float, Sequence[Mapping[str, float]]]) -> Figure:

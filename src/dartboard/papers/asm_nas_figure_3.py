@@ -42,6 +42,7 @@ PAPER = Stability(
     seeds=1,
     pad=4,
     flip=True,
+    images="cifar10",
 )
 
 

@@ -45,7 +45,16 @@ class Attention(SmallSearch):
 
 
 PAPER = Attention(
-    cells=15, channels=16, epochs=30, batch=64, lr=0.025, examples=25_000, seeds=1, pad=4, flip=True
+    cells=15,
+    channels=16,
+    epochs=30,
+    batch=64,
+    lr=0.025,
+    examples=25_000,
+    seeds=1,
+    pad=4,
+    flip=True,
+    images="cifar10",
 )
 
 
