@@ -4,27 +4,55 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dartboard.papers import Setting, Verdict
-from dartboard.papers.gaea_figure_1 import PANELS, Entropy, judge, plan, reproduce, together
+from dartboard.errors import OptionError
+from dartboard.papers import REPRODUCTIONS, Setting, Verdict
+from dartboard.papers.doing import choose_scale
+from dartboard.papers.gaea_figure_1 import PANELS, PAPER, Entropy, Supernet, judge, plan, reproduce, together
 from protocols import few
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-TINY = Entropy(seeds=1, epochs=2, rest=1, batch=16)
+SMALL = Supernet(epochs=2, batch=16)
+TINY = Entropy(seeds=1, rest=1, darts=SMALL.model_copy(update={"cells": 3}), oneshot1=SMALL, nb201=SMALL)
 
 
-def test_both_methods_are_searched_as_the_scale_says() -> None:
-    scale = Entropy(seeds=2, epochs=7, rest=3, cells=4, stage=2, channels=6, batch=5, lr=0.3, speed=10.0)
-    configs = plan(scale, None)
+def test_both_methods_are_searched_as_the_scale_says(tmp_path: Path) -> None:
+    scale = Entropy(
+        seeds=2, rest=3, channels=6, speed=10.0, images="cluttered-digits", pad=1, flip=True,
+        darts=Supernet(cells=4, epochs=7, batch=5, lr=0.3, lr_end=0.2), oneshot1=Supernet(cells=2, epochs=6),
+        nb201=Supernet(epochs=5, batch=9),
+    )  # fmt: skip
+    configs = plan(scale, Setting(tmp_path))
     assert len(configs) == 3 * 2 * 2
     base, gaea = configs["darts-pc-darts-s1"], configs["darts-gaea-pc-darts-s1"]
     assert base.method.options["lr"] == pytest.approx(6e-3)
     assert gaea.method.options["lr"] == pytest.approx(1.0)
     assert base.method.options["warmup"] == gaea.method.options["warmup"] == 3
-    assert (base.space.cells, configs["oneshot1-pc-darts-s0"].space.cells) == (4, 2)
-    bench = configs["nb201-gaea-darts-s0"]
-    assert bench.space.without == ("none",)
-    assert (bench.epochs, bench.batch, bench.net.channels, bench.weights.lr) == (7, 5, 6, 0.3)
     assert base.model_copy(update={"method": gaea.method}) == gaea
+    assert (base.epochs, base.batch, base.weights.lr, base.weights.lr_end) == (7, 5, 0.3, 0.2)
+    assert (base.data.name, base.data.pad, base.data.flip) == ("cluttered-digits", 1, True)
+    other, bench = configs["oneshot1-pc-darts-s0"], configs["nb201-gaea-darts-s0"]
+    assert bench.space.without == ("none",)
+    assert [own.space.cells for own in (base, other, bench)] == [4, 2, 1]
+    assert [own.epochs for own in (base, other, bench)] == [7, 6, 5]
+    assert (bench.batch, bench.net.channels) == (9, 6)
+
+
+def test_the_papers_searches_are_those_of_its_appendix(tmp_path: Path) -> None:
+    configs = plan(PAPER, Setting(tmp_path))
+    own, bench = configs["darts-gaea-pc-darts-s0"], configs["nb201-gaea-darts-s0"]
+    assert (own.epochs, own.batch, own.weights.lr, own.weights.lr_end) == (50, 256, 0.1, 0.0)
+    assert (bench.epochs, bench.batch, bench.weights.lr, bench.weights.lr_end) == (25, 64, 0.025, 0.001)
+    assert (own.space.cells, bench.space.cells, own.data.name) == (8, 5, "cifar10")
+    assert (own.method.options["lr"], bench.method.options["lr"]) == (0.1, 0.1)
+
+
+def test_an_architecture_that_never_moves_is_refused() -> None:
+    told = REPRODUCTIONS["gaea-figure-1"]
+    assert choose_scale(told, ["rest=9"]) == Entropy(rest=9)
+    with pytest.raises(OptionError, match=r"^rest: 10 of 10 epochs of rest on darts; expected fewer$"):
+        choose_scale(told, ["rest=10"])
+    with pytest.raises(OptionError, match=r"^rest: 2 of 2 epochs of rest on oneshot1"):
+        choose_scale(told, ["oneshot1.epochs=2"])
 
 
 def curves(base: list[float], gaea: list[float]) -> dict[str, dict[str, list[list[float]]]]:
