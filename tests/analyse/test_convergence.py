@@ -1,6 +1,7 @@
 """Cells trained side by side: the same batches, the same results however they are done, and kills."""
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -270,6 +271,29 @@ def test_a_training_that_diverges_is_part_of_the_result(
     assert found.level() is None
     json.dumps(found.facts(), allow_nan=False)
     draw_curves(found)
+    monkeypatch.setattr(convergence.Inner, "finish", None)  # what broke off is not tried again
+    assert numbers(
+        compare({"other": CELLS["other"], "darts": DARTS}, tiny(data), tmp_path / "out")
+    ) == numbers(found)
+
+
+def test_a_training_that_went_on_after_all_has_no_fault(
+    once: tuple[Path, Comparison], data: str, tmp_path: Path
+) -> None:
+    shutil.copytree(once[0], tmp_path / "out")
+    (tmp_path / "out/runs/other-lr0.05-s0/fault.txt").write_text("the loss was nan")
+    again = compare(CELLS, tiny(data), tmp_path / "out", lrs=(0.05, 0.2))
+    assert numbers(again) == numbers(once[1])
+
+
+def test_a_real_training_that_diverges_is_tried_once(data: str, tmp_path: Path) -> None:
+    settings = tiny(data)
+    found = compare({"darts": DARTS}, settings, tmp_path / "out", lrs=(1e30,))
+    assert "finite" in str(found.of("darts")[0].fault)
+    begun = Run.read(tmp_path / "out/runs/darts-lr1e+30-s0").environment()
+    again = compare({"darts": DARTS}, settings, tmp_path / "out", lrs=(1e30,))
+    assert numbers(again) == numbers(found)
+    assert Run.read(tmp_path / "out/runs/darts-lr1e+30-s0").environment() == begun
 
 
 def test_the_picture_has_a_line_for_each_cell(once: tuple[Path, Comparison]) -> None:

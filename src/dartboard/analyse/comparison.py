@@ -142,13 +142,13 @@ class Comparison:
         return sorted(self.cells, key=key)
 
     def level(self, lr: float | None = None, metric: str = LOSS) -> float | None:
-        """The level that the last of all trainings comes to at its best; None if one has no points."""
+        """The level that the last of all trainings comes to at its best; None if one comes to none."""
         chosen = [own.curves[metric].values for cell in self.cells for own in self.of(cell, lr)]
         if not all(chosen):
             return None
         if metric == ACCURACY:
-            return min(max(values) for values in chosen)
-        return max(min(values) for values in chosen)
+            return _finite(min(max(values) for values in chosen))
+        return _finite(max(min(values) for values in chosen))
 
     def facts(self, *, loss: float | None = None, accuracy: float | None = None) -> dict[str, Any]:
         """All of it, ready for JSON; infinite numbers are None.

@@ -6,7 +6,8 @@ to the same bits. By default nothing regularises but weight decay, as in section
 
 import math
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -15,12 +16,14 @@ from typing import Any
 
 import torch
 
+from dartboard.analyse._tell import Tell, silent
 from dartboard.analyse.comparison import ACCURACY, LOSS, TRAIN_LOSS, Comparison, Entry, Training
 from dartboard.analyse.curves import Curve
 from dartboard.analyse.side_by_side import Maker, Plan, claim, make_settings
+from dartboard.atomic import write_text
 from dartboard.errors import DivergedError, OptionError, Stopped
 from dartboard.nn.measure import count_parameters
-from dartboard.parallel import in_processes
+from dartboard.parallel import in_processes, one_thread
 from dartboard.runs import Run, is_run
 from dartboard.runs.store import METRICS as LINES
 from dartboard.search.plugins import check_plugins, load_plugin
@@ -30,17 +33,12 @@ from dartboard.train.protocol.inner import Inner, Job
 from dartboard.train.trainer import Trainer
 
 RUNS = "runs"
+FAULT = "fault.txt"
+"""In the directory of a training that broke off: why."""
 PAUSE = 0.5
 """Seconds between two looks at how far the trainings are."""
 
 __all__ = ["Comparer", "compare", "make_settings"]
-
-Tell = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and how much there is to do."""
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    """Says nothing."""
 
 
 @dataclass(eq=False)
@@ -74,7 +72,7 @@ class Comparer:
             raise KeyboardInterrupt
 
     def run(
-        self, lrs: Sequence[float], seeds: Sequence[int], *, jobs: int = 1, tell: Tell = _silent
+        self, lrs: Sequence[float], seeds: Sequence[int], *, jobs: int = 1, tell: Tell = silent
     ) -> Comparison:
         """Does what is left and returns all of it.
 
@@ -87,11 +85,10 @@ class Comparer:
         part, sizes = self._rehearse(entries[0])
         self.folder.mkdir(parents=True, exist_ok=True)
         claim(self.folder, self._maker.claims(), dict(self.plan.cells))
-        faults: dict[Entry, str | None] = dict.fromkeys(entries)
-        with _one_thread(), self._watched(entries, tell), closing(self._train(entries, jobs)) as trainings:
-            faults.update(trainings)
+        with one_thread(), self._watched(entries, tell), closing(self._train(entries, jobs)) as trainings:
+            deque(trainings, maxlen=0)
         cells = {label: decode(text) for label, text in self.plan.cells}
-        return Comparison(cells, [self._read(own, faults[own], part) for own in entries], part, sizes)
+        return Comparison(cells, [self._read(own, part) for own in entries], part, sizes)
 
     def _rehearse(self, first: Entry) -> tuple[str, dict[str, int]]:
         """Makes every network once; on what it is measured, and how many weights each has."""
@@ -103,11 +100,13 @@ class Comparer:
             sizes[label], part = count_parameters(trainer.net), trainer.measured_on
         return part, sizes
 
-    def _train(self, entries: Sequence[Entry], jobs: int) -> Generator[tuple[Entry, str | None], None, None]:
-        """Does those that are not finished; why each broke off, None if it did not."""
-        left = [own for own in entries if not _is_finished(self.folder / RUNS / own.name)]
+    def _train(self, entries: Sequence[Entry], jobs: int) -> Generator[object, None, None]:
+        """Does those that are not over, with a stop after each."""
+        left = [own for own in entries if not _is_over(self.folder / RUNS / own.name)]
         if jobs == 1 or len(left) < 2:
-            yield from ((own, _attempt(self._inner, self._maker.job(own, self.device))) for own in left)
+            for own in left:
+                _attempt(self._inner, self._maker.job(own, self.device))
+                yield own
             return
         self._apart = True
         if self._stopping:  # it may have come before there were processes to end
@@ -138,8 +137,9 @@ class Comparer:
             watcher.join()
         say()
 
-    def _read(self, entry: Entry, fault: str | None, part: str) -> Training:
-        rows = Run.read(self.folder / RUNS / entry.name).metrics()
+    def _read(self, entry: Entry, part: str) -> Training:
+        path = self.folder / RUNS / entry.name
+        rows, fault = Run.read(path).metrics(), _fault(path)
         names = {TRAIN_LOSS: "train_loss", LOSS: f"{part}_loss", ACCURACY: f"{part}_accuracy"}
         return Training(entry, {metric: _curve(rows, name) for metric, name in names.items()}, fault)
 
@@ -153,12 +153,12 @@ def compare(
     seeds: Sequence[int] = (),
     jobs: int = 1,
     device: torch.device | str = "cpu",
-    tell: Tell = _silent,
+    tell: Tell = silent,
 ) -> Comparison:
     """Cells trained side by side: for each learning rate and seed, all of them see the same batches.
 
     Every training computes with one thread, so that the results do not depend on `jobs`. A training whose
-    loss becomes infinite is part of the result: it has broken off.
+    loss becomes infinite is part of the result: it has broken off, and is not tried again.
 
     Args:
         cells: By label; a label becomes part of a directory's name.
@@ -197,34 +197,30 @@ def _maker_here(plan: Plan) -> Maker:
     return Maker(plan)
 
 
-def _train_apart(plan: Plan, folder: Path, device: str, entry: Entry) -> str | None:
+def _train_apart(plan: Plan, folder: Path, device: str, entry: Entry) -> None:
     for file in plan.settings.plugins:
         load_plugin(file)
     where = torch.device(device)
-    return _attempt(Inner(folder, where), _maker_here(plan).job(entry, where))
+    _attempt(Inner(folder, where), _maker_here(plan).job(entry, where))
 
 
-def _attempt(inner: Inner, job: Job) -> str | None:
-    """Does a training; why it broke off, None if it did not."""
+def _attempt(inner: Inner, job: Job) -> None:
+    """Does a training; if it breaks off, its directory says why, so that it is not tried again."""
     try:
         inner.finish(job)
     except DivergedError as error:
-        return str(error)
-    return None
+        write_text(inner.folder / job.name / FAULT, f"{error}\n")
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+def _is_over(path: Path) -> bool:
+    return is_run(path) and (Run.read(path).state == "finished" or _fault(path) is not None)
 
 
-def _is_finished(path: Path) -> bool:
-    return is_run(path) and Run.read(path).state == "finished"
+def _fault(path: Path) -> str | None:
+    """Why a training broke off; None of one that did not, or went on to its end after all."""
+    if not (path / FAULT).exists() or Run.read(path).state == "finished":
+        return None
+    return (path / FAULT).read_text(encoding="utf-8").strip()
 
 
 def _epochs(path: Path) -> int:

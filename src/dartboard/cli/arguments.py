@@ -1,5 +1,6 @@
 """Argument types that several verbs share; what they refuse, they say how to write."""
 
+import math
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 
@@ -20,6 +21,28 @@ def positive(text: str) -> int:
     if not 1 <= number <= MOST:
         raise ArgumentTypeError(f"expected a whole number from 1 to {MOST:,}, got {text!r}")
     return number
+
+
+def number(text: str) -> float:
+    """A number that is finite."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise ArgumentTypeError(f"expected a number, got {text!r}")
+    return found
+
+
+def above_zero(text: str) -> float:
+    """A number above 0, and finite."""
+    try:
+        found = number(text)
+    except ArgumentTypeError:
+        found = 0.0
+    if found <= 0:
+        raise ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    return found
 
 
 def image_shape(text: str) -> tuple[int, int, int]:

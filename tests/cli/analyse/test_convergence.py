@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from dartboard.analyse.variants import random_connections, random_operations
+from dartboard.analyse.variants import random_connections, widest
 from dartboard.cli.main import main
 from dartboard.runs import Run
-from dartboard.space import CODECS, get_published
+from dartboard.space import CODECS, decode, get_published, load_space, space_to_json
 from protocols import few
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE = 120
+NB201 = "|skip_connect~0|+|nor_conv_3x3~0|skip_connect~1|+|none~0|nor_conv_1x1~1|skip_connect~2|"
 TINY = ("epochs=2", "batch=16", "net.channels=2", "net.cells=3")
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -77,13 +78,51 @@ def trained(label: str) -> str:
     return str(Run.read(f"out/runs/{label}-lr0.025-s0").config["cell"])
 
 
-@pytest.mark.parametrize("kind", ["connections", "operations"])
-def test_variants_are_those_of_the_library(data: str, capsys: Capture, kind: str) -> None:
-    flags = ["--variants", "1", "--kind", kind, "--seed", "4", "--out", "out"]
+def test_variants_are_those_of_the_library(data: str, capsys: Capture) -> None:
+    flags = ["--variants", "1", "--kind", "connections", "--seed", "4", "--out", "out"]
     found(capsys, "snas", *TINY, "epochs=1", "--data", data, *flags)
-    draw = {"connections": random_connections, "operations": random_operations}[kind]
-    (wanted,) = draw(get_published("snas"), 1, seed=4)
+    (wanted,) = random_connections(get_published("snas"), 1, seed=4)
     assert trained("snas-1") == CODECS["json"].encode(wanted)
+
+
+@pytest.mark.parametrize("space", [(), ("--space", "lean.json")])
+def test_ops_of_variants_are_those_of_the_space(data: str, capsys: Capture, space: tuple[str, ...]) -> None:
+    """Of the cell's own unless one is named, and the same that `analyse variants` draws."""
+    lean = space_to_json(load_space("nb201")).replace(',"nor_conv_3x3","avg_pool_3x3"]', "]")
+    Path("lean.json").write_text(lean)
+    Path("mine.txt").write_text(NB201)
+    flags = ["--kind", "operations", "--seed", "4", *space]
+    words = [*TINY[:3], "epochs=1", "--data", data, "--out", "out"]
+    found(capsys, "mine.txt", *words, *flags, "--variants", "1")
+    assert main(["analyse", "variants", "mine.txt", *flags, "--count", "1", "--json"]) == 0
+    (wanted,) = json.loads(capsys.readouterr().out)["variants"]
+    assert json.loads(trained("mine-1")) == wanted["genotype"]
+    ops = {op for edge in decode(trained("mine-1")).cells["cell"].edges for op in edge.ops}
+    lean_ops = {"none", "skip_connect", "nor_conv_1x1"}  # what is no connection stays none
+    assert ops <= (lean_ops if space else set(load_space("nb201").ops))
+
+
+def test_the_widest_is_a_variant(data: str, capsys: Capture) -> None:
+    words = [*TINY, "epochs=1", "--data", data, "--kind", "widest", "--out", "out"]
+    assert list(found(capsys, "darts-v2", *words)["cells"]) == ["darts-v2", "darts-v2-widest"]
+    assert trained("darts-v2-widest") == CODECS["json"].encode(widest(get_published("darts-v2")))
+
+
+def test_variants_that_are_called_like_a_cell_are_refused(capsys: Capture) -> None:
+    Path("snas-1.txt").write_text(CODECS["json"].encode(get_published("darts-v2")))
+    words = ["snas", "snas-1.txt", "--variants", "1"]
+    assert complaint(capsys, *words) == "two cells are called snas-1; name different ones"
+
+
+def test_what_broke_off_is_said_and_not_tried_again(data: str, capsys: Capture) -> None:
+    words = ["snas", *TINY, "--data", data, "--lr", "1e30", "--out", "out", "--quiet"]
+    assert main(["analyse", "convergence", *words]) == 0
+    said = capsys.readouterr().out
+    assert "snas with seed 0 broke off: " in said
+    begun = Run.read("out/runs/snas-lr1e+30-s0").environment()
+    assert main(["analyse", "convergence", *words]) == 0
+    assert capsys.readouterr().out == said
+    assert Run.read("out/runs/snas-lr1e+30-s0").environment() == begun
 
 
 def test_levels_and_settings_have_an_effect(data: str, capsys: Capture) -> None:
@@ -101,9 +140,8 @@ def test_levels_and_settings_have_an_effect(data: str, capsys: Capture) -> None:
 
 
 def test_typed_cells_and_files_have_labels_and_stacks_of_their_own(data: str, capsys: Capture) -> None:
-    nb201 = "|skip_connect~0|+|nor_conv_3x3~0|skip_connect~1|+|none~0|nor_conv_1x1~1|skip_connect~2|"
-    Path("mine.txt").write_text(nb201)
-    cells = found(capsys, nb201, "mine.txt", *TINY[:3], "epochs=1", "--data", data, "--out", "out")["cells"]
+    Path("mine.txt").write_text(NB201)
+    cells = found(capsys, NB201, "mine.txt", *TINY[:3], "epochs=1", "--data", data, "--out", "out")["cells"]
     assert list(cells) == ["cell-1", "mine"]
     assert Run.read("out/runs/mine-lr0.025-s0").config["space"]["name"] == "nb201"
 
@@ -116,6 +154,10 @@ def test_typed_cells_and_files_have_labels_and_stacks_of_their_own(data: str, ca
         (["snas", "./snas.txt"], "two cells are called snas"),
         (["snas", "--kind", "operations"], "--kind is of variants; say how many with --variants"),
         (["snas", "--seed", "3"], "--seed is of variants"),
+        (["snas", "--kind", "widest", "--variants", "1"], "--variants says nothing about the widest"),
+        (["snas", "--kind", "widest", "--seed", "1"], "--seed says nothing about the widest"),
+        (["snas", "--loss", "nan"], "expected a number, got 'nan'"),
+        (["snas", "--accuracy", "inf"], "expected a number, got 'inf'"),
         (["snas", "--variants", "0"], "whole number from 1"),
         (["snas", "--lr", "0.1,x"], "expected learning rates such as 0.0025,0.025, got '0.1,x'"),
         (["snas", "--lr", "0"], "expected learning rates"),

@@ -10,14 +10,15 @@ the same command goes on; more cells, rates or seeds add to what is there.
 import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from dartboard.cli.analyse.cells import SETTING, SMALL, candidates
 from dartboard.cli.analyse.writing import as_json, write_all
-from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
+from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, number, positive
 from dartboard.cli.lookup import find_genotype, home_of, space_name, space_of_run
 from dartboard.cli.looping import SIGNALLED
 from dartboard.cli.places import RUNS
@@ -30,18 +31,11 @@ if TYPE_CHECKING:
     from dartboard.analyse.convergence import Comparer
     from dartboard.train.config import TrainSettings
 
-SETTING = re.compile(r"[a-z_.]+=")
 PLAIN = re.compile(r"[A-Za-z0-9][\w.+-]*")
 LONGEST = 40
 """Characters of a word that names a cell."""
-KINDS = ("connections", "operations")
+KINDS = ("connections", "operations", "widest")
 NUMBERS = "convergence.json"
-SMALL: dict[str, Any] = {
-    "epochs": 15,
-    "net": {"channels": 8, "cells": 5},
-    "data": {"name": "cluttered-digits", "pad": 1, "flip": False},
-}
-"""What is trained unless words say otherwise: minutes on a laptop."""
 HEAD = ("", "width", "depth", "parameters", "loss area", "loss", "accuracy", "epochs to loss", "to accuracy")
 
 
@@ -51,14 +45,14 @@ def configure(parser: ArgumentParser) -> None:
     add("cells", nargs="+", metavar="CELL", help="a published cell, a run, a file, or a genotype")
     parser.set_defaults(overrides=[])  # words such as epochs=10 that stand behind flags
     add("--variants", type=positive, metavar="N", help="add so many random variants of each cell")
-    add("--kind", choices=KINDS, help="what varies (default: connections)")
+    add("--kind", choices=KINDS, help="what varies (default: connections); of the widest there is one")
     add("--seed", type=int, metavar="N", help="where the drawing of variants starts (default: 0)")
     add("--lr", type=rates, metavar="A,B", help="learning rates at the start (default: 0.025)")
     add("--seeds", type=seeds, metavar="SEEDS", help="0-2 for a range, 0,3 for single ones (default: 0)")
     add("--data", metavar="D", help="images; see dartboard list datasets (default: cluttered-digits)")
     add("--space", metavar="S", help="the space whose stack the cells go into (default: the first cell's)")
-    add("--loss", type=float, metavar="L", help="count epochs to this loss (default: one that all reach)")
-    add("--accuracy", type=float, metavar="A", help="count epochs to this accuracy, a share such as 0.8")
+    add("--loss", type=number, metavar="L", help="count epochs to this loss (default: one that all reach)")
+    add("--accuracy", type=number, metavar="A", help="count epochs to this accuracy, a share such as 0.8")
     add("--out", type=Path, metavar="DIR", help="default: runs/convergence-CELL-DATA")
     add("--jobs", type=positive, default=1, metavar="N", help="processes that train (default: 1)")
     add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
@@ -95,7 +89,7 @@ def run(args: Namespace) -> int:
     settings = [word for word in words if SETTING.match(word)]
     _check(args, named, settings)
     plugins = load_plugins(args.plugin)
-    cells = _variants(args, _cells(named))
+    cells = _with_variants(args, _cells(named))
     from dartboard.analyse.convergence import Comparer
     from dartboard.analyse.side_by_side import Plan
     from dartboard.cli.machine import prepare
@@ -110,40 +104,64 @@ def run(args: Namespace) -> int:
 def _check(args: Namespace, named: Sequence[str], settings: Sequence[str]) -> None:
     if not named:
         raise UsageError("convergence needs a CELL: a published cell, a run, a file, or a genotype")
-    if args.variants is None and (args.kind is not None or args.seed is not None):
-        given = "--kind" if args.kind is not None else "--seed"
-        raise UsageError(f"{given} is of variants; say how many with --variants")
+    _check_variants(args)
     flags = {"weights.lr": "--lr", "seed": "--seeds", "data": "--data", "data.name": "--data"}
     for word in settings:
         if flag := flags.get(word.partition("=")[0]):
             raise UsageError(f"{word}: give that with {flag}")
 
 
-def _cells(words: Sequence[str]) -> dict[str, Genotype]:
-    """The cells by labels that can name directories."""
-    found: dict[str, Genotype] = {}
+def _check_variants(args: Namespace) -> None:
+    drawn = {"--variants": args.variants is not None, "--seed": args.seed is not None}
+    if args.kind == "widest" and any(drawn.values()):
+        given = next(flag for flag, own in drawn.items() if own)
+        raise UsageError(f"{given} says nothing about the widest, of which there is one; leave it out")
+    if args.kind != "widest" and args.variants is None and (args.kind is not None or drawn["--seed"]):
+        given = "--kind" if args.kind is not None else "--seed"
+        raise UsageError(f"{given} is of variants; say how many with --variants")
+
+
+def _cells(words: Sequence[str]) -> dict[str, tuple[str, Genotype]]:
+    """By labels that can name directories, what was typed and the cell that it means."""
+    found: dict[str, tuple[str, Genotype]] = {}
     for place, word in enumerate(words, 1):
         plain = Path(word).name.removesuffix(".json").removesuffix(".txt")
         short = len(word) < LONGEST or "/" in word
         label = plain if short and len(plain) < LONGEST and PLAIN.fullmatch(plain) else f"cell-{place}"
-        if label in found:
-            raise UsageError(f"two cells are called {label}; name different ones")
-        found[label] = find_genotype(word)
+        _check_label(label, found)
+        found[label] = word, find_genotype(word)
     return found
 
 
-def _variants(args: Namespace, cells: dict[str, Genotype]) -> dict[str, Genotype]:
+def _check_label(label: str, found: Container[str]) -> None:
+    if label in found:
+        raise UsageError(f"two cells are called {label}; name different ones")
+
+
+def _with_variants(args: Namespace, cells: Mapping[str, tuple[str, Genotype]]) -> dict[str, Genotype]:
     """The cells, each followed by its variants."""
-    if args.variants is None:
-        return cells
-    from dartboard.analyse.variants import random_connections, random_operations
-
-    draw = random_operations if args.kind == "operations" else random_connections
     found: dict[str, Genotype] = {}
-    for label, own in cells.items():
-        drawn = draw(own, args.variants, seed=args.seed or 0)
-        found |= {label: own} | {f"{label}-{place}": other for place, other in enumerate(drawn, 1)}
+    for label, (word, own) in cells.items():
+        for name, other in ((label, own), *_variants(args, label, word, own)):
+            _check_label(name, found)
+            found[name] = other
     return found
+
+
+def _variants(args: Namespace, label: str, word: str, own: Genotype) -> Iterator[tuple[str, Genotype]]:
+    """The variants of a cell with their labels."""
+    from dartboard.analyse.variants import random_connections, random_operations, widest
+
+    if args.kind == "widest":
+        yield f"{label}-widest", widest(own)
+        return
+    drawn: list[Genotype] = []
+    if args.variants is not None and args.kind == "operations":
+        ops = candidates(word, own, args.space)
+        drawn = random_operations(own, args.variants, seed=args.seed or 0, ops=ops)
+    elif args.variants is not None:
+        drawn = random_connections(own, args.variants, seed=args.seed or 0)
+    yield from ((f"{label}-{place}", other) for place, other in enumerate(drawn, 1))
 
 
 def _settings(
@@ -200,7 +218,16 @@ def _lines(facts: dict[str, Any]) -> Iterator[Text | str]:
         for place, (name, *numbers) in enumerate(rows):
             cells = "".join(own.rjust(wide + 2) for own, wide in zip(numbers, widths[1:], strict=True))
             yield Text.assemble((name.ljust(widths[0]), "cyan"), (cells, "" if place else "dim"))
+        yield from _faults(rate["cells"])
         yield ""
+
+
+def _faults(cells: Mapping[str, Any]) -> Iterator[Text]:
+    """Which trainings broke off, and why."""
+    for name, cell in cells.items():
+        for own in cell["trainings"]:
+            if own["fault"] is not None:
+                yield Text(f"{name} with seed {own['seed']} broke off: {own['fault']}", "yellow")
 
 
 def _row(name: str, cell: dict[str, Any], own: dict[str, Any]) -> tuple[str, ...]:

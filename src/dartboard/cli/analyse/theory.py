@@ -21,7 +21,7 @@ from dartboard.cli.analyse.theory_tables import (
     stationarity_table,
 )
 from dartboard.cli.analyse.writing import as_json, write_all
-from dartboard.cli.arguments import positive
+from dartboard.cli.arguments import above_zero, positive
 from dartboard.cli.progress import progress
 from dartboard.cli.terminal import Terminal
 
@@ -31,17 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     Subparsers = _SubParsersAction[ArgumentParser]
-
-
-def above_zero(text: str) -> float:
-    """A number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise ArgumentTypeError(f"expected a number above 0, got {text!r}")
-    return number
 
 
 def natural(text: str) -> int:

@@ -15,13 +15,14 @@ from rich.text import Text
 
 from dartboard.analyse.topology import shapes_of
 from dartboard.analyse.variants import random_connections, random_operations, widest
+from dartboard.cli.analyse.cells import candidates
 from dartboard.cli.analyse.writing import as_json
 from dartboard.cli.arguments import UsageError, positive
-from dartboard.cli.lookup import find_genotype, home_of
+from dartboard.cli.lookup import find_genotype
 from dartboard.cli.report import draw_cells
 from dartboard.cli.terminal import Terminal
 from dartboard.errors import GenotypeError
-from dartboard.space import CODECS, NONE, SPACES, Genotype, load_space
+from dartboard.space import CODECS, SPACES, Genotype
 
 KINDS = ("connections", "operations", "widest")
 COUNT = 5
@@ -86,22 +87,9 @@ def _made(genotype: Genotype, args: Namespace) -> list[Genotype]:
     count = args.count or COUNT
     if args.kind == "operations":
         return random_operations(
-            genotype, count, seed=args.seed, ops=_candidates(genotype, args.space), archs=archs
+            genotype, count, seed=args.seed, ops=candidates(args.cell, genotype, args.space), archs=archs
         )
     return random_connections(genotype, count, seed=args.seed, repeats=not args.no_repeats, archs=archs)
-
-
-def _candidates(genotype: Genotype, space: str | None) -> list[str]:
-    """The ops of the space that was named, or of the cell's own; plain connections into joins are none."""
-    found = load_space(space) if space is not None else home_of(genotype)
-    ops = (
-        op
-        for _, cell in found.archs
-        for edge in cell.edges
-        if edge.target not in cell.joins
-        for op in edge.ops
-    )
-    return [op for op in dict.fromkeys(ops) if op != NONE]
 
 
 def _facts(genotype: Genotype) -> dict[str, Any]:
