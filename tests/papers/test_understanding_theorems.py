@@ -1,5 +1,6 @@
 import pytest
 import torch
+from pydantic import ValidationError
 
 from dartboard.analyse.theory.linear_cells import smoothness, variances
 from dartboard.analyse.theory.linear_problems import random_problem
@@ -31,9 +32,9 @@ def test_theorem_4_2_holds_where_there_is_one_node(tmp_path):
     assert finding.numbers["widest"] == finding.numbers["narrowest"]
 
 
-def test_theorem_4_3_holds_at_the_same_output(tmp_path):
+def test_theorem_4_3_is_judged_at_the_same_weights(tmp_path):
     finding = noise.reproduce(Setting(tmp_path), TINY)
-    assert finding.verdict is Verdict.HELD
+    assert finding.verdict is Verdict.NOT_HELD
     found = {row.what: row.here for row in finding.rows}
     assert found["squared loss, norm 3: above the bound, same weights"] > 0
     assert found["squared loss, norm 3: above the bound, same output"] == 0
@@ -43,6 +44,20 @@ def test_theorem_4_3_holds_at_the_same_output(tmp_path):
         torch.stack(ratios).median().item()
     )
     assert set(finding.figures) == {"variance-squared", "variance-logistic"}
+
+
+def test_theorem_4_3_holds_where_there_is_one_node(tmp_path):
+    """The bound is then the variance itself."""
+    finding = noise.reproduce(Setting(tmp_path), TINY.model_copy(update={"nodes": 1}))
+    assert finding.verdict is Verdict.HELD
+    for own in finding.numbers.values():
+        assert own["narrowest"] == own["widest"]
+
+
+@pytest.mark.parametrize("lengths", [[], [-1.0], [1.0, 0.0]])
+def test_norms_that_cannot_be(lengths):
+    with pytest.raises(ValidationError, match="lengths"):
+        Cells.model_validate({"lengths": lengths})
 
 
 @pytest.mark.parametrize(

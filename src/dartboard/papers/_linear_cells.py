@@ -1,17 +1,22 @@
 """What the reproductions of theorems 4.2 and 4.3 share: how many random linear cells, and of what kind."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from dartboard.analyse.theory.linear_problems import Survey, survey
 from dartboard.papers.base import Scale, Setting
 from dartboard.search.options import Count, Seed
 
+Above = Annotated[float, Field(gt=0)]
+"""A number above 0."""
+
 
 class Cells(Scale):
     """Random linear cells."""
 
-    lengths: tuple[float, ...] = Field(
-        default=(0.5, 1.0, 1.5, 2.0, 3.0), description="2-norms of the weights"
+    lengths: tuple[Above, ...] = Field(
+        default=(0.5, 1.0, 1.5, 2.0, 3.0), min_length=1, description="2-norms of the weights"
     )
     problems: Count = Field(default=40, description="random problems for each norm")
     nodes: Count = Field(default=4, description="nodes of a cell")
