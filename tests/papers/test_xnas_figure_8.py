@@ -1,7 +1,9 @@
 import json
 import math
+from dataclasses import replace
 
 import pytest
+from pydantic import ValidationError
 
 from dartboard.analyse.theory.expert_problems import Gaussian
 from dartboard.analyse.theory.forecasters import Forecaster, Standing, stand
@@ -50,7 +52,7 @@ def test_the_claim_is_held_where_regrets_are_as_the_paper_says():
         [10 * shape(n) for n in (2, 8, 32)] for shape in (lambda n: math.sqrt(math.log(n)), math.sqrt)
     )
     as_said = {XNAS: slow, GD: fast, BEST_XNAS: slow, BEST_GD: fast, UNIT: slow}
-    verdict, sentence, rows, _ = conclude(curve(as_said), curve(as_said))
+    verdict, sentence, rows, _ = conclude(curve(as_said), curve(as_said), 1000)
     assert verdict is Verdict.HELD
     assert "nearest to sqrt(ln N), GD's to sqrt(N)" in sentence
     assert rows[0].here == pytest.approx(0)
@@ -60,7 +62,38 @@ def test_the_claim_is_held_where_regrets_are_as_the_paper_says():
         {GD: [20 * own for own in slow]},
     ):
         other = curve(as_said | changed)
-        assert conclude(other, other)[0] is Verdict.NOT_HELD
+        assert conclude(other, other, 1000)[0] is Verdict.NOT_HELD
+
+
+@pytest.mark.parametrize(
+    ("runs", "rise", "verdict"),
+    [(1000, 0.01, Verdict.HELD), (1000, 0.05, Verdict.NOT_HELD), (100_000, 0.01, Verdict.NOT_HELD)],
+)
+def test_correct_selection_may_rise_by_chance_alone(runs, rise, verdict):
+    slow, fast = (
+        [10 * shape(n) for n in (2, 8, 32)] for shape in (lambda n: math.sqrt(math.log(n)), math.sqrt)
+    )
+    own = curve({XNAS: slow, GD: fast, BEST_XNAS: slow, BEST_GD: fast, UNIT: slow})
+    shares = (0.9, 0.8, 0.8 + rise)
+    found = [
+        {name: replace(each, correct=share) for name, each in at.items()}
+        for at, share in zip(own.found, shares, strict=True)
+    ]
+    two = 2 * math.sqrt((0.8 * 0.2 + shares[2] * (1 - shares[2])) / runs)
+    assert (rise <= two) == (verdict is Verdict.HELD)
+    told, sentence, _, remarks = conclude(replace(own, found=found), replace(own, found=found), runs)
+    assert told is verdict
+    assert sentence.endswith("falls." if verdict is Verdict.HELD else "does not always fall.")
+    assert "Without that allowance it does not always fall." in remarks
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"rates": []}, {"rates": [0.0]}, {"experts": []}, {"experts": [1, 2]}, {"among": 1}, {"noises": [-1.0]}],
+)
+def test_grids_that_cannot_be(wrong):
+    with pytest.raises(ValidationError, match=next(iter(wrong))):
+        MonteCarlo.model_validate(wrong)
 
 
 def test_it_runs_at_a_small_scale(tmp_path):

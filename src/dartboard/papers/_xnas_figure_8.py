@@ -68,11 +68,13 @@ def growths(curve: Curve, forecaster: str) -> dict[str, float]:
     return {name: misfit(regrets, [shape(n) for n in curve.grid]) for name, shape in SHAPES.items()}
 
 
-def conclude(left: Curve, right: Curve) -> tuple[Verdict, str, list[Row], list[str]]:
-    """Verdict, sentence, rows and remarks.
+def conclude(left: Curve, right: Curve, runs: int) -> tuple[Verdict, str, list[Row], list[str]]:
+    """Verdict, sentence, rows and remarks of curves whose points are means over so many runs.
 
-    Held means: less regret than GD at every point, with the same rate and with the best rates, and regret
-    that is nearer to sqrt(ln N) than to sqrt(N) for XNAS and the other way round for GD, at the same rate.
+    Held means: less regret than GD at every point, with the same rate and with the best rates; regret that is
+    nearer to sqrt(ln N) than to sqrt(N) for XNAS and the other way round for GD, at the same rate; and
+    correct selection of both, at that rate, that falls along both grids where regret grows, where rises
+    below two standard errors count as chance.
     """
     both = left, right
     same, best = below(both, XNAS, GD), below(both, BEST_XNAS, BEST_GD)
@@ -80,12 +82,21 @@ def conclude(left: Curve, right: Curve) -> tuple[Verdict, str, list[Row], list[s
     nearest = {name: min(own, key=lambda shape: own[shape]) for name, own in shapes.items()}
     held = same[0] == same[1] and best[0] == best[1]
     grows = nearest[XNAS] == "sqrt(ln N)" and nearest[GD] == "sqrt(N)"
+    falls = all(_opposite(curve, name, runs) for curve in both for name in (XNAS, GD))
     sentence = (
         f"XNAS has less regret than GD at {_of(same)} points with the same rate and at {_of(best)} with the "
-        f"best rates; with the same rate its regret is nearest to {nearest[XNAS]}, GD's to {nearest[GD]}."
+        f"best rates; with the same rate its regret is nearest to {nearest[XNAS]}, GD's to {nearest[GD]}; "
+        f"where regret grows, correct selection {'falls' if falls else 'does not always fall'}."
     )
     rows = [*_shape_rows(shapes), *(row for curve in both for row in _rows(curve))]
-    return (Verdict.HELD if held and grows else Verdict.NOT_HELD), sentence, rows, _remarks(both)
+    verdict = Verdict.HELD if held and grows and falls else Verdict.NOT_HELD
+    return verdict, sentence, rows, _remarks(both)
+
+
+LATE = (
+    "That correct selection falls is judged only since a first result was known, and so it is that rises "
+    "below two standard errors of the difference count as chance."
+)
 
 
 def _of(count: tuple[int, int]) -> str:
@@ -121,21 +132,34 @@ def _remarks(curves: Sequence[Curve]) -> list[str]:
     same, best = selects(curves, XNAS, GD), selects(curves, BEST_XNAS, BEST_GD)
     unit = below(curves, UNIT, XNAS)
     falls = all(_opposite(curve, name) for curve in curves for name in (XNAS, GD))
+    words = "it falls" if falls else "it does not always fall"
     often = f"{_of(same)} points with the same rate, at {_of(best)} with the best rates"
-    words = "falls" if falls else "does not always fall"
     return [
+        LATE,
+        f"Without that allowance {words}.",
         "The paper says neither rates nor clipping nor grids; here XNAS clips at three standard deviations.",
         f"GD at its best rate has less regret than XNAS at the theoretical one at {_of(tuned)} points.",
-        f"XNAS selects correctly at least as often as GD at {often}.",
-        f"Along both grids correct selection {words} where regret grows.",
+        f"XNAS selects correctly at least as often as GD at {often}, which is not judged.",
         f"Clipped to 1, as in the paper's search, XNAS has less regret at {_of(unit)} points.",
     ]
 
 
-def _opposite(curve: Curve, name: str) -> bool:
-    """Whether correct selection falls, or stays, whenever the regret grows along a curve."""
+def _opposite(curve: Curve, name: str, runs: int | None = None) -> bool:
+    """Whether correct selection falls, or stays, whenever the regret grows along a curve.
+
+    Args:
+        curve: Which.
+        name: Of the forecaster.
+        runs: That shares are over; rises that chance explains are then forgiven.
+    """
     pairs = sorted(zip(curve.of(name, "regret"), curve.of(name, "correct"), strict=True))
-    return all(later[1] <= earlier[1] for earlier, later in pairwise(pairs))
+    shares = [correct for _, correct in pairs]
+    return all(later - earlier <= _chance(earlier, later, runs) for earlier, later in pairwise(shares))
+
+
+def _chance(one: float, other: float, runs: int | None) -> float:
+    """Two standard errors of the difference of two shares; nothing without runs."""
+    return 0.0 if runs is None else 2 * math.sqrt((one * (1 - one) + other * (1 - other)) / runs)
 
 
 def draw(left: Curve, right: Curve) -> Figure:
