@@ -1,10 +1,11 @@
 import math
 
 import pytest
+from pydantic import ValidationError
 
 from dartboard.analyse.theory.mirror_descent import ENTROPY, EUCLIDEAN, Iterations, NoisyChoice
 from dartboard.papers import Setting, Verdict
-from dartboard.papers.gaea_section_3 import Dimensions, count, exponent, reproduce
+from dartboard.papers.gaea_section_3 import Dimensions, count, exponent, reproduce, within
 
 TINY = Dimensions(dimensions=(4, 8), far=(256, 1024, 4096))
 
@@ -22,9 +23,29 @@ def test_the_claim_is_held_with_noise_and_not_without(tmp_path):
 
 def test_what_did_not_arrive_is_said(tmp_path):
     finding = reproduce(Setting(tmp_path), TINY.model_copy(update={"most": 3}))
-    assert finding.verdict is Verdict.NOT_HELD
+    assert finding.verdict is Verdict.NOT_TESTABLE
     assert any(row.here == "not in time" for row in finding.rows)
     assert "not all are below" in finding.sentence
+    assert "nan" not in finding.sentence
+
+
+def test_one_dimension_has_no_exponent(tmp_path):
+    finding = reproduce(Setting(tmp_path), TINY.model_copy(update={"dimensions": (2,), "far": ()}))
+    assert finding.verdict is Verdict.NOT_TESTABLE
+    assert "in a way that too few tell" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("steps", "most", "kept"), [(10, 50, True), (21, 50, False), (None, 50, False), (None, 15, None)]
+)
+def test_guarantees_are_broken_only_by_what_had_the_time(steps, most, kept):
+    assert within(Iterations(4, ENTROPY, steps, 0.1, 20.0, 0.0), most) is kept
+
+
+@pytest.mark.parametrize("wrong", [{"dimensions": []}, {"dimensions": [1]}, {"far": [1]}])
+def test_dimensions_that_cannot_be(wrong):
+    with pytest.raises(ValidationError, match=next(iter(wrong))):
+        Dimensions.model_validate(wrong)
 
 
 def test_exponents_are_those_of_the_larger_half():
