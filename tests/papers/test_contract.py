@@ -73,17 +73,22 @@ def fields(model: type[BaseModel]) -> list[str]:
 
 
 def sources(told: Reproduction[Any]) -> str:
-    """The file of a reproduction and what the same paper's share."""
-    own = Path(inspect.getfile(told.work))
-    shared = [path for path in folder().glob("_*.py") if path.stem != "__init__"]
-    return "\n".join(path.read_text(encoding="utf-8") for path in (own, *shared))
+    """The file of a reproduction and those of other reproductions and papers that it imports from."""
+    waiting, found = [Path(inspect.getfile(told.work))], dict[Path, str]()
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found[path] = path.read_text(encoding="utf-8")
+            stems = re.findall(r"^from dartboard\.papers\.(\w*_\w*) import", found[path], re.MULTILINE)
+            waiting += [folder() / f"{stem}.py" for stem in stems]
+    return "\n".join(found.values())
 
 
 @every
 def test_every_number_is_read(told: Reproduction[Any]) -> None:
     text = sources(told)
     for name in fields(type(told.laptop)):
-        assert re.search(rf"\.{name}\b", text), f"nothing reads {name}"
+        assert re.search(rf"\.{name}\b|include={{[^}}]*\"{name}\"", text), f"nothing reads {name}"
 
 
 @every

@@ -11,12 +11,14 @@ from scipy.stats import spearmanr
 from dartboard.analyse.landscape import Landscape, landscape
 from dartboard.analyse.site import GridOptions
 from dartboard.data import load_dataset
+from dartboard.errors import OptionError
 from dartboard.nn import load_model
 from dartboard.papers import understanding_figure_6, understanding_figure_7, understanding_figure_8
 from dartboard.papers._understanding_landscape import Landscapes, Surveyed, judge, survey
 from dartboard.papers._understanding_training import shape
 from dartboard.papers.base import REPRODUCTIONS, Finding, Setting, Verdict
-from dartboard.papers.understanding_figure_3 import family
+from dartboard.papers.doing import choose_scale
+from dartboard.papers.understanding_figure_3 import apart, family
 from protocols import few
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -90,6 +92,23 @@ def test_the_numbers_of_the_bowls_are_reported(monkeypatch: pytest.MonkeyPatch, 
     assert basins == [
         pytest.approx(float((2.0 ** (place + 1) * distances <= 1).mean())) for place in range(5)
     ]
+
+
+@pytest.mark.parametrize("grid", [1, 4, 1003])
+def test_grids_without_a_middle_are_refused_before_anything_is_trained(grid: int) -> None:
+    for number in FIGURES:
+        told = REPRODUCTIONS[f"understanding-figure-{number}"]
+        with pytest.raises(OptionError, match="grid"):
+            choose_scale(told, [f"grid={grid}"])
+
+
+@pytest.mark.parametrize("number", FIGURES)
+def test_variants_that_are_not_those_of_figure_3(
+    number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    finding = judged(number, lambda place: 2.0 ** (place + 1), monkeypatch, tmp_path)
+    assert any("here they are of draw 0, figure 3's of 1" in own for own in finding.remarks)
+    assert apart(1) == []
 
 
 def test_regions_are_below_the_median_of_all_cells_with_the_same_seed() -> None:

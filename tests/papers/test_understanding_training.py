@@ -211,6 +211,7 @@ def test_figure_4_asks_for_a_lead_that_grows(
     )
     assert found.verdict == verdict
     assert row(found, "C3 at 0.25") == ("fails to converge" if high["c3"] is None else 100 - 10 * high["c3"])
+    assert ("here it broke off" in found.remarks[-1]) == (high["c3"] is None)
 
 
 @pytest.mark.parametrize(("ops", "verdict"), [(0.1, Verdict.HELD), (3.0, Verdict.NOT_HELD)])
@@ -246,6 +247,7 @@ def test_figure_9_asks_for_some_better_variants_and_not_for_most(
     assert row(found, "ENAS, test accuracy") == pytest.approx(80.0)
     assert row(found, "ENAS, best variant") == pytest.approx(100 - 10 * min(variants))
     assert "0.75" in found.remarks[1]
+    assert found.remarks[2].endswith("some was." if min(variants) < 2.0 else "none was.")
 
 
 @pytest.mark.parametrize(("better", "verdict"), [(2, Verdict.HELD), (3, Verdict.NOT_HELD)])
@@ -262,6 +264,36 @@ def test_table_1_counts_adapted_cells_that_are_better(
     found = judged(understanding_table_1, "understanding-table-1", score, monkeypatch, tmp_path)
     assert found.verdict == verdict
     assert row(found, f"{names[0]}, adapted: test error") == pytest.approx(15.0)
+    assert found.rows[0].paper == "2.65 on CIFAR-10"
+    assert any("with probability 0.50" in own for own in found.remarks)
+
+
+@pytest.mark.parametrize(
+    ("images", "own"),
+    [
+        ("cifar10", "cifar10"),
+        ("/data/cifar10-10k.npz", "cifar10"),
+        ("CIFAR-100", "cifar100"),
+        ("/cifar10/digits", None),
+    ],
+)
+def test_images_by_name(images: str, own: str | None) -> None:
+    assert understanding_table_1.is_of(images) == own
+
+
+def test_table_1_asks_nothing_of_cifar_100(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fake(_: Setting, __: Networks, cells: Any, lrs: Any, more: Any = None) -> Comparison:  # noqa: ARG001
+        return made(cells, lrs, lambda *_: 2.0)
+
+    monkeypatch.setattr(understanding_table_1, "train", fake)
+    told, verdicts = REPRODUCTIONS["understanding-table-1"], {}
+    for images in ("cifar10", "cifar100"):
+        found = told.work(Setting(tmp_path, data=images), told.laptop)
+        verdicts[images] = found.verdict, found.rows[0].paper, "5 of 5 are better" in found.remarks[-1]
+    assert verdicts == {
+        "cifar10": (Verdict.HELD, 2.65, False),
+        "cifar100": (Verdict.NOT_TESTABLE, 17.06, True),
+    }
 
 
 def test_the_sizes_of_table_1_are_the_papers_but_for_enas() -> None:

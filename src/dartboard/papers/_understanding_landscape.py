@@ -1,5 +1,7 @@
 """What figures 6 to 8 of understanding-cells share: DARTS' cell and its variants, and what lies around them.
 
+Variants are drawn as those of figure 3 are, from another draw; in the paper they are the same.
+
 The paper says neither how far its grids reach nor how many points and images they have, nor what batch-norms
 normalise by. Here directions are filter-normalised (Li et al. 2018, whose method the paper takes), biases and
 batch-norms stay as trained, running statistics are kept, and a grid reaches `radius` times the norm of each
@@ -13,9 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import fmean
+from typing import Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dartboard.analyse.comparison import Comparison, Entry
 from dartboard.analyse.convergence import RUNS
@@ -23,7 +26,7 @@ from dartboard.analyse.landscape import Landscape, landscape
 from dartboard.analyse.site import GridOptions
 from dartboard.data import Images, Loading
 from dartboard.nn.model import load_model
-from dartboard.papers._understanding_training import Networks, shape, spearman, train
+from dartboard.papers._understanding_training import Variants, shape, spearman, train
 from dartboard.papers.base import Setting
 from dartboard.papers.understanding_figure_3 import ORIGINAL, family
 from dartboard.parallel import in_processes
@@ -34,17 +37,25 @@ from dartboard.train.trainer import LAST
 
 ENOUGH = 0.5
 """The size of Spearman's correlation with the width that a claim asks for."""
+LARGEST = 1001
+"""Points along a side, at the most."""
 
 
-class Landscapes(Networks):
+class Landscapes(Variants):
     """The networks, and how much of what lies around them is looked at."""
 
     variants: Count = Field(default=4, description="randomly connected variants")
     lr: float = Field(default=0.025, gt=0, description="learning rate at the start")
-    grid: int = Field(default=13, ge=3, description="points along each side of the grid; odd")
+    grid: int = Field(default=13, ge=3, le=LARGEST, description="points along each side of the grid; odd")
     radius: float = Field(default=0.4, gt=0, description="how far the grid reaches along each direction")
     examples: Count = Field(default=256, description="test images, at the most")
     directions: Seed = Field(default=0, description="where the drawing of directions starts")
+
+    @model_validator(mode="after")
+    def _has_a_middle(self) -> Self:
+        if self.grid % 2 == 0:
+            raise ValueError(f"grid must be odd: the trained weights are its middle; not {self.grid}")
+        return self
 
     def options(self, of: str) -> GridOptions:
         """The grid of one measure."""
@@ -55,7 +66,7 @@ class Landscapes(Networks):
 class Variances(Landscapes):
     """The same for gradients of single images, which take longer."""
 
-    grid: int = Field(default=9, ge=3, description="points along each side of the grid; odd")
+    grid: int = Field(default=9, ge=3, le=LARGEST, description="points along each side of the grid; odd")
     examples: Count = Field(default=64, description="test images, at the most")
 
 

@@ -37,6 +37,11 @@ class Networks(Scale):
     batch: Count = Field(default=80, description="examples in a step")
     epochs: Count = Field(default=8, description="passes over the images")
     seeds: Count = Field(default=2, description="how often each network is trained")
+
+
+class Variants(Networks):
+    """The same for cells and variants of them, which are drawn."""
+
     draw: Seed = Field(default=0, description="where the drawing of variants starts")
 
 

@@ -19,7 +19,7 @@ from dartboard.analyse.plot_convergence import draw_curves
 from dartboard.papers._understanding_training import (
     FULL,
     KEPT,
-    Networks,
+    Variants,
     area,
     base,
     ladder,
@@ -48,7 +48,7 @@ LAG = (
 )
 
 
-class Figure3(Networks):
+class Figure3(Variants):
     """How large figure 3 is."""
 
     variants: Count = Field(default=4, description="randomly connected variants")
@@ -61,6 +61,13 @@ def family(variants: int, draw: int) -> dict[str, Genotype]:
     original = base("DARTS")
     others = ladder(original, variants, draw)
     return {ORIGINAL: original} | {f"c{place}": own for place, own in enumerate(others, 1)}
+
+
+def apart(draw: int) -> list[str]:
+    """A sentence that says so where variants of other figures, which the paper has in all, are not these."""
+    own = Figure3().draw
+    words = f"The paper has the variants of its figure 3; here they are of draw {draw}, figure 3's of {own}."
+    return [] if draw == own else [words]
 
 
 def names(cells: Mapping[str, Genotype]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from dartboard.papers._understanding_training import (
     FULL,
     KEPT,
     NORMAL,
-    Networks,
+    Variants,
     base,
     ladder,
     size,
@@ -38,7 +38,7 @@ KINDS = (OPERATIONS, CONNECTIONS)
 LINES = {OPERATIONS: "-", CONNECTIONS: ":"}
 
 
-class Figure5(Networks):
+class Figure5(Variants):
     """How large figure 5 is."""
 
     epochs: Count = Field(default=5, description="passes over the images")

@@ -14,7 +14,7 @@ from dartboard.analyse.sharpness import RISE, summary
 from dartboard.papers._understanding_landscape import ENOUGH, Landscapes, Surveyed, judge, survey
 from dartboard.papers._understanding_training import FULL, KEPT, size
 from dartboard.papers.base import Finding, Row, Setting, Verdict, reproduction
-from dartboard.papers.understanding_figure_3 import ORIGINAL, names, said
+from dartboard.papers.understanding_figure_3 import ORIGINAL, apart, names, said
 
 TOP = 12.0
 """Losses above this are cut off in pictures."""
@@ -54,7 +54,11 @@ def reproduce(setting: Setting, scale: Landscapes) -> Finding:
             "surfaces": draw_surfaces(own.first(called), top=TOP),
         },
         numbers={label: [found.facts() for found in every] for label, every in own.found.items()},
-        remarks=[KEPT, f"The basin ends where the loss is {RISE:g} above that of the trained weights."],
+        remarks=[
+            KEPT,
+            *apart(scale.draw),
+            f"The basin ends where the loss is {RISE:g} above that of the trained weights.",
+        ],
     )
 
 

@@ -16,7 +16,7 @@ from dartboard.analyse.plot_landscape import draw_heat
 from dartboard.papers._understanding_landscape import ENOUGH, Surveyed, Variances, judge, survey
 from dartboard.papers._understanding_training import FULL, KEPT, size
 from dartboard.papers.base import Finding, Row, Setting, Verdict, reproduction
-from dartboard.papers.understanding_figure_3 import ORIGINAL, names, said
+from dartboard.papers.understanding_figure_3 import ORIGINAL, apart, names, said
 
 
 @reproduction(
@@ -45,7 +45,7 @@ def reproduce(setting: Setting, scale: Variances) -> Finding:
         seeds=scale.seeds,
         figures={"deviations": draw_heat(own.first(called))},
         numbers={label: [each.facts() for each in every] for label, every in own.found.items()},
-        remarks=[KEPT],
+        remarks=[KEPT, *apart(scale.draw)],
     )
 
 

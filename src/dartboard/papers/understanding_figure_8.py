@@ -18,7 +18,7 @@ from dartboard.analyse.plot_landscape import draw_surfaces
 from dartboard.papers._understanding_landscape import ENOUGH, Surveyed, Variances, judge, survey
 from dartboard.papers._understanding_training import FULL, KEPT, size
 from dartboard.papers.base import Finding, Row, Setting, Verdict, reproduction
-from dartboard.papers.understanding_figure_3 import ORIGINAL, names, said
+from dartboard.papers.understanding_figure_3 import ORIGINAL, apart, names, said
 
 
 class Figure8(Variances):
@@ -52,7 +52,11 @@ def reproduce(setting: Setting, scale: Figure8) -> Finding:
         seeds=scale.seeds,
         figures={"surfaces": draw_surfaces(own.first(called))},
         numbers={label: [each.facts() for each in every] for label, every in own.found.items()},
-        remarks=[KEPT, "Surfaces show the standard deviation, heights are of the variance."],
+        remarks=[
+            KEPT,
+            *apart(scale.draw),
+            "Surfaces show the standard deviation, heights are of the variance.",
+        ],
     )
 
 
