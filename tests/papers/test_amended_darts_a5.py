@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from dartboard.arch.hypergradient import amended, first_order, train_slopes
 from dartboard.arch.products import Exact
+from dartboard.errors import OptionError
 from dartboard.papers import REPRODUCTIONS, Setting, Verdict
 from dartboard.papers._amended_angles import (
     Problem,
@@ -17,6 +18,7 @@ from dartboard.papers._amended_angles import (
     trained,
 )
 from dartboard.papers.amended_darts_a5 import Sizes, find, reproduce, share_right
+from dartboard.papers.doing import choose_scale
 
 TINY = Sizes(problems=50, weights=6, archs=(2, 12), conditions=(10.0,), networks=2)
 
@@ -108,6 +110,15 @@ def test_the_claim_is_found_broken(tmp_path):
     assert here["minima: some other slope breaks the claim, %"] == 100
     assert len(finding.numbers["minima"]) == here["networks that came to a minimum"]
     assert REPRODUCTIONS["amended-darts-a5"].work is reproduce
+    assert any("changed after a first result" in remark for remark in finding.remarks)
+
+
+@pytest.mark.parametrize(
+    "words", ["archs=[]", "archs=[0]", "conditions=[]", "conditions=[0.0]", "conditions=[-2.0]"]
+)
+def test_problems_that_are_none_are_refused(words):
+    with pytest.raises(OptionError, match=words.split("=")[0]):
+        choose_scale(REPRODUCTIONS["amended-darts-a5"], [words])
 
 
 def test_it_would_hold_where_nothing_breaks_it(tmp_path):

@@ -1,18 +1,22 @@
 import pytest
 import torch
 
-from dartboard.papers import Setting, Verdict
+from dartboard.errors import OptionError
+from dartboard.papers import REPRODUCTIONS, Setting, Verdict
 from dartboard.papers._asm_descent import (
+    Case,
     Constants,
     Edge,
     Path,
     descend_edge,
     descend_waves,
+    join,
     known_constants,
     wave_slopes,
     waves,
 )
-from dartboard.papers.asm_nas_section_4_4 import EDGE, KNOWN, Case, Descents, check, join, reproduce, study
+from dartboard.papers.asm_nas_section_4_4 import EDGE, KNOWN, Descents, check, reproduce, study
+from dartboard.papers.doing import choose_scale
 
 TINY = Descents(
     rates=(0.5, 0.1), steps=200, runs=10, size=4, edge_rates=(0.2,), edge_steps=20, every=2, batch=8,
@@ -119,7 +123,43 @@ def test_the_statement_is_found_kept(tmp_path):
     for what, (paper, found) in here.items():
         if "at most" in what:
             assert found <= paper
-    assert here["known problem without noise: loss left, % of the start"][1] > 5
+    left = here["known problem without noise: loss left, % of the start"][1]
+    assert left > 5
+    assert finding.sentence.endswith(f"points that are not optimal, with {left:.0f} % of the loss left.")
+    assert finding.seeds == 1
+    for case in (*finding.numbers[KNOWN], *finding.numbers[EDGE]):
+        mean = sum(case["means of each descent"]) / len(case["means of each descent"])
+        assert case["averages"][-1] == pytest.approx(mean)
+    assert any("Changed after a first, smaller result" in remark for remark in finding.remarks)
+
+
+def test_step_sizes_that_are_not_allowed_test_nothing(tmp_path):
+    wild = TINY.model_copy(update={"rates": (0.95,), "edge_rates": (1e6,)})
+    finding = reproduce(Setting(tmp_path), wild)
+    assert finding.verdict is Verdict.NOT_TESTABLE
+    assert finding.sentence.startswith("No allowed step size to test: the inequality on the known problem, ")
+
+
+def test_one_step_size_has_no_order():
+    path = descend_waves(0.5, 1.0, steps=20, runs=2, size=2)
+    seen = check({KNOWN: [Case(0.5, path, known_constants(1.0))], EDGE: []}, path)
+    assert seen["a floor that grows with the step size"] is None
+    assert seen["the inequality on the known problem"] is True
+    assert seen["a mean that falls on the edge"] is None
+
+
+def test_a_descent_that_ends_at_the_optimum_is_called_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("dartboard.papers._asm_descent.FARTHEST", 1.0)  # no other minimum in sight
+    finding = reproduce(Setting(tmp_path), TINY)
+    assert finding.sentence.endswith("; without noise the descent ends at optimal points.")
+
+
+@pytest.mark.parametrize(
+    "words", ["rates=[]", "rates=[-1.0]", "rates=[0]", "edge_rates=[]", "edge_rates=[-1]"]
+)
+def test_step_sizes_that_are_none_are_refused(words):
+    with pytest.raises(OptionError, match=words.split("=")[0]):
+        choose_scale(REPRODUCTIONS["asm-nas-section-4-4"], [words])
 
 
 @pytest.mark.parametrize(

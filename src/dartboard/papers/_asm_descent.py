@@ -68,6 +68,34 @@ class Constants:
         return lr * self.smoothness * self.noise + 2 * gap / (steps * lr)
 
 
+@dataclass(frozen=True)
+class Case:
+    """Descents with one step size, beside what the statement says of them."""
+
+    lr: float
+    path: Path
+    constants: Constants
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the statement speaks of this step size."""
+        return self.lr <= self.constants.longest
+
+    def bound(self) -> Tensor:
+        """The right side after each look."""
+        steps = torch.tensor(self.path.steps, dtype=torch.float64)
+        return self.constants.bound(self.lr, self.path.gap, steps)
+
+    def kept(self) -> float:
+        """The share of looks at which the inequality holds, in percent."""
+        return 100 * (self.path.averages() <= self.bound()).double().mean().item()
+
+    def falls(self) -> bool:
+        """Whether the mean at the end is below that after a tenth of the steps."""
+        averages = self.path.averages()
+        return bool(averages[-1] < averages[len(averages) // 10])
+
+
 def waves(at: Tensor) -> Tensor:
     """The known problem: a bowl with waves, sum of x^2 / 20 + 1 - cos x, [...] from [..., D].
 
@@ -193,3 +221,11 @@ def descend_edge(
     sharpness, noise = (max(own) for own in zip(*met, strict=True))
     path = Path([step + 1 for step in looks], torch.stack(squares)[:, None], torch.stack(losses)[:, None])
     return path, Constants(sharpness, noise)
+
+
+def join(parts: Sequence[tuple[Path, Constants]]) -> tuple[Path, Constants]:
+    """Descents of several seeds as one, with the largest constants of all."""
+    paths, found = zip(*parts, strict=True)
+    squares, losses = (torch.cat([getattr(own, key) for own in paths], 1) for key in ("squares", "losses"))
+    constants = Constants(max(own.smoothness for own in found), max(own.noise for own in found))
+    return Path(paths[0].steps, squares, losses), constants

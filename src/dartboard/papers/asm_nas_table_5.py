@@ -143,7 +143,7 @@ def judge(times: Times, scale: Cost) -> Finding:
             f"{scale.cells} cells, {scale.channels} channels, batches of {scale.batch}, "
             f"{scale.image}x{scale.image} pixels; medians of {scale.repeats}"
         ),
-        seeds=0,
+        seeds=scale.repeats,
         figures={"cost": draw(times)},
         numbers={"seconds": {name: list(own) for name, own in times.items()}},
         remarks=["the paper does not say of which order its DARTS is; seconds depend on the machine"],
