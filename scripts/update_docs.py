@@ -37,11 +37,12 @@ dartboard reproduce xnas-figure-3
 ```
 
 Each says before it starts how long it takes, and finishes in minutes on two cores; `--full` takes the
-paper's own numbers, for a GPU. How a claim is tested was fixed before its first run here, and every seed is
-reported; where the test or the procedure came later or was changed, the section says so. Those of GAEA's
-table 2 and figures 4 and 5 were written when the searches that they look at, which are in `results/nb201`,
-were known. *Held* means that the paper's claim was seen at this size, *did not hold* that it was not, *not
-testable here* that what ran here can show neither.
+paper's own numbers, where it gives them, for a GPU. How a claim is tested was fixed before its first run
+here; where the test or the procedure came later or was changed, the section says so. Those of GAEA's table
+2 and figures 4 and 5 were written when the searches that they look at, which are in `results/nb201`, were
+known. No seed is left out: where a section has means alone, what each came to is in
+`results/papers/NAME/numbers.json`. *Held* means that the paper's claim was seen at this size, *did not
+hold* that it was not, *not testable here* that what ran here can show neither.
 """
 
 
