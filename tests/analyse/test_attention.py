@@ -113,8 +113,11 @@ def test_what_is_strongest() -> None:
 
 def test_from_a_run_and_its_picture(tmp_path: Path) -> None:
     run = histories(tmp_path, "asm")["asm-0"]
-    maps = attention(run.path)
+    told = list[tuple[str, int, int]]()
+    maps = attention(run.path, tell=lambda *words: told.append(words))
     searcher = searcher_of(run)
+    total = sum(len(y) for _, y in searcher.valid_batches())
+    assert told[-1] == ("attention", 0, total)  # all images are one batch
     for own, again in zip(maps, heat_maps(searcher.task, searcher.valid_batches), strict=True):
         np.testing.assert_array_equal(own.weights, again.weights)
     figure = draw_attention(maps)

@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -77,3 +78,13 @@ def test_a_run_that_is_not_finished_and_none_at_all(tmp_path: Path) -> None:
         measure(run.path)
     with pytest.raises(RunError, match="no runs to look at"):
         stability()
+
+
+@pytest.mark.parametrize("result", [{}, {"genotype": "?"}, {"genotype": None}])
+def test_a_result_without_a_cell_is_damaged(
+    runs: dict[str, Run], tmp_path: Path, result: dict[str, object]
+) -> None:
+    shutil.copytree(runs["darts-0"].path, tmp_path / "run")
+    (tmp_path / "run/result.json").write_text(json.dumps(result))
+    with pytest.raises(RunError, match="run is damaged: what it chose cannot be read from its result"):
+        measure(tmp_path / "run")

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dartboard.analyse.standing import Share, cells_of, connections, count_topologies, stand, topologies
+from dartboard.analyse.standing import Share, cells_of, connections, stand
+from dartboard.analyse.topologies import count_topologies, topologies
 from dartboard.analyse.variants import random_connections, widest
 from dartboard.errors import GenotypeError
 from dartboard.space import (
@@ -195,3 +196,9 @@ def test_archs_are_told_apart() -> None:
     base = get_published("darts-v2")
     swapped = Genotype((("normal", base.cells["reduce"]), ("reduce", base.cells["normal"])))
     assert stand(swapped)["normal"] == stand(base)["reduce"] != stand(base)["normal"]
+
+
+def test_drawing_says_how_far_it_is() -> None:
+    told = list[tuple[str, int, int]]()
+    cells_of(get_space("nb201"), "cell", listed=1, drawn=250, tell=lambda *words: told.append(words))
+    assert told == [("cells of cell", done, 250) for done in (0, 100, 200)]

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.analyse.topology import Shape, over_epochs, published_shapes, shape_of, shapes_of
+from dartboard.analyse.topology import Shape, over_epochs, shape_of, shapes_of
 from dartboard.errors import RunError
 from dartboard.runs import Run
 from dartboard.space import CODECS, PUBLISHED, Genotype, decode, get_published, get_space
@@ -36,8 +36,7 @@ def test_a_cell_without_connections_has_no_shape() -> None:
 
 
 def test_all_published_cells() -> None:
-    found = published_shapes()
-    assert list(found) == list(PUBLISHED)
+    found = {name: shapes_of(told.genotype) for name, told in PUBLISHED.items()}
     assert all(list(shapes) == ["normal", "reduce"] for shapes in found.values())
     assert found["amoebanet-a"]["normal"] == shape_of(get_published("amoebanet-a").cells["normal"])
 
@@ -55,9 +54,18 @@ def test_a_search_over_its_epochs(tmp_path: Path) -> None:
 
 
 def test_a_training_has_nothing_to_choose(tmp_path: Path) -> None:
-    with Run.create(tmp_path / "run", {"cell": "darts-v2"}) as run:
+    with Run.create(tmp_path / "run", {"kind": "train", "cell": "darts-v2"}) as run:
         run.record(0, {"loss": 1.0}, {})
-    with pytest.raises(RunError, match="chooses no cell; give the directory of a search"):
+    with pytest.raises(RunError, match="dartboard train, which chooses no cell; name one of a search"):
         over_epochs(tmp_path / "run")
     with pytest.raises(RunError, match="no run"):
         over_epochs(tmp_path)
+
+
+@pytest.mark.parametrize("damaged", [{}, {"genotype": 3}, {"genotype": {"cell": "?"}}])
+def test_damaged_epochs_are_said_to_be_so(tmp_path: Path, damaged: dict[str, object]) -> None:
+    with Run.create(tmp_path / "run", {"kind": "search"}) as run:
+        run.record(0, {"loss": 1.0}, {"genotype": plain(get_published("xnas"))})
+        run.record(1, {"loss": 1.0}, damaged)
+    with pytest.raises(RunError, match="run is damaged: what its epoch 1 would choose cannot be read"):
+        over_epochs(tmp_path / "run")

@@ -17,7 +17,7 @@ from dartboard.analyse.trajectory import (
     normalised_entropies,
     read_trajectory,
 )
-from dartboard.errors import RunError
+from dartboard.errors import RunError, SpaceError
 from dartboard.runs import Run
 from dartboard.search.health import entropies as torch_entropies
 from dartboard.space import get_space
@@ -114,5 +114,12 @@ def test_a_run_without_epochs(tmp_path: Path) -> None:
 def test_damaged_epochs(tmp_path: Path, damage: dict[str, Any]) -> None:
     run = histories(tmp_path, "darts", epochs=1)["darts-0"]
     (run.path / "epochs" / "0000.json").write_text(json.dumps(damage))
-    with pytest.raises(RunError, match="has epochs that cannot be read"):
+    with pytest.raises(RunError, match="is damaged: it has epochs that cannot be read"):
+        read_trajectory(run)
+
+
+def test_what_is_known_to_be_wrong_is_said_as_it_is(tmp_path: Path) -> None:
+    run = histories(tmp_path, "darts", epochs=1)["darts-0"]
+    (run.path / "space.json").write_text("{}")
+    with pytest.raises(SpaceError):
         read_trajectory(run)

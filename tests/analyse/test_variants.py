@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dartboard.analyse.variants import (
+    check_connections,
     count_connection_variants,
-    count_connections,
     count_operation_variants,
     random_connections,
     random_operations,
@@ -61,23 +61,6 @@ def ops_by_node(cell: Cell) -> list[tuple[int, str]]:
 
 def links(cell: Cell) -> list[tuple[int, int]]:
     return [(edge.source, edge.target) for edge in cell.edges]
-
-
-@given(inputs=st.integers(1, 2), inner=st.integers(1, 3), each=st.integers(1, 2))
-def test_the_papers_count_is_that_of_all_cells(inputs: int, inner: int, each: int) -> None:
-    found = set(product(*(range(node) for node in range(inputs, inputs + inner) for _ in range(each))))
-    assert count_connections(inputs + inner + 1, inputs, each) == len(found)
-
-
-def test_the_papers_count_for_darts_and_nasnet() -> None:
-    assert (count_connections(7, 2), count_connections(8, 2)) == (120, 720)
-    assert (count_connections(7, 2, 2), count_connections(8, 2, 2)) == (14_400, 518_400)
-
-
-@pytest.mark.parametrize("numbers", [(3, 2, 1), (7, 0, 1), (7, 2, 0)])
-def test_no_cell_has_such_numbers(numbers: tuple[int, int, int]) -> None:
-    with pytest.raises(OptionError, match=f"got {numbers[1]} inputs, {numbers[0]} nodes"):
-        count_connections(*numbers)
 
 
 @given(cell=cells(), repeats=st.booleans())
@@ -251,3 +234,9 @@ def test_counting_without_repeats_is_that_of_permutations() -> None:
     assert count_connection_variants(different, repeats=False) == prod(
         len(list(permutations(range(node), 2))) for node in range(2, 6)
     )
+
+
+def test_nodes_that_concatenate_are_said_to_be_the_obstacle() -> None:
+    cell = replace(get_published("darts-v2").cells["normal"], concat=(2,))
+    with pytest.raises(GenotypeError, match="this one has nodes that concatenate"):
+        check_connections("normal", cell)

@@ -1,7 +1,7 @@
 """What a trained supernet attends to: a heat map of edges and ops for each cell (asm-nas 5.3.3)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dartboard.analyse._tell import Tell, silent
 from dartboard.analyse.trajectory import Floats, open_edges
-from dartboard.arch.task import Task
-from dartboard.data.loading import Progress
+from dartboard.arch.task import Batch, Task
 from dartboard.relax.attention import Attention, SlotAttention
 from dartboard.runs import Run
 from dartboard.search.evaluate import accuracy
@@ -79,7 +79,7 @@ def attention(
     device: torch.device | str = "cpu",
     *,
     fall_back: bool = False,
-    progress: Progress | None = None,
+    tell: Tell = silent,
 ) -> list[HeatMap]:
     """The heat maps of a search, front to back, from its last checkpoint.
 
@@ -90,14 +90,24 @@ def attention(
         run: Of a search; it need not be finished.
         device: Where to compute.
         fall_back: Whether an older checkpoint will do where the last is damaged.
-        progress: Is told how far the loading of images is.
+        tell: Is told how far the loading of images and the pass over them are.
 
     Raises:
         DartboardError: If it is no run of a search, or has no checkpoint that can be read.
     """
     run = run if isinstance(run, Run) else Run.read(run)
-    searcher = searcher_of(run, device, fall_back=fall_back, progress=progress)
-    return heat_maps(searcher.task, searcher.valid_batches)
+    searcher = searcher_of(run, device, fall_back=fall_back, progress=tell)
+    total = min(len(searcher.supply.valid), searcher.options.health.examples)
+    return heat_maps(searcher.task, lambda: _told(searcher.valid_batches(), total, tell))
+
+
+def _told(batches: Iterable[Batch], total: int, tell: Tell) -> Iterator[Batch]:
+    """The batches; before each one is told how many images have passed."""
+    done = 0
+    for batch in batches:
+        tell("attention", done, total)
+        yield batch
+        done += len(batch[1])
 
 
 def heat_maps(task: Task, valid: Batches) -> list[HeatMap]:

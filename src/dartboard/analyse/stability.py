@@ -1,7 +1,7 @@
 """How much supernets mind when one mixed edge becomes what was chosen for it (asm-nas 5.3.1)."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,24 +9,18 @@ from typing import Any
 import numpy as np
 import torch
 
+from dartboard.analyse._tell import Tell, silent
 from dartboard.analyse.trajectories import grouped
 from dartboard.analyse.trajectory import Floats, settings_of
 from dartboard.arch.task import Batch
-from dartboard.errors import RunError
+from dartboard.errors import GenotypeError, RunError
 from dartboard.runs import Run
 from dartboard.search import stability as search_stability
 from dartboard.search.revive import searcher_of
 from dartboard.search.searcher import Searcher
 from dartboard.search.stability import EdgeStability
-from dartboard.space import CODECS
+from dartboard.space import CODECS, Genotype
 from dartboard.space.spec import SearchSpace
-
-Tell = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and how much there is to do."""
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    """Says nothing."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +73,7 @@ def measure(
     device: torch.device | str = "cpu",
     *,
     fall_back: bool = False,
-    tell: Tell = _silent,
+    tell: Tell = silent,
 ) -> RunStability:
     """Replaces one mixed edge at a time by what the search chose for it, and measures on held-out images.
 
@@ -93,16 +87,24 @@ def measure(
         DartboardError: If it is no run of a finished search, or has no checkpoint that can be read.
     """
     run = run if isinstance(run, Run) else Run.read(run)
-    if (result := run.result()) is None:
-        raise RunError(f"{run.path} is not finished, and has chosen nothing yet; go on with it first")
+    genotype = _chosen(run)
     searcher = searcher_of(run, device, fall_back=fall_back, progress=tell)
-    genotype = CODECS["json"].decode(json.dumps(result["genotype"]))
     total = 1 + sum(len(cell.edges) for _, cell in searcher.space.archs)
     passes = _Told(searcher, tell, total)
     found = search_stability.stability(searcher.task, genotype, passes)
     kept = [own for own in found if _chooses(searcher.space, own)]
     mixed = found[0].accuracy - found[0].change
     return RunStability(run.path, settings_of(run), run.config["seed"], mixed, kept)
+
+
+def _chosen(run: Run) -> Genotype:
+    """What a search chose in the end."""
+    if (result := run.result()) is None:
+        raise RunError(f"{run.path} is not finished, and has chosen nothing yet; go on with it first")
+    try:
+        return CODECS["json"].decode(json.dumps(result["genotype"]))
+    except (KeyError, GenotypeError):
+        raise RunError(f"{run.path} is damaged: what it chose cannot be read from its result") from None
 
 
 def _chooses(space: SearchSpace, own: EdgeStability) -> bool:
@@ -141,7 +143,7 @@ def stability(
     *runs: Run | str | Path,
     device: torch.device | str = "cpu",
     fall_back: bool = False,
-    tell: Tell = _silent,
+    tell: Tell = silent,
 ) -> Stabilities:
     """The stability of what finished searches chose, those that differ by their seed alone together.
 

@@ -10,22 +10,25 @@ are below, equal and above.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, permutations, product
-from math import comb, prod
+from itertools import permutations, product
 from random import Random
 
+from dartboard.analyse._tell import Tell, silent
+from dartboard.analyse.topologies import count_topologies, topologies
 from dartboard.analyse.variants import check_connections
 from dartboard.space import NONE, Cell, Genotype, SearchSpace, depth, sample, width
-from dartboard.space.genotype import decided, decisions, winners
+from dartboard.space.genotype import decisions
 
 LISTED = 50_000
 """The most topologies that are listed."""
 DRAWN = 10_000
 """How many cells are drawn where there are more."""
+SEEN = 100
+"""Cells that are drawn between two words about how many there are."""
 
 State = tuple[tuple[int, ...], Fraction, int]
 """Of a cell that is being connected: longest paths of its nodes, in order; its width; its depth."""
@@ -133,7 +136,7 @@ def stand(
 
 
 def kinds_of(
-    genotype: Genotype, space: SearchSpace | None = None, *, repeats: bool = True
+    genotype: Genotype, space: SearchSpace | None = None, *, repeats: bool = True, tell: Tell = silent
 ) -> dict[str, Kind]:
     """For each cell of a genotype its kind: the cells of a space, or without one its own connections.
 
@@ -141,6 +144,7 @@ def kinds_of(
         genotype: Cells of the space; without a space, cells with two inputs.
         space: Where the cells come from.
         repeats: Whether connections may read one node twice, where there is no space.
+        tell: Is told how many cells are drawn, where they are.
 
     Raises:
         GenotypeError: If the genotype is not of this space, or has cells whose connections cannot vary.
@@ -148,11 +152,17 @@ def kinds_of(
     if space is None:
         return {name: connections(cell, name=name, repeats=repeats) for name, cell in genotype.archs}
     decisions(space, genotype)
-    return {name: cells_of(space, name) for name, _ in genotype.archs}
+    return {name: cells_of(space, name, tell=tell) for name, _ in genotype.archs}
 
 
 def cells_of(
-    space: SearchSpace, arch: str, *, listed: int = LISTED, drawn: int = DRAWN, seed: int = 0
+    space: SearchSpace,
+    arch: str,
+    *,
+    listed: int = LISTED,
+    drawn: int = DRAWN,
+    seed: int = 0,
+    tell: Tell = silent,
 ) -> Kind:
     """All cells that an arch of a space can become, or a sample of them.
 
@@ -162,14 +172,19 @@ def cells_of(
         listed: The most topologies that are listed.
         drawn: How many cells are drawn if there are more.
         seed: Chooses which.
+        tell: Is told how many are drawn.
     """
     cell = space.cells[arch]
     about = f"cells of space {space.name}"
     if count_topologies(cell) <= listed:
         return Kind(about, _listed(cell))
-    rng = Random(seed)
-    cells = (sample(space, rng).cells[arch] for _ in range(drawn))
-    return Kind(about, Counter((width(one), depth(one)) for one in cells), exact=False)
+    rng, found = Random(seed), Counter[tuple[float, int]]()
+    for done in range(drawn):
+        if done % SEEN == 0:
+            tell(f"cells of {arch}", done, drawn)
+        one = sample(space, rng).cells[arch]
+        found[width(one), depth(one)] += 1
+    return Kind(about, found, exact=False)
 
 
 @cache
@@ -178,39 +193,6 @@ def _listed(cell: Cell) -> Mapping[tuple[float, int], int]:
     for one, ways in topologies(cell):
         found[width(one), depth(one)] += ways
     return found
-
-
-def count_topologies(cell: Cell) -> int:
-    """How many topologies a cell has; `none` is no connection."""
-    contests = prod(comb(len(_able(cell, own.edges)), own.keep) for own in cell.contests)
-    free = (edge for index, edge in enumerate(cell.edges) if cell.contest_of(index) is None)
-    return contests * prod(2 for edge in free if NONE in edge.ops and len(edge.ops) > 1)
-
-
-def topologies(cell: Cell) -> Iterator[tuple[Cell, int]]:
-    """Every topology of a cell, with some op on its edges, and the number of ways to choose its ops."""
-    decided_at = [*_contested(cell), *_free(cell)]
-    for kept in product(*decided_at):
-        edges = [index for own in kept for index in own]
-        ways = prod(max(len(winners(cell.edges[index])), 1) for index in edges)
-        choice = tuple((index, (winners(cell.edges[index]) or [NONE])[0]) for index in edges)
-        yield decided(cell, choice), ways
-
-
-def _contested(cell: Cell) -> Iterator[list[tuple[int, ...]]]:
-    for own in cell.contests:
-        yield list(combinations(_able(cell, own.edges), own.keep))
-
-
-def _able(cell: Cell, edges: Iterable[int]) -> list[int]:
-    return [index for index in edges if winners(cell.edges[index])]
-
-
-def _free(cell: Cell) -> Iterator[list[tuple[int, ...]]]:
-    """For every edge in no contest: there, or not there, or both where it can be either."""
-    for index, edge in enumerate(cell.edges):
-        if cell.contest_of(index) is None:
-            yield [(index,)] if NONE not in edge.ops or edge.ops == (NONE,) else [(index,), ()]
 
 
 def connections(cell: Cell, *, name: str = "cell", repeats: bool = True) -> Kind:

@@ -7,9 +7,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from dartboard.errors import RunError
-from dartboard.space import PUBLISHED, Cell, Genotype, decode, depth, mean_source, width
+from dartboard.errors import GenotypeError, RunError
+from dartboard.space import Cell, Genotype, decode, depth, mean_source, width
 from dartboard.space.graph import topology
 
 
@@ -54,11 +55,6 @@ def shapes_of(genotype: Genotype) -> dict[str, Shape]:
     return {name: shape_of(cell) for name, cell in genotype.archs}
 
 
-def published_shapes() -> dict[str, dict[str, Shape]]:
-    """The shapes of all published cells, by name and arch."""
-    return {name: shapes_of(told.genotype) for name, told in PUBLISHED.items()}
-
-
 def over_epochs(run: str | Path) -> list[Epoch]:
     """What a search would have chosen after each epoch recorded so far, with its shapes.
 
@@ -66,16 +62,21 @@ def over_epochs(run: str | Path) -> list[Epoch]:
         run: The directory of a search, finished or not.
 
     Raises:
-        RunError: If it is no run, or a run that chooses nothing.
+        RunError: If it is no run, a run that chooses nothing, or damaged.
     """
     from dartboard.runs import Run  # with torch, which cells alone do without
 
     opened = Run.read(run)
-    found = []
-    for row in opened.metrics():
-        details = opened.epoch(row["epoch"])
-        if "genotype" not in details:
-            raise RunError(f"{run} is a run that chooses no cell; give the directory of a search")
+    kind = opened.config.get("kind", "search")
+    if kind != "search":
+        raise RunError(f"{run} is a run of dartboard {kind}, which chooses no cell; name one of a search")
+    chosen = [(row["epoch"], opened.epoch(row["epoch"])) for row in opened.metrics()]
+    return [_epoch(run, number, details) for number, details in chosen]
+
+
+def _epoch(run: str | Path, number: int, details: Mapping[str, Any]) -> Epoch:
+    try:
         genotype = decode(json.dumps(details["genotype"]))
-        found.append(Epoch(row["epoch"], genotype, shapes_of(genotype)))
-    return found
+    except (KeyError, GenotypeError):
+        raise RunError(f"{run} is damaged: what its epoch {number} would choose cannot be read") from None
+    return Epoch(number, genotype, shapes_of(genotype))

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dartboard.errors import RunError
-from dartboard.runs import SPACE, Run
+from dartboard.errors import DartboardError, RunError
+from dartboard.runs import SPACE, Run, flat
 from dartboard.search.health import SKIP
-from dartboard.search.state import flat
 from dartboard.space import load_space
 from dartboard.space.spec import Cell, SearchSpace
 
@@ -62,7 +61,7 @@ class CellPoint:
 
     Args:
         entropy: Mean entropy over edges that have a choice, in nats.
-        normalised: The same with each edge divided by its largest (xnas, equation 55).
+        normalised: The same with each edge divided by its largest (xnas, equation 55, for the normal cell).
         margins: Lead of the strongest candidate over the next, of each edge that has a choice.
         ops: How often each op would be chosen.
     """
@@ -201,8 +200,10 @@ def read_trajectory(run: Run | str | Path) -> Trajectory:
         raise RunError(f"{run.path} is a run of dartboard {kind}; name one of dartboard search")
     try:
         return _read(run)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise RunError(f"{run.path} has epochs that cannot be read: {error!r}") from None
+    except DartboardError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        raise RunError(f"{run.path} is damaged: it has epochs that cannot be read") from None
 
 
 def _read(run: Run) -> Trajectory:

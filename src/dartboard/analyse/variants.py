@@ -114,28 +114,6 @@ def widest(genotype: Genotype, *, archs: Collection[str] | None = None) -> Genot
     return _replaced(genotype, {name: adapted(genotype.cells[name]) for name in chosen})
 
 
-def count_connections(nodes: int, inputs: int, each: int = 1) -> int:
-    """In how many ways the nodes of a cell can be connected: ((N - 2)! / (M - 1)!) ** k.
-
-    understanding-cells A.2 has k = 1, which is one source a node; with k sources drawn on their own there
-    are the k-th power of that.
-
-    Args:
-        nodes: N, the inputs and the output counted.
-        inputs: M.
-        each: k, the sources of each node.
-
-    Raises:
-        OptionError: If no cell has such numbers.
-    """
-    if inputs < 1 or nodes < inputs + 2 or each < 1:
-        raise OptionError(
-            f"a cell has 1 or more inputs, 2 more nodes at least, and 1 or more sources a node; "
-            f"got {inputs} inputs, {nodes} nodes and {each} sources"
-        )
-    return int((factorial(nodes - 2) // factorial(inputs - 1)) ** each)
-
-
 def count_connection_variants(cell: Cell, *, repeats: bool = True) -> int:
     """How many different cells have the nodes and ops of this one, itself among them where it may be.
 
@@ -160,15 +138,24 @@ def count_operation_variants(cell: Cell, ops: int) -> int:
 def check_connections(name: str, cell: Cell, *, repeats: bool = True) -> None:
     """Refuses a cell whose sources cannot be drawn: one that has not two inputs and nodes that sum."""
     if cell.inputs != 2 or cell.joins or cell.concat:
-        form = "ops on its nodes" if cell.joins else f"{cell.inputs} input{'s' if cell.inputs > 1 else ''}"
         raise GenotypeError(
-            f"{name}: connections vary in cells with 2 inputs whose nodes sum, as DARTS'; this one has {form}"
+            f"{name}: connections vary in cells with 2 inputs whose nodes sum, as DARTS'; this one has "
+            f"{_obstacle(cell)}"
         )
     for node in cell.inner:
         if not repeats and len(cell.entering(node)) > node:
             raise GenotypeError(
                 f"{name}, node {node}: {len(cell.entering(node))} ops cannot read different nodes of {node}"
             )
+
+
+def _obstacle(cell: Cell) -> str:
+    """What of a cell's form keeps its sources from being drawn."""
+    if cell.joins:
+        return "ops on its nodes"
+    if cell.inputs != 2:
+        return f"{cell.inputs} input{'s' if cell.inputs > 1 else ''}"
+    return "nodes that concatenate"
 
 
 def _sources_differ(cell: Cell) -> bool:

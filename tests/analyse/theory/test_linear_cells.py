@@ -10,14 +10,13 @@ from dartboard.analyse.theory.linear_cells import (
     narrowest,
     norms,
     products,
-    radii,
     smoothness,
     smoothness_bound,
     variance_bound,
     variances,
     widest,
 )
-from dartboard.analyse.theory.linear_problems import compare, random_problem, squared_error
+from dartboard.analyse.theory.linear_problems import compare, random_problem, squared_error, survey
 
 ABOVE = 1 + 1e-9
 
@@ -155,7 +154,7 @@ def test_both_theorems_fail_with_eigenvalues():
     """A nilpotent matrix has none but 0, and still passes something on."""
     problem = random_problem(nodes=2, size=2, examples=5, length=1.0)
     problem.weights[0] = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
-    lengths = radii(problem.weights)
+    lengths = torch.linalg.eigvals(problem.weights).abs().amax(-1)
     assert lengths[0] == 0
     same = problem.with_products()
     assert variances("narrowest", problem)[1] > variance_bound(lengths, variances("widest", same))[1] == 0
@@ -194,3 +193,9 @@ def test_a_comparison_puts_each_number_in_its_place():
     torch.testing.assert_close(found.smooth_bound, smoothness_bound(lengths, smoothness("widest", deep)))
     torch.testing.assert_close(found.variance_same, variance_bound(lengths, variances("widest", problem)))
     torch.testing.assert_close(found.variance_bound, variance_bound(lengths, variances("widest", deep)))
+
+
+def test_a_survey_tells_of_every_problem():
+    told = []
+    survey([1.0, 2.0], problems=3, nodes=2, size=2, examples=2, tell=lambda *own: told.append(own))
+    assert told == [("linear cells", place, 6) for place in range(6)]

@@ -9,7 +9,7 @@ from dartboard.analyse.standing import stand
 from dartboard.analyse.topology import shapes_of
 from dartboard.cli.main import main
 from dartboard.runs import Run
-from dartboard.space import CODECS, PUBLISHED, decode, get_published, get_space, sample
+from dartboard.space import CODECS, PUBLISHED, adopt, decode, get_published, get_space, sample
 
 Capture = pytest.CaptureFixture[str]
 NB201 = "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|avg_pool_3x3~2|"
@@ -91,6 +91,21 @@ def test_a_search_over_its_epochs(search: Path, capsys: Capture) -> None:
     assert "search over its epochs: width, depth, mean source" in shown
     assert shown[-2].split() == ["0", "2.5c", "5", "1.38", "2.5c", "5", "1.25"]
     assert shown[-1].split()[:4] == ["1", "3.5c", "3", "0.625"]
+
+
+def test_a_training_has_the_shape_of_its_cell(tmp_path: Path, capsys: Capture) -> None:
+    genotype = get_published("darts-v2")
+    config = {"kind": "train", "cell": CODECS["json"].encode(genotype)}
+    with Run.create(tmp_path / "run", config, space=adopt(get_space("darts"), genotype)) as run:
+        run.record(0, {"loss": 1.0}, {})
+    (found,), (wanted,) = (told(capsys, text)["cells"] for text in (str(run.path), "darts-v2"))
+    assert found == wanted | {"name": "run"}
+
+
+def test_damaged_epochs_are_said_to_be_so(search: Path, capsys: Capture) -> None:
+    (search / "epochs/0000.json").write_text("{}")
+    assert main(["analyse", "topology", str(search)]) == 2
+    assert "search is damaged: what its epoch 0 would choose cannot be read" in capsys.readouterr().err
 
 
 def test_many_cells_are_shown_by_their_mean(tmp_path: Path, capsys: Capture) -> None:

@@ -67,12 +67,6 @@ def norms(weights: Tensor) -> Tensor:
     return values[..., 0]
 
 
-def radii(weights: Tensor) -> Tensor:
-    """Largest absolute eigenvalues [n], as the theorems' words have it."""
-    values: Tensor = torch.linalg.eigvals(weights)
-    return values.abs().amax(-1)
-
-
 @dataclass(frozen=True)
 class Problem:
     """Weights, examples and a loss.
@@ -144,7 +138,7 @@ def claimed_smoothness(lengths: Tensor, widest: Tensor) -> Tensor:
     """Theorem 4.2's bound (prod_{j < i} lambda_j) L_i on the narrowest cell's constants, [n]; it fails.
 
     Args:
-        lengths: lambda: `norms` of the weights, or `radii`, [n].
+        lengths: lambda: `norms` of the weights, or as the words have it their largest eigenvalues, [n].
         widest: L, the widest cell's constants, [n].
     """
     return _before(lengths) * widest

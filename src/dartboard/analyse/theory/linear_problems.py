@@ -165,7 +165,10 @@ def survey(
     """
     found: list[tuple[Comparison, ...]] = []
     for place, length in enumerate(lengths):
-        tell("linear cells", place, len(lengths))
         make = partial(random_problem, nodes=nodes, size=size, examples=examples, length=length, loss=loss)
-        found.append(tuple(compare(make(seed=own)) for own in range(seed, seed + problems)))
+        row = []
+        for number in range(problems):
+            tell("linear cells", place * problems + number, len(lengths) * problems)
+            row.append(compare(make(seed=seed + number)))
+        found.append(tuple(row))
     return Survey(tuple(lengths), tuple(found))

@@ -33,7 +33,7 @@ def run(args: Namespace) -> int:
 
     device = prepare(args.device, None)
     with progress() as tell:
-        maps = attention(args.search, device, fall_back=args.fall_back, progress=tell)
+        maps = attention(args.search, device, fall_back=args.fall_back, tell=tell)
     facts = {"run": args.search, "maps": [own.facts() for own in maps]}
     if args.out is not None:
         from dartboard.analyse.plot_attention import draw_attention

@@ -18,8 +18,10 @@ from rich.text import Text
 
 from dartboard.analyse.standing import Kind, kinds_of
 from dartboard.analyse.topology import Epoch, Shape, over_epochs, shape_of
+from dartboard.cli.analyse.cells import searched_space
 from dartboard.cli.analyse.writing import as_json, write_all
-from dartboard.cli.lookup import find_genotype, home_of, space_of_run
+from dartboard.cli.lookup import find_genotype, home_of
+from dartboard.cli.progress import Tell, progress
 from dartboard.cli.terminal import Terminal
 from dartboard.errors import GenotypeError
 from dartboard.space import PUBLISHED, SPACES, Genotype, SearchSpace, load_space
@@ -78,7 +80,9 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the shapes, and draw."""
-    found = [look(text, args.space, place) for place, text in enumerate(args.cells or PUBLISHED, 1)]
+    with progress() as tell:
+        named = enumerate(args.cells or PUBLISHED, 1)
+        found = [look(text, args.space, place, tell) for place, text in named]
     facts = {"cells": [one.facts() for one in found]}
     if args.out is not None:
         write_all(args.out, dict(_figures(found, every=bool(args.cells))), NUMBERS, facts)
@@ -91,21 +95,21 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def look(text: str, space: str | None, place: int = 1) -> Found:
+def look(text: str, space: str | None, place: int, tell: Tell) -> Found:
     """What `text` means, and its kinds: in the space that was named, else in its own, else none."""
     genotype = find_genotype(text)
-    known = space_of_run(text)
+    known = searched_space(text)
     epochs = over_epochs(text) if known is not None else []
     if space is not None:
-        kinds = kinds_of(genotype, load_space(space))
+        kinds = kinds_of(genotype, load_space(space), tell=tell)
     else:
-        kinds = _kinds(genotype, known)
+        kinds = _kinds(genotype, known, tell)
     return Found(_name(text, place), genotype, kinds, epochs)
 
 
-def _kinds(genotype: Genotype, known: SearchSpace | None) -> dict[str, Kind]:
+def _kinds(genotype: Genotype, known: SearchSpace | None, tell: Tell) -> dict[str, Kind]:
     with suppress(GenotypeError):
-        return kinds_of(genotype, known or home_of(genotype))
+        return kinds_of(genotype, known or home_of(genotype), tell=tell)
     with suppress(GenotypeError):  # of no space: by its own connections
         return kinds_of(genotype)
     return {}
