@@ -77,18 +77,18 @@ class Band:
     """The mean of several curves, and how far they spread.
 
     Args:
-        epochs: All at which one of them has a point [points].
+        x: Complete epochs [points].
         mean: Of the curves that have a point there [points].
         deviation: With n - 1; zero where one curve alone has a point [points].
     """
 
-    epochs: Floats
+    x: Floats
     mean: Floats
     deviation: Floats
 
 
 def band(curves: Sequence[Curve]) -> Band:
-    """Several curves in one; a curve that ends before the others counts as far as it goes."""
+    """Several curves in one, at all epochs that one has; a curve that ends early counts as far as it goes."""
     grid = sorted({epoch for curve in curves for epoch in curve.epochs})
     by_epoch = [dict(zip(curve.epochs, curve.values, strict=True)) for curve in curves]
     columns = [np.array([own[epoch] for own in by_epoch if epoch in own]) for epoch in grid]

@@ -47,15 +47,15 @@ def draw_curves(
 
 def draw_band(axes: Axes, found: Band, colour: str, line: str, label: str) -> None:
     """A mean as a line and its deviation as a band."""
-    axes.plot(found.epochs, found.mean, line, color=colour, label=label, linewidth=1.4)
+    axes.plot(found.x, found.mean, line, color=colour, label=label, linewidth=1.4)
     if np.any(found.deviation):
         low, high = found.mean - found.deviation, found.mean + found.deviation
-        axes.fill_between(found.epochs, low, high, color=colour, alpha=SHADE, linewidth=0)
+        axes.fill_between(found.x, low, high, color=colour, alpha=SHADE, linewidth=0)
 
 
 def scaled(found: Band, factor: float) -> Band:
     """The band of all curves times a number, such as 100 for percents."""
-    return Band(found.epochs, factor * found.mean, factor * found.deviation)
+    return Band(found.x, factor * found.mean, factor * found.deviation)
 
 
 def _words(metric: str, part: str) -> str:

@@ -6,14 +6,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from dartboard.analyse.curves import Band
 from dartboard.analyse.plot_ops import draw_margins, draw_ops
-from dartboard.analyse.trajectories import Band, Trajectories
+from dartboard.analyse.trajectories import Trajectories
 from dartboard.pictures.looks import Look, looks
 
 PANELS = {
-    "normalised entropy": "mean normalised entropy",
-    "entropy": "mean entropy (nats)",
-    "margin": "mean lead of the strongest op",
+    "normalised entropy": "normalised entropy,\nmean over all cells",
+    "entropy": "entropy (nats),\nmean over all cells",
+    "margin": "lead of the strongest op,\nmean over all cells",
     "skips": "skip connections chosen",
     "gap": "accuracy lost when discrete",
     "accuracy": "accuracy of the supernet",

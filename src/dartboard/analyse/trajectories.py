@@ -7,24 +7,10 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from dartboard.analyse.curves import Band
 from dartboard.analyse.trajectory import QUANTITIES, Floats, Trajectory, read_trajectory
 from dartboard.errors import RunError
 from dartboard.runs import Run
-
-
-@dataclass(frozen=True)
-class Band:
-    """The mean of several curves, and how far they spread.
-
-    Args:
-        x: Complete epochs [points].
-        mean: Of the curves there [points].
-        deviation: With n - 1; zero for a single curve [points].
-    """
-
-    x: Floats
-    mean: Floats
-    deviation: Floats
 
 
 @dataclass(frozen=True)

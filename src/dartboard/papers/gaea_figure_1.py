@@ -24,8 +24,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field, ValidationInfo, field_validator
 
+from dartboard.analyse.curves import Band
 from dartboard.analyse.plot_trajectory import mark_epochs, plot_band
-from dartboard.analyse.trajectories import Band, band
+from dartboard.analyse.trajectories import band
 from dartboard.analyse.trajectory import read_trajectory
 from dartboard.papers._amended import Images
 from dartboard.papers._searching import configure, searches
