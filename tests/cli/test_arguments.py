@@ -2,7 +2,7 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from dartboard.cli.arguments import image_shape, positive
+from dartboard.cli.arguments import above_zero, image_shape, number, positive
 
 
 def test_numbers_and_shapes_are_read() -> None:
@@ -30,3 +30,20 @@ def test_what_is_no_shape_is_refused_with_an_example(text: str) -> None:
 def test_a_shape_has_no_empty_side() -> None:
     with pytest.raises(ArgumentTypeError, match="from 1 to 100,000, got '0'"):
         image_shape("3x0x32")
+
+
+def test_finite_numbers_are_read() -> None:
+    assert [number(text) for text in ("-1.5", "0", "1e-3")] == [-1.5, 0.0, 0.001]
+    assert above_zero("0.25") == 0.25
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999", "", "x"])
+def test_what_is_no_finite_number_is_refused_with_its_text(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=f"expected a number, got '{text}'"):
+        number(text)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "x"])
+def test_what_is_not_above_zero_is_refused_with_its_text(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=f"expected a number above 0, got '{text}'"):
+        above_zero(text)

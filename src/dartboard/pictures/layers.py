@@ -7,13 +7,11 @@ that keep wires straight by least squares under the order. The same graph gives 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
+from dartboard.pictures.heights import Item, place_heights
 
 GAP = 0.1
 """Between things of a layer, in inches."""
@@ -21,12 +19,6 @@ BEND = 0.06
 """The height of a wire that passes a layer, in inches."""
 SWEEPS = 12
 """Over the layers, for their orders."""
-PASSES = 40
-"""Over the layers, for heights."""
-STIFF = {0: 1.0, 1: 2.0, 2: 8.0}
-"""How much a piece of wire wants to be level, by the number of its ends that are bends or labels."""
-
-Heights = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -66,18 +58,6 @@ class Arrangement:
     height: float
 
 
-@dataclass
-class _Item:
-    """A thing that has a place in a layer: a vertex, a label or a bend."""
-
-    layer: int
-    width: float
-    height: float
-    stiff: bool = False
-    before: list[int] = field(default_factory=list)
-    after: list[int] = field(default_factory=list)
-
-
 def arrange(
     sizes: Sequence[tuple[float, float]],
     wires: Sequence[Wire],
@@ -97,7 +77,7 @@ def arrange(
     """
     items, chains, labels = _items(sizes, wires, bend)
     order = _ordered(items, _rows(items))
-    heights = _heights(items, order, gap)
+    heights = place_heights(items, order, gap)
     spots = _spots(items, order, heights, room)
     routes = tuple(
         Route(tuple(spots[item] for item in chain), label)
@@ -119,11 +99,11 @@ def layers(count: int, wires: Sequence[Wire]) -> list[int]:
 
 def _items(
     sizes: Sequence[tuple[float, float]], wires: Sequence[Wire], bend: float
-) -> tuple[list[_Item], list[list[int]], list[int | None]]:
+) -> tuple[list[Item], list[list[int]], list[int | None]]:
     """Everything that needs a place, the items along each wire, and where on it the label is."""
     step = 2 if any(wire.label[0] for wire in wires) else 1
     ranks = layers(len(sizes), wires)
-    items = [_Item(rank * step, *size) for rank, size in zip(ranks, sizes, strict=True)]
+    items = [Item(rank * step, *size) for rank, size in zip(ranks, sizes, strict=True)]
     chains, labels = [], []
     used: dict[int, int] = {}
     for wire in wires:
@@ -135,7 +115,7 @@ def _items(
         chain = [wire.source]
         for layer in between:
             size = wire.label if layer == chosen else (0.0, bend)
-            items.append(_Item(layer, *size, stiff=True))
+            items.append(Item(layer, *size, stiff=True))
             chain.append(len(items) - 1)
         chain.append(wire.target)
         for left, right in pairwise(chain):
@@ -146,7 +126,7 @@ def _items(
     return items, chains, labels
 
 
-def _rows(items: Sequence[_Item]) -> list[list[int]]:
+def _rows(items: Sequence[Item]) -> list[list[int]]:
     """The items of each layer, in the order in which wires reach them from the first vertices."""
     rows: list[list[int]] = [[] for _ in range(1 + max(item.layer for item in items))]
     for index, item in enumerate(items):
@@ -154,7 +134,7 @@ def _rows(items: Sequence[_Item]) -> list[list[int]]:
     return rows
 
 
-def _ordered(items: Sequence[_Item], rows: list[list[int]]) -> list[list[int]]:
+def _ordered(items: Sequence[Item], rows: list[list[int]]) -> list[list[int]]:
     """The rows in an order in which wires cross little: the best of some sweeps there and back."""
     best, fewest = rows, _crossings(items, rows)
     for sweep in range(SWEEPS):
@@ -166,7 +146,7 @@ def _ordered(items: Sequence[_Item], rows: list[list[int]]) -> list[list[int]]:
     return best
 
 
-def _swept(items: Sequence[_Item], rows: list[list[int]], *, forward: bool) -> list[list[int]]:
+def _swept(items: Sequence[Item], rows: list[list[int]], *, forward: bool) -> list[list[int]]:
     """Rows sorted one after the other by the mean place of what each item hangs on."""
     rows = [list(row) for row in rows]
     places = {item: place / max(len(row) - 1, 1) for row in rows for place, item in enumerate(row)}
@@ -178,7 +158,7 @@ def _swept(items: Sequence[_Item], rows: list[list[int]], *, forward: bool) -> l
     return rows
 
 
-def _swapped(items: Sequence[_Item], rows: list[list[int]]) -> list[list[int]]:
+def _swapped(items: Sequence[Item], rows: list[list[int]]) -> list[list[int]]:
     """Rows with neighbours exchanged wherever that takes crossings away."""
     rows = [list(row) for row in rows]
     for row, near in _beside(rows):
@@ -195,11 +175,11 @@ def _beside(rows: list[list[int]]) -> Iterator[tuple[list[int], list[list[int]]]
         yield row, [rows[other] for other in (index - 1, index + 1) if 0 <= other < len(rows)]
 
 
-def _crossings(items: Sequence[_Item], rows: list[list[int]]) -> int:
+def _crossings(items: Sequence[Item], rows: list[list[int]]) -> int:
     return sum(_between(items, left, right) for left, right in pairwise(rows))
 
 
-def _between(items: Sequence[_Item], one: list[int], other: list[int]) -> int:
+def _between(items: Sequence[Item], one: list[int], other: list[int]) -> int:
     """How often wires between two neighbouring rows cross."""
     place = {item: index for index, item in enumerate(other)}
     passed: list[int] = []
@@ -211,49 +191,7 @@ def _between(items: Sequence[_Item], one: list[int], other: list[int]) -> int:
     return crossed
 
 
-def _heights(items: Sequence[_Item], rows: list[list[int]], gap: float) -> list[float]:
-    """The y of each item: near its neighbours, in order, and without anything lying on another."""
-    heights = [0.0] * len(items)
-    offsets = [_offsets(items, row, gap) for row in rows]
-    for row, least in zip(rows, offsets, strict=True):
-        for item, offset in zip(row, least - least[-1] / 2, strict=True):
-            heights[item] = -float(offset)
-    for sweep in range(PASSES):
-        for place in range(len(rows)) if sweep % 2 else reversed(range(len(rows))):
-            wanted = [_wanted(items, item, heights) for item in rows[place]]
-            for item, height in zip(rows[place], _apart(wanted, offsets[place]), strict=True):
-                heights[item] = height
-    return heights
-
-
-def _apart(wanted: Sequence[tuple[float, float]], offsets: Heights) -> list[float]:
-    """The heights nearest to those wanted, by weighted least squares, that keep their distances."""
-    if len(wanted) == 1:
-        return [wanted[0][0]]
-    heights, weights = np.array(wanted).T
-    return [-float(depth) for depth in isotonic_regression(-heights - offsets, weights=weights).x + offsets]
-
-
-def _offsets(items: Sequence[_Item], row: list[int], gap: float) -> Heights:
-    """How far below the first each item of a row is at least."""
-    steps = [(items[a].height + items[b].height) / 2 + gap for a, b in pairwise(row)]
-    return np.cumsum([0.0, *steps])
-
-
-def _wanted(items: Sequence[_Item], item: int, heights: Sequence[float]) -> tuple[float, float]:
-    """The height at which the wires of an item are most level, and how much they want it."""
-    near = [*items[item].before, *items[item].after]
-    weights = [STIFF[items[item].stiff + items[other].stiff] for other in near]
-    if not near:
-        return heights[item], 1.0
-    total = sum(weights)
-    pull = sum(heights[other] * weight for other, weight in zip(near, weights, strict=True))
-    return pull / total, total
-
-
-def _spots(
-    items: Sequence[_Item], rows: list[list[int]], heights: Sequence[float], room: float
-) -> list[Spot]:
+def _spots(items: Sequence[Item], rows: list[list[int]], heights: Sequence[float], room: float) -> list[Spot]:
     """Everything in its place, from the lower left corner; a bend is as wide as its layer."""
     lowest = min(heights[index] - item.height / 2 for index, item in enumerate(items))
     found: dict[int, Spot] = {}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from dartboard.cli.analyse.cells import SETTING, SMALL, candidates
+from dartboard.cli.analyse.tables import aligned
 from dartboard.cli.analyse.writing import as_json, write_all
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, number, positive
 from dartboard.cli.lookup import find_genotype, home_of, space_name, space_of_run
@@ -214,10 +215,9 @@ def _lines(facts: dict[str, Any]) -> Iterator[Text | str]:
             f"learning rate {rate['lr']:g}, {facts['measured_on']} images, fastest first{told}", "bold"
         )
         rows = [HEAD, *(_row(cell, facts["cells"][cell], rate["cells"][cell]) for cell in rate["ranking"])]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for place, (name, *numbers) in enumerate(rows):
-            cells = "".join(own.rjust(wide + 2) for own, wide in zip(numbers, widths[1:], strict=True))
-            yield Text.assemble((name.ljust(widths[0]), "cyan"), (cells, "" if place else "dim"))
+        for place, (name, *numbers) in enumerate(aligned(rows, 1)):
+            cells = "".join(f"  {own}" for own in numbers)
+            yield Text.assemble((name, "cyan"), (cells, "" if place else "dim"))
         yield from _faults(rate["cells"])
         yield ""
 

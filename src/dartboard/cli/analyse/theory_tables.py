@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from dartboard.cli.analyse.tables import aligned
+
 if TYPE_CHECKING:
     from dartboard.analyse.theory.forecasters import Race
     from dartboard.analyse.theory.linear_problems import Survey
@@ -14,9 +16,7 @@ Rows = list[tuple[str, ...]]
 
 def lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Rows with their columns below each other."""
-    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, wide, strict=True)).rstrip()
+    yield from ("  ".join(row).rstrip() for row in aligned(rows, len(rows[0])))
 
 
 def cells_table(found: "Survey") -> Rows:

@@ -19,6 +19,7 @@ from rich.text import Text
 from dartboard.analyse.standing import Kind, kinds_of
 from dartboard.analyse.topology import Epoch, Shape, over_epochs, shape_of
 from dartboard.cli.analyse.cells import searched_space
+from dartboard.cli.analyse.tables import aligned
 from dartboard.cli.analyse.writing import as_json, write_all
 from dartboard.cli.lookup import find_genotype, home_of
 from dartboard.cli.progress import Tell, progress
@@ -176,13 +177,8 @@ def _mean(shapes: Sequence[Shape]) -> str:
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[Text]:
     """Rows with aligned columns, the first of them as heads."""
-    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for place, row in enumerate(rows):
-        parts = [
-            text.ljust(own) if index < 2 else text.rjust(own)
-            for index, (text, own) in enumerate(zip(row, wide, strict=True))
-        ]
-        yield Text("  ".join(parts).rstrip(), "" if place else "dim")
+    for place, row in enumerate(aligned(rows, 2)):
+        yield Text("  ".join(row).rstrip(), "" if place else "dim")
 
 
 def _figures(found: Sequence[Found], *, every: bool) -> "Iterator[tuple[str, Figure]]":
