@@ -57,4 +57,6 @@ def test_a_table_is_needed_for_searches(tmp_path: Path) -> None:
         check_table(Setting(tmp_path), OneShot())
     told, done = REPRODUCTIONS["gaea-figure-2"], OneShot(records="kept")
     check_table(Setting(tmp_path), done)
+    with pytest.raises(OptionError, match="leave out --full"):
+        check_table(Setting(tmp_path, full=True), done)
     assert (told.lacks(Setting(tmp_path), OneShot()), told.lacks(Setting(tmp_path), done)) == (("table",), ())

@@ -55,7 +55,10 @@ def test_nano_stands_in_for_no_more_than_it_can(tmp_path: Path, table: Path) -> 
     with pytest.raises(OptionError, match="pixels=24 does nothing to nano's own images; leave it out"):
         choose_world(bare, wide)
     assert choose_world(replace(bare, full=True, table=table), wide) is NB201
-    assert choose_world(replace(bare, full=True), wide.model_copy(update={"records": "kept"})) is NANO
+    done = Searches(records="kept")
+    assert choose_world(bare, done) is NANO
+    with pytest.raises(OptionError, match="records=kept are of searches that were done; leave out --full"):
+        choose_world(replace(bare, full=True), done)
 
 
 def test_searches_are_done_once(tmp_path: Path, images: str) -> None:

@@ -98,7 +98,7 @@ def test_the_numbers_of_the_bowls_are_reported(monkeypatch: pytest.MonkeyPatch, 
 def test_grids_without_a_middle_are_refused_before_anything_is_trained(grid: int) -> None:
     for number in FIGURES:
         told = REPRODUCTIONS[f"understanding-figure-{number}"]
-        with pytest.raises(OptionError, match="grid"):
+        with pytest.raises(OptionError, match=r"^grid"):
             choose_scale(told, [f"grid={grid}"])
 
 

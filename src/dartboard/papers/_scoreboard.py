@@ -107,9 +107,11 @@ def choose_world(setting: Setting, scale: Searches) -> World:
 
     Raises:
         OptionError: If nano cannot stand in: for the paper's own numbers, or for images of another size or
-            kind.
+            kind; or if there are searches that were done, and more is asked for.
     """
-    if setting.table is None and scale.asks:
+    if not scale.asks:
+        check_alone(setting, scale)
+    elif setting.table is None:
         _check_nano(setting, scale)
     return NANO if setting.table is None else NB201
 
@@ -233,7 +235,7 @@ def _search(jobs: Sequence[Job], world: World, table: Path | None, setting: Sett
 
 def read_board(folder: Path, labels: Sequence[str], setting: Setting, scale: Searches) -> Board:
     """The records in the folder of a bench; raises as `make_board`."""
-    _check_alone(setting, scale)
+    check_alone(setting, scale)
     config = read_config(folder)
     if config is None:
         raise OptionError(f"records={folder}: there is no {CONFIG} in it; name the folder of a bench")
@@ -250,7 +252,7 @@ def read_board(folder: Path, labels: Sequence[str], setting: Setting, scale: Sea
     return Board(_grouped(labels, records), oracle, config.queries or 1, tuple(sorted(missing)), folder)
 
 
-def _check_alone(setting: Setting, scale: Searches) -> None:
+def check_alone(setting: Setting, scale: Searches) -> None:
     """Refuses what has no effect on searches that were done."""
     if setting.full:
         raise OptionError(f"records={scale.records} are of searches that were done; leave out --full")

@@ -9,16 +9,13 @@ filter; the default was chosen on the original cell alone, with another seed, so
 point nor everything.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Self
 
-import torch
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator
 
 from dartboard.analyse.comparison import Comparison, Entry
 from dartboard.analyse.convergence import RUNS
@@ -51,11 +48,12 @@ class Landscapes(Variants):
     examples: Count = Field(default=256, description="test images, at the most")
     directions: Seed = Field(default=0, description="where the drawing of directions starts")
 
-    @model_validator(mode="after")
-    def _has_a_middle(self) -> Self:
-        if self.grid % 2 == 0:
-            raise ValueError(f"grid must be odd: the trained weights are its middle; not {self.grid}")
-        return self
+    @field_validator("grid")
+    @classmethod
+    def _has_a_middle(cls, grid: int) -> int:
+        if grid % 2 == 0:
+            raise ValueError(f"must be odd, for the trained weights are its middle; not {grid}")
+        return grid
 
     def options(self, of: str) -> GridOptions:
         """The grid of one measure."""
@@ -104,10 +102,9 @@ def survey(setting: Setting, scale: Landscapes, of: str) -> Surveyed:
     work = partial(look_around, setting.folder, images, scale.options(of), str(setting.device))
     entries, done = _entries(trained), dict[Entry, Landscape]()
     setting.tell("landscapes", 0, len(entries))
-    with _one_thread():
-        for entry, found in in_processes(work, entries, setting.jobs):
-            done[entry] = found
-            setting.tell("landscapes", len(done), len(entries))
+    for entry, found in in_processes(work, entries, setting.jobs):
+        done[entry] = found
+        setting.tell("landscapes", len(done), len(entries))
     return Surveyed(cells, {label: [done[own] for own in entries if own.cell == label] for label in cells})
 
 
@@ -135,13 +132,3 @@ def judge(own: Surveyed, values: Mapping[str, float], *, rising: bool) -> tuple[
     sign = 1 if rising else -1
     best, trend = max(values, key=lambda label: sign * values[label]), own.trend(values)
     return best == ORIGINAL and trend is not None and sign * trend >= ENOUGH, best, trend
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -21,7 +21,7 @@ from dartboard.bench.plots import one_cell
 from dartboard.bench.records import record_files
 from dartboard.errors import OptionError
 from dartboard.papers._found import judge, remarks, size, spread, title
-from dartboard.papers._scoreboard import ONESHOT, Board, Searches, find_table, make_board
+from dartboard.papers._scoreboard import ONESHOT, Board, Searches, check_alone, find_table, make_board
 from dartboard.papers.base import Finding, Row, Setting, reproduction
 from dartboard.pictures.looks import looks
 from dartboard.search.options import Count
@@ -51,9 +51,11 @@ class OneShot(Searches):
 
 
 def check_table(setting: Setting, scale: OneShot) -> None:
-    """Raises OracleError where searches would have nobody to ask."""
+    """Raises OracleError where searches would have nobody to ask, OptionError where none are done."""
     if scale.asks:
         find_table(ONESHOT[0], setting)
+    else:
+        check_alone(setting, scale)
 
 
 @reproduction(
