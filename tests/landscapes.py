@@ -1,6 +1,7 @@
 """What the tests of landscapes share: a small network with its images, and the plain way to move it."""
 
 from copy import deepcopy
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -9,8 +10,10 @@ from torch import Tensor
 from dartboard.analyse.directions import draw_direction, weights_of
 from dartboard.data import ImageSet
 from dartboard.nn import Model
+from dartboard.nn.model import load_model, pack_model
 from dartboard.nn.network import CellNet
 from dartboard.space import SearchSpace
+from dartboard.train.trainer import LAST
 from lab import build
 from training import cells
 
@@ -54,3 +57,13 @@ def gradients(net: CellNet, x: Tensor, y: Tensor) -> Tensor:
     """The gradient of the mean loss in all weights, as one vector."""
     loss = F.cross_entropy(net(x), y)
     return torch.cat([own.flatten() for own in torch.autograd.grad(loss, list(weights_of(net).values()))])
+
+
+def differ_at_the_end(run: str | Path) -> None:
+    """Makes the last network of a training another one than its best."""
+    last = Path(run) / LAST
+    own = load_model(last)
+    with torch.no_grad():
+        for weight in own.net.parameters():
+            weight.mul_(1.5)
+    last.write_bytes(pack_model(own))

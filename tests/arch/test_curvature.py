@@ -1,10 +1,13 @@
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from scipy.sparse.linalg import eigsh
 
-from dartboard.arch.curvature import arch_eigenvalues, extreme_eigenvalues, largest_eigenvalue
+from dartboard.arch import curvature
+from dartboard.arch.curvature import arch_hessian, extreme_eigenvalues, largest_eigenvalue
 from dartboard.space import Cell, Edge, get_space
 from searching import batch, differences, problem, snapshot
 
@@ -63,8 +66,9 @@ def test_measuring_changes_nothing_not_even_chance(relax):
 def test_several_eigenvalues_of_both_ends():
     task = problem("nano", "softmax")
     whole = spectrum(task, batch(0))
-    largest = arch_eigenvalues(task, batch(0), count=3, tolerance=1e-10)
-    smallest = arch_eigenvalues(task, batch(0), count=2, end="SA", tolerance=1e-10)
+    with arch_hessian(task, [batch(0)]) as product:
+        largest = extreme_eigenvalues(product, len(whole), count=3, tolerance=1e-10)
+        smallest = extreme_eigenvalues(product, len(whole), count=2, end="SA", tolerance=1e-10)
     assert largest == pytest.approx(whole.flip(0)[:3].numpy(), rel=1e-7)
     assert smallest == pytest.approx(whole[:2].numpy(), rel=1e-7)
 
@@ -85,3 +89,39 @@ def test_the_ends_of_any_symmetric_matrix(size, count):
 
 def test_nothing_but_zeros():
     assert extreme_eigenvalues(np.zeros_like, 10, count=2).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("relax", ["softmax", "gumbel-softmax"])
+def test_several_batches_are_their_mean(relax):
+    task, one = problem("nano", relax, drop_path=0.3), batch(0)
+    two = tuple(part[:3] for part in batch(1))
+    size = sum(values.numel() for values in task.relaxation.arch_parameters())
+    vector = np.random.default_rng(1).standard_normal(size)
+    before = snapshot(task)
+
+    def product(*batches):
+        with arch_hessian(task, batches) as found:
+            return found(vector), found(vector)
+
+    weights = len(one[1]), len(two[1])
+    expected = np.average([product(one)[0], product(two)[0]], axis=0, weights=weights)
+    found, again = product(one, two)
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)
+    assert np.array_equal(found, again)  # chance is the same in every product
+    assert differences(snapshot(task), before) == []
+
+
+@pytest.mark.parametrize("size", [1, 3, 10])
+def test_products_that_are_no_numbers(size):
+    found = extreme_eigenvalues(lambda vector: np.full_like(vector, np.nan), size, count=2)
+    assert len(found) == min(2, size)
+    assert np.isnan(found).all()
+
+
+def test_what_did_converge_is_kept(monkeypatch):
+    values = np.concatenate([[50.0, 20.0], np.linspace(0.99, 1, 398)])
+    monkeypatch.setattr(curvature, "eigsh", partial(eigsh, maxiter=1))
+    found = extreme_eigenvalues(lambda vector: values * vector, 400, count=4, tolerance=1e-12)
+    assert len(found) == 4
+    assert found[0] == pytest.approx(50.0)
+    assert np.isnan(found[-1])

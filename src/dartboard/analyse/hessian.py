@@ -11,11 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.func import functional_call
 
+from dartboard.analyse._tell import Tell, silent
 from dartboard.analyse.directions import weights_of
-from dartboard.analyse.landscape import Tell, silent
 from dartboard.analyse.plane import Plane
 from dartboard.analyse.site import batches_of, normalised
-from dartboard.arch.curvature import Floats, Product, arch_eigenvalues, extreme_eigenvalues
+from dartboard.arch.curvature import Floats, Product, arch_hessian, extreme_eigenvalues
 from dartboard.arch.products import Exact
 from dartboard.arch.task import Batch, Task
 from dartboard.data import Images
@@ -80,23 +80,19 @@ def weight_spectrum(
     plane = Plane(model.net, statistics=statistics, device=device)
     x, y = (values.to(device) for values in normalised(model, images, examples, seed=0))
     found = batches_of(x, y, batch, whole=statistics == "batch")
-    product = _product(plane, found, tell)
     size = sum(weight.numel() for weight in plane.weights)
-    largest = extreme_eigenvalues(product, size, count=count, tolerance=tolerance)
-    (smallest,) = extreme_eigenvalues(product, size, end="SA", tolerance=tolerance)
-    return _spectrum(largest, smallest, size, sum(len(labels) for _, labels in found))
+    return _ends(_told(_product(plane, found), tell), size, _examples(found), count, tolerance)
 
 
-def _product(plane: Plane, batches: Sequence[Batch], tell: Tell) -> Product:
+def _product(plane: Plane, batches: Sequence[Batch]) -> Product:
     names, sizes = list(weights_of(plane.net)), [weight.numel() for weight in plane.weights]
-    total, made = sum(len(y) for _, y in batches), 0
+    total = _examples(batches)
 
     def loss(at: Sequence[Tensor], x: Tensor, y: Tensor) -> Tensor:
         logits = functional_call(plane.net, dict(zip(names, at, strict=True)), (x,))
         return F.cross_entropy(logits, y, reduction="sum") / total
 
     def product(vector: Floats) -> Floats:
-        nonlocal made
         flat = torch.from_numpy(vector).to(plane.weights[0])
         pairs = zip(flat.split(sizes), plane.weights, strict=True)
         parts = [part.view(weight.shape) for part, weight in pairs]
@@ -104,21 +100,22 @@ def _product(plane: Plane, batches: Sequence[Batch], tell: Tell) -> Product:
         for x, y in batches:
             rows = Exact().hessian(lambda at: loss(at, x, y), plane.weights, parts)  # noqa: B023
             found += torch.cat([row.flatten() for row in rows])
-        made += 1
-        tell("products with the Hessian", made, 0)
         return np.asarray(found.cpu().numpy())
 
     return product
 
 
-def arch_spectrum(task: Task, batch: Batch, *, count: int = 5, tolerance: float = 1e-3) -> Spectrum:
-    """The ends of the spectrum of a batch's loss in the architecture parameters of a search.
+def arch_spectrum(
+    task: Task, batches: Sequence[Batch], *, count: int = 5, tolerance: float = 1e-3, tell: Tell = silent
+) -> Spectrum:
+    """The ends of the spectrum of the mean loss's Hessian in the architecture parameters of a search.
 
     Args:
         task: The problem; nothing of it is changed, chance included.
-        batch: Images and labels.
+        batches: Images and labels; each passes the network by itself.
         count: How many of the largest eigenvalues.
         tolerance: The relative accuracy.
+        tell: Is told how many products have been made; nobody knows how many it takes.
 
     Raises:
         CompositionError: If the relaxation has no architecture parameters.
@@ -128,10 +125,29 @@ def arch_spectrum(task: Task, batch: Batch, *, count: int = 5, tolerance: float 
         raise CompositionError(
             f"{type(task.relaxation).__name__} has no architecture parameters that a loss could be curved in"
         )
-    largest = arch_eigenvalues(task, batch, count=count, tolerance=tolerance)
-    (smallest,) = arch_eigenvalues(task, batch, end="SA", tolerance=tolerance)
-    return _spectrum(largest, smallest, size, len(batch[1]))
+    with arch_hessian(task, batches) as product:
+        return _ends(_told(product, tell), size, _examples(batches), count, tolerance)
 
 
-def _spectrum(largest: Floats, smallest: float, size: int, examples: int) -> Spectrum:
+def _ends(product: Product, size: int, examples: int, count: int, tolerance: float) -> Spectrum:
+    largest = extreme_eigenvalues(product, size, count=count, tolerance=tolerance)
+    (smallest,) = extreme_eigenvalues(product, size, end="SA", tolerance=tolerance)
     return Spectrum(tuple(map(float, largest)), float(smallest), size, examples)
+
+
+def _told(product: Product, tell: Tell) -> Product:
+    """The same products, each of which is told."""
+    made = 0
+
+    def told(vector: Floats) -> Floats:
+        nonlocal made
+        found = product(vector)
+        made += 1
+        tell("products with the Hessian", made, 0)
+        return found
+
+    return told
+
+
+def _examples(batches: Sequence[Batch]) -> int:
+    return sum(len(labels) for _, labels in batches)

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from dartboard.analyse._tell import Tell, silent
 from dartboard.analyse.grid import Floats, Grid, Place
 from dartboard.analyse.site import GridOptions, Site, Surveyor, prepare_site, survey_saved
 from dartboard.data import Images
 from dartboard.nn.model import Model
 from dartboard.parallel import in_processes, one_thread
-
-Tell = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and how much there is to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +53,6 @@ class Landscape:
         """All of it, ready for JSON; None for what is infinite."""
         rows = [[value if np.isfinite(value) else None for value in row] for row in self.values.tolist()]
         return {"options": self.options.model_dump(), "steps": self.steps.tolist(), "values": rows}
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Says nothing."""
 
 
 def landscape(

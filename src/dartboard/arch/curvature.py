@@ -1,13 +1,14 @@
 """How curved a loss is: extreme eigenvalues of a Hessian of which only products are known."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 from torch import Tensor
 
 from dartboard.arch.products import gradients
@@ -35,29 +36,50 @@ def largest_eigenvalue(task: Task, batch: Batch, *, tolerance: float = 1e-3) -> 
     Returns:
         The eigenvalue; NaN where the method finds none.
     """
-    return float(arch_eigenvalues(task, batch, tolerance=tolerance)[0])
+    size = sum(parameter.numel() for parameter in task.relaxation.arch_parameters())
+    with arch_hessian(task, [batch]) as product:
+        return float(extreme_eigenvalues(product, size, tolerance=tolerance)[0])
 
 
-def arch_eigenvalues(
-    task: Task, batch: Batch, *, count: int = 1, end: Literal["LA", "SA"] = "LA", tolerance: float = 1e-3
-) -> Floats:
-    """Eigenvalues at one end of the Hessian of `largest_eigenvalue`; see `extreme_eigenvalues`."""
-    parameters = task.relaxation.arch_parameters()
-    size = sum(parameter.numel() for parameter in parameters)
+@contextmanager
+def arch_hessian(task: Task, batches: Sequence[Batch]) -> Iterator[Product]:
+    """Lends the Hessian of the mean loss of all examples in the architecture parameters.
+
+    Batches pass the network one after the other, and chance is the same for each of them in every product. Of
+    a single batch the graph is kept; of several it is made anew for every product, so that memory is that of
+    one batch.
+
+    Args:
+        task: The problem; nothing of it is changed, chance included.
+        batches: Images and labels.
+    """
     with task.undisturbed(), aside(task.relaxation):
+        yield _product(task, batches[0]) if len(batches) == 1 else _mean_product(task, batches)
+
+
+def _mean_product(task: Task, batches: Sequence[Batch]) -> Product:
+    total = sum(len(y) for _, y in batches)
+
+    def product(vector: Floats) -> Floats:
+        found = np.zeros_like(vector)
+        for own in batches:
+            found += len(own[1]) / total * _product(task, own)(vector)
+        return found
+
+    return product
+
+
+def _product(task: Task, batch: Batch) -> Product:
+    """Products with the Hessian of a batch's loss, whose graph is kept."""
+    parameters = task.relaxation.arch_parameters()
+    with aside(task.relaxation):
         loss = task.probe(batch, [weight.detach() for weight in task.own_weights])
-        slopes = gradients(loss, parameters, create_graph=True)
-        if not any(slope.requires_grad for slope in slopes):  # the loss is linear
-            return np.zeros(min(count, size))
-        product = _product(slopes, parameters)
-        return extreme_eigenvalues(product, size, count=count, end=end, tolerance=tolerance)
-
-
-def _product(slopes: list[Tensor], parameters: list[torch.nn.Parameter]) -> Product:
-    """Products with the derivative of slopes whose graph is kept."""
+    slopes = gradients(loss, parameters, create_graph=True)
     sizes, like = [parameter.numel() for parameter in parameters], parameters[0]
 
     def product(vector: Floats) -> Floats:
+        if not any(slope.requires_grad for slope in slopes):  # the loss is linear
+            return np.zeros_like(vector)
         parts = torch.from_numpy(vector).to(like).split(sizes)
         along = sum((slope.flatten() * part).sum() for slope, part in zip(slopes, parts, strict=True))
         assert isinstance(along, Tensor)  # noqa: S101
@@ -83,18 +105,32 @@ def extreme_eigenvalues(
         tolerance: The relative accuracy.
 
     Returns:
-        Eigenvalues [min(count, size)]; all NaN where Lanczos' method finds none.
+        Eigenvalues [min(count, size)]: first those that were found, then NaN for those that Lanczos' method
+        did not come to; all NaN where products are not finite.
     """
     count = min(count, size)
+    start = np.random.default_rng(0).standard_normal(size)
+    first = product(start)
+    if not np.isfinite(first).all():
+        return np.full(count, math.nan)
+    if not first.any():
+        return np.zeros(count)
     if size <= max(SMALL, count + 1):
         found = np.linalg.eigvalsh(np.stack([product(row) for row in np.eye(size)]))
-        return found[::-1][:count] if end == "LA" else found[:count]
-    start = np.random.default_rng(0).standard_normal(size)
-    if not product(start).any():
-        return np.zeros(count)
-    operator = LinearOperator((size, size), matvec=lambda v: product(v.reshape(-1)), dtype=np.float64)
+    else:
+        found = _lanczos(product, start, count, end, tolerance)
+    ordered = np.sort(found)[:: -1 if end == "LA" else 1][:count]
+    return np.pad(ordered, (0, count - len(ordered)), constant_values=math.nan)
+
+
+def _lanczos(product: Product, start: Floats, count: int, end: str, tolerance: float) -> Floats:
+    """The eigenvalues at one end that were found, in any order."""
+    shape = len(start), len(start)
+    operator = LinearOperator(shape, matvec=lambda v: product(v.reshape(-1)), dtype=np.float64)
     try:
         found = eigsh(operator, k=count, which=end, v0=start, tol=tolerance, return_eigenvectors=False)
+    except ArpackNoConvergence as error:
+        found = error.eigenvalues
     except ArpackError:
-        return np.full(count, math.nan)
-    return np.sort(found)[::-1] if end == "LA" else np.sort(found)
+        found = np.empty(0)
+    return np.asarray(found, dtype=np.float64)

@@ -9,6 +9,7 @@ from dartboard.analyse.hessian import weight_spectrum
 from dartboard.cli.main import main
 from dartboard.data import load_dataset
 from dartboard.nn import load_model
+from landscapes import differ_at_the_end
 from protocols import few
 
 Capture = pytest.CaptureFixture[str]
@@ -35,10 +36,17 @@ def refused(capsys: Capture, *words: object) -> str:
     return said
 
 
-def test_the_weights_of_a_training(tmp_path: Path, capsys: Capture) -> None:
+@pytest.fixture
+def trained(tmp_path: Path) -> str:
+    """A training of a few steps."""
     words = ("--data", few(tmp_path / "few.npz"), "--out", "run", "--quiet", "--threads", "1")
     more = ("net.cells=1", "net.auxiliary=0", "net.drop_path=0", "data.flip=false")
     assert main(["train", CELL, *NET, *more, *words]) == 0
+    return "run"
+
+
+@pytest.mark.usefixtures("trained")
+def test_the_weights_of_a_training(capsys: Capture) -> None:
     found = facts(capsys, "run", "--count", 2, "--examples", 12)
     test = load_dataset("few.npz").test
     assert test is not None
@@ -50,6 +58,33 @@ def test_the_weights_of_a_training(tmp_path: Path, capsys: Capture) -> None:
     assert len(other["largest"]) == 1
     assert other["largest"][0] != pytest.approx(found["largest"][0], rel=0.01)
     assert "chooses among the checkpoints of a search" in refused(capsys, "run", "--fall-back")
+    assert "is trained already; leave out epochs=3" in refused(capsys, "run", "epochs=3")
+    assert "--out is where a cell is trained" in refused(capsys, "run", "--out", "other")
+
+
+def test_every_flag_matters(trained: str, tmp_path: Path, capsys: Capture) -> None:
+    differ_at_the_end(trained)
+    other = few(tmp_path / "other.npz", test=30)
+    usual = (trained, "--count", 1, "--examples", 12)
+
+    def largest(*words: object) -> float:
+        return float(facts(capsys, *usual, *words)["largest"][0])
+
+    before, batches = largest(), largest("--statistics", "batch")
+    for words in (("--part", "train"), ("--which", "last"), ("--data", other), ("--examples", 6)):
+        assert largest(*words) != pytest.approx(before, rel=1e-3), words
+    assert largest("--statistics", "batch", "--batch", 4) != pytest.approx(batches, rel=1e-3)
+    assert largest("--batch", 4) == pytest.approx(before, rel=1e-3)  # of kept statistics it is the same
+
+
+def test_a_cell_is_trained_first(tmp_path: Path, capsys: Capture) -> None:
+    words = ("--data", few(tmp_path / "few.npz"), "--count", 1, "--examples", 12)
+    found = facts(capsys, CELL, *NET, "net.cells=1", *words, "--out", "out")
+    [run] = Path("out/runs").iterdir()
+    assert found["in"] == "weights"
+    assert facts(capsys, run, *words)["largest"] == pytest.approx(found["largest"], rel=1e-3)
+    assert facts(capsys, CELL, *NET, "net.cells=1", *words)["largest"] == found["largest"]
+    assert len(list(Path("runs/hessian-cell/runs").iterdir())) == 1
 
 
 def test_the_architecture_of_a_search(tmp_path: Path, capsys: Capture) -> None:
@@ -61,6 +96,10 @@ def test_the_architecture_of_a_search(tmp_path: Path, capsys: Capture) -> None:
     assert found["examples"] == 8
     assert found["largest"] == sorted(found["largest"], reverse=True)
     assert "--which is of trained networks" in refused(capsys, "run", "--which", "best")
+    assert "leave out epochs=3" in refused(capsys, "run", "epochs=3")
+    more = facts(capsys, "run", "--examples", 24)  # more than a batch of the search
+    assert more["examples"] == 24
+    assert more["largest"][0] != pytest.approx(found["largest"][0], rel=1e-3)
     assert main(["analyse", "hessian", "run"]) == 0
     assert "Hessian in 18 architecture parameters" in capsys.readouterr().out
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ from dartboard.analyse.site import GridOptions
 from dartboard.cli.main import main
 from dartboard.data import load_dataset
 from dartboard.nn import load_model
+from dartboard.parallel import in_processes
+from landscapes import differ_at_the_end
 from protocols import few
 
 Capture = pytest.CaptureFixture[str]
-SMALL = ("--grid", "3", "--examples", "20", "--threads", "1")
+SMALL = ("--grid", "3", "--examples", "20")
 TINY = ("epochs=1", "batch=16", "net.channels=2", "net.cells=1", "data.pad=0")
 CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
 
@@ -78,8 +81,9 @@ def test_every_flag_matters(trained: str, capsys: Capture) -> None:
         ("--part", "train"),
         ("--which", "last"),
     )
+    differ_at_the_end(trained)
     seen = [usual]
-    for place, flags in enumerate(others[:-1]):
+    for place, flags in enumerate(others):
         seen.append(facts(capsys, trained, *SMALL, "--out", f"other-{place}", *flags)["values"])
     assert all(not np.allclose(one, usual) for one in seen[1:])
     fresh = (*SMALL, "--statistics", "fresh", "--fresh", 8)
@@ -93,8 +97,24 @@ def test_a_file_and_the_same_again(trained: str, capsys: Capture) -> None:
     first = facts(capsys, file, *SMALL, "--out", "out")
     before = (Path("out") / "loss.json").stat().st_mtime_ns
     assert facts(capsys, file, *SMALL, "--out", "out") == first
-    assert (Path("out") / "loss.json").stat().st_mtime_ns >= before
-    assert "another seed; name another folder" in refused(capsys, file, *SMALL, "--out", "out", "--seed", 1)
+    assert (Path("out") / "loss.json").stat().st_mtime_ns == before
+    said = refused(capsys, file, *SMALL, "--out", "out", "--seed", 1)
+    assert "was made with seed=0; name another folder" in said
+
+
+def test_several_processes_give_the_same(
+    trained: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def spy(work: Any, things: Any, jobs: int) -> Any:
+        asked.append(jobs)
+        return in_processes(work, things, jobs)
+
+    monkeypatch.setattr("dartboard.analyse.landscape.in_processes", spy)
+    alone = facts(capsys, trained, *SMALL, "--out", "alone")
+    assert facts(capsys, trained, *SMALL, "--out", "both", "--jobs", 2)["values"] == alone["values"]
+    assert asked == [1, 2]
 
 
 def test_a_cell_is_trained_first(tmp_path: Path, capsys: Capture) -> None:
@@ -102,6 +122,22 @@ def test_a_cell_is_trained_first(tmp_path: Path, capsys: Capture) -> None:
     found = facts(capsys, CELL, *TINY, *SMALL, "--data", images, "--out", "out")
     [run] = Path("out/runs").iterdir()
     assert np.allclose(facts(capsys, run, *SMALL, "--out", "again")["values"], found["values"])
+
+
+def test_a_training_that_breaks_off_is_named(tmp_path: Path, capsys: Capture) -> None:
+    images = few(tmp_path / "few.npz")
+    said = refused(capsys, CELL, *TINY, "weights.lr=1e30", *SMALL, "--data", images, "--quiet")
+    assert "the training of the cell broke off: " in said
+    assert "a smaller weights.lr" in said
+
+
+@pytest.mark.parametrize("flags", [("--radius", "1e-30"), ("--radius", "1e38"), ("--of", "variance")])
+def test_values_without_a_range_are_drawn_as_well(
+    trained: str, flags: tuple[str, str], capsys: Capture
+) -> None:
+    found = facts(capsys, trained, *SMALL[:2], "--examples", 1, *flags)
+    assert found["shape"]["centre"] is not None
+    assert len(list(Path(found["out"]).glob("*.png"))) == 2
 
 
 def test_people_are_told_the_shape(trained: str, capsys: Capture) -> None:
@@ -115,8 +151,9 @@ def test_people_are_told_the_shape(trained: str, capsys: Capture) -> None:
 
 def test_mistakes_are_one_line(trained: str, capsys: Capture) -> None:
     assert "is trained already; leave out epochs=3" in refused(capsys, trained, "epochs=3")
-    assert "landscape takes one network or cell" in refused(capsys, CELL, "darts-v2")
+    assert "give one network or cell alone" in refused(capsys, CELL, "darts-v2")
     assert "did you mean 'darts-v2'" in refused(capsys, "darts-v3")
     assert "is a file" in refused(capsys, Path(trained) / "best.safetensors", "--which", "last")
+    assert "radius" in refused(capsys, trained, "--radius", "1e300")
     for flags in (("--grid", "4"), ("--grid", "1"), ("--radius", "0"), ("--radius", "x")):
         assert f"got '{flags[1]}'" in refused(capsys, trained, *flags)

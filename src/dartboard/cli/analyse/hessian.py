@@ -1,34 +1,46 @@
 """Say how curved a loss is: the largest eigenvalues of its Hessian, and the smallest.
 
-RUN is the run of a training or a model's file, and the Hessian that in the weights; or the run of a search,
-and the Hessian that in the architecture parameters, on held-out images. Products with it are exact.
+WHAT is the run of a training, a model's file, or a cell (published, in a file, or typed), which is trained
+first, on a small network unless words such as epochs=30 net.channels=16 say otherwise, as an ordinary run in
+OUT/runs; then the Hessian is that in the weights. Or it is the run of a search, and the Hessian that in the
+architecture parameters, on held-out images in batches as large as those that the search took its steps with.
+Products with it are exact.
 """
 
 import json
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from dartboard.cli.analyse.networks import add_network_flags, is_trained, open_network
+from dartboard.cli.analyse.trained import plain, trained
 from dartboard.cli.arguments import UsageError, positive
-from dartboard.cli.progress import progress
+from dartboard.cli.looping import SIGNALLED
+from dartboard.cli.places import RUNS
+from dartboard.cli.progress import Tell, progress
 from dartboard.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     import torch
 
     from dartboard.analyse.hessian import Spectrum
+    from dartboard.arch.task import Batch
+    from dartboard.search import Searcher
 
-OF_WEIGHTS = ("which", "data", "part", "statistics", "batch")
+OF_WEIGHTS = ("which", "data", "part", "statistics", "batch", "out")
 """Flags that a search has no use for."""
 
 
 def configure(parser: ArgumentParser) -> None:
     """Declare the tool's arguments."""
     add = parser.add_argument
-    add("what", metavar="RUN", help="a run of dartboard train or search, or a model's file")
+    add("what", metavar="WHAT", help="a run of dartboard train or search, a model's file, or a cell")
+    add("overrides", nargs="*", metavar="KEY=VALUE", help="settings of the training of a cell")
     add("--count", type=positive, default=5, metavar="N", help="how many eigenvalues (default: 5)")
     add("--examples", type=positive, default=256, metavar="N", help="images, at the most (default: 256)")
     add("--batch", type=positive, metavar="N", help="images at once (default: 64)")
@@ -36,18 +48,38 @@ def configure(parser: ArgumentParser) -> None:
     add_network_flags(parser)
     add("--fall-back", action="store_true", help="take an older checkpoint if the last is damaged")
     add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
-    add("--threads", type=positive, metavar="N", help="threads on a CPU")
+    add("--threads", type=positive, metavar="N", help="threads on a CPU; cells are trained with one")
+    add("--out", type=Path, metavar="DIR", help="where a cell is trained (default: runs/hessian-WHAT)")
     add("--json", action="store_true", help="print one JSON object instead")
+    add("--quiet", action="store_true", help="show nothing while it runs")
 
 
 def run(args: Namespace) -> int:
     """Print the eigenvalues."""
     from dartboard.cli.machine import prepare
+    from dartboard.cli.signals import interrupt_on_signals
 
-    device = prepare(args.device, args.threads)
-    trained = is_trained(args.what)
-    found, words = (_of_weights if trained else _of_architecture)(args, device)
-    where = "weights" if trained else "architecture parameters"
+    device, searched = prepare(args.device, args.threads), _is_search(args.what)
+    with interrupt_on_signals() as caught:
+        try:
+            with progress(quiet=args.quiet) as tell:
+                found, words = (_of_architecture if searched else _of_weights)(args, device, tell)
+        except KeyboardInterrupt:
+            print("interrupted; the same command goes on", file=sys.stderr)
+            return SIGNALLED + caught[0]
+    return _report(args, found, "architecture parameters" if searched else "weights", words)
+
+
+def _is_search(text: str) -> bool:
+    """Whether a text names the run of a search."""
+    from dartboard.runs import is_run
+
+    with suppress(OSError):  # a genotype can be too long for a file name
+        return is_run(Path(text)) and not is_trained(text)
+    return False
+
+
+def _report(args: Namespace, found: "Spectrum", where: str, words: str) -> int:
     if args.json:
         print(json.dumps({"what": args.what, "in": where, "images": words} | found.facts()))
     else:
@@ -55,27 +87,29 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _of_weights(args: Namespace, device: "torch.device") -> tuple["Spectrum", str]:
+def _of_weights(args: Namespace, device: "torch.device", tell: Tell) -> tuple["Spectrum", str]:
     from dartboard.analyse.hessian import weight_spectrum
 
     if args.fall_back:
-        raise UsageError(f"--fall-back chooses among the checkpoints of a search; {args.what} is a training")
-    own = open_network(args.what, args, examples=args.examples, which=args.which)
-    with progress() as tell:
-        found = weight_spectrum(
-            own.model,
-            own.images,
-            count=args.count,
-            examples=args.examples,
-            batch=args.batch or 64,
-            statistics=args.statistics or "kept",
-            device=device,
-            tell=tell,
-        )
+        raise UsageError(f"--fall-back chooses among the checkpoints of a search; {args.what} is none")
+    if args.out is not None and is_trained(args.what):
+        raise UsageError(f"--out is where a cell is trained; {args.what} is trained already")
+    where = trained(args, args.out or RUNS / f"hessian-{plain(args.what)}", device, tell)
+    own = open_network(where, args, examples=args.examples, which=args.which)
+    found = weight_spectrum(
+        own.model,
+        own.images,
+        count=args.count,
+        examples=args.examples,
+        batch=args.batch or 64,
+        statistics=args.statistics or "kept",
+        device=device,
+        tell=tell,
+    )
     return found, own.words
 
 
-def _of_architecture(args: Namespace, device: "torch.device") -> tuple["Spectrum", str]:
+def _of_architecture(args: Namespace, device: "torch.device", tell: Tell) -> tuple["Spectrum", str]:
     from dartboard.analyse.hessian import arch_spectrum
     from dartboard.runs import Run
     from dartboard.search.revive import searcher_of
@@ -83,12 +117,29 @@ def _of_architecture(args: Namespace, device: "torch.device") -> tuple["Spectrum
     for name in OF_WEIGHTS:
         if getattr(args, name) is not None:
             raise UsageError(f"--{name} is of trained networks; {args.what} is none")
-    with progress() as tell:
-        searcher = searcher_of(Run.read(args.what), device, fall_back=args.fall_back, progress=tell)
-        x, y = next(iter(searcher.valid_batches()))
-        batch = x[: args.examples], y[: args.examples]
-        found = arch_spectrum(searcher.task, batch, count=args.count)
+    if args.overrides:
+        raise UsageError(
+            f"{args.what} is a search, whose settings are settled; leave out {args.overrides[0]}"
+        )
+    searcher = searcher_of(Run.read(args.what), device, fall_back=args.fall_back, progress=tell)
+    found = arch_spectrum(searcher.task, _batches(searcher, args.examples), count=args.count, tell=tell)
     return found, f"{found.examples:,} held-out images of {searcher.data.name}"
+
+
+def _batches(searcher: "Searcher", examples: int) -> "list[Batch]":
+    """At most so many held-out images, spread evenly, in batches as large as one piece of a step."""
+    from dartboard.search.supply import make_sweep
+
+    return list(
+        make_sweep(
+            searcher.supply.valid,
+            searcher.data,
+            searcher.options.data,
+            batch=max(searcher.options.batch // searcher.task.pieces, 1),
+            device=searcher.device,
+            limit=examples,
+        )
+    )
 
 
 def _lines(found: "Spectrum", where: str, words: str) -> Iterator[Text | str]:

@@ -3,36 +3,32 @@
 WHAT is the run of a training or a model's file; or a cell (published, of a search, in a file, or typed),
 which is trained first, on a small network unless words such as epochs=30 net.channels=16 say otherwise, as an
 ordinary run in OUT/runs. Values, pictures and numbers are written to OUT. What is stopped goes on with the
-same command.
+same command. All is computed with one thread a process, so that the numbers do not depend on --jobs.
 """
 
 import json
-import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.analyse.networks import add_network_flags, is_trained, open_network
-from dartboard.cli.arguments import UsageError, positive
-from dartboard.cli.lookup import find_genotype, home_of, space_name, space_of_run
+from dartboard.cli.analyse.networks import add_network_flags, open_network
+from dartboard.cli.analyse.trained import plain, trained
+from dartboard.cli.arguments import above_zero, positive
 from dartboard.cli.looping import SIGNALLED
 from dartboard.cli.places import RUNS
-from dartboard.cli.progress import progress
+from dartboard.cli.progress import Tell, progress
 from dartboard.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     import torch
 
-    from dartboard.analyse.landscape import Landscape, Tell
+    from dartboard.analyse.landscape import Landscape
     from dartboard.analyse.site import GridOptions
 
-SETTING = re.compile(r"[a-z_.]+=")
-CELL = "cell"
-"""The label of a cell that is trained here."""
 MEASURES = ("loss", "variance", "gradient", "smoothness")
 OPTIONS = (
     "of",
@@ -46,12 +42,6 @@ OPTIONS = (
     "fresh",
     "seed",
 )
-SMALL: dict[str, Any] = {
-    "epochs": 15,
-    "net": {"channels": 8, "cells": 5},
-    "data": {"name": "cluttered-digits", "pad": 1, "flip": False},
-}
-"""What a cell is trained with unless words say otherwise: minutes on a laptop."""
 WORDS = {
     "centre": "at the trained weights",
     "sharpness": "sharpness, % (largest rise within the radius)",
@@ -91,7 +81,6 @@ def configure(parser: ArgumentParser) -> None:
     add_network_flags(parser)
     add("--out", type=Path, metavar="DIR", help="default: runs/landscape-WHAT")
     add("--jobs", type=positive, default=1, metavar="N", help="processes, of one thread each (default: 1)")
-    add("--threads", type=positive, metavar="N", help="threads of this process on a CPU")
     add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
     add("--json", action="store_true", help="print one JSON object instead")
     add("--quiet", action="store_true", help="show nothing while it runs")
@@ -105,24 +94,13 @@ def odd(text: str) -> int:
     return number
 
 
-def above_zero(text: str) -> float:
-    """A number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise ArgumentTypeError(f"expected a number above 0, got {text!r}")
-    return number
-
-
 def run(args: Namespace) -> int:
     """Measure what is missing, draw, and print the shape in a few numbers."""
     from dartboard.cli.machine import prepare
     from dartboard.cli.signals import interrupt_on_signals
 
-    device = prepare(args.device, args.threads)
-    out = args.out or RUNS / f"landscape-{_plain(args.what)}"
+    device = prepare(args.device, None)
+    out = args.out or RUNS / f"landscape-{plain(args.what)}"
     with interrupt_on_signals() as caught:
         try:
             with progress(quiet=args.quiet) as tell:
@@ -133,13 +111,13 @@ def run(args: Namespace) -> int:
     return _report(args, found, out, words)
 
 
-def _look(args: Namespace, out: Path, device: "torch.device", tell: "Tell") -> tuple["Landscape", str]:
+def _look(args: Namespace, out: Path, device: "torch.device", tell: Tell) -> tuple["Landscape", str]:
     """The landscape, and what it was measured on in words."""
     from dartboard.analyse.landscape import landscape
 
     options = _options(args)
-    where, which = _trained(args, out, device, tell)
-    own = open_network(where, args, examples=options.examples, which=which, fresh=options.fresh)
+    where = trained(args, out, device, tell)
+    own = open_network(where, args, examples=options.examples, which=args.which, fresh=options.fresh)
     found = landscape(
         own.model,
         own.images,
@@ -160,45 +138,13 @@ def _options(args: Namespace) -> "GridOptions":
     return Form(GridOptions, {}, "").validate({name: getattr(args, name) for name in OPTIONS})
 
 
-def _trained(args: Namespace, out: Path, device: "torch.device", tell: "Tell") -> tuple[str, str | None]:
-    """The run or file of the network, and which of a run; a cell is trained before."""
-    if is_trained(args.what):
-        if args.overrides:
-            raise UsageError(f"{args.what} is trained already; leave out {args.overrides[0]}")
-        return args.what, args.which
-    from dartboard.analyse.convergence import RUNS as INNER
-    from dartboard.analyse.convergence import compare, make_settings
-
-    genotype = find_genotype(args.what)
-    space = space_of_run(args.what) or home_of(genotype)
-    flags: dict[str, Any] = {"space": space_name(args.what, None, space)}
-    flags |= {} if args.data is None else {"data": {"name": args.data}}
-    settings = make_settings(SMALL, flags, words=_settings(args.overrides))
-    found = compare({CELL: genotype}, settings, out, device=device, tell=tell)
-    return str(out / INNER / found.trainings[0].entry.name), args.which
-
-
-def _settings(words: Sequence[str]) -> Sequence[str]:
-    """Words that are settings; others are mistakes."""
-    for word in words:
-        if not SETTING.match(word):
-            raise UsageError(f"{word!r} is no setting such as epochs=30; landscape takes one network or cell")
-    return words
-
-
-def _plain(text: str) -> str:
-    """What was typed as part of a directory's name."""
-    name = Path(text).name.removesuffix(".json").removesuffix(".safetensors")
-    return name if re.fullmatch(r"[A-Za-z0-9][\w.+-]{0,40}", name) else CELL
-
-
 def _report(args: Namespace, found: "Landscape", out: Path, words: str) -> int:
     """Write pictures and numbers, and print."""
     from dartboard.analyse.plot_landscape import draw_contours, draw_heat, draw_surfaces
     from dartboard.analyse.sharpness import summary
     from dartboard.cli.analyse.writing import write_all
 
-    shape, titled = summary(found), {_plain(args.what): found}
+    shape, titled = summary(found), {plain(args.what): found}
     flat = draw_contours if args.of == "loss" else draw_heat
     figures = {f"{args.of}-flat": flat(titled), f"{args.of}-surface": draw_surfaces(titled)}
     facts = {"what": args.what, "images": words, "shape": _finite(shape), **found.facts()}
