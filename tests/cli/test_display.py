@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dartboard.cli import display
-from dartboard.cli.display import Display, Lines, Screen, choose_display, current_choice, numbers
+from dartboard.cli.display import Display, Lines, Screen, choose_display, current_choice
 from dartboard.cli.terminal import Terminal
-from dartboard.cli.words import span
+from dartboard.cli.words import numbers, span
 from dartboard.search import Hook, Record, Searcher
 from searching import search
 

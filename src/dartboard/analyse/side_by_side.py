@@ -15,12 +15,11 @@ from dartboard.atomic import write_text
 from dartboard.data import Dataset
 from dartboard.data.loading import Progress
 from dartboard.errors import OptionError, RunError
-from dartboard.runs import Lock
+from dartboard.runs import Lock, flat
 from dartboard.search.config import load_images
 from dartboard.search.form import Form, Layer, from_words
 from dartboard.search.hooks import AnyHook
 from dartboard.search.schedule import SCHEDULES
-from dartboard.search.state import flat
 from dartboard.space import CODECS, Genotype, SearchSpace, adopt, decode, load_space
 from dartboard.train import config as train_config
 from dartboard.train.config import TRAIN, TrainConfig, TrainSettings, train_options

@@ -11,10 +11,9 @@ from dartboard.bench.config import BENCH, BenchConfig, read_bench
 from dartboard.bench.jobs import Job, bare, resolved, searches
 from dartboard.bench.records import BenchRecord
 from dartboard.errors import DartboardError, OptionError, OracleError, RunError
-from dartboard.runs import Lock, Run, is_run
+from dartboard.runs import Lock, Run, flat, is_run
 from dartboard.search import config as search_config
 from dartboard.search.settings import SEARCH
-from dartboard.search.state import flat
 
 CONFIG = "bench.yaml"
 GROWING = ("methods", "seeds")

@@ -3,7 +3,6 @@
 import logging
 import re
 import sys
-from collections.abc import Mapping
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from dartboard.cli.report import Archs, fit_cells
 from dartboard.cli.terminal import Terminal
-from dartboard.cli.words import span
+from dartboard.cli.words import numbers, span
 from dartboard.search.health import mean_entropy, measure
 from dartboard.search.hooks import LoopHook
 from dartboard.search.searcher import Searcher
@@ -25,18 +24,6 @@ AnyLoop = Any  # a `Loop`; displays of one kind of loop know it better
 
 PAUSE = 0.25  # seconds between two looks: each waits for the device
 LOOK = 5.0  # seconds between two looks at the strengths, which wait once more
-LABELS = {
-    "train_loss": "loss {:.3f}",
-    "train_accuracy": "train {:.1%}",
-    "valid_accuracy": "valid {:.1%}",
-    "test_accuracy": "test {:.1%}",
-    "entropy": "entropy {:.3f}",
-}
-
-
-def numbers(metrics: Mapping[str, Any]) -> str:
-    """The numbers of an epoch that are shown, as far as they are there."""
-    return "  ".join(form.format(metrics[name]) for name, form in LABELS.items() if name in metrics)
 
 
 def current_choice(searcher: Searcher) -> tuple[Genotype, float] | None:

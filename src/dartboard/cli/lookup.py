@@ -44,7 +44,7 @@ def _is_file(text: str) -> bool:
 def _is_run(text: str) -> bool:
     with suppress(OSError):
         if Path(text).is_dir():
-            from dartboard.runs import is_run  # with torch, which a mere name does without
+            from dartboard.runs import is_run
 
             return is_run(Path(text))
     return False
@@ -52,9 +52,9 @@ def _is_run(text: str) -> bool:
 
 def _found(path: str) -> Genotype:
     """What a run has found: its result, or as long as there is none what its last epoch would choose."""
-    from dartboard.runs import Run
+    from dartboard.runs import Reading
 
-    run = Run.read(path)
+    run = Reading.read(path)
     if isinstance(cell := run.config.get("cell"), str):  # a training: what it trains
         return decode(cell)
     epochs = run.metrics()

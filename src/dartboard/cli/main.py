@@ -20,6 +20,7 @@ from dartboard.cli import (
     protocol,
     reporting,
     reproduce,
+    runs,
     search,
     train,
 )
@@ -33,6 +34,7 @@ VERBS = {
     "train": train,
     "protocol": protocol,
     "bench": bench,
+    "runs": runs,
     "report": reporting,
     "evaluate": evaluate,
     "export": export,
@@ -111,7 +113,7 @@ def _run(argv: Sequence[str]) -> int:
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     """What the words mean; overrides may stand anywhere among the flags of a verb that takes them."""
     parser = make_parser()
-    args, rest = parser.parse_known_args(argv)
+    args, rest = parser.parse_known_args(_completed(argv))
     takes = "overrides" in args
     if wrong := [word for word in rest if word.startswith("-") or not takes]:
         hint = "; settings without a flag are written like weights.lr=0.05" if takes else ""
@@ -119,6 +121,13 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     if rest:
         args.overrides += rest
     return args
+
+
+def _completed(argv: Sequence[str]) -> list[str]:
+    """The words, with what a verb leaves out: some have an action that need not be named."""
+    place = next((place for place, word in enumerate(argv, 1) if not word.startswith("-")), 0)
+    complete = getattr(VERBS[argv[place - 1]], "complete", list) if place else list
+    return [*argv[:place], *complete(argv[place:])]
 
 
 def _is_out_of_memory(error: Exception) -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from dartboard.cli.display import Display, Lines, numbers
+from dartboard.cli.display import Display, Lines
 from dartboard.cli.report import LABEL, labelled
 from dartboard.cli.terminal import Terminal
-from dartboard.cli.words import span
+from dartboard.cli.words import numbers, span
 from dartboard.train.build import TEST
 from dartboard.train.protocol.findings import Arm, NetworkFacts, ProtocolResult
 

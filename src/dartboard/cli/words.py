@@ -1,10 +1,20 @@
 """Numbers in words that people read at a glance."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dartboard.words import span
 
-__all__ = ["bars", "size", "span"]
+__all__ = ["LABELS", "bars", "numbers", "size", "span"]
+
+LABELS = {
+    "train_loss": "loss {:.3f}",
+    "train_accuracy": "train {:.1%}",
+    "valid_accuracy": "valid {:.1%}",
+    "test_accuracy": "test {:.1%}",
+    "entropy": "entropy {:.3f}",
+}
+"""How the numbers of an epoch are shown, by name."""
 
 
 def size(count: int) -> str:
@@ -18,3 +28,8 @@ def bars(values: Sequence[float], levels: str) -> str:
     low, high = min(values), max(values)
     scale = (len(levels) - 1) / (high - low) if high > low else 0.0
     return "".join(levels[round((value - low) * scale)] for value in values)
+
+
+def numbers(metrics: Mapping[str, Any]) -> str:
+    """The numbers of an epoch that are shown, as far as they are there."""
+    return "  ".join(form.format(metrics[name]) for name, form in LABELS.items() if name in metrics)

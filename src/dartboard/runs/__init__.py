@@ -1,29 +1,65 @@
-"""Runs on disk: configuration, metrics, checkpoints and results, safe against kills at any moment."""
+"""Runs on disk: configuration, metrics, checkpoints and results, safe against kills at any moment.
 
-from dartboard.atomic import whole_directory, write_bytes, write_text
-from dartboard.runs._directory import SPACE, is_run
-from dartboard.runs.checkpoint import latest_state, list_checkpoints, load_checkpoint, save_checkpoint
-from dartboard.runs.environment import describe_environment
-from dartboard.runs.lock import Lock, is_locked
-from dartboard.runs.store import Run
-from dartboard.runs.tree import Tree, digest, pack, unpack
+Names are looked up when they are first used: who only reads the small files of runs does without torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dartboard.atomic import whole_directory, write_bytes, write_text
+    from dartboard.runs._directory import SPACE, is_run
+    from dartboard.runs._texts import flat
+    from dartboard.runs.checkpoint import latest_state, list_checkpoints, load_checkpoint, save_checkpoint
+    from dartboard.runs.environment import describe_environment
+    from dartboard.runs.listing import Entry, find_runs, read_entry
+    from dartboard.runs.lock import Lock, is_locked
+    from dartboard.runs.reading import Reading
+    from dartboard.runs.store import Run
+    from dartboard.runs.tree import Tree, digest, pack, unpack
 
 __all__ = [
     "SPACE",
+    "Entry",
     "Lock",
+    "Reading",
     "Run",
     "Tree",
     "describe_environment",
     "digest",
+    "find_runs",
+    "flat",
     "is_locked",
     "is_run",
     "latest_state",
     "list_checkpoints",
     "load_checkpoint",
     "pack",
+    "read_entry",
     "save_checkpoint",
     "unpack",
     "whole_directory",
     "write_bytes",
     "write_text",
 ]
+
+_HOMES = {
+    "dartboard.atomic": ("whole_directory", "write_bytes", "write_text"),
+    "dartboard.runs._directory": ("SPACE", "is_run"),
+    "dartboard.runs._texts": ("flat",),
+    "dartboard.runs.checkpoint": ("latest_state", "list_checkpoints", "load_checkpoint", "save_checkpoint"),
+    "dartboard.runs.environment": ("describe_environment",),
+    "dartboard.runs.listing": ("Entry", "find_runs", "read_entry"),
+    "dartboard.runs.lock": ("Lock", "is_locked"),
+    "dartboard.runs.reading": ("Reading",),
+    "dartboard.runs.store": ("Run",),
+    "dartboard.runs.tree": ("Tree", "digest", "pack", "unpack"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            globals()[name] = found = getattr(import_module(home), name)
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,19 +3,32 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from dartboard import atomic
 from dartboard.errors import RunError
 from dartboard.runs.lock import NAME as LOCK
-from dartboard.runs.lock import Lock
+from dartboard.runs.lock import Lock, is_locked
 
 CONFIG, ENVIRONMENT, SPACE = "config.yaml", "environment.json", "space.json"
+METRICS, EPOCHS, CHECKPOINTS = "metrics.jsonl", "epochs", "checkpoints"
+RESULT, LOG = "result.json", "log.txt"
+
+State = Literal["finished", "running", "stopped"]
+
 _SHOWN = 6  # runs that an error names
 
 
 def is_run(path: Path) -> bool:
     """Whether a directory is a run: config.yaml is the last thing written when one is made."""
     return (path / CONFIG).is_file()
+
+
+def state_of(path: Path) -> State:
+    """`finished` with a result; without one `running` if somebody holds the lock, else `stopped`."""
+    if (path / RESULT).exists():
+        return "finished"
+    return "running" if is_locked(path) else "stopped"
 
 
 def check_run(path: Path) -> None:

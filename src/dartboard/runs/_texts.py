@@ -2,7 +2,9 @@
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from os import SEEK_END
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from dartboard.errors import RunError
 
 _CHANGED = "it was changed after it was written"
 _SHOWN = 60  # characters of a wrong value that an error shows
+_END = 16384  # bytes that are read of the end of a file
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the quick one is not in every build
 
 
 class _Dumper(yaml.SafeDumper):
@@ -107,10 +111,55 @@ def to_yaml(config: Mapping[str, Any]) -> str:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping that a YAML file holds; RunError if it holds none."""
+    return _mapping(path.read_bytes(), path, yaml.SafeLoader)
+
+
+def _mapping(text: bytes, path: Path, loader: Any) -> dict[str, Any]:
     try:
-        config = yaml.safe_load(path.read_bytes())
+        config = yaml.load(text, Loader=loader)  # noqa: S506  # one of the safe ones
     except (yaml.YAMLError, ValueError) as error:  # the latter for dates and numbers that cannot be
         raise RunError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(config, dict):
         raise RunError(f"{path} holds no configuration: expected keys and values, got {config!r}")
     return config
+
+
+def read_blocks(path: Path, keys: Sequence[str]) -> dict[str, Any]:
+    """As `read_yaml`, of some keys alone, in a fraction of the time; the rest is not looked at.
+
+    Keys that stand at the beginning of a line, as `to_yaml` writes them, are cut out of the text with what is
+    indented below them; a text that has none of them there is read as a whole.
+    """
+    text = path.read_bytes()
+    pattern = rf"^(?:{'|'.join(map(re.escape, keys))}):.*\n?(?:[ \t-].*\n?)*"
+    blocks = re.findall(pattern.encode(), text, re.MULTILINE)
+    return _mapping(b"".join(blocks) or text, path, _Loader)
+
+
+def row(text: bytes, place: str) -> dict[str, Any]:
+    """A line of metrics; RunError, with the place, if it does not say which epoch it is of."""
+    found = as_object(parse(text, place), place)
+    epoch = found.get("epoch")
+    if not isinstance(epoch, int) or isinstance(epoch, bool):
+        raise RunError(f"{place} has no epoch with a whole number; {_CHANGED}")
+    return found
+
+
+def read_last_rows(path: Path) -> list[dict[str, Any]]:
+    """The last lines of metrics, as many as one look at the end of the file shows; none without a file."""
+    if not path.exists():
+        return []
+    with path.open("rb") as file:
+        start = max(file.seek(0, SEEK_END) - _END, 0)
+        file.seek(start)
+        lines = file.read().splitlines()
+    whole = lines if start == 0 else lines[1:]
+    return [row(text, f"{path}, {len(whole) - place} from the end") for place, text in enumerate(whole)]
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested values by dotted names."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
+    return found

@@ -18,25 +18,36 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from dartboard import atomic
 from dartboard.errors import RunError
 from dartboard.runs import _texts
-from dartboard.runs._directory import CONFIG, ENVIRONMENT, SPACE, check_free, check_run, taking
+from dartboard.runs._directory import (
+    CHECKPOINTS,
+    CONFIG,
+    ENVIRONMENT,
+    EPOCHS,
+    LOG,
+    METRICS,
+    RESULT,
+    SPACE,
+    State,
+    check_free,
+    check_run,
+    taking,
+)
 from dartboard.runs.checkpoint import latest_state, save_checkpoint
 from dartboard.runs.environment import describe_environment
-from dartboard.runs.lock import Lock, is_locked
+from dartboard.runs.lock import Lock
+from dartboard.runs.reading import Reading
 from dartboard.runs.tree import Tree
 from dartboard.space import SearchSpace, space_to_json
 
-METRICS, EPOCHS, CHECKPOINTS = "metrics.jsonl", "epochs", "checkpoints"
-RESULT, LOG = "result.json", "log.txt"
-
-State = Literal["finished", "running", "stopped"]
+__all__ = ["METRICS", "Run", "State"]
 
 
-class Run:
+class Run(Reading):
     """A run on disk; made with `create`, `resume` or `read`.
 
     Attributes:
@@ -45,8 +56,7 @@ class Run:
     """
 
     def __init__(self, path: Path, config: dict[str, Any], lock: Lock | None = None) -> None:
-        self.path = path
-        self.config = config
+        super().__init__(path, config)
         self._lock = lock
         self._handlers: list[logging.Handler] = []
 
@@ -101,17 +111,6 @@ class Run:
             atomic.write_text(path / ENVIRONMENT, _texts.pretty(starts))
             return run
 
-    @classmethod
-    def read(cls, path: str | Path) -> "Run":
-        """A run to look at, in use or not; everything that writes raises RunError."""
-        path = Path(path)
-        check_run(path)
-        return cls(path, _texts.read_yaml(path / CONFIG))
-
-    def environment(self) -> list[dict[str, Any]]:
-        """What the run was started with, an entry a start; the last is the newest."""
-        return _texts.read_objects(self.path / ENVIRONMENT)
-
     def record(self, epoch: int, metrics: Mapping[str, Any], details: Mapping[str, Any]) -> None:
         """Adds an epoch, later than those recorded: a line of metrics and a file of details.
 
@@ -128,29 +127,6 @@ class Run:
         (self.path / EPOCHS).mkdir(exist_ok=True)
         atomic.write_text(self._epoch_path(epoch), text)
         self._write_metrics([*self.metrics(), row])  # last: an epoch that is listed has its details
-
-    def metrics(self) -> list[dict[str, Any]]:
-        """The metrics of all epochs, in order, each with its number under "epoch".
-
-        Raises:
-            RunError: If a line is not such an object; says which.
-        """
-        path = self.path / METRICS
-        lines = path.read_bytes().splitlines() if path.exists() else []
-        return [_row(text, f"{path}, line {number}") for number, text in enumerate(lines, 1)]
-
-    def epoch(self, number: int) -> dict[str, Any]:
-        """The details of an epoch.
-
-        Raises:
-            RunError: If there are none.
-        """
-        try:
-            return _texts.read_object(self._epoch_path(number))
-        except FileNotFoundError:
-            known = [row["epoch"] for row in self.metrics()]
-            there = f"the last is {known[-1]}" if known else "there are none yet"
-            raise RunError(f"{self.path} has no epoch {number}; {there}") from None
 
     def rewind(self, epoch: int) -> None:
         """Forgets what was recorded for `epoch` and later ones, and the result if there were any.
@@ -180,18 +156,6 @@ class Run:
         """Writes what came out; from then on the run is finished."""
         self._check_writable()
         atomic.write_text(self.path / RESULT, _texts.pretty(_texts.plain(result, "result")))
-
-    def result(self) -> dict[str, Any] | None:
-        """What came out, or None as long as the run is not finished."""
-        path = self.path / RESULT
-        return _texts.read_object(path) if path.exists() else None
-
-    @property
-    def state(self) -> State:
-        """`finished` with a result; without one `running` if somebody holds the lock, else `stopped`."""
-        if (self.path / RESULT).exists():
-            return "finished"
-        return "running" if is_locked(self.path) else "stopped"
 
     def log_handler(self) -> logging.Handler:
         """A handler that appends to log.txt, with times in UTC; closed with the run."""
@@ -235,15 +199,3 @@ class Run:
 
     def _write_metrics(self, rows: list[dict[str, Any]]) -> None:
         atomic.write_text(self.path / METRICS, "".join(map(_texts.line, rows)))
-
-    def _epoch_path(self, number: int) -> Path:
-        return self.path / EPOCHS / f"{number:04d}.json"
-
-
-def _row(text: bytes, place: str) -> dict[str, Any]:
-    """A line of metrics; RunError, with the place, if it does not say which epoch it is of."""
-    row = _texts.as_object(_texts.parse(text, place), place)
-    epoch = row.get("epoch")
-    if not isinstance(epoch, int) or isinstance(epoch, bool):
-        raise RunError(f"{place} has no epoch with a whole number; it was changed after it was written")
-    return row

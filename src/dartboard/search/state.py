@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from dartboard.errors import CheckpointError
+from dartboard.runs import flat
 from dartboard.search.memory import is_out_of_memory
 
 if TYPE_CHECKING:
@@ -69,14 +70,6 @@ def _check_settings(now: Mapping[str, Any], then: Mapping[str, Any]) -> None:
             raise CheckpointError(
                 f"the state is of other settings: {name} was {before.get(name)}, is {value}"
             )
-
-
-def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested values by dotted names."""
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        found |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
-    return found
 
 
 def _restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from dartboard.report.found import Origin
 from dartboard.report.html import Html, join, tag
 from dartboard.report.sections.base import Context, Section, copyable, facts, table
 from dartboard.report.words import moment
-from dartboard.search.state import flat
+from dartboard.runs import flat
 
 VERSIONS = ("dartboard", "python", "torch", "numpy", "platform", "host", "device", "threads", "cuda")
 

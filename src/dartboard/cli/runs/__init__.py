@@ -1,0 +1,43 @@
+"""List runs, look into them, compare them, follow them and remove them.
+
+`dartboard runs [DIR]` is short for `dartboard runs list [DIR]`; a directory that is called like an action is
+written ./show. Only the files of runs are read; runs that others are writing are not disturbed.
+"""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from types import ModuleType
+
+from dartboard.cli.runs import compare, listed, remove, show, tail
+
+ACTIONS: dict[str, ModuleType] = {
+    "list": listed,
+    "show": show,
+    "compare": compare,
+    "tail": tail,
+    "rm": remove,
+}
+"""Each action is a module with a docstring, `configure(parser)` and `run(args)`."""
+HELP = ("-h", "--help")
+
+
+def complete(words: Sequence[str]) -> list[str]:
+    """The words after the verb, with the action `list` where they name none."""
+    named = bool(words) and (words[0] in ACTIONS or words[0] in HELP)
+    return [*words] if named else ["list", *words]
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the actions and their arguments."""
+    actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
+    for name, module in ACTIONS.items():
+        brief = (module.__doc__ or "").split(".")[0]
+        action = actions.add_parser(name, help=brief, description=module.__doc__, allow_abbrev=False)
+        module.configure(action)
+        action.set_defaults(work=module.run)
+
+
+def run(args: Namespace) -> int:
+    """Do what was named."""
+    code: int = args.work(args)
+    return code

@@ -1,0 +1,123 @@
+"""Compare runs: the settings that differ, their numbers, and their cells side by side."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from dartboard.cli.arguments import UsageError
+from dartboard.cli.draw import beside, draw_cell
+from dartboard.cli.runs.listed import facts
+from dartboard.cli.runs.show import genotype_of
+from dartboard.cli.terminal import Terminal
+from dartboard.cli.words import span
+from dartboard.printable import printable
+from dartboard.runs._texts import flat
+from dartboard.runs.listing import Entry, read_entry
+from dartboard.runs.reading import Reading
+from dartboard.space import CODECS, Genotype
+
+CELL = "cell"
+"""The setting that is drawn instead of written."""
+LONGEST = 40  # characters of a value
+NOTHING = "-"
+Rows = list[tuple[str, ...]]
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the action's arguments."""
+    parser.add_argument("paths", nargs="+", type=Path, metavar="RUN", help="the directory of a run")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def run(args: Namespace) -> int:
+    """Print where the runs differ."""
+    paths: list[Path] = list(dict.fromkeys(args.paths))
+    if len(paths) < 2:
+        raise UsageError("a comparison needs two runs or more; name another")
+    differing = differences([Reading.read(path).config for path in paths])
+    entries, cells = [read_entry(path) for path in paths], [genotype_of(path) for path in paths]
+    if args.json:
+        print(json.dumps(_facts(entries, cells, differing), default=str))
+        return 0
+    terminal = Terminal()
+    head = ("", *(printable(str(path)) for path in paths))
+    terminal.write(_table(head, [*_numbers(entries), *_settings(differing)]))
+    terminal.write(_drawn(paths, cells, terminal))
+    return 0
+
+
+def differences(configs: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """By dotted name the settings that are not the same in all configurations; None where one has none."""
+    flats = [flat(config) for config in configs]
+    names = dict.fromkeys(name for own in flats for name in own)
+    values = {name: [own.get(name) for own in flats] for name in names}
+    return {name: own for name, own in values.items() if any(value != own[0] for value in own)}
+
+
+def _facts(
+    entries: Sequence[Entry], cells: Sequence[Genotype | None], differing: Mapping[str, list[Any]]
+) -> dict[str, Any]:
+    encode = CODECS["json"].encode
+    runs = [
+        facts(entry) | {"genotype": None if cell is None else json.loads(encode(cell))}
+        for entry, cell in zip(entries, cells, strict=True)
+    ]
+    return {"runs": runs, "settings": differing}
+
+
+def _numbers(entries: Sequence[Entry]) -> Rows:
+    results = [_result(entry) for entry in entries]
+    return [
+        ("state", *(entry.state for entry in entries)),
+        ("epoch", *(_words(entry.epoch) for entry in entries)),
+        ("accuracy", *(NOTHING if own.accuracy is None else f"{own.accuracy:.2%}" for own in entries)),
+        *_where_known("entropy", [own.get("entropy") for own in results], "{:.4f}".format),
+        *_where_known("parameters", [own.get("parameters") for own in results], "{:,}".format),
+        *_where_known("time", [own.get("seconds") for own in results], span),
+    ]
+
+
+def _result(entry: Entry) -> dict[str, Any]:
+    return {} if entry.mistake is not None else Reading.read(entry.path).result() or {}
+
+
+def _where_known(name: str, values: Sequence[Any], form: Any) -> Rows:
+    """A row of numbers, if one of them is known."""
+    known = [isinstance(value, int | float) for value in values]
+    cells = (form(value) if there else NOTHING for value, there in zip(values, known, strict=True))
+    return [(name, *cells)] if any(known) else []
+
+
+def _settings(differing: Mapping[str, list[Any]]) -> Rows:
+    return [(name, *map(_words, values)) for name, values in differing.items() if name != CELL]
+
+
+def _words(value: object) -> str:
+    text = NOTHING if value is None else printable(str(value))
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def _table(head: tuple[str, ...], rows: Rows) -> list[Text]:
+    widths = [max(map(len, column)) + 2 for column in zip(head, *rows, strict=True)]
+    styles = ["bold", *[""] * len(rows)]
+    return [
+        Text("".join(map(str.ljust, row, widths)).rstrip(), style)
+        for row, style in zip([head, *rows], styles, strict=True)
+    ]
+
+
+def _drawn(paths: Sequence[Path], cells: Sequence[Genotype | None], terminal: Terminal) -> list[Text]:
+    """The cells of all runs, side by side as far as the terminal is wide, or that they are the same."""
+    known = [(path, own) for path, own in zip(paths, cells, strict=True) if own is not None]
+    if len(known) > 1 and all(own == known[0][1] for _, own in known):
+        known = [(Path(f"the same in {'both' if len(known) == 2 else 'all'}"), known[0][1])]
+    blocks = [
+        [Text(f"{printable(str(path))}: {arch}", "bold"), *draw_cell(cell, terminal.pen)]
+        for path, own in known
+        for arch, cell in own.archs
+    ]
+    return [Text(), *beside(blocks, terminal.width)] if blocks else []

@@ -1,0 +1,122 @@
+"""List runs as a table, the last changed first.
+
+Runs in folders inside DIR are found too, those of benches among them; the runs of a protocol are in its one
+row unless DIR is the protocol itself or --all is given. A run whose files are damaged is listed as such.
+"""
+
+import json
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from dartboard.cli.arguments import UsageError
+from dartboard.cli.places import RUNS
+from dartboard.cli.terminal import Terminal
+from dartboard.cli.words import span
+from dartboard.printable import printable
+from dartboard.runs._directory import is_run
+from dartboard.runs.listing import STATES, Entry, find_runs, read_entry
+
+STYLES = {"running": "green", "finished": "", "stopped": "yellow", "damaged": "red"}
+COLUMNS = ("run", "state", "kind", "method", "space", "data", "seed", "epoch", "accuracy", "age")
+NOTHING = "-"
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the action's arguments."""
+    add = parser.add_argument
+    add("dir", nargs="?", type=Path, default=RUNS, metavar="DIR", help=f"where to look (default: {RUNS})")
+    add("--state", choices=STATES, help="those in this state alone")
+    add("--method", metavar="M", help="those of this method alone")
+    add("--all", action="store_true", help="the runs inside of protocols too")
+    add("--json", action="store_true", help="print one JSON object instead")
+
+
+def run(args: Namespace) -> int:
+    """Print the runs that there are."""
+    entries = sorted(_chosen(args), key=lambda entry: entry.changed, reverse=True)
+    if args.json:
+        print(json.dumps({"runs": [facts(entry) for entry in entries]}))
+        return 0
+    terminal = Terminal()
+    if not entries:
+        terminal.write([f"no {_wanted(args)} in {printable(str(args.dir))}"])
+        return 0
+    terminal.write(table(entries, args.dir, time.time()))
+    terminal.write(_mistakes(entries, args.dir))
+    return 0
+
+
+def _chosen(args: Namespace) -> Iterator[Entry]:
+    folder: Path = args.dir
+    if not folder.is_dir():
+        hint = "" if folder == RUNS else "; the actions are list, show, compare, tail and rm"
+        raise UsageError(f"there is no folder {folder} to list runs of{hint}")
+    for path in find_runs(folder, inside=args.all or is_run(folder)):
+        entry = read_entry(path)
+        if args.state in (None, entry.state) and args.method in (None, entry.method):
+            yield entry
+
+
+def _wanted(args: Namespace) -> str:
+    state = "" if args.state is None else f"{args.state} "
+    return f"{state}runs" + ("" if args.method is None else f" of {args.method}")
+
+
+def facts(entry: Entry) -> dict[str, Any]:
+    """All that is known of a run, ready for JSON."""
+    changed = datetime.fromtimestamp(entry.changed, UTC).isoformat(timespec="seconds")
+    return asdict(entry) | {"path": str(entry.path), "changed": changed}
+
+
+def table(entries: Sequence[Entry], folder: Path, now: float) -> list[Text]:
+    """A line for each run below one of headings, the columns below each other.
+
+    Args:
+        entries: The runs, at least one.
+        folder: What their names are relative to.
+        now: The time, in seconds since 1970.
+    """
+    rows = [COLUMNS, *(_cells(entry, folder, now) for entry in entries)]
+    widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
+    styles = ["bold", *(STYLES[entry.state] for entry in entries)]
+    return [_line(row, widths, style) for row, style in zip(rows, styles, strict=True)]
+
+
+def _line(row: Sequence[str], widths: Sequence[int], style: str) -> Text:
+    return Text("".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip(), style)
+
+
+def _cells(entry: Entry, folder: Path, now: float) -> tuple[str, ...]:
+    done = NOTHING if entry.epoch is None else f"{entry.epoch}"
+    values = (entry.kind, entry.method, entry.space, entry.data, entry.seed)
+    return (
+        name_in(entry.path, folder),
+        entry.state,
+        *(NOTHING if value is None else printable(str(value)) for value in values),
+        done if entry.epochs is None else f"{done} of {entry.epochs}",
+        NOTHING if entry.accuracy is None else f"{entry.accuracy:.2%}",
+        _age(now - entry.changed),
+    )
+
+
+def _age(seconds: float) -> str:
+    """A time in its largest unit alone."""
+    return " ".join(span(seconds).split()[:2])
+
+
+def name_in(path: Path, folder: Path) -> str:
+    """What a run is called in a folder."""
+    return printable(str(path.relative_to(folder) if path != folder else path))
+
+
+def _mistakes(entries: Sequence[Entry], folder: Path) -> list[Text]:
+    damaged = [entry for entry in entries if entry.mistake is not None]
+    lines = [f"{name_in(own.path, folder)}: {printable(own.mistake or '')}" for own in damaged]
+    return [Text(), *(Text(line, "red") for line in lines)] if lines else []

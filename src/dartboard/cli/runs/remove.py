@@ -1,0 +1,87 @@
+"""Remove runs for good, after asking.
+
+A run that somebody is writing is not removed, nor is anything that dartboard did not make.
+"""
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from dartboard import atomic
+from dartboard.cli.arguments import UsageError
+from dartboard.cli.words import size
+from dartboard.errors import RunError
+from dartboard.printable import printable
+from dartboard.runs._directory import CONFIG, ENVIRONMENT, check_run
+from dartboard.runs.listing import find_runs, read_entry
+from dartboard.runs.lock import NAME as LOCK
+from dartboard.runs.lock import Lock, is_locked
+
+MADE = (CONFIG, ENVIRONMENT, LOCK)
+"""Files that every run has from the moment it is one."""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the action's arguments."""
+    parser.add_argument("paths", nargs="+", type=Path, metavar="RUN", help="the directory of a run")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def run(args: Namespace) -> int:
+    """Say what would be removed, ask, and remove it."""
+    paths: list[Path] = list(dict.fromkeys(args.paths))
+    for path in paths:
+        _check(path)
+    for path in paths:
+        print(_words(path))
+    if not args.yes and not _agreed(len(paths)):
+        print("nothing was removed")
+        return 0
+    for path in paths:
+        _remove(path)
+        print(f"removed {printable(str(path))}")
+    return 0
+
+
+def _check(path: Path) -> None:
+    """Refuse what is no run, and a run that is in use or holds one that is."""
+    if path.is_symlink():
+        raise RunError(f"{path} is a link; name the run itself, {path.resolve()}")
+    check_run(path)
+    if missing := [name for name in MADE if not (path / name).is_file()]:
+        raise RunError(f"{path} was not made by dartboard: it has no {missing[0]}; remove it by hand")
+    if Path.cwd().is_relative_to(path.resolve()):
+        raise RunError(f"{path} is where you are; go elsewhere first")
+    for own in find_runs(path, inside=True):
+        if is_locked(own):
+            raise RunError(f"{own} is in use; wait for it or stop it")
+
+
+def _words(path: Path) -> str:
+    entry = read_entry(path)
+    inside = len(list(find_runs(path, inside=True))) - 1
+    more = f" with {inside} runs inside" if inside else ""
+    what = f"{entry.state} {entry.kind or 'run'}{more}"
+    return f"{printable(str(path))}: {what}, {size(_bytes(path))}"
+
+
+def _bytes(path: Path) -> int:
+    """What the files in a folder come to."""
+    return sum((Path(folder) / name).lstat().st_size for folder, _, names in os.walk(path) for name in names)
+
+
+def _agreed(count: int) -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError("runs rm asks before it removes, and there is no terminal to ask at; add --yes")
+    what = "it" if count == 1 else f"these {count} runs"
+    try:
+        return input(f"remove {what} for good? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
+
+
+def _remove(path: Path) -> None:
+    """Remove a run while nobody can begin to write to it."""
+    with Lock(path):
+        atomic.discard(path)
