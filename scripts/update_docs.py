@@ -42,7 +42,8 @@ here; where the test or the procedure came later or was changed, the section say
 2 and figures 4 and 5 were written when the searches that they look at, which are in `results/nb201`, were
 known. No seed is left out: where a section has means alone, what each came to is in
 `results/papers/NAME/numbers.json`. *Held* means that the paper's claim was seen at this size, *did not
-hold* that it was not, *not testable here* that what ran here can show neither.
+hold* that it was not, *not testable here* that what ran here can show neither. Times are those of a machine
+that did much else, and up to ten times what a quiet one takes; `dartboard reproduce --list` has the latter.
 """
 
 
