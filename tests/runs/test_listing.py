@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dartboard.runs import Lock, Run, find_runs, is_locked, read_entry
-from dartboard.runs._texts import read_blocks, read_last_rows, to_yaml
+from dartboard.runs._texts import read_blocks, rows_from_end, to_yaml
 from reports import found_cell, make_search, make_training
 
 
@@ -125,11 +125,11 @@ def test_blocks_are_what_the_whole_says(tmp_path: Path) -> None:
     assert read_blocks(path, keys) == config
 
 
-def test_last_rows_are_whole_lines(tmp_path: Path) -> None:
+def test_rows_from_the_end_are_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
-    assert read_last_rows(path) == []
+    assert list(rows_from_end(path)) == []
     rows = [{"epoch": epoch, "words": "x" * 300} for epoch in range(200)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = read_last_rows(path)
+    found = list(rows_from_end(path))
     assert 1 < len(found) < 200
-    assert found == rows[-len(found) :]
+    assert found == rows[: -len(found) - 1 : -1]

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import SEEK_END
 from pathlib import Path
 from typing import Any
@@ -145,16 +145,16 @@ def row(text: bytes, place: str) -> dict[str, Any]:
     return found
 
 
-def read_last_rows(path: Path) -> list[dict[str, Any]]:
-    """The last lines of metrics, as many as one look at the end of the file shows; none without a file."""
+def rows_from_end(path: Path) -> Iterator[dict[str, Any]]:
+    """The last lines of metrics, the newest first, as many as one look at the end of the file shows."""
     if not path.exists():
-        return []
+        return
     with path.open("rb") as file:
         start = max(file.seek(0, SEEK_END) - _END, 0)
         file.seek(start)
-        lines = file.read().splitlines()
-    whole = lines if start == 0 else lines[1:]
-    return [row(text, f"{path}, {len(whole) - place} from the end") for place, text in enumerate(whole)]
+        lines = file.read().splitlines()[1 if start else 0 :]  # the first of them may have lost its beginning
+    for place, text in enumerate(reversed(lines), 1):
+        yield row(text, f"{path}, {place} from the end")
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

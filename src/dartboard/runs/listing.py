@@ -101,7 +101,7 @@ def read_entry(path: Path) -> Entry:
     state = state_of(path)
     finished = state == "finished"
     result = _tried(lambda: _texts.read_object(path / RESULT), nothing, mistakes) if finished else nothing
-    rows = _tried(lambda: _texts.read_last_rows(path / METRICS), [nothing][:0], mistakes)
+    rows = _tried(lambda: _newest(path / METRICS), [nothing][:0], mistakes)
     chosen = config.get("search") if config.get("kind") == "protocol" else config
     return Entry(
         path=path,
@@ -125,12 +125,22 @@ def _tried(read: Callable[[], T], otherwise: T, mistakes: list[str]) -> T:
         return otherwise
 
 
+def _newest(path: Path) -> list[dict[str, Any]]:
+    """The newest epochs, the last first, back to one whose accuracy was measured."""
+    rows = []
+    for row in _texts.rows_from_end(path):
+        rows.append(row)
+        if any(f"{part}_accuracy" in row for part in PARTS):
+            break
+    return rows
+
+
 def _epoch(
     config: Mapping[str, Any], result: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
 ) -> int | None:
     """How many epochs are complete; None of a run that has none of its own."""
     if rows:
-        return int(rows[-1]["epoch"]) + 1
+        return int(rows[0]["epoch"]) + 1
     return _whole(result.get("epochs", 0)) if "epochs" in config else None
 
 
@@ -141,7 +151,7 @@ def _accuracy(result: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> f
         _inner(result, "arms", "found", "summary", "mean"),
         _inner(result, "last", str(part), "top1"),
         result.get("valid_accuracy"),
-        *(row.get(f"{own}_accuracy") for row in reversed(rows) for own in PARTS),
+        *(row.get(f"{own}_accuracy") for row in rows for own in PARTS),
     ]
     return next((float(own) for own in known if isinstance(own, int | float)), None)
 
