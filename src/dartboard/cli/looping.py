@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from dartboard.cli import watching
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
 from dartboard.cli.words import size, span
 from dartboard.errors import Stopped
@@ -56,6 +57,7 @@ def add_flags(parser: ArgumentParser, *, out: str) -> None:
     add("--data", metavar="D", help="images: a folder, a file, or one of dartboard list datasets")
     add("--epochs", type=positive, metavar="N", help="passes over the images")
     add("--seed", type=int, metavar="N", help="where chance starts")
+    watching.add_flag(parser)
     add_run_flags(parser, out=out)
 
 
@@ -100,6 +102,7 @@ def check_flags(args: Namespace, named: Sequence[str], verb: str) -> None:
         raise UsageError("--live writes a report and --no-report writes none; leave out one of them")
     if args.fall_back and args.resume is None:
         raise UsageError("--fall-back chooses among the checkpoints of a run; name the run with --resume")
+    watching.check_flag(args)
     if args.resume is not None:
         _check_kind(args.resume, verb)
 
@@ -170,7 +173,7 @@ def fit(
     from dartboard.cli.signals import stop_on_signals
 
     _report_epochs(loop, run, args)
-    with stop_on_signals(loop.stop) as caught:
+    with watching.watched(loop, run.path, args), stop_on_signals(loop.stop) as caught:
         try:
             if display.shows and args.resume is None:
                 display.say([forecast()])
@@ -219,4 +222,4 @@ def in_words(forecast: "Callable[[], Forecast]") -> str:
 
 def _resume_command(path: Path, args: Namespace) -> str:
     plugins = [word for file in args.plugin for word in ("--plugin", file)]
-    return shlex.join(["dartboard", args.verb, "--resume", str(path), *plugins])
+    return shlex.join(["dartboard", args.verb, "--resume", str(path), *plugins, *watching.words(args)])
