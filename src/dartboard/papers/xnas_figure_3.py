@@ -178,8 +178,15 @@ def _draw_plane(plane: Axes, path: Path, look: Look, label: str) -> None:
     """A path on the simplex; the later, the lighter."""
     flat = (path.points @ CORNERS).numpy()
     plane.plot(*flat.T, "-", color=look.colour, linewidth=4, alpha=0.4)
-    half = flat[2 * len(flat) // 3]
-    plane.annotate(label, half, xytext=(8, 0), textcoords="offset points", color=look.colour, fontsize=8)
+    plane.annotate(
+        label,
+        flat[-1],
+        xytext=(-8, 0),
+        textcoords="offset points",
+        ha="right",
+        color=look.colour,
+        fontsize=8,
+    )
     plane.scatter(
         flat[:, 0], flat[:, 1], c=range(len(flat)), cmap="viridis", s=14, marker=look.marker, zorder=3
     )
