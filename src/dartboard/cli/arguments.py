@@ -2,7 +2,8 @@
 
 import math
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import ModuleType
 
 from dartboard.errors import DartboardError
 
@@ -52,6 +53,26 @@ def image_shape(text: str) -> tuple[int, int, int]:
         raise ArgumentTypeError(f"expected channels x height x width like 3x32x32, got {text!r}")
     channels, height, width = map(positive, sizes)
     return channels, height, width
+
+
+def add_words(
+    parser: ArgumentParser, modules: Mapping[str, ModuleType], *, title: str, word: str, to: str
+) -> None:
+    """Declare words of which one must follow, each a module that says what it is and does.
+
+    Args:
+        parser: What they follow.
+        modules: By word, a module with a docstring, `configure(parser)` and `run(args)`.
+        title: What the words are called together.
+        word: What one of them is called; the arguments have it under this name.
+        to: The name under which the arguments have what runs the module.
+    """
+    words = parser.add_subparsers(title=title, dest=word, metavar=word.upper(), required=True)
+    for name, module in modules.items():
+        brief = (module.__doc__ or "").split(".")[0]
+        own = words.add_parser(name, help=brief, description=module.__doc__, allow_abbrev=False)
+        module.configure(own)
+        own.set_defaults(**{to: module.run})
 
 
 def add_plugins(parser: ArgumentParser) -> None:

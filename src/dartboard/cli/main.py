@@ -25,7 +25,7 @@ from dartboard.cli import (
     train,
 )
 from dartboard.cli import list as list_
-from dartboard.cli.arguments import UsageError
+from dartboard.cli.arguments import UsageError, add_words
 from dartboard.errors import DartboardError, UnknownNameError
 from dartboard.printable import printable
 
@@ -66,12 +66,7 @@ def make_parser() -> Parser:
     """The parser of the whole command line."""
     parser = Parser("dartboard", description="Differentiable neural architecture search.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"dartboard {__version__}")
-    verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
-    for name, module in VERBS.items():
-        brief = (module.__doc__ or "").split(".")[0]
-        verb = verbs.add_parser(name, help=brief, description=module.__doc__, allow_abbrev=False)
-        module.configure(verb)
-        verb.set_defaults(run=module.run)
+    add_words(parser, VERBS, title="verbs", word="verb", to="run")
     return parser
 
 

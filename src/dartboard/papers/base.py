@@ -10,12 +10,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 import torch
 from matplotlib.figure import Figure
 
+from dartboard.analyse._tell import Tell, silent
 from dartboard.bench.records import STRICT
 from dartboard.registry import Registry
 from dartboard.search.options import Options
-
-Tell = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and how much there is to do."""
 
 PAPERS = {
     "xnas": "XNAS: Neural Architecture Search with Expert Advice (Nayman et al., 2019)",
@@ -86,10 +84,6 @@ class Finding:
     remarks: Sequence[str] = ()
 
 
-def _silent(what: str, done: int, total: int) -> None:
-    """Says nothing."""
-
-
 @dataclass(frozen=True)
 class Setting:
     """Where and with what a reproduction is done.
@@ -109,7 +103,7 @@ class Setting:
     table: Path | None = None
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     jobs: int = 1
-    tell: Tell = _silent
+    tell: Tell = silent
     full: bool = False
 
 

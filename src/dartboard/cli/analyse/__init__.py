@@ -14,6 +14,7 @@ from dartboard.cli.analyse import (
     trajectory,
     variants,
 )
+from dartboard.cli.arguments import add_words
 
 TOOLS: dict[str, ModuleType] = {
     "topology": topology,
@@ -31,12 +32,7 @@ TOOLS: dict[str, ModuleType] = {
 
 def configure(parser: ArgumentParser) -> None:
     """Declare the tools and their arguments."""
-    tools = parser.add_subparsers(title="tools", dest="tool", metavar="TOOL", required=True)
-    for name, module in TOOLS.items():
-        brief = (module.__doc__ or "").split(".")[0]
-        tool = tools.add_parser(name, help=brief, description=module.__doc__, allow_abbrev=False)
-        module.configure(tool)
-        tool.set_defaults(work=module.run)
+    add_words(parser, TOOLS, title="tools", word="tool", to="work")
 
 
 def run(args: Namespace) -> int:

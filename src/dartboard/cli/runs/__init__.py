@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from types import ModuleType
 
+from dartboard.cli.arguments import add_words
 from dartboard.cli.runs import compare, listed, remove, show, tail
 
 ACTIONS: dict[str, ModuleType] = {
@@ -29,12 +30,7 @@ def complete(words: Sequence[str]) -> list[str]:
 
 def configure(parser: ArgumentParser) -> None:
     """Declare the actions and their arguments."""
-    actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
-    for name, module in ACTIONS.items():
-        brief = (module.__doc__ or "").split(".")[0]
-        action = actions.add_parser(name, help=brief, description=module.__doc__, allow_abbrev=False)
-        module.configure(action)
-        action.set_defaults(work=module.run)
+    add_words(parser, ACTIONS, title="actions", word="action", to="work")
 
 
 def run(args: Namespace) -> int:
