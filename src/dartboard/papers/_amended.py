@@ -97,6 +97,12 @@ def with_travel(config: SearchConfig, travel: float) -> SearchConfig:
     return configure(config.model_dump(mode="json") | {"method": method})
 
 
+def amended_searches(base: Mapping[str, Any], eta: float, travel: float, seeds: int) -> list[SearchConfig]:
+    """Searches with an amending coefficient that go as far as `with_travel` says, one for each seed."""
+    first = with_travel(configure(base, {"method": {"name": "amended-darts", "eta": eta}}), travel)
+    return [first.model_copy(update={"seed": seed}) for seed in range(seeds)]
+
+
 def read_genotype(values: Any) -> Genotype:
     """A genotype as runs have it."""
     return decode(json.dumps(values))

@@ -26,6 +26,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from dartboard.papers._amended import (
+    amended_searches,
     count_kinds,
     found_in,
     judge_all,
@@ -33,10 +34,9 @@ from dartboard.papers._amended import (
     mean_and_error,
     shares,
     small_darts,
-    with_travel,
 )
 from dartboard.papers._amended_training import REGULARISED, Regularised, Training, errors
-from dartboard.papers._searching import configure, searches
+from dartboard.papers._searching import searches
 from dartboard.papers.base import Finding, Row, Setting, reproduction
 from dartboard.pictures.looks import looks
 from dartboard.runs import Run
@@ -82,9 +82,8 @@ def plan(setting: Setting, scale: Trap) -> dict[str, SearchConfig]:
     }
     found = {}
     for kind, eta in ((WITH, scale.eta), (WITHOUT, 0.0)):
-        first = with_travel(configure(base, {"method": {"name": "amended-darts", "eta": eta}}), scale.travel)
-        for seed in range(scale.seeds):
-            found[_label(kind, seed)] = first.model_copy(update={"seed": seed})
+        for own in amended_searches(base, eta, scale.travel, scale.seeds):
+            found[_label(kind, own.seed)] = own
     return found
 
 

@@ -24,6 +24,7 @@ from pydantic import Field
 
 from dartboard.papers._amended import (
     SKIP,
+    amended_searches,
     count_kinds,
     found_in,
     judge_all,
@@ -31,10 +32,9 @@ from dartboard.papers._amended import (
     mean_and_error,
     shares,
     small_s2,
-    with_travel,
 )
 from dartboard.papers._amended_training import REGULARISED, Regularised, Training, errors
-from dartboard.papers._searching import configure, searches
+from dartboard.papers._searching import searches
 from dartboard.papers.base import Finding, Row, Setting, reproduction
 from dartboard.pictures.looks import looks
 from dartboard.search.config import SearchConfig
@@ -101,9 +101,8 @@ def plan(setting: Setting, scale: Comparison) -> dict[str, SearchConfig]:
     }
     found = {}
     for way, eta in WAYS.items():
-        first = with_travel(configure(base, {"method": {"name": "amended-darts", "eta": eta}}), scale.travel)
-        for seed in range(scale.seeds):
-            found[f"{way}-{seed}"] = first.model_copy(update={"seed": seed})
+        for own in amended_searches(base, eta, scale.travel, scale.seeds):
+            found[f"{way}-{own.seed}"] = own
     return found
 
 

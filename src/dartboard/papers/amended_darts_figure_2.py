@@ -28,6 +28,7 @@ from dartboard.papers._amended import (
     KINDS,
     SKIP,
     Images,
+    amended_searches,
     count_kinds,
     found_in,
     in_words,
@@ -35,9 +36,8 @@ from dartboard.papers._amended import (
     over_epochs,
     shares,
     small_darts,
-    with_travel,
 )
-from dartboard.papers._searching import configure, searches
+from dartboard.papers._searching import searches
 from dartboard.papers.base import Finding, Row, Setting, Verdict, reproduction
 from dartboard.pictures.cells import draw_cell
 from dartboard.pictures.looks import looks
@@ -100,9 +100,8 @@ def plan(setting: Setting, scale: Searches) -> dict[tuple[float, int], SearchCon
     }
     found = {}
     for eta in ETAS:
-        first = with_travel(configure(base, {"method": {"name": "amended-darts", "eta": eta}}), scale.travel)
-        for seed in range(scale.seeds):
-            found[eta, seed] = first.model_copy(update={"seed": seed})
+        for own in amended_searches(base, eta, scale.travel, scale.seeds):
+            found[eta, own.seed] = own
     return found
 
 
