@@ -223,9 +223,10 @@ def test_a_live_page_finds_what_is_new_and_keeps_the_readers_place(opened: Open,
     make_search(tmp_path / "s2", "darts", epochs=5, finish=False)
     write_report([tmp_path / "s2"], out, live=True)
     sync_api.expect(tab.locator("#epoch")).to_have_attribute("max", "4", timeout=PATIENCE)
-    assert tab.locator("#epoch-words").inner_text() == "epoch 2"
-    assert tab.evaluate("document.getElementById('genotype').open") is True
-    assert abs(tab.evaluate("scrollY") - 500) < 30
+    # The scripts of a page come one after another: the place is found again a moment after the cell is drawn.
+    sync_api.expect(tab.locator("#epoch-words")).to_have_text("epoch 2", timeout=PATIENCE)
+    tab.wait_for_function("document.getElementById('genotype').open", timeout=PATIENCE)
+    tab.wait_for_function("Math.abs(scrollY - 500) < 30", timeout=PATIENCE)
     tab.locator("#pause").click()
     assert tab.locator("#pause").inner_text() == "Go on"
     tab.locator("#epoch").press("End")
