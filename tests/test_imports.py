@@ -30,7 +30,7 @@ STANDS_ON: dict[str, tuple[str, ...]] = {
     "scale": ("train",),
     "export": ("nn",),
     "papers": ("analyse", "bench", "scale"),
-    "cli": ("papers", "export", "report"),
+    "cli": ("papers", "export", "report", "scale"),
 }
 # Parts beside the order: every folder may use them, and they use only each other.
 COMMON = ("atomic", "errors", "npz", "parallel", "pickles", "printable", "registry", "words")
