@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from dartboard.atomic import write_bytes
 
-METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "png": {}}
+METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "png": {}, "pdf": {"CreationDate": None}}
 """By format, what is said in the file."""
 
 
@@ -20,12 +20,13 @@ def save_figure(figure: Figure, path: Path) -> list[Path]:
         figure: What to write.
         path: Where, without an ending; its folder must be there.
     """
-    return [_save(figure, path, ending) for ending in METADATA]
+    return [save_as(figure, path.with_name(f"{path.name}.{ending}")) for ending in ("svg", "png")]
 
 
-def _save(figure: Figure, path: Path, ending: str) -> Path:
-    file, whole = io.BytesIO(), path.with_name(f"{path.name}.{ending}")
-    with mpl.rc_context({"svg.hashsalt": path.name}):
+def save_as(figure: Figure, path: Path) -> Path:
+    """Writes a figure in the format that the ending names, a key of `METADATA`, and returns its path."""
+    file, ending = io.BytesIO(), path.suffix[1:]
+    with mpl.rc_context({"svg.hashsalt": path.stem}):
         figure.savefig(file, format=ending, dpi=150, metadata=METADATA[ending])
-    write_bytes(whole, file.getvalue())
-    return whole
+    write_bytes(path, file.getvalue())
+    return path
