@@ -1,0 +1,77 @@
+"""Makes the two pictures at the top of the README anew: a cell that a search found, and the page about it.
+
+    python scripts/readme_pictures.py
+
+Searches for a minute and a half on the embedded digits, in a folder that is removed afterwards. The page is
+photographed in Debian's chromium through playwright, at twice the resolution, in its light colours.
+"""
+
+import io
+import tempfile
+from contextlib import redirect_stdout
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from dartboard.cli.main import main
+
+ROOT = Path(__file__).parents[1]
+FIGURES = ROOT / "docs" / "figures" / "readme"
+CHROMIUM = "/usr/bin/chromium"
+SEARCH = (
+    "search --space darts --method gaea-darts --data digits --epochs 12 --threads 1 --quiet "
+    "space.cells=3 space.without=[none] net.channels=4 method.lr=30 weights.lr=0.05 weights.lr_end=0 "
+    "data.pad=1 --out"
+)
+SIZE = {"width": 1040, "height": 925}
+"""Of what is seen of the page: its headline and its first cell."""
+COLOURS = 64
+LARGEST = 150_000
+"""Bytes of a picture."""
+
+
+def dartboard(words: str, *more: str | Path) -> None:
+    """Do what the command does, and be silent about it unless it fails."""
+    with redirect_stdout(io.StringIO()):
+        if main([*words.split(), *map(str, more)]) != 0:
+            raise SystemExit(1)
+
+
+def photograph(page: Path, out: Path) -> None:
+    """The top of a page as a picture."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--headless"])
+        context = browser.new_context(viewport=SIZE, device_scale_factor=2, color_scheme="light")
+        tab = context.new_page()
+        tab.goto(page.as_uri())
+        tab.wait_for_selector("svg path")
+        tab.screenshot(path=out)
+        browser.close()
+
+
+def compress(path: Path) -> None:
+    """Write a picture again with few colours, and see that it is small."""
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    if path.stat().st_size > LARGEST:
+        raise SystemExit(f"{path} has {path.stat().st_size:,} bytes, more than {LARGEST:,}")
+
+
+def make() -> None:
+    """Search, draw, write the page and photograph it."""
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run = folder / "run"
+        dartboard(SEARCH, run)
+        dartboard("info", run, "--out", folder / "cell.png")
+        photograph(run / "report.html", folder / "report.png")
+        for picture in ("cell.png", "report.png"):
+            compress(folder / picture)
+            (FIGURES / picture).write_bytes((folder / picture).read_bytes())
+            print(f"written {(FIGURES / picture).relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    make()
