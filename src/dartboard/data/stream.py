@@ -28,7 +28,7 @@ usual on ImageNet: objects then look as large as they did in training."""
 class Batch(NamedTuple):
     """Examples for one step; unpacks as `x, y`.
 
-    Args:
+    Attributes:
         x: Normalised images, float32 [B, C, H, W].
         y: Labels, int64 [B].
     """
