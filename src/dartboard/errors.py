@@ -48,6 +48,10 @@ class RunError(DartboardError):
     """A directory that is no run, a run that is in use, or a value that a run cannot record."""
 
 
+class InUseError(RunError):
+    """A run that another process is writing to."""
+
+
 class CheckpointError(RunError):
     """A checkpoint that cannot be read back as it was written."""
 
@@ -58,6 +62,10 @@ class OptionError(DartboardError, ValueError):
 
 class DivergedError(DartboardError, ArithmeticError):
     """A loss that is infinite or no number."""
+
+
+class RankError(DartboardError):
+    """Processes that cannot share a loop, or that have come to hold different states."""
 
 
 class Stopped(DartboardError):  # noqa: N818

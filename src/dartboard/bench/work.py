@@ -1,8 +1,6 @@
 """Searches of a bench, done one after the other in this process; see `pool` for several at a time."""
 
-import logging
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from dartboard.runs import Run, is_locked
 from dartboard.search import Searcher
 from dartboard.search.memory import is_out_of_memory
 from dartboard.search.revive import revive
+from dartboard.search.session import unheard
 from dartboard.train.protocol.inner import Inner
 
 
@@ -175,14 +174,3 @@ class Desk:
             return correlate(searcher, oracle, self.place.correlation)
         finally:
             self._searcher = None
-
-
-@contextmanager
-def unheard() -> Iterator[None]:
-    """Inside, what searches warn of is written to their logs alone."""
-    handler, logger = logging.NullHandler(), logging.getLogger("dartboard")
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)

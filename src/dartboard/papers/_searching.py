@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from dartboard.bench.work import unheard
 from dartboard.papers.base import Setting
 from dartboard.parallel import in_processes
 from dartboard.runs import Run
@@ -17,6 +16,7 @@ from dartboard.search.config import SearchConfig, build, build_space, resolved
 from dartboard.search.hooks import AnyHook
 from dartboard.search.method import make_method
 from dartboard.search.searcher import Searcher
+from dartboard.search.session import unheard
 from dartboard.search.settings import merge
 from dartboard.train.protocol.inner import Inner, Job
 

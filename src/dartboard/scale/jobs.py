@@ -26,6 +26,7 @@ class Job:
         threads: Torch's, on a CPU, for a run that is new; one that goes on keeps its own.
         device: Where to compute; None for a GPU if there is one, else the CPU.
         plugins: Python files to load first.
+        test: Whether test images may be measured on; not in trainings that networks are chosen by.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Job:
     threads: int | None = None
     device: str | None = None
     plugins: tuple[str, ...] = ()
+    test: bool = True
 
     @property
     def path(self) -> Path:

@@ -46,6 +46,17 @@ def deterministic(wanted: bool) -> Iterator[None]:
 
 
 @contextmanager
+def unheard() -> Iterator[None]:
+    """Inside, what loops warn of is written to their logs alone."""
+    handler, logger = logging.NullHandler(), logging.getLogger("dartboard")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+@contextmanager
 def logged(run: Run | None) -> Iterator[None]:
     """Inside, what dartboard logs is also written to the run, if there is one."""
     if run is None:

@@ -9,17 +9,15 @@ import torch
 
 from dartboard.errors import Stopped
 from dartboard.runs import Run, is_run
-from dartboard.search.hooks import AnyHook
+from dartboard.search.hooks import AnyHook, LoopHook
 from dartboard.search.loop import Loop
 from dartboard.space.spec import SearchSpace
-from dartboard.train.record import TrainRecord
-from dartboard.train.trainer import Trainer, TrainHook
 
 AnyLoop = Loop[Any, Any]
 
 
-class Pause(TrainHook):
-    """Stops a training after an epoch; the state is saved.
+class Pause(LoopHook[AnyLoop, Any, Any]):
+    """Stops a search or a training after an epoch; the state is saved.
 
     Args:
         epochs: After so many.
@@ -28,7 +26,7 @@ class Pause(TrainHook):
     def __init__(self, epochs: int) -> None:
         self.epochs = epochs
 
-    def on_epoch_end(self, loop: Trainer, record: TrainRecord) -> None:  # noqa: ARG002
+    def on_epoch_end(self, loop: AnyLoop, record: Any) -> None:  # noqa: ARG002
         if loop.epoch == self.epochs:
             loop.stop()
 

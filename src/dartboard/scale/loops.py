@@ -1,0 +1,107 @@
+"""From the configuration of a run, as plain values, to the loop that does it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from dartboard.data import Dataset
+from dartboard.data.loading import Progress
+from dartboard.search import Searcher, make_method
+from dartboard.search import config as search_config
+from dartboard.search.config import DataChoice, build_space, load_images, search_options
+from dartboard.search.hooks import AnyHook
+from dartboard.search.plugins import check_plugins
+from dartboard.search.schedule import SCHEDULES
+from dartboard.search.settings import SEARCH
+from dartboard.space import SearchSpace, adopt, decode, load_space
+from dartboard.train import Trainer
+from dartboard.train import config as train_config
+from dartboard.train.config import TRAIN, train_options
+
+Values = Mapping[str, Any]
+"""A configuration as plain values."""
+
+
+def filled(kind: str, config: Values) -> dict[str, Any]:
+    """A configuration that was written earlier, with defaults for settings that were not there then.
+
+    Raises:
+        DartboardError: If it is none of this kind.
+    """
+    if kind == "search":
+        return search_config.resolved(SEARCH.validate(config))
+    training = TRAIN.validate(config)
+    space, cells = training.space.name, training.net.cells
+    return train_config.resolved(training, space or "", cells or 0)
+
+
+class Maker:
+    """Makes loops; images that several have in common are loaded once.
+
+    Args:
+        device: Where to compute.
+
+    Attributes:
+        progress: Is told how far the loading of images is, if it is there.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.progress: Progress | None = None
+        self._images: tuple[object, Dataset] | None = None
+
+    def make(
+        self,
+        kind: str,
+        config: Values,
+        hooks: Sequence[AnyHook] = (),
+        *,
+        space: SearchSpace | None = None,
+        test: bool = True,
+    ) -> Searcher | Trainer:
+        """The loop of a search or a training, without a run.
+
+        Args:
+            kind: `search` or `train`.
+            config: All that it does.
+            hooks: What else to do, and when.
+            space: Taken in the place of the one that is named, if given.
+            test: Whether test images may be measured on.
+
+        Raises:
+            DartboardError: If it cannot be made.
+        """
+        if kind == "search":
+            return self._search(config, hooks, space)
+        return self._training(config, hooks, space, test)
+
+    def _search(self, values: Values, hooks: Sequence[AnyHook], space: SearchSpace | None) -> Searcher:
+        config = SEARCH.validate(values)
+        check_plugins(config.plugins)
+        SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
+        method = make_method(config.method.name, config.method.options)
+        parts = space or build_space(config.space), method, self.images(config.data), search_options(config)
+        return Searcher(*parts, device=self.device, hooks=hooks)
+
+    def _training(
+        self, values: Values, hooks: Sequence[AnyHook], space: SearchSpace | None, test: bool
+    ) -> Trainer:
+        config = TRAIN.validate(values)
+        check_plugins(config.plugins)
+        SCHEDULES[config.weights.schedule]
+        space = adopt(space or load_space(config.space.name or ""), decode(config.cell))
+        data = self.images(config.data)
+        if not test:
+            data = replace(data, test=None, known=data.moments)
+        options, facts = train_options(config), train_config.facts(config)
+        return Trainer(space, data, options, device=self.device, hooks=hooks, facts=facts)
+
+    def images(self, choice: DataChoice) -> Dataset:
+        """The images that are meant."""
+        asked = (choice.name, choice.loading())
+        if self._images is None or self._images[0] != asked:
+            self._images = None  # before others are loaded: there may be room for one alone
+            self._images = asked, load_images(choice.name, choice.loading(self.progress))
+        return self._images[1]

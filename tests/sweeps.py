@@ -1,0 +1,44 @@
+"""What the tests of sweeps share: jobs that take a moment, and what their runs say in the end."""
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from dartboard.runs import Run
+from dartboard.scale.jobs import Job
+from dartboard.search import config as search_config
+from dartboard.search.settings import load_config
+from dartboard.space import CODECS, get_space, sample
+from dartboard.train import config as train_config
+from dartboard.train.config import TRAIN
+
+SEARCH = ("batch=16", "net.channels=4", "health.examples=16", "weights.lr=0.1")
+TRAINING = (
+    "batch=16",
+    "net.channels=4",
+    "net.auxiliary=0",
+    "net.drop_path=0",
+    "data.cutout=0",
+    "data.flip=false",
+    "data.pad=1",
+    "weights.lr=0.1",
+)
+
+
+def search_job(folder: Path, data: str, *words: str, name: str = "search/darts-s0", **given: Any) -> Job:
+    """A search of few digits."""
+    config = load_config(flags={"data": data}, words=[*SEARCH, "epochs=2", *words])
+    return Job(name, str(folder), "search", search_config.resolved(config), **given)
+
+
+def train_job(folder: Path, data: str, *words: str, name: str = "train/any-s0", **given: Any) -> Job:
+    """A training of a cell that chance has drawn."""
+    cell = CODECS["json"].encode(sample(get_space("nano"), Random(1)))
+    config = TRAIN.load(flags={"data": data, "cell": cell}, words=[*TRAINING, "epochs=2", *words])
+    cells = get_space("nano").stack.cells
+    return Job(name, str(folder), "train", train_config.resolved(config, "nano", cells), **given)
+
+
+def digest(path: Path) -> str:
+    """Of all that a finished run has learnt."""
+    return str((Run.read(path).result() or {})["digest"])
