@@ -33,7 +33,7 @@ STANDS_ON: dict[str, tuple[str, ...]] = {
     "cli": ("papers", "export", "report", "scale"),
 }
 # Parts beside the order: every folder may use them, and they use only each other.
-COMMON = ("atomic", "errors", "npz", "parallel", "pickles", "printable", "registry", "words")
+COMMON = ("atomic", "crew", "errors", "npz", "parallel", "pickles", "printable", "ranks", "registry", "words")
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,16 @@ import os
 import signal
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
-from types import ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from dartboard.crew import apart
 from dartboard.data._check import check_count
 from dartboard.errors import DartboardError, DataError
 
@@ -186,19 +184,3 @@ def _end_by(parent: int) -> None:
         while signal.sigwaitinfo({signal.SIGTERM}).si_pid != parent:
             pass
     os._exit(1)
-
-
-@contextmanager
-def apart() -> Iterator[None]:
-    """Processes that start inside see no Ctrl-C or SIGTERM, and do not run the program's main file again."""
-    main = sys.modules["__main__"]
-    resource_tracker.ensure_running()  # it lets the signals through when it starts
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "This DataLoader will create")  # more than there are cores
-            yield
-    finally:
-        sys.modules["__main__"] = main
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

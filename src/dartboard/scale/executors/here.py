@@ -3,10 +3,27 @@
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+from pydantic import Field
 
 from dartboard.scale.executors.base import EXECUTORS
+from dartboard.scale.executors.remote import checked, fitted
 from dartboard.scale.jobs import Job, Outcome
+from dartboard.scale.machine import find_device
 from dartboard.scale.work import Desk
+from dartboard.search.options import Count, Options
+
+
+class HereOptions(Options):
+    """What this process computes with."""
+
+    threads: Count | None = Field(
+        default=None, description="threads of new runs on CPUs; by default torch's own choice"
+    )
+    device: str | None = Field(
+        default=None, description="where to compute; by default a GPU if there is one, else the CPU"
+    )
 
 
 @EXECUTORS.register("here")
@@ -14,14 +31,14 @@ class Here:
     """Does jobs in this process.
 
     Args:
-        threads: Torch's, on a CPU, of runs that are new; None for torch's own choice.
-        device: Where to compute; None for a GPU if there is one, else the CPU.
+        options: What it computes with; see `HereOptions`.
     """
 
     room = 1
 
-    def __init__(self, *, threads: int | None = None, device: str | None = None) -> None:
-        self._threads, self._device = threads, device
+    def __init__(self, **options: Any) -> None:
+        self._options = checked(HereOptions, options)
+        find_device(self._options.device)  # one that is not there is better known at once
         self._desk = Desk()
         self._jobs: deque[Job] = deque()
 
@@ -33,9 +50,9 @@ class Here:
         """The next job, which is done now."""
         if not self._jobs:
             return []
-        job = self._jobs.popleft()
-        own = replace(job, threads=job.threads or self._threads, device=job.device or self._device)
-        return [replace(self._desk.attempt(own), job=job)]
+        job, options = self._jobs.popleft(), self._options
+        done = self._desk.attempt(fitted(job, threads=options.threads, device=options.device))
+        return [replace(done, job=job)]
 
     def stop(self) -> None:
         """Asks the job to save its state after the current step and to stop."""
