@@ -4,22 +4,28 @@
     dartboard reproduce xnas-figure-3 --out results/papers
     python scripts/update_docs.py
 
-A page shows the table of a bench between the lines `<!-- table NAME -->` and `<!-- end of table -->`. The
-page docs/papers.md is made of the records of reproductions alone, with copies of their pictures.
+A page shows the table of a bench between the lines `<!-- table NAME -->` and `<!-- end of table -->`. Pages
+of methods have in the same way `<!-- measured LABEL... -->`, what searches came to on all benches, and
+`<!-- reproduced NAME... -->`, what came of parts of a paper. The page docs/papers.md is made of the records
+of reproductions alone, with copies of their pictures.
 """
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
 from dartboard.papers import PAPERS, Record, in_order, read_record
 from dartboard.papers.record import RECORD
-from dartboard.papers.words import cell
+from dartboard.papers.words import cell, sentence
 
 ROOT = Path(__file__).parents[1]
-BLOCK = re.compile(r"(<!-- table ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- (table|measured|reproduced) ([\w -]+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+BENCHES = ("nano", "nb201", "oneshot1", "oneshot2", "oneshot3")
+"""The folders in results/ whose tables pages of methods show."""
+Rows = dict[str, dict[str, str]]
+"""Of a table, by the words in the first column."""
 PAGE = "papers.md"
 FIGURES = "figures/papers"
 """The pictures, as seen from the pages."""
@@ -47,13 +53,83 @@ that did much else, and up to ten times what a quiet one takes; `dartboard repro
 """
 
 
-def updated(page: str) -> str:
+def updated(page: str, records: Mapping[str, Record]) -> str:
     """The text of a page with the tables that are there now."""
-    return BLOCK.sub(lambda found: f"{found[1]}\n{_table(found[2])}\n{found[3]}", page)
+    makers = {"table": _table, "measured": measured, "reproduced": lambda names: reproduced(names, records)}
+    return BLOCK.sub(lambda found: f"{found[1]}\n{makers[found[2]](found[3])}\n{found[4]}", page)
 
 
 def _table(name: str) -> str:
     return (ROOT / "results" / name / "table.md").read_text(encoding="utf-8")
+
+
+def _rows(name: str) -> Rows:
+    """The table of a bench."""
+    head, _, *lines = [
+        [own.strip() for own in line.strip("|").split("|")]
+        for line in _table(name).splitlines()
+        if line.startswith("|")
+    ]
+    return {line[0]: dict(zip(head, line, strict=True)) for line in lines}
+
+
+def measured(labels: str) -> str:
+    """What searches came to on every bench that has them, and beside the paper's numbers where it gives some.
+
+    Args:
+        labels: Of rows of the benches' tables, with spaces between them.
+    """
+    tables = {name: _rows(name) for name in BENCHES}
+    lines = [
+        "| benchmark | search | seeds | test accuracy, % | regret | random search | to random search |",
+        "|---|---|--:|--:|--:|--:|--:|",
+    ]
+    for name, rows in tables.items():
+        for label in (own for own in labels.split() if own in rows):
+            row, first = rows[label], next(column for column in rows[label] if column.startswith("test "))
+            beside = rows["random"][first]
+            found = (row["seeds"], row[first], row["regret"], beside, row["to random"])
+            lines.append(f"| `{name}` | `{label}` | {' | '.join(found)} |")
+    return "\n".join([*lines, *_beside_paper(tables["nb201"], labels.split()), ""])
+
+
+def _beside_paper(rows: Rows, labels: Sequence[str]) -> Iterator[str]:
+    """The numbers of GAEA's table 2 beside those of here, if it has any of these searches."""
+    known = [own for own in labels if own in rows and _has_numbers(rows[own])]
+    if not known:
+        return
+    yield "\n| NAS-Bench-201 | search | here | paper, transferred | paper, direct |"
+    yield "|---|---|--:|--:|--:|"
+    for label in known:
+        row = rows[label]
+        names = [column.removeprefix("test ") for column in row if column.startswith("test ")]
+        there = [_parts(row[f"paper, {how}"], len(names)) for how in ("transfer", "direct")]
+        for name, moved, direct in zip(names, *there, strict=True):
+            yield f"| {name} | `{label}` | {row[f'test {name}']} | {moved} | {direct} |"
+
+
+def _has_numbers(row: Mapping[str, str]) -> bool:
+    return any(row[f"paper, {how}"] != "-" for how in ("transfer", "direct"))
+
+
+def _parts(words: str, count: int) -> list[str]:
+    return words.split(" / ") if words != "-" else ["-"] * count
+
+
+def reproduced(names: str, records: Mapping[str, Record]) -> str:
+    """Parts of papers that were redone: what they are about, the verdict and what was seen.
+
+    Args:
+        names: Of reproductions, with spaces between them.
+        records: What came of them.
+    """
+    lines = ["| part | claim of the paper | here | what was seen |", "|---|---|---|---|"]
+    for name in names.split():
+        record = records[name]
+        told = record.reproduction
+        words = (cell(sentence(told.claim)), f"**{record.verdict}**", cell(sentence(record.sentence)))
+        lines.append(f"| [{told.part}](../papers.md#{name}) | {' | '.join(words)} |")
+    return "\n".join([*lines, ""])
 
 
 def read_records(folder: Path) -> dict[str, Record]:
@@ -121,8 +197,8 @@ def main() -> None:
     records = read_records(results)
     copy_pictures(pictures(records, results), docs / FIGURES)
     _write(docs / PAGE, papers_page(records))
-    for path in sorted(docs.glob("*.md")):
-        _write(path, updated(path.read_text(encoding="utf-8")))
+    for path in sorted(docs.rglob("*.md")):
+        _write(path, updated(path.read_text(encoding="utf-8"), records))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from dartboard.papers.doing import choose_scale
 ROOT = Path(__file__).parents[1]
 BENCHES = sorted(path.parent for path in (ROOT / "results").glob("*/bench.yaml"))
 REPRODUCED = sorted(path.parent for path in (ROOT / "results" / "papers").glob("*/record.json"))
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 BLOCK = re.compile(r"<!-- table ([\w-]+) -->\n\n(.*?)\n<!-- end of table -->", re.DOTALL)
 
 
@@ -37,11 +38,7 @@ def test_the_table_of_nano_is_that_of_its_records() -> None:
 
 
 def test_pages_show_the_tables_that_are_there() -> None:
-    shown = [
-        block
-        for page in sorted((ROOT / "docs").glob("*.md"))
-        for block in BLOCK.findall(page.read_text(encoding="utf-8"))
-    ]
+    shown = [block for page in PAGES for block in BLOCK.findall(page.read_text(encoding="utf-8"))]
     assert shown
     for name, table in shown:
         assert (ROOT / "results" / name / "table.md").read_text(encoding="utf-8") == table
@@ -100,6 +97,48 @@ def test_the_page_shows_what_was_run_and_what_was_not(script: ModuleType, record
     assert "### amended-darts-a1" in lines
     shown = [line for line in lines if line.startswith("![")]
     assert [line.endswith("(figures/papers/amended-darts-a1-terms.png)") for line in shown] == [True]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages_are_as_the_script_writes_them(
+    page: Path, script: ModuleType, records: dict[str, Record]
+) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert script.updated(text, records) == text
+
+
+def test_what_was_measured_is_shown_beside_random_search_and_the_paper(script: ModuleType) -> None:
+    first, second = script.measured("gdas xnas").split("\n\n")
+    rows = [[part.strip() for part in line.split("|")[1:-1]] for line in first.splitlines()[2:]]
+    assert [row[:2] for row in rows] == [
+        [f"`{bench}`", f"`{label}`"] for bench in ("nano", "nb201") for label in ("gdas", "xnas")
+    ]
+    assert all(row[5] == script._rows(row[0].strip("`"))["random"][_test_of(row[0])] for row in rows)
+    beside = second.strip().splitlines()[2:]
+    assert [line.split("|")[1].strip() for line in beside] == ["cifar10", "cifar100", "imagenet16-120"]
+    assert beside[0].endswith("| 93.61 +- 0.09 | 93.52 +- 0.15 |")
+
+
+def _test_of(bench: str) -> str:
+    return {"`nano`": "test cluttered-digits", "`nb201`": "test cifar10"}[bench]
+
+
+def test_a_search_that_no_paper_has_numbers_of_stands_alone(script: ModuleType) -> None:
+    assert "paper" not in script.measured("xnas")
+    assert "| - | 93.55 +- 0.13 |" in script.measured("gaea-gdas")
+
+
+def test_what_was_reproduced_is_linked(script: ModuleType, records: dict[str, Record]) -> None:
+    *_, line = script.reproduced("xnas-figure-5", records).strip().splitlines()
+    assert line.startswith("| [figure 5](../papers.md#xnas-figure-5) | GD makes no progress, while")
+    assert "| **did not hold** |" in line
+
+
+def test_a_page_gets_what_is_there_now(script: ModuleType, records: dict[str, Record]) -> None:
+    page = "a\n<!-- measured xnas -->\nold\n<!-- end of measured -->\nb\n"
+    table = script.measured("xnas")
+    expected = f"a\n<!-- measured xnas -->\n\n{table}\n<!-- end of measured -->\nb\n"
+    assert script.updated(page, records) == expected
 
 
 def test_pictures_are_copied_and_others_removed(script: ModuleType, tmp_path: Path) -> None:

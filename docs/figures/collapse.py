@@ -26,7 +26,7 @@ SEARCHES = {
     "gaea-darts-erm": ("gaea-darts-erm", {}, 17),
 }
 """Method, options and epochs; both take about 2,350 steps. DARTS' rate is ten times its paper's, whose
-search takes eight times as many steps; docs/methods.md tells how this was arrived at."""
+search takes eight times as many steps; docs/methods/index.md tells how this was arrived at."""
 COLOURS = {"darts": "tab:red", "gaea-darts-erm": "tab:blue"}
 SPACE = get_space("nb201").without("none").resized(3)
 SKIP = SPACE.ops.index("skip_connect")
