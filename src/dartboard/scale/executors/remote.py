@@ -1,0 +1,107 @@
+"""Jobs in processes that hear of their driver through the sweep's directory alone.
+
+A job goes on as long as its flag is there: a small file that all machines see. Whoever takes the flag away
+makes the job save its state and stop, however the two came to be on different machines.
+"""
+
+import signal
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from signal import Signals
+from threading import Event, Thread
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from dartboard.scale.jobs import Job, Outcome
+from dartboard.scale.work import Desk
+from dartboard.search.form import explain
+from dartboard.search.options import Options
+
+LOOK = 0.5
+"""Seconds between two looks at the flag."""
+M = TypeVar("M", bound=Options)
+
+
+def perform(job: Job, flag: Path, signals: Sequence[Signals] = ()) -> Outcome:
+    """What comes of a job that is done here, as long as its flag is there.
+
+    Args:
+        job: A search or a training.
+        flag: The file.
+        signals: What the machine sends when the job has to go: it saves its state, and counts as lost.
+    """
+    if not flag.parent.is_dir():
+        words = f"{socket.gethostname()} does not see {flag.parent}"
+        return Outcome(job, "failed", f"{words}; put the sweep in a directory that all machines share")
+    if not flag.exists():
+        return Outcome(job, "stopped")
+    desk = Desk()
+    with _watched(flag, desk), _stopped_by(signals, desk) as caught:
+        outcome = desk.attempt(job)
+    if outcome.state == "stopped" and caught and flag.exists():
+        return Outcome(job, "lost", f"its machine asked it to go, with {caught[0].name}; its state is saved")
+    return outcome
+
+
+@contextmanager
+def _watched(flag: Path, desk: Desk) -> Iterator[None]:
+    """Inside, the work is asked to stop when the flag goes away."""
+    over = Event()
+
+    def watch() -> None:
+        while not over.wait(LOOK):
+            if not flag.exists():
+                desk.stop()
+                return
+
+    thread = Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextmanager
+def _stopped_by(signals: Sequence[Signals], desk: Desk) -> Iterator[list[Signals]]:
+    """Inside, the work is asked to stop by signals; lends a list of those that came."""
+    caught: list[Signals] = []
+
+    def catch(number: int, _: object) -> None:
+        caught.append(Signals(number))
+        desk.stop()
+
+    before = {number: signal.signal(number, catch) for number in signals}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def fitted(job: Job, *, threads: int | None, device: str | None) -> Job:
+    """The job with threads and device as given where it says none itself."""
+    return replace(job, threads=job.threads or threads, device=job.device or device)
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, in one line; its kind, if it says nothing."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def checked(model: type[M], values: Mapping[str, Any]) -> M:
+    """The options of an executor that plain values say.
+
+    Raises:
+        UnknownNameError: If there is no such option.
+        OptionError: If a value cannot be used; says which.
+    """
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise explain(error, model) from None

@@ -1,0 +1,79 @@
+"""What the tests of executors share: jobs that are begun, waited for, watched and disturbed."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dartboard.runs import Run, is_run, list_checkpoints
+from dartboard.scale.executors import Executor
+from dartboard.scale.jobs import Job, Outcome
+
+PATIENCE = 90
+"""Something that takes so many seconds is stuck."""
+METHOD = """
+import os
+from dataclasses import replace
+from dartboard.search.hooks import Hook
+from dartboard.search.methods import METHODS
+
+class Bad(Hook):
+    def on_epoch_end(self, searcher, record):
+        {body}
+
+@METHODS.register('bad')
+def bad():
+    return replace(METHODS['darts'](), hooks=(Bad(),))
+"""
+FAILS = "raise ZeroDivisionError('one\\nline')"
+
+
+def until(done: Callable[[], bool]) -> None:
+    """Waits until something is so."""
+    end = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.02)
+
+
+def outcomes(executor: Executor, jobs: Sequence[Job]) -> dict[str, Outcome]:
+    """What comes of jobs that are all begun now, by name."""
+    for job in jobs:
+        executor.begin(job)
+    return gather(executor, len(jobs))
+
+
+def gather(executor: Executor, count: int) -> dict[str, Outcome]:
+    """What comes of so many jobs that were begun before, by name."""
+    found: dict[str, Outcome] = {}
+
+    def hear() -> bool:
+        found.update({own.job.name: own for own in executor.ended(0.1)})
+        return len(found) == count
+
+    until(hear)
+    return found
+
+
+def holder(path: Path) -> int:
+    """The process that writes to a run."""
+    return int(json.loads((path / "lock").read_text())["pid"])
+
+
+def is_ripe(path: Path) -> bool:
+    """Whether a run has saved something and is not done."""
+    return is_run(path) and Run.read(path).state == "running" and bool(list_checkpoints(path / "checkpoints"))
+
+
+def hit(path: Path, number: signal.Signals = signal.SIGKILL) -> None:
+    """Sends a signal to the process that writes to a run, as soon as that has saved something."""
+    until(lambda: is_ripe(path))
+    os.kill(holder(path), number)
+
+
+def plugin(path: Path, body: str = FAILS) -> str:
+    """A file with a method called `bad`, which does something at the end of each epoch."""
+    path.write_text(METHOD.format(body=body))
+    return str(path)
