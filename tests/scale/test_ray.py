@@ -1,0 +1,138 @@
+"""The Ray executor, on one cluster of this machine for all tests."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dartboard.errors import DartboardError, OptionError, UnknownNameError
+from dartboard.runs import Run, is_run
+from dartboard.scale.executors.ray import RayExecutor
+from dartboard.scale.work import work
+from dartboard.search.plugins import load_plugin
+from executing import gather, hit, is_ripe, outcomes, plugin, until
+from protocols import few
+from sweeps import digest, search_job, train_job
+
+pytestmark = pytest.mark.usefixtures("one_thread", "cluster")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return few(tmp_path_factory.mktemp("data") / "few.npz")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RayExecutor]:
+    executor = RayExecutor(jobs=2)
+    yield executor
+    executor.close()
+
+
+@pytest.fixture
+def ray() -> Iterator[RayExecutor]:
+    """An executor of its own on the cluster that is there."""
+    executor = RayExecutor(jobs=2)
+    yield executor
+    executor.close()
+
+
+def test_runs_are_those_of_this_process_and_a_failure_is_said(
+    data: str, tmp_path: Path, ray: RayExecutor
+) -> None:
+    own = load_plugin(plugin(tmp_path / "own.py"))
+    good = [search_job(tmp_path, data), replace(train_job(tmp_path, data), until=1)]
+    bad = search_job(tmp_path, data, "method=bad", name="bad", plugins=(own,))
+    found = outcomes(ray, [*good, bad])
+    assert [found[job.name].state for job in good] == ["finished", "paused"]
+    assert (found["bad"].state, found["bad"].error) == ("failed", "ZeroDivisionError: one line")
+    assert list((tmp_path / "ray").iterdir()) == []
+    for job in good:
+        assert Run.read(job.path).environment()[0]["threads"] == 1
+        other = replace(job, name=f"other/{job.name}", threads=1)
+        assert work(other).state == found[job.name].state
+        assert [row | {"seconds": 0} for row in Run.read(job.path).metrics()] == [
+            row | {"seconds": 0} for row in Run.read(other.path).metrics()
+        ]
+    assert digest(good[0].path) == digest(tmp_path / "other" / good[0].name)
+
+
+def test_a_killed_worker_is_lost_and_its_run_goes_on(data: str, tmp_path: Path, ray: RayExecutor) -> None:
+    job = search_job(tmp_path, data, "epochs=6")
+    ray.begin(job)
+    hit(job.path)
+    [outcome] = gather(ray, 1).values()
+    assert outcome.state == "lost"
+    assert "\n" not in outcome.error
+    [outcome] = outcomes(ray, [job]).values()
+    assert outcome.state == "finished"
+    assert len(Run.read(job.path).environment()) == 2
+
+
+def test_a_stop_saves_what_runs_and_takes_back_what_waits(
+    data: str, tmp_path: Path, ray: RayExecutor
+) -> None:
+    jobs = [search_job(tmp_path, data, "epochs=1000", "batch=1", name=name) for name in "abc"]
+    for job in jobs:
+        ray.begin(job)
+    until(lambda: sum(is_ripe(job.path) for job in jobs) == 2)  # there is room for two
+    ray.stop()
+    found = gather(ray, 3)
+    assert {own.state for own in found.values()} == {"stopped"}
+    assert sorted(Run.read(job.path).state for job in jobs if is_run(job.path)) == ["stopped", "stopped"]
+
+
+def test_flags_of_an_earlier_driver_are_taken_away(data: str, tmp_path: Path, ray: RayExecutor) -> None:
+    old, new = (
+        search_job(tmp_path, data, *words, name=words[0])
+        for words in (["epochs=1000", "batch=1"], ["epochs=1"])
+    )
+    ray.begin(old)
+    until(lambda: is_ripe(old.path))
+    other = RayExecutor(jobs=1)
+    found = outcomes(other, [new])
+    assert found[new.name].state == "finished"
+    [outcome] = gather(ray, 1).values()
+    assert (outcome.state, outcome.error) == ("lost", "its flag in the sweep's directory was taken away")
+    assert Run.read(old.path).state == "stopped"
+    other.close()
+
+
+def test_options_are_read(data: str, tmp_path: Path) -> None:
+    assert RayExecutor(jobs=5).room == 5
+    assert RayExecutor().room == 2
+    assert RayExecutor(cpus=2).room == 1
+    assert RayExecutor(cpus=64).room == 1  # a machine that is large enough may come
+    assert RayExecutor(gpus=0.5).room == 1
+    executor = RayExecutor(cpus=2, device="meta")
+    [outcome] = outcomes(executor, [search_job(tmp_path, data)]).values()
+    assert outcome.state == "failed"
+    assert "the device meta cannot be used" in outcome.error
+    [outcome] = outcomes(RayExecutor(cpus=2), [job := search_job(tmp_path, data)]).values()
+    assert Run.read(job.path).environment()[0]["threads"] == 2
+    [outcome] = outcomes(
+        RayExecutor(cpus=2, threads=1), [job := search_job(tmp_path, data, name="b")]
+    ).values()
+    assert Run.read(job.path).environment()[0]["threads"] == 1
+
+
+def test_a_machine_that_does_not_see_the_sweep(data: str, tmp_path: Path) -> None:
+    from dartboard.scale.executors.remote import perform
+
+    outcome = perform(search_job(tmp_path, data), tmp_path / "ray" / "flag")
+    assert outcome.state == "failed"
+    assert (
+        f"does not see {tmp_path}/ray; put the sweep in a directory that all machines share" in outcome.error
+    )
+
+
+def test_what_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnknownNameError, match="no setting called 'adress'; did you mean 'address'"):
+        RayExecutor(adress="auto")
+    with pytest.raises(OptionError, match="gpus=-1"):
+        RayExecutor(gpus=-1)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(DartboardError, match=r"Ray is not installed; .* pip install 'dartboard\[ray\]'"):
+        RayExecutor()
