@@ -33,7 +33,19 @@ STANDS_ON: dict[str, tuple[str, ...]] = {
     "cli": ("papers", "export", "report", "scale"),
 }
 # Parts beside the order: every folder may use them, and they use only each other.
-COMMON = ("atomic", "crew", "errors", "npz", "parallel", "pickles", "printable", "ranks", "registry", "words")
+COMMON = (
+    "atomic",
+    "bootstrap",
+    "crew",
+    "errors",
+    "npz",
+    "parallel",
+    "pickles",
+    "printable",
+    "ranks",
+    "registry",
+    "words",
+)
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dartboard.bench import statistics
-from dartboard.bench.statistics import (
-    BETTER,
-    ONE_SEED,
-    RESAMPLES,
-    UNCLEAR,
-    WORSE,
-    difference,
-    resampled_means,
-    word,
-)
+from dartboard import bootstrap
+from dartboard.bench.statistics import BETTER, ONE_SEED, UNCLEAR, WORSE, difference, word
+from dartboard.bootstrap import RESAMPLES, resampled_means
 from dartboard.train.protocol.compare import Difference
 
 samples = st.lists(st.floats(0, 1), min_size=2, max_size=12)
@@ -58,12 +50,12 @@ def test_of_two_values_every_resample_is_known() -> None:
 def test_blocks_of_any_size_draw_the_same(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(3).normal(size=7)
     whole = values[np.random.default_rng(0).integers(7, size=(RESAMPLES, 7))].mean(axis=1)
-    monkeypatch.setattr(statistics, "BLOCK", block)
+    monkeypatch.setattr(bootstrap, "BLOCK", block)
     assert np.array_equal(resampled_means(values, np.random.default_rng(0)), whole)
 
 
 def test_many_values_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "BLOCK", 10_000)
+    monkeypatch.setattr(bootstrap, "BLOCK", 10_000)
     values = np.arange(1000, dtype=np.float64)
     tracemalloc.start()
     try:

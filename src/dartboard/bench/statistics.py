@@ -3,16 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dartboard.train.protocol.compare import CONFIDENCE, Difference
-
-Floats = NDArray[np.float64]
-
-RESAMPLES = 10_000
-BLOCK = 2_000_000
-"""So many values are drawn at a time, or one sample if that has more."""
-SEED = 0
+from dartboard.bootstrap import SEED, middle, resampled_means
+from dartboard.train.protocol.compare import Difference
 
 BETTER, WORSE, UNCLEAR, ONE_SEED = "better", "worse", "no difference shown", "one seed"
 """What an interval says in a word."""
@@ -39,17 +32,7 @@ def difference(one: Sequence[float], other: Sequence[float]) -> Difference:
         return Difference(gap, None, None)
     rng = np.random.default_rng(SEED)
     gaps = resampled_means(first, rng) - resampled_means(second, rng)
-    tail = 50 * (1 - CONFIDENCE)
-    low, high = np.percentile(gaps, [tail, 100 - tail])
-    return Difference(gap, float(low), float(high))
-
-
-def resampled_means(values: Floats, rng: np.random.Generator) -> Floats:
-    """Means of samples drawn from the values, as many as there are, with replacement [RESAMPLES]."""
-    rows = max(BLOCK // values.size, 1)
-    counts = [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
-    blocks = [values[rng.integers(values.size, size=(count, values.size))].mean(axis=1) for count in counts]
-    return np.concatenate(blocks)
+    return Difference(gap, *middle(gaps))
 
 
 def word(found: Difference) -> str:

@@ -22,6 +22,7 @@ from dartboard.cli import (
     reproduce,
     runs,
     search,
+    sweep,
     train,
 )
 from dartboard.cli import list as list_
@@ -34,6 +35,7 @@ VERBS = {
     "train": train,
     "protocol": protocol,
     "bench": bench,
+    "sweep": sweep,
     "runs": runs,
     "report": reporting,
     "evaluate": evaluate,
@@ -99,6 +101,7 @@ def _run(argv: Sequence[str]) -> int:
         raise UnknownNameError("verb", verb, VERBS)
     try:
         args = _parse(argv)
+        args.words = list(argv)
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
     code: int = args.run(args)

@@ -1,10 +1,11 @@
 """The jobs of a sweep that wait, are under way, or must be begun again."""
 
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import monotonic
+from typing import Any
 
 from dartboard.errors import DartboardError, Stopped
 from dartboard.runs import list_checkpoints
@@ -20,9 +21,11 @@ PATIENCE = 2.0
 LOST = "its process ended {} times without getting further; if memory ran out, use fewer jobs at a time"
 
 
-@dataclass
 class Watch:
-    """Is told what happens to jobs; does nothing by itself."""
+    """Is told what happens to a sweep; does nothing by itself."""
+
+    def on_stage(self, name: str, runs: Sequence[str]) -> None:
+        """When a stage begins, with the names of its runs, finished ones among them."""
 
     def on_begin(self, job: Job) -> None:
         """When a job is begun, or begun again."""
@@ -30,8 +33,11 @@ class Watch:
     def on_end(self, outcome: Outcome, again: bool) -> None:
         """When a job has ended; `again` says whether it will be begun again."""
 
-    def on_look(self) -> None:
-        """Several times a second, as long as jobs are under way."""
+    def on_row(self, row: Mapping[str, Any]) -> None:
+        """When a run is over for good, one that was so before among them; with its row of the results."""
+
+    def on_look(self, running: Sequence[Job]) -> None:
+        """Several times a second, with the jobs that are under way."""
 
     def say(self, words: str) -> None:
         """When something is decided."""
@@ -83,7 +89,7 @@ class Queue:
         while self._give():
             for outcome in self.executor.ended(LOOK):
                 yield from self._hear(outcome)
-            self.watch.on_look()
+            self.watch.on_look(self.running)
         self.check()
 
     def check(self) -> None:

@@ -7,9 +7,10 @@ from statistics import fmean, stdev
 
 from scipy.special import stdtrit
 
+from dartboard.bootstrap import CONFIDENCE
+
 ERRORS = 2
 """A network is clearly worse than the best by more than so many standard errors of the difference."""
-CONFIDENCE = 0.95
 DIVERGED = "its training diverged"
 
 

@@ -1,0 +1,174 @@
+"""Do many searches and trainings, and compare them.
+
+SWEEP is a YAML file with grids and lists over methods, spaces, seeds, images and any other setting, or the
+directory of a sweep that goes on. Runs are ordinary runs in DIR/STAGE, done on this machine, on Ray or on
+Slurm. Words such as epochs=25 are settings of all runs, screen.epochs=50 those of a stage, tries=1,
+grid.seed=0..9 or executor.partition=gpu the sweep's own. The same command again goes on: what is finished is
+kept. Ctrl-C saves and stops.
+"""
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
+from dartboard.cli.looping import SIGNALLED
+from dartboard.cli.places import RUNS
+from dartboard.errors import RunError, Stopped
+from dartboard.printable import printable
+
+if TYPE_CHECKING:
+    from dartboard.scale.config import SweepConfig
+    from dartboard.scale.course import Course
+    from dartboard.scale.results import Row
+
+FAILED = 1
+MACHINE = ("jobs", "threads", "device")
+"""Flags that are options of the executor."""
+DOING = ("executor", *MACHINE, "dry_run")
+"""Flags that matter to who does runs alone."""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    add = parser.add_argument
+    add("sweep", type=Path, metavar="SWEEP", help="a YAML file, or the directory of a sweep")
+    add("overrides", nargs="*", metavar="KEY=VALUE", help="any setting, such as epochs=25 or grid.seed=0..9")
+    add("--out", type=Path, metavar="DIR", help="directory of the sweep (default: runs/NAME)")
+    add("--executor", metavar="E", help="where the runs are done: here, pool, ray, slurm (default: pool)")
+    add("--jobs", type=positive, metavar="N", help="runs at a time (default: one a GPU, or as cores allow)")
+    add("--threads", type=positive, metavar="N", help="threads of each run on a CPU (default: cores shared)")
+    add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
+    add("--dry-run", action="store_true", help="do nothing; list the runs that there would be")
+    add("--show", action="store_true", help="do nothing; print the tables of what is there")
+    add_plugins(parser)
+    add("--json", action="store_true", help="print one JSON object instead of the tables")
+    add("--quiet", action="store_true", help="show nothing while it runs")
+
+
+def run(args: Namespace) -> int:
+    """Do what is missing, and print the tables."""
+    _check_flags(args)
+    if args.show:
+        from dartboard.scale.results import read_results
+
+        return _print(args, read_results(_folder(args)), _folder(args))
+    course = _course(args)
+    _check_place(course.folder)
+    planned = _rehearse(args, course)
+    if args.dry_run:
+        return _list(args, planned)
+    return _work(args, course)
+
+
+def _check_flags(args: Namespace) -> None:
+    if args.sweep.is_dir() and args.out is not None:
+        raise UsageError(f"{args.sweep} is a directory that a sweep goes on in; leave out --out {args.out}")
+    given = [name for name in DOING if getattr(args, name) not in (None, False)]
+    if args.show and given:
+        raise UsageError(f"--show does no runs; leave out --{given[0].replace('_', '-')}")
+
+
+def _file(args: Namespace) -> Path:
+    from dartboard.scale.sweep import CONFIG, read_sweep
+
+    if args.sweep.is_dir():
+        read_sweep(args.sweep)  # what is no sweep is told
+        return Path(args.sweep / CONFIG)
+    return Path(args.sweep)
+
+
+def _folder(args: Namespace) -> Path:
+    """The directory of the sweep."""
+    if args.sweep.is_dir() or args.out is not None:
+        return Path(args.out or args.sweep)
+    return RUNS / (_load(args).name or args.sweep.stem)
+
+
+def _load(args: Namespace) -> "SweepConfig":
+    from dartboard.scale.config import load_sweep
+
+    chosen = {key: value for key in MACHINE if (value := getattr(args, key)) is not None}
+    chosen |= {"name": args.executor} if args.executor is not None else {}
+    return load_sweep(_file(args), args.overrides, {"executor": chosen} if chosen else {})
+
+
+def _course(args: Namespace) -> "Course":
+    from dartboard.scale.course import Course
+
+    plugins = tuple(load_plugins(args.plugin))
+    return Course(_load(args), _folder(args), plugins)
+
+
+def _check_place(folder: Path) -> None:
+    """Refuses a directory with something else in it."""
+    from dartboard.scale.sweep import is_sweep
+
+    if folder.is_file():
+        raise RunError(f"{folder} is a file; name another directory with --out")
+    names = sorted(own.name for own in folder.iterdir() if own.name != "lock") if folder.is_dir() else []
+    if names and not is_sweep(folder):
+        raise RunError(f"{folder} holds {names[0]} and no sweep; name another directory with --out")
+
+
+def _rehearse(args: Namespace, course: "Course") -> dict[str, list[Any]]:
+    from dartboard.cli.progress import progress
+
+    with progress(quiet=args.quiet) as course.progress:
+        course.rest()
+        planned = course.rehearse()
+    course.progress = None
+    course.rest()
+    return planned
+
+
+def _list(args: Namespace, planned: dict[str, list[Any]]) -> int:
+    from dartboard.cli.sweeping import print_plan
+
+    if args.json:
+        runs = [
+            {"name": own.name, "stage": own.stage, "config": own.config}
+            for runs in planned.values()
+            for own in runs
+        ]
+        print(json.dumps({"runs": runs}))
+    else:
+        print_plan(planned)
+    return 0
+
+
+def _work(args: Namespace, course: "Course") -> int:
+    from dartboard.cli.signals import stop_on_signals
+    from dartboard.cli.sweeping import choose_watch
+    from dartboard.scale.executors import make_executor
+    from dartboard.scale.sweep import Sweep
+
+    chosen = course.config.executor
+    with choose_watch(course, quiet=args.quiet, json=args.json) as watch:
+        sweep = Sweep(course, make_executor(chosen.name, chosen.options), watch)
+        with stop_on_signals(sweep.stop) as caught:
+            try:
+                rows = sweep.run()
+            except (Stopped, KeyboardInterrupt) as stopped:
+                words = str(stopped) or "interrupted"
+                print(f"{words}; the same command goes on", file=sys.stderr)
+                return SIGNALLED + caught[0] if caught else 0
+    return _print(args, rows, course.folder)
+
+
+def _print(args: Namespace, rows: "list[Row]", folder: Path) -> int:
+    from dartboard.cli.sweeping import print_rows
+    from dartboard.scale.results import summary
+    from dartboard.scale.sweep import failures
+
+    failed = failures(rows)
+    if args.json:
+        points = [vars(own) for own in summary(rows)]
+        print(json.dumps({"out": str(folder), "runs": rows, "summary": points, "failed": failed}))
+    else:
+        print_rows(rows, folder)
+    for name, reason in failed.items():
+        print(f"dartboard: {name} failed: {printable(reason)}", file=sys.stderr)
+    return FAILED if failed else 0

@@ -1,0 +1,187 @@
+"""What people see of a sweep: its plan, what happens while it runs, and its tables."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from dartboard.cli.report import labelled
+from dartboard.cli.terminal import Terminal
+from dartboard.cli.words import span
+from dartboard.printable import printable
+from dartboard.runs._directory import METRICS
+from dartboard.runs._texts import rows_from_end
+from dartboard.scale.jobs import Job, Outcome
+from dartboard.scale.queue import Watch
+from dartboard.scale.results import PointRow, Row, summary
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from dartboard.scale.course import Course
+    from dartboard.scale.plan import Planned
+
+REPORT = "report.html"
+REFRESH = 1.0
+"""Seconds between two looks at how far runs are."""
+SHOWN = 20
+"""Runs of a stage that are listed before the rest is counted."""
+NOTHING = "-"
+
+
+class Lines(Watch):
+    """A line for each run that ends, with how many are left and for how long.
+
+    Args:
+        course: The sweep.
+        terminal: Where to write.
+    """
+
+    def __init__(self, course: "Course", terminal: Terminal) -> None:
+        self.terminal, self._folder, self._reports = terminal, course.folder, course.config.reports
+        self._left: set[str] = set()
+        self._start, self._done = monotonic(), 0
+
+    def say(self, words: str) -> None:
+        self.terminal.write([printable(words)])
+
+    def on_stage(self, name: str, runs: Sequence[str]) -> None:
+        self._left, self._done, self._start = set(runs), 0, monotonic()
+        self.say(f"{name}: {len(runs)} run{'' if len(runs) == 1 else 's'}, in {self._folder / name}")
+
+    def on_end(self, outcome: Outcome, again: bool) -> None:
+        self._done += not again
+        if again and outcome.state != "busy":
+            self.say(
+                f"{outcome.job.name}  {outcome.state}, begun again: {outcome.error or 'no reason given'}"
+            )
+        elif outcome.state == "paused":
+            self.say(f"{outcome.job.name}  paused after {outcome.job.until} epochs")
+
+    def on_row(self, row: Mapping[str, Any]) -> None:
+        self._left.discard(row["name"])
+        if self._reports and row["state"] == "finished":
+            self._report(Path(row["path"]))
+        if self._done or row["state"] != "finished":
+            self.say(f"{row['name']}  {_ended(row)}  {self._ahead()}")
+
+    def _ahead(self) -> str:
+        if not self._left:
+            return "none left"
+        pace = (monotonic() - self._start) / max(self._done, 1)
+        return f"{len(self._left)} left, {span(pace * len(self._left))}"
+
+    def _report(self, path: Path) -> None:
+        """Writes the page of a run that has none yet."""
+        from dartboard.report import try_report
+
+        if not (path / REPORT).is_file() and (mistake := try_report(path)) is not None:
+            self.say(f"{path.name}  {mistake}")
+
+
+class Silent(Lines):
+    """Shows nothing; pages of runs are written all the same."""
+
+    def say(self, words: str) -> None:
+        """Nothing is said."""
+
+
+class Bars(Lines):
+    """The lines, and below them a bar for each run under way."""
+
+    def __init__(self, course: "Course", terminal: Terminal, bars: "Progress") -> None:
+        super().__init__(course, terminal)
+        self._bars, self._tasks = bars, dict[str, TaskID]()
+        self._next = 0.0
+
+    def on_begin(self, job: Job) -> None:
+        self._tasks[job.name] = self._bars.add_task(job.name, total=job.config["epochs"])
+
+    def on_end(self, outcome: Outcome, again: bool) -> None:
+        self._bars.remove_task(self._tasks.pop(outcome.job.name))
+        super().on_end(outcome, again)
+
+    def on_look(self, running: Sequence[Job]) -> None:
+        if monotonic() < self._next:
+            return
+        self._next = monotonic() + REFRESH
+        for job in running:
+            self._bars.update(self._tasks[job.name], completed=_epochs(job))
+
+
+def _epochs(job: Job) -> int:
+    """How many epochs of a run are complete."""
+    row: Mapping[str, Any] = next(rows_from_end(job.path / METRICS), {"epoch": -1})
+    return int(row["epoch"]) + 1
+
+
+def _ended(row: Mapping[str, Any]) -> str:
+    if row["state"] != "finished":
+        return f"{row['state']}: {row['reason']}"
+    parts = [("test", row.get("test_accuracy")), ("valid", row.get("valid_accuracy"))]
+    known = next((f"{part} {value:.2%}  " for part, value in parts if value is not None), "")
+    return f"{known}{span(row['seconds'])}"
+
+
+@contextmanager
+def choose_watch(course: "Course", *, quiet: bool, json: bool) -> Iterator[Watch]:
+    """Lends what shows a sweep where the program writes; JSON leaves standard output alone.
+
+    Args:
+        course: The sweep.
+        quiet: Whether nothing shall be seen.
+        json: Whether standard output is for JSON.
+    """
+    terminal = Terminal(stderr=json)
+    if quiet or (json and not sys.stderr.isatty()):
+        yield Silent(course, terminal)
+    elif not terminal.is_terminal:
+        yield Lines(course, terminal)
+    else:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        with Progress(*columns, console=terminal, transient=True) as bars:
+            yield Bars(course, terminal, bars)
+
+
+def print_plan(planned: "Mapping[str, Sequence[Planned]]") -> None:
+    """Prints the runs that a sweep would have; cells that are not known yet are called any."""
+    terminal = Terminal()
+    for stage, runs in planned.items():
+        terminal.write([f"{stage}: {len(runs)} run{'' if len(runs) == 1 else 's'}{_unknown(runs)}"])
+        terminal.write(f"  {printable(own.name)}" for own in runs[:SHOWN])
+        terminal.write([f"  and {len(runs) - SHOWN} more"] if len(runs) > SHOWN else [])
+
+
+def _unknown(runs: "Sequence[Planned]") -> str:
+    unknown = any(str(own.varied.get("cell", "")).startswith("any-") for own in runs)
+    return " for each cell that is found" if unknown else ""
+
+
+def print_rows(rows: Sequence[Row], folder: Path) -> None:
+    """Prints a line a point with means over seeds, and how many runs ended in what way."""
+    terminal = Terminal()
+    points = summary(rows)
+    head = ("stage", "settings", "runs", "accuracy", "95 % interval", "of", "time")
+    table = [head, *(_cells(own) for own in points)]
+    widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
+    terminal.write([""])
+    terminal.write("".join(map(str.ljust, line, widths)).rstrip() for line in table)
+    counts = Counter(row["state"] for row in rows)
+    terminal.write(["", *labelled("runs", ", ".join(f"{own} {state}" for state, own in counts.items()))])
+    terminal.write(labelled("sweep", str(folder)))
+    terminal.write(labelled("next", f"dartboard report {folder}"))
+
+
+def _cells(own: PointRow) -> tuple[str, ...]:
+    spread = "" if own.deviation is None else f" +- {100 * own.deviation:.2f}"
+    mean = NOTHING if own.mean is None else f"{100 * own.mean:.2f}{spread}"
+    ends = NOTHING if own.low is None or own.high is None else f"{100 * own.low:.2f} to {100 * own.high:.2f}"
+    done = str(own.runs) if own.finished == own.runs else f"{own.finished} of {own.runs}"
+    which = "test images" if own.measured_on == "test" else "held-out images"
+    time = NOTHING if own.seconds is None else span(own.seconds)
+    return own.stage, printable(own.label) or NOTHING, done, mean, ends, which, time

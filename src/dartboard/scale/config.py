@@ -1,0 +1,216 @@
+"""Everything that says what a sweep does, gathered from a file and words.
+
+In YAML a sweep reads like this; what is left out has a default:
+
+    do: search                                   # or train
+    settings: {data: digits, epochs: 5}          # of all runs; nested, or dotted such as weights.lr
+    grid: {method: [darts, gaea-darts], seed: 0..4}     # every combination; a..b is a range
+    runs: [{weights.lr: 0.05}, {weights.lr: 0.1}]       # each with every combination of the grid
+    stop: {after: 2, keep: 5}                    # the clearly bad go no further than 2 epochs
+
+or, in several stages of which each takes the cells of one before it:
+
+    stages:
+      search: {do: search, grid: {seed: 0..9}}
+      screen: {do: train, cells: search, stop: {after: 20}, settings: {seed: 10}}
+      final: {do: train, cells: best of screen, grid: {seed: 0..9}}
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator
+
+from dartboard.errors import DartboardError, OptionError
+from dartboard.scale.points import flattened, spread
+from dartboard.search.form import Form, Layer, from_words, read_file
+from dartboard.search.options import Count, Options
+
+LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+"""Names of stages are names of folders and parts of settings."""
+TAKEN = ("ray", "slurm", "stages")
+"""Folders in a sweep that are no stages."""
+OUTSIDE = ("do", "recipe", "grid", "runs", "cells", "stop")
+"""What a sweep of several stages says in each of them."""
+
+
+def _group(value: object) -> object:
+    return flattened(value) if isinstance(value, Mapping) else value
+
+
+def _grid(value: object) -> object:
+    if not isinstance(value, Mapping):
+        return value
+    return {key: spread(key, own) for key, own in flattened(value).items()}
+
+
+def _several(value: object) -> object:
+    return (value,) if isinstance(value, int) else value
+
+
+def _named(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+Settings = Annotated[dict[str, Any], BeforeValidator(_group)]
+"""By dotted name."""
+
+
+class Stop(Options):
+    """When runs that are clearly worse than the best of their stage go no further."""
+
+    after: Annotated[tuple[Count, ...], BeforeValidator(_several)] = Field(
+        default=(), description="after so many epochs, or after each of several; by default never"
+    )
+    keep: Count = Field(default=3, description="at most so many go further")
+
+    @field_validator("after")
+    @classmethod
+    def _check_order(cls, after: tuple[int, ...]) -> tuple[int, ...]:
+        if any(one >= other for one, other in pairwise(after)):
+            raise ValueError(f"expected epochs in rising order, such as [5, 20], got {list(after)}")
+        return after
+
+
+class Stage(Options):
+    """Runs of one kind."""
+
+    do: Literal["search", "train"] = Field(default="search", description="what each run is")
+    recipe: str | None = Field(default=None, description="the settings of a paper, below all others")
+    settings: Settings = Field(default={}, description="of all runs")
+    grid: Annotated[dict[str, tuple[Any, ...]], BeforeValidator(_grid)] = Field(
+        default={}, description="by setting, its values; every combination is a run"
+    )
+    runs: tuple[Settings, ...] = Field(
+        default=(), description="settings of runs, each with every combination of the grid"
+    )
+    cells: str | tuple[str, ...] = Field(
+        default=(), description="what is trained: of a stage, best of a stage, best N of a stage, or a list"
+    )
+    stop: Stop = Stop()
+
+
+class ExecutorChoice(Options):
+    """Where the runs are done; the executor's own options stand beside its name."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str = Field(default="pool", description="here, pool, ray or slurm")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The executor's own options."""
+        return dict(self.model_extra or {})
+
+
+class SweepConfig(Stage):
+    """Everything it takes to repeat a sweep."""
+
+    kind: Literal["sweep"] = Field(default="sweep", description="what this is the configuration of")
+    name: str | None = Field(default=None, description="of its directory; by default that of its file")
+    tries: Count = Field(default=3, description="a run that has failed so often is given up")
+    reports: bool = Field(default=False, description="write a report.html of every run that is finished")
+    executor: Annotated[ExecutorChoice, BeforeValidator(_named)] = ExecutorChoice()
+    stages: dict[str, Stage] = Field(default={}, description="several stages, by name, in their order")
+
+    @property
+    def parts(self) -> dict[str, Stage]:
+        """The stages by name; one of the kind's name where there are no several."""
+        own = Stage.model_validate({key: getattr(self, key) for key in Stage.model_fields})
+        return self.stages or {self.do: own}
+
+
+SWEEP = Form(SweepConfig, {}, "")
+STAGE = Form(Stage, {}, "")
+
+
+def load_sweep(file: str | Path, words: Iterable[str] = (), flags: Layer | None = None) -> SweepConfig:
+    """The sweep in a YAML file, with what is said besides.
+
+    Args:
+        file: The file.
+        words: Each `key=value`: the sweep's own such as `tries=1` or `grid.seed=0..9`, settings of a stage
+            such as `screen.epochs=50`, all others settings of every run.
+        flags: Values by key that win over the file's, and words over them.
+
+    Raises:
+        UnknownNameError: If there is no such setting.
+        OptionError: If a value cannot be used; says which.
+    """
+    layer = read_file(Path(file))
+    try:
+        validate(layer)
+    except DartboardError as error:
+        raise OptionError(f"{file}: {error}") from None
+    layer = _joined(layer, flags or {})
+    for word in words:
+        layer = _joined(layer, _from_word(word, layer.get("stages") or {}))
+    return validate(layer)
+
+
+def validate(layer: Layer) -> SweepConfig:
+    """The sweep that plain values say; raises as `load_sweep`."""
+    stages = layer.get("stages") or {}
+    if not isinstance(stages, Mapping):
+        raise OptionError(f"stages={stages!r}: expected a group such as {{search: {{do: search}}}}")
+    if stages and (wrong := [key for key in OUTSIDE if key in layer]):
+        raise OptionError(f"{wrong[0]}: a sweep of several stages says it in each; move it into one of them")
+    parts = {str(name): _stage(str(name), values) for name, values in stages.items()}
+    return SWEEP.validate({**layer, "stages": parts})
+
+
+def _stage(name: str, values: object) -> Stage:
+    if not LABEL.fullmatch(name) or name in TAKEN:
+        words = f"a stage has letters, digits, - and _ in its name, and is not called {' or '.join(TAKEN)}"
+        raise OptionError(f"stages.{name}: {words}")
+    if not isinstance(values, Mapping):
+        raise OptionError(f"stages.{name}={values!r}: expected a group such as {{do: search}}")
+    try:
+        return STAGE.validate(values)
+    except DartboardError as error:
+        raise OptionError(f"stages.{name}: {error}") from None
+
+
+def _from_word(word: str, stages: Mapping[str, Any]) -> dict[str, Any]:
+    """The setting in a word, in its group."""
+    first, dot, rest = word.partition(".")
+    name = first.partition("=")[0]
+    if name in SweepConfig.model_fields:
+        return from_words([word])
+    if dot and name in stages:
+        return {"stages": {name: {"settings": from_words([rest])}}}
+    return {"settings": from_words([word])}
+
+
+def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Both groups in one; of equal keys the latter's counts."""
+    found = dict(one)
+    for key, value in other.items():
+        inner = found.get(key)
+        if key == "executor":
+            found[key] = _other(_named(inner), _named(value))
+        elif key in ("settings", "grid") and isinstance(inner, Mapping):
+            found[key] = {**flattened(inner), **flattened(value)}
+        elif isinstance(inner, Mapping) and isinstance(value, Mapping):
+            found[key] = _joined(inner, value)
+        else:
+            found[key] = value
+    return found
+
+
+def _other(before: object, now: object) -> object:
+    """An executor with options that are said later; another one leaves the options behind."""
+    if not isinstance(before, Mapping) or not isinstance(now, Mapping):
+        return now
+    same = now.get("name", before.get("name")) == before.get("name", now.get("name"))
+    return {**before, **now} if same else now
+
+
+def plain(config: SweepConfig) -> dict[str, Any]:
+    """The sweep as plain values, from which `validate` makes it again."""
+    values = config.model_dump(mode="json", exclude_defaults=True)
+    own = {"name": config.executor.name} | config.executor.options
+    return {"kind": "sweep", **values, "executor": own}

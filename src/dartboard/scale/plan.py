@@ -1,0 +1,175 @@
+"""From the stages of a sweep to its runs: the name and the whole configuration of each."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dartboard.errors import DartboardError, OptionError
+from dartboard.runs import flat
+from dartboard.scale.cells import FoundCell
+from dartboard.scale.config import Stage
+from dartboard.scale.points import CELL, Point, name_of, nested, points
+from dartboard.search import config as search_config
+from dartboard.search.config import DataChoice, SearchConfig
+from dartboard.search.settings import SEARCH
+from dartboard.space import load_space
+from dartboard.train import config as train_config
+from dartboard.train.build import SHARE
+from dartboard.train.config import TRAIN, TrainConfig
+
+SEED = "seed"
+KNOWN = {
+    "search": tuple(flat(SearchConfig().model_dump())),
+    "train": tuple(flat(TrainConfig(cell="").model_dump())),
+}
+"""By kind of run, its settings by dotted name; methods have others besides."""
+HasValid = Callable[[DataChoice], bool]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run of a sweep.
+
+    Args:
+        stage: The stage that it belongs to.
+        name: Its directory inside the sweep's.
+        kind: `search` or `train`.
+        config: All that it does, as plain values.
+        varied: What it has of its own, by dotted name, but for its seed.
+        test: Whether test images may be measured on.
+    """
+
+    stage: str
+    name: str
+    kind: str
+    config: dict[str, Any]
+    varied: dict[str, Any]
+    test: bool = True
+
+    @property
+    def seed(self) -> int:
+        """Where its chance starts."""
+        return int(self.config[SEED])
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Makes the runs of a stage.
+
+    Args:
+        name: Of the stage.
+        stage: What it says.
+        common: The settings of all stages, by dotted name.
+        plugins: Full paths of Python files that were loaded.
+        chooses: Whether runs are compared with each other, so that test images must not be looked at.
+    """
+
+    name: str
+    stage: Stage
+    common: Mapping[str, Any]
+    plugins: Sequence[str] = ()
+    chooses: bool = False
+
+    def searches(self) -> list[Planned]:
+        """The runs of a stage of searches.
+
+        Raises:
+            DartboardError: If one of them cannot be; says which.
+        """
+        if self.stage.cells:
+            raise OptionError(f"{self.name}: searches find cells, and take none; leave out cells")
+        return self._distinct(self._search(point) for point in self._points())
+
+    def trainings(self, cells: Iterable[FoundCell], has_valid: HasValid) -> list[Planned]:
+        """The runs of a stage of trainings.
+
+        Args:
+            cells: What is trained.
+            has_valid: Says whether images have some among them that their source sets apart to choose with.
+
+        Raises:
+            DartboardError: If one of them cannot be; says which.
+        """
+        every = [(cell, point) for cell in cells for point in self._points()]
+        return self._distinct(self._training(cell, point, has_valid) for cell, point in every)
+
+    def _points(self) -> list[Point]:
+        return list(points(self.stage.grid, self.stage.runs))
+
+    def _layers(self, kind: str, point: Point) -> list[Mapping[str, Any]]:
+        recipes = (SEARCH if kind == "search" else TRAIN).recipes
+        recipe = {} if self.stage.recipe is None else recipes[self.stage.recipe]()
+        loaded = {"plugins": tuple(self.plugins)} if self.plugins else {}
+        return [recipe, nested(self.common), nested(self.stage.settings), nested(point), loaded]
+
+    def _search(self, point: Point) -> Planned:
+        try:
+            config = SEARCH.merge(self._layers("search", point))
+            values = search_config.resolved(config)
+        except DartboardError as error:
+            raise OptionError(f"{self.name}: {_words(point)}{error}") from None
+        varied = {"method.name": config.method.name, **_without_seed(point)}
+        return self._planned("search", values, varied)
+
+    def _training(self, cell: FoundCell, point: Point, has_valid: HasValid) -> Planned:
+        try:
+            config = _with_images(cell, [*self._layers("train", point), {"cell": cell.text}])
+            if self.chooses:
+                config = choosing(config, self.stage.stop.after, has_valid(config.data))
+            home = config.space.name or cell.space
+            stack = cell.stack if config.space.name is None else load_space(home).stack.cells
+            values = train_config.resolved(config, home, config.net.cells or stack)
+        except DartboardError as error:
+            raise OptionError(f"{self.name}: {_words(point)}{error}") from None
+        return self._planned("train", values, {CELL: cell.label, **_without_seed(point)})
+
+    def _planned(self, kind: str, values: dict[str, Any], varied: dict[str, Any]) -> Planned:
+        name = name_of(varied, values[SEED], KNOWN[kind])
+        self._check_stop(name, values)
+        return Planned(self.name, f"{self.name}/{name}", kind, values, varied, not self.chooses)
+
+    def _check_stop(self, name: str, values: Mapping[str, Any]) -> None:
+        late = [epoch for epoch in self.stage.stop.after if epoch >= values["epochs"]]
+        if late:
+            words = f"{name} has {values['epochs']} epochs, so nothing can stop after {late[0]}"
+            raise OptionError(f"{self.name}: stop.after: {words}; set an earlier one, or more epochs")
+
+    def _distinct(self, runs: Iterable[Planned]) -> list[Planned]:
+        """Runs by their names, equal ones once."""
+        found: dict[str, Planned] = {}
+        for run in runs:
+            if found.setdefault(run.name, run).config != run.config:
+                raise OptionError(f"two different runs would be called {run.name}; give them to two stages")
+        return list(found.values())
+
+
+def _without_seed(point: Point) -> Point:
+    return {name: value for name, value in point.items() if name != SEED}
+
+
+def _words(point: Point) -> str:
+    """The settings of a point, to begin an error with."""
+    return "".join(f"{name}={value} " for name, value in point.items()).rstrip() + ": " if point else ""
+
+
+def _with_images(cell: FoundCell, layers: Sequence[Mapping[str, Any]]) -> TrainConfig:
+    """The images that a cell was searched with, in their size, unless others are named."""
+    name = {key: value for key, value in cell.images.items() if key == "name"}
+    config = TRAIN.merge([{"data": name}, *layers])
+    same = config.data.name == cell.images.get("name")
+    return TRAIN.merge([{"data": cell.images}, *layers]) if same else config
+
+
+def choosing(config: TrainConfig, after: Sequence[int], has_valid: bool) -> TrainConfig:
+    """A training that networks are chosen by: some images are held out, and measured on when it matters.
+
+    Args:
+        config: The training.
+        after: Epochs after which networks are compared.
+        has_valid: Whether its data set has validation images of its own.
+    """
+    values = config.model_dump()
+    values["data"]["valid"] = config.data.valid or (None if has_valid else SHARE)
+    values["evaluation"]["every"] = math.gcd(config.evaluation.every, *after)
+    return TRAIN.validate(values)

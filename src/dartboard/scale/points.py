@@ -1,0 +1,123 @@
+"""The points of a sweep: which settings each of its runs has of its own, and what the run is called."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from dartboard.errors import OptionError
+from dartboard.search.form import NAMED
+from dartboard.search.options import MOST
+
+RANGE = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
+ODD = re.compile(r"[^A-Za-z0-9.+_-]+")
+"""What names of directories do without."""
+LONGEST = 80
+"""Characters of a name."""
+CELL = "cell"
+"""What trainings vary besides their settings: the label of their cell."""
+FIRST = (CELL, *(f"{group}.name" for group in NAMED))
+"""What names begin with, by its value alone."""
+
+Point = dict[str, Any]
+"""Settings by dotted name."""
+
+
+def flattened(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by dotted name; a name alone will do for space, method and data."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        name = str(key)
+        if isinstance(value, Mapping):
+            found |= {f"{name}.{inner}": own for inner, own in flattened(value).items()}
+        else:
+            found[f"{name}.name" if name in NAMED else name] = value
+    return found
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by dotted name in their groups."""
+    layer: dict[str, Any] = {}
+    for name, value in values.items():
+        *groups, last = name.split(".")
+        inner = layer
+        for group in groups:
+            inner = inner.setdefault(group, {})
+            if not isinstance(inner, dict):
+                raise OptionError(f"{name}: {group} is a value and a group at once; leave out one of them")
+        inner[last] = value
+    return layer
+
+
+def spread(name: str, value: object) -> tuple[Any, ...]:
+    """The values that a setting of a grid has: those of a list, and of ranges such as `0..4`.
+
+    Raises:
+        OptionError: If there are none.
+    """
+    several = value if isinstance(value, list | tuple) else (value,)
+    found = [one for own in several for one in _range(name, own)]
+    if not found:
+        raise OptionError(f"grid.{name}={value!r}: expected values such as [1, 2] or 0..4")
+    return tuple(found)
+
+
+def _range(name: str, value: object) -> Sequence[Any]:
+    match = RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        return (value,)
+    first, last = int(match[1]), int(match[2])
+    if not first <= last < first + MOST:
+        raise OptionError(f"grid.{name}={value!r}: expected a range such as 0..4")
+    return range(first, last + 1)
+
+
+def points(grid: Mapping[str, Sequence[Any]], rows: Sequence[Mapping[str, Any]]) -> Iterator[Point]:
+    """Every combination of the grid, with each row.
+
+    Raises:
+        OptionError: If a row and the grid say the same setting.
+    """
+    for row in rows or ({},):
+        if both := [key for key in row if key in grid]:
+            raise OptionError(f"{both[0]} is in the grid and in a row of runs; leave it out of one of them")
+        for combination in product(*grid.values()):
+            chosen = dict(zip(grid, combination, strict=True))
+            yield {**row, **flattened(chosen)}
+
+
+def name_of(varied: Mapping[str, Any], seed: int, known: Collection[str]) -> str:
+    """What a run is called among those of its stage: `darts-lr0.1-s0`.
+
+    The name depends on nothing but the run's own settings, so that others can be added later.
+
+    Args:
+        varied: The settings it has of its own, by dotted name; the seed is not among them.
+        seed: Where its chance starts.
+        known: All settings that there are, by dotted name.
+    """
+    words = [_value(varied[name]) for name in FIRST if name in varied]
+    words += [f"{_short(name, known)}{_value(own)}" for name, own in varied.items() if name not in FIRST]
+    whole = "-".join([*words, f"s{seed}"])
+    if len(whole) <= LONGEST:
+        return whole
+    mark = sha256(whole.encode()).hexdigest()[:8]
+    return f"{'-'.join(words)[: LONGEST - 20]}-{mark}-s{seed}"
+
+
+def _short(name: str, known: Collection[str]) -> str:
+    """The last part of a setting's name where that says which it is; methods have any options."""
+    last = name.rpartition(".")[2]
+    others = [own for own in known if own.rpartition(".")[2] == last and own != name]
+    return name if others or name.startswith("method.") else last
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return "+".join(map(_value, value)) or "none"
+    if isinstance(value, str) and "/" in value:
+        value = Path(value).stem
+    text = str(value).lower() if isinstance(value, bool) or value is None else str(value)
+    return ODD.sub("_", text)
