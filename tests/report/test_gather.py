@@ -78,6 +78,20 @@ def test_the_runs_of_a_bench(tmp_path: Path) -> None:
     assert [own.seed for own in gather([tmp_path / "b"]).searches] == [0, 1]
 
 
+def test_the_runs_of_a_sweep(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "sweep.yaml").write_text("")
+    with pytest.raises(RunError, match="is a sweep that has no runs yet"):
+        gather([tmp_path / "w"])
+    for seed in range(2):
+        make_search(tmp_path / "w" / "search" / f"darts-s{seed}", seed=seed)
+    run = make_search(tmp_path / "w" / "other" / "darts-s0", seed=5)
+    make_training(tmp_path / "w" / "final" / "found-0-s0", found_cell(run))
+    found = gather([tmp_path / "w"])
+    assert sorted(own.seed for own in found.searches) == [0, 1, 5]
+    assert [own.origin.name for own in found.trainings] == ["found-0-s0"]
+
+
 @pytest.mark.parametrize(("method", "attends"), [("asm", True), ("darts", False), ("unheard-of", False)])
 def test_whose_strengths_are_attention(tmp_path: Path, method: str, attends: bool) -> None:
     run = make_search(tmp_path / "s", method="asm" if attends else "darts")

@@ -80,7 +80,7 @@ def stages(data: str) -> dict[str, Any]:
 
 def write(path: Path, sweep: Mapping[str, Any]) -> Path:
     """A sweep in a file."""
-    path.write_text(yaml.safe_dump(dict(sweep)))
+    path.write_text(yaml.safe_dump(dict(sweep), sort_keys=False))
     return path
 
 

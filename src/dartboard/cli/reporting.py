@@ -1,9 +1,9 @@
 """Write a page to look at about runs: one HTML file that needs no network.
 
-RUN is the directory of a search, a training, a protocol or a bench; several are compared, with bands over
-seeds. Cells are ranked where a benchmark knows the space: nano ships with the package, others are named with
---table. With --live the file is written again whenever a run has come further, until all have ended; the
-page refreshes itself and keeps the reader's place. Ctrl-C ends that, not the runs.
+RUN is the directory of a search, a training, a protocol, a bench or a sweep; several runs are compared, with
+bands over seeds. Cells are ranked where a benchmark knows the space: nano ships with the package, others are
+named with --table. With --live the file is written again whenever a run has come further, until all have
+ended; the page refreshes itself and keeps the reader's place. Ctrl-C ends that, not the runs.
 """
 
 from argparse import ArgumentParser, Namespace

@@ -72,11 +72,12 @@ def _check_flags(args: Namespace) -> None:
 
 
 def _file(args: Namespace) -> Path:
-    from dartboard.scale.sweep import CONFIG, read_sweep
+    from dartboard.runs._directory import SWEEP
+    from dartboard.scale.sweep import read_sweep
 
     if args.sweep.is_dir():
         read_sweep(args.sweep)  # what is no sweep is told
-        return Path(args.sweep / CONFIG)
+        return Path(args.sweep / SWEEP)
     return Path(args.sweep)
 
 

@@ -13,10 +13,13 @@ from dartboard.bench.keeping import CONFIG as BENCH
 from dartboard.errors import DartboardError, RunError
 from dartboard.relax import RELAXATIONS
 from dartboard.report.found import Material, Moment, Origin, ProtocolFound, SearchFound, TrainFound
-from dartboard.runs import SPACE, Run, is_run
+from dartboard.runs import SPACE, Run, find_runs, is_run
+from dartboard.runs._directory import SWEEP
 from dartboard.search import make_method
 from dartboard.space import Genotype, SearchSpace, decode, load_space
 
+GROUPS = {BENCH: "bench", SWEEP: "sweep"}
+"""Directories of many runs, by the file that makes them such."""
 STAGES = ("search", "final")
 """The folders of a protocol whose runs are shown."""
 DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError)
@@ -27,7 +30,7 @@ def gather(paths: Sequence[str | Path]) -> Material:
     """All that is known of runs, and of what belongs to them: runs of protocols, trainings of found cells.
 
     Args:
-        paths: Directories of runs of any kind, or of benches; one that is named twice counts once.
+        paths: Directories of runs of any kind, of benches or of sweeps; one that is named twice counts once.
 
     Raises:
         RunError: If there are none, one is no run, or one is damaged.
@@ -49,14 +52,13 @@ def gather(paths: Sequence[str | Path]) -> Material:
 
 
 def runs_in(path: Path) -> list[Path]:
-    """The directory itself, or the runs of the bench that it is."""
-    if is_run(path) or not (path / BENCH).is_file():
+    """The directory itself, or the runs of the bench or the sweep that it is."""
+    kind = next((word for name, word in GROUPS.items() if (path / name).is_file()), None)
+    if is_run(path) or kind is None:
         return [path]
-    found = (
-        sorted(own for own in (path / "runs").iterdir() if is_run(own)) if (path / "runs").is_dir() else []
-    )
+    found = list(find_runs(path / "runs" if kind == "bench" else path))
     if not found:
-        raise RunError(f"{path} is a bench that has no runs yet")
+        raise RunError(f"{path} is a {kind} that has no runs yet")
     return found
 
 

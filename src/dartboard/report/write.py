@@ -27,7 +27,7 @@ def write_report(
     """Writes one HTML file about runs, which needs no network and no other file, and returns its path.
 
     Args:
-        runs: Directories of searches, trainings, protocols and benches; several runs are compared.
+        runs: Directories of searches, trainings, protocols, benches and sweeps; several runs are compared.
         out: The file; one that is there is replaced.
         live: Whether the page shall look for a newer one of itself by itself.
         table: The file of a benchmark that does not ship with the package, to rank the cells with.

@@ -13,6 +13,8 @@ from dartboard.runs.lock import Lock, is_locked
 CONFIG, ENVIRONMENT, SPACE = "config.yaml", "environment.json", "space.json"
 METRICS, EPOCHS, CHECKPOINTS = "metrics.jsonl", "epochs", "checkpoints"
 RESULT, LOG = "result.json", "log.txt"
+SWEEP = "sweep.yaml"
+"""The file that makes a directory a sweep's, whose runs are in folders inside it."""
 
 State = Literal["finished", "running", "stopped"]
 

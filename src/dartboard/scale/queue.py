@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from dartboard.errors import DartboardError, Stopped
@@ -87,7 +87,7 @@ class Queue:
             else:
                 yield outcome
         while self._give():
-            for outcome in self.executor.ended(LOOK):
+            for outcome in self._ended():
                 yield from self._hear(outcome)
             self.watch.on_look(self.running)
         self.check()
@@ -110,6 +110,13 @@ class Queue:
             self.watch.on_begin(job)
             self.executor.begin(job)
         return bool(self._begun or self._waiting or self._later)
+
+    def _ended(self) -> Sequence[Outcome]:
+        """What has ended; waits a moment if nothing has."""
+        if self._begun:
+            return self.executor.ended(LOOK)
+        sleep(LOOK)  # others hold what is left
+        return []
 
     def _hear(self, outcome: Outcome) -> Iterator[Outcome]:
         job, before = self._begun.pop(outcome.job.name)

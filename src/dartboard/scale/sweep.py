@@ -16,6 +16,7 @@ import yaml
 from dartboard import atomic
 from dartboard.errors import RunError
 from dartboard.runs import Lock, Reading
+from dartboard.runs._directory import SWEEP as CONFIG
 from dartboard.scale.config import SweepConfig, load_sweep, plain
 from dartboard.scale.course import Course
 from dartboard.scale.executors.base import Executor
@@ -28,8 +29,6 @@ from dartboard.train.protocol.compare import sift
 
 log = logging.getLogger(__name__)
 
-CONFIG = "sweep.yaml"
-"""The file that makes a directory a sweep's."""
 BETWEEN = 10.0
 """Seconds between two times that the tables are written while runs go on."""
 

@@ -1,0 +1,103 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dartboard.errors import DartboardError, OptionError
+from dartboard.scale.config import SweepConfig, load_sweep, plain, validate
+
+STAGES: dict[str, Any] = {
+    "settings": {"data": "digits"},
+    "stages": {
+        "search": {"do": "search", "grid": {"seed": "0..1"}},
+        "screen": {"do": "train", "cells": "search", "stop": {"after": [5, 20]}},
+    },
+}
+
+
+def load(path: Path, values: dict[str, Any], *words: str, **flags: Any) -> SweepConfig:
+    file = path / "sweep.yaml"
+    file.write_text(yaml.safe_dump(values, sort_keys=False))
+    return load_sweep(file, words, flags)
+
+
+def test_a_sweep_of_one_stage(tmp_path: Path) -> None:
+    values = {"settings": {"weights": {"lr": 0.1}}, "grid": {"method": ["darts"], "seed": "0..2"}}
+    config = load(tmp_path, values)
+    assert list(config.parts) == ["search"]
+    stage = config.parts["search"]
+    assert stage.settings == {"weights.lr": 0.1}
+    assert stage.grid == {"method.name": ("darts",), "seed": (0, 1, 2)}
+    assert (stage.stop.after, config.tries, config.executor.name) == ((), 3, "pool")
+
+
+def test_a_sweep_of_several_stages(tmp_path: Path) -> None:
+    config = load(tmp_path, STAGES)
+    assert list(config.parts) == ["search", "screen"]
+    assert config.parts["screen"].stop.after == (5, 20)
+    assert validate(plain(config)) == config
+
+
+def test_words_find_their_place(tmp_path: Path) -> None:
+    words = (
+        "epochs=7",
+        "screen.weights.lr=0.5",
+        "tries=1",
+        "stages.search.grid.seed=0..4",
+        "executor.jobs=2",
+    )
+    config = load(tmp_path, STAGES, *words)
+    assert config.settings == {"data.name": "digits", "epochs": 7}
+    assert config.stages["screen"].settings == {"weights.lr": 0.5}
+    assert config.stages["search"].grid["seed"] == (0, 1, 2, 3, 4)
+    assert config.tries == 1
+    assert (config.executor.name, config.executor.options) == ("pool", {"jobs": 2})
+
+
+def test_words_of_a_single_stage(tmp_path: Path) -> None:
+    config = load(
+        tmp_path, {"grid": {"seed": [0]}}, "grid.weights.lr=[0.1, 0.2]", "method=gdas", "stop.after=3"
+    )
+    assert config.grid == {"seed": (0,), "weights.lr": (0.1, 0.2)}
+    assert config.settings == {"method.name": "gdas"}
+    assert config.stop.after == (3,)
+
+
+def test_another_executor_leaves_the_options_behind(tmp_path: Path) -> None:
+    values = {"executor": {"name": "slurm", "partition": "gpu"}}
+    same = load(tmp_path, values, executor={"jobs": 3})
+    assert (same.executor.name, same.executor.options) == ("slurm", {"partition": "gpu", "jobs": 3})
+    other = load(tmp_path, values, executor={"name": "pool", "jobs": 3})
+    assert (other.executor.name, other.executor.options) == ("pool", {"jobs": 3})
+    assert load(tmp_path, {"executor": "here"}).executor.name == "here"
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"sttings": {}}, "no setting called 'sttings'; did you mean 'settings'"),
+        ({"do": "dance"}, "do='dance': input should be 'search' or 'train'"),
+        ({"grid": [1]}, "grid=[1]"),
+        ({"tries": 0}, "tries=0"),
+        ({"stop": {"after": 0}}, "stop.after.0=0"),
+        ({"stop": {"after": [20, 5]}}, "expected epochs in rising order, such as [5, 20], got [20, 5]"),
+        ({"stop": {"epochs": 3}}, "no setting called 'stop.epochs'; did you mean"),
+        ({"stages": [1]}, "stages=[1]: expected a group"),
+        ({"stages": {"a b": {}}}, "stages.a b: a stage has letters"),
+        ({"stages": {"ray": {}}}, "stages.ray: a stage has letters, digits"),
+        ({"stages": {"a": 3}}, "stages.a=3: expected a group such as {do: search}"),
+        ({"stages": {"a": {"cels": 1}}}, "stages.a: no setting called 'cels'; did you mean 'cells'"),
+        ({"stages": {"a": {}}, "grid": {}}, "grid: a sweep of several stages says it in each"),
+    ],
+)
+def test_what_cannot_be_is_told(tmp_path: Path, values: dict[str, Any], words: str) -> None:
+    with pytest.raises(DartboardError) as told:
+        load(tmp_path, values)
+    assert words in str(told.value)
+    assert "sweep.yaml" in str(told.value)
+
+
+def test_a_word_that_is_no_setting(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="expected a setting such as"):
+        load(tmp_path, {}, "epochs")

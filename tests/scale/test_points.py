@@ -1,0 +1,90 @@
+import pytest
+
+from dartboard.errors import OptionError
+from dartboard.scale.plan import KNOWN
+from dartboard.scale.points import flattened, name_of, nested, points, spread
+
+SEARCH = KNOWN["search"]
+
+
+def test_settings_are_nested_or_dotted() -> None:
+    found = flattened(
+        {"weights": {"lr": 0.1}, "net.channels": 4, "method": "darts", "space": {"name": "nano"}}
+    )
+    assert found == {"weights.lr": 0.1, "net.channels": 4, "method.name": "darts", "space.name": "nano"}
+    assert nested(found) == {
+        "weights": {"lr": 0.1},
+        "net": {"channels": 4},
+        "method": {"name": "darts"},
+        "space": {"name": "nano"},
+    }
+
+
+def test_a_value_is_no_group() -> None:
+    with pytest.raises(OptionError, match="epochs is a value and a group at once"):
+        nested({"epochs": 3, "epochs.more": 1})
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("0..3", (0, 1, 2, 3)),
+        (["0..1", 7], (0, 1, 7)),
+        (5, (5,)),
+        ("darts", ("darts",)),
+        ([0.1, 0.2], (0.1, 0.2)),
+        ([["none"], []], (["none"], [])),
+    ],
+)
+def test_values_of_a_grid(value: object, found: tuple[object, ...]) -> None:
+    assert spread("seed", value) == found
+
+
+@pytest.mark.parametrize("value", [[], "4..1", "0..99999999"])
+def test_a_grid_without_values(value: object) -> None:
+    with pytest.raises(OptionError, match=r"grid\.seed="):
+        spread("seed", value)
+
+
+def test_every_combination_with_every_row() -> None:
+    found = list(
+        points({"seed": (0, 1), "epochs": (2, 3)}, [{"method.name": "darts"}, {"method.name": "xnas"}])
+    )
+    assert len(found) == 8
+    assert found[0] == {"method.name": "darts", "seed": 0, "epochs": 2}
+    assert found[-1] == {"method.name": "xnas", "seed": 1, "epochs": 3}
+    assert list(points({}, [])) == [{}]
+
+
+def test_methods_with_options_in_a_grid() -> None:
+    [one, two] = points({"method.name": ("darts",), "method": ({"name": "xnas", "lr": 1}, "gdas")}, [])
+    assert one == {"method.name": "xnas", "method.lr": 1}
+    assert two == {"method.name": "gdas"}
+
+
+def test_a_setting_is_in_the_grid_or_in_rows() -> None:
+    with pytest.raises(OptionError, match="seed is in the grid and in a row"):
+        list(points({"seed": (0,)}, [{"seed": 1}]))
+
+
+@pytest.mark.parametrize(
+    ("varied", "name"),
+    [
+        ({"method.name": "darts"}, "darts-s3"),
+        ({"weights.lr": 0.1, "method.name": "gaea-darts"}, "gaea-darts-lr0.1-s3"),
+        ({"method.name": "xnas", "method.lr": 0.1}, "xnas-method.lr0.1-s3"),
+        ({"method.name": "darts", "data.seed": 1}, "darts-data.seed1-s3"),
+        ({"method.name": "darts", "data.name": "/a/b/few images.npz"}, "darts-few_images-s3"),
+        ({"method.name": "darts", "space.without": ["none", "skip"]}, "darts-withoutnone+skip-s3"),
+        ({"method.name": "darts", "data.flip": True}, "darts-fliptrue-s3"),
+        ({"cell": "found-0", "net.auxiliary": 0}, "found-0-auxiliary0-s3"),
+    ],
+)
+def test_names(varied: dict[str, object], name: str) -> None:
+    assert name_of(varied, 3, SEARCH) == name
+
+
+def test_long_names_are_cut_and_told_apart() -> None:
+    one, two = (name_of({"method.name": "x" * 200 + end}, 0, SEARCH) for end in "ab")
+    assert len(one) <= 80
+    assert one != two
