@@ -48,7 +48,7 @@ def test_runs_are_those_of_this_process_and_a_failure_is_said(
     found = outcomes(ray, [*good, bad])
     assert [found[job.name].state for job in good] == ["finished", "paused"]
     assert (found["bad"].state, found["bad"].error) == ("failed", "ZeroDivisionError: one line")
-    assert list((tmp_path / "ray").iterdir()) == []
+    assert list((tmp_path / ".ray").iterdir()) == []
     for job in good:
         assert Run.read(job.path).environment()[0]["threads"] == 1
         other = replace(job, name=f"other/{job.name}", threads=1)
@@ -121,10 +121,10 @@ def test_options_are_read(data: str, tmp_path: Path) -> None:
 def test_a_machine_that_does_not_see_the_sweep(data: str, tmp_path: Path) -> None:
     from dartboard.scale.executors.remote import perform
 
-    outcome = perform(search_job(tmp_path, data), tmp_path / "ray" / "flag")
+    outcome = perform(search_job(tmp_path, data), tmp_path / ".ray" / "flag")
     assert outcome.state == "failed"
     assert (
-        f"does not see {tmp_path}/ray; put the sweep in a directory that all machines share" in outcome.error
+        f"does not see {tmp_path}/.ray; put the sweep in a directory that all machines share" in outcome.error
     )
 
 

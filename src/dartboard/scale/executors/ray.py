@@ -21,7 +21,7 @@ from dartboard.scale.executors.remote import checked, fitted, one_line, perform
 from dartboard.scale.jobs import Job, Outcome, State
 from dartboard.search.options import Count, Options
 
-FLAGS = "ray"
+FLAGS = ".ray"
 """The folder of the flags, in the sweep's."""
 STORE = 80 * 2**20
 """Bytes of a local cluster's object store, about the least that Ray takes: jobs go without it."""
@@ -197,6 +197,7 @@ def find_ray() -> ModuleType:
 def _connect(ray: ModuleType, options: RayOptions) -> None:
     """Joins the cluster, or starts one."""
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+    ray._private.worker._worker_logs_enabled = False  # or standard output has lines about machines that fail
     if options.address is None:
         cores = None if options.jobs is None else options.jobs * options.cpus
         ray.init("local", num_cpus=cores, object_store_memory=STORE, include_dashboard=False, **quiet)
