@@ -1,11 +1,18 @@
 """What the tests of sweeps share: jobs that take a moment, and what their runs say in the end."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from dartboard.runs import Run
+import yaml
+
+from dartboard.runs import Run, find_runs
+from dartboard.scale.config import validate
+from dartboard.scale.course import Course
+from dartboard.scale.executors import make_executor
 from dartboard.scale.jobs import Job
+from dartboard.scale.sweep import Sweep
 from dartboard.search import config as search_config
 from dartboard.search.settings import load_config
 from dartboard.space import CODECS, get_space, sample
@@ -42,3 +49,24 @@ def train_job(folder: Path, data: str, *words: str, name: str = "train/any-s0", 
 def digest(path: Path) -> str:
     """Of all that a finished run has learnt."""
     return str((Run.read(path).result() or {})["digest"])
+
+
+def sweep(folder: Path, values: Mapping[str, Any], executor: str = "here", **given: Any) -> Sweep:
+    """A sweep in a directory, one thread a run."""
+    options = {"threads": 1, **given.pop("options", {})}
+    course = Course(validate(values), folder, **given)
+    course.rehearse()
+    return Sweep(course, make_executor(executor, options))
+
+
+def tiny(data: str, **more: Any) -> dict[str, Any]:
+    """Searches of few digits with two seeds."""
+    settings = {**dict(word.split("=") for word in SEARCH), "epochs": 2, "data": data}
+    plain = {key: yaml.safe_load(str(value)) for key, value in settings.items()}
+    return {"settings": {**plain, **more.pop("settings", {})}, "grid": {"seed": "0..1"}, **more}
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """By name, the digests of the finished runs of a sweep."""
+    found = {str(path.relative_to(folder)): Run.read(path).result() for path in find_runs(folder)}
+    return {name: str(own["digest"]) for name, own in found.items() if own is not None}

@@ -21,8 +21,10 @@ import yaml
 
 from dartboard.runs import Run, find_runs, is_locked
 from protocols import timeless
-from scale import slowly
 
+SLOWLY = str(Path(__file__).with_name("slowly.py").resolve())
+"""A plugin, which is loaded and not imported."""
+PACE = "SLOWLY_SECONDS"
 PROGRAM = Path(sys.executable).with_name("dartboard")
 PATIENCE = 600
 """A sweep that takes so many seconds is stuck."""
@@ -87,13 +89,13 @@ def write(path: Path, sweep: Mapping[str, Any]) -> Path:
 def command(file: Path, folder: Path, executor: str = "pool", *words: str) -> list[str]:
     """The program that drives a sweep, one thread a run."""
     own = [f"executor.{word}" for word in words]
-    flags = ["--out", str(folder), "--executor", executor, "--threads", "1", "--plugin", slowly.__file__]
+    flags = ["--out", str(folder), "--executor", executor, "--threads", "1", "--plugin", SLOWLY]
     return [str(PROGRAM), "sweep", str(file), *own, *flags, "--quiet"]
 
 
 def undisturbed(file: Path, folder: Path) -> dict[str, Any]:
     """The story of a sweep that is done in one process, and that nobody touches; quicker than slow."""
-    environment = {**os.environ, slowly.PACE: "0"}
+    environment = {**os.environ, PACE: "0"}
     done = subprocess.run(
         command(file, folder, "here"),
         env=environment,

@@ -105,7 +105,7 @@ class Course:
         if source is None:
             return []
         if source.stage is None:
-            return named_cells(source.names)
+            return _named(name, source)
         among = [run.name for run in self._runs[source.stage]]
         decide = {"among": among, "cells": []}
         taken = self.decisions.once(
@@ -164,7 +164,7 @@ class Course:
         if source is None:
             return []
         if source.stage is None:
-            return named_cells(source.names)
+            return _named(name, source)
         if self.stages[source.stage].do == "train":
             return self._cells[source.stage]
         kinds = {repr([run.config["space"], run.config["data"]]): run.config for run in found[source.stage]}
@@ -201,3 +201,10 @@ class Course:
         """A run as something that an executor does."""
         folder = str(self.folder.resolve())
         return Job(run.name, folder, run.kind, run.config, until, plugins=self.plugins, test=run.test)
+
+
+def _named(stage: str, source: Source) -> list[FoundCell]:
+    try:
+        return named_cells(source.names)
+    except DartboardError as error:
+        raise OptionError(f"{stage}: cells: {error}") from None
