@@ -11,12 +11,13 @@ WORKERS ?= 2
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench slow format clean clean-all
+.PHONY: help demo test check docs bench slow format clean clean-all
 
 help:
 	@echo "make demo    install, and search for a cell on the embedded digits, half a minute"
 	@echo "make test    install what the tests need and run them"
 	@echo "make check   formatting, lint, types and the direction of the imports"
+	@echo "make docs    build the documentation into site/, to be opened in a browser"
 	@echo "make slow    the tests that take minutes"
 	@echo "make bench   measure; see benchmarks/"
 	@echo "make format  format the code and mend what the linter can"
@@ -34,6 +35,10 @@ check: $(VENV)/.dev
 	$(BIN)/mypy --strict src
 	$(BIN)/python -m pytest -q tests/test_imports.py
 
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "written to site/index.html"
+
 bench: $(VENV)/.core
 	@set -e; for script in $(wildcard benchmarks/[!_]*.py); do echo "== $$script"; $(BIN)/python $$script; done
 
@@ -45,7 +50,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format src tests benchmarks scripts docs
 
 clean:
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 clean-all: clean
