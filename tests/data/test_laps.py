@@ -54,7 +54,7 @@ def shuffled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_pass_is_shuffled_once_however_far_ahead_batches_are_asked_for(
     shuffled: list[int], count: int, ahead: int
 ) -> None:
-    laps, steps = Laps(count, 8, KEY, CPU, ahead), count // 8
+    laps, steps = Laps(count, 8, KEY, CPU, ahead=ahead), count // 8
     for step in range(ahead):
         laps(step)
     for step in range(10 * steps):

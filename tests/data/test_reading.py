@@ -16,6 +16,7 @@ from dartboard.errors import DataError
 from working import pictures
 
 SHAPE = (3, 8, 8)
+ALL_SIX = 6, slice(0, 6)
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_the_centre_is_seven_eighths_of_the_largest_square(files: ImageFiles) ->
 
 def test_a_part_of_a_stream_is_its_files_one_by_one(files: ImageFiles) -> None:
     augment = Augment(pad=1, flip=True, area=0.3)
-    found = Vary(SHAPE, augment, (4, "mine"))(Part(7, files.files))
+    found = Vary(SHAPE, augment, (4, "mine"), *ALL_SIX)(Part(7, files.files))
     draws = augment.draw(6, (8, 8), chance((4, "mine"), 7))
     pairs = zip(files.files, draws.boxes, strict=True)
     seen = torch.stack([read_part(file, SHAPE, 0.3, draw) for file, draw in pairs])
@@ -68,11 +69,18 @@ def test_a_part_of_a_stream_is_its_files_one_by_one(files: ImageFiles) -> None:
 
 def test_pixels_pass_as_files_do(files: ImageFiles) -> None:
     augment, held = Augment(pad=2, flip=True), files.load().images
-    work = Vary(SHAPE, augment, (4, "mine"))
+    work = Vary(SHAPE, augment, (4, "mine"), *ALL_SIX)
     assert torch.equal(work(Part(3, held.numpy())), work(Part(3, files.files)))
-    framed = Vary(SHAPE, Augment(area=0.2), (4, "mine"))(Part(3, held.numpy()))
+    framed = Vary(SHAPE, Augment(area=0.2), (4, "mine"), *ALL_SIX)(Part(3, held.numpy()))
     draws = augment.draw(6, (8, 8), chance((4, "mine"), 3))
     assert torch.equal(framed, Augment(area=0.2).frame(held, draws))
+
+
+def test_a_part_of_a_batch_is_varied_as_in_the_whole(files: ImageFiles) -> None:
+    augment = Augment(pad=2, flip=True, area=0.3)
+    whole = Vary(SHAPE, augment, (4, "mine"), *ALL_SIX)(Part(3, files.files))
+    part = Vary(SHAPE, augment, (4, "mine"), 6, slice(2, 5))(Part(3, files.files[2:5]))
+    assert torch.equal(part, whole[2:5])
 
 
 def test_files_to_measure_with_are_read_as_they_are(files: ImageFiles) -> None:
@@ -86,4 +94,4 @@ def test_a_broken_file_is_named(augment: Augment, tmp_path: Path) -> None:
     file = tmp_path / "broken.png"
     file.write_bytes(b"no image")
     with pytest.raises(DataError, match=r"broken\.png: cannot be read as an image"):
-        Vary(SHAPE, augment, (0, "x"))(Part(0, (str(file),)))
+        Vary(SHAPE, augment, (0, "x"), 1, slice(0, 1))(Part(0, (str(file),)))

@@ -110,6 +110,7 @@ OTHER = {
 BESIDE = {
     "compile",
     "deterministic",
+    "sync_norms",
     "net.mix",
     "data.workers",
     "health.examples",

@@ -87,6 +87,7 @@ WITH = {
 BESIDE = {
     "compile",
     "deterministic",
+    "sync_norms",
     "net.mix",
     "net.channels_last",
     "data.workers",
@@ -205,7 +206,8 @@ def test_a_step_is_that_of_sgd_by_hand():
 def test_mixed_labels_and_smoothing_are_those_of_the_formula():
     trainer = train(data={"mixup": 1.0}, weights={"smoothing": 0.1})
     batch = trainer.supply.train.batch(0)
-    x, shares = trainer._mixed(batch)
+    (x, shares), labels = trainer._mixed(batch)
+    assert torch.equal(labels, batch.y)
     loss, logits = trainer.task.loss((x, shares))
     smooth = 0.9 * shares + 0.1 / 10
     expected = -(smooth * logits.log_softmax(1)).sum(1).mean()

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from dartboard.arch.experts import clip_rewards
-from dartboard.arch.hypergradient import Point, amended, second_order, total, train_slopes
+from dartboard.arch.hypergradient import Point, amended, second_order, train_slopes
 from dartboard.arch.products import Exact, Products, gradients
 from dartboard.arch.task import Batch, Task, frozen
 from dartboard.arch.unroll import virtual_step
@@ -81,7 +81,7 @@ class FirstOrder:
             found.append(gradients(task.scaled(share * loss), [*parameters, *weights]))
             losses.append(share * loss.detach())
             said.append(logits.detach())
-        slopes = total(found)
+        slopes = task.total(found)
         fill(parameters, task.unscaled(slopes)[: len(parameters)])
         fill(weights, slopes[len(parameters) :])
         return torch.stack(losses).sum(), torch.cat(said)
@@ -131,12 +131,12 @@ class ClippedRewards:
             leaves = mixture.leaves()
             found = gradients(task.scaled(share * loss), [*leaves, *weights])
             own = task.unscaled(found)[: len(leaves)]
-            rewards.append(self._rewards(mixture.gather(own), len(batch[1])))
+            rewards.append(self._rewards(mixture.gather(own), task.size(batch)))
             slopes.append(found[len(leaves) :])
             losses.append(share * loss.detach())
             said.append(logits.detach())
-        fill(task.relaxation.arch_parameters(), [-reward for reward in total(rewards)])
-        fill(weights, total(slopes))
+        fill(task.relaxation.arch_parameters(), [-reward for reward in task.total(rewards)])
+        fill(weights, task.total(slopes))
         return torch.stack(losses).sum(), torch.cat(said)
 
     def _rewards(self, feedback: Mapping[str, Feedback], size: int) -> list[Tensor]:
@@ -204,7 +204,8 @@ def make_point(task: Task, train: Batch, arch: Batch) -> tuple[Point, list[Tenso
 
     parts = [partial(loss, *piece) for piece in task.split(train)]
     judged = [partial(valid, *piece) for piece in task.split(arch)]
-    return Point(parts, judged, task.own_weights, task.relaxation.arch_parameters()), losses
+    leaves = task.own_weights, task.relaxation.arch_parameters()
+    return Point(parts, judged, *leaves, task.ranks), losses
 
 
 def fill(parameters: Iterable[Tensor], slopes: Iterable[Tensor]) -> None:

@@ -8,10 +8,11 @@ keeps g1; its second order unrolls one step of training; the amended gradient re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from dartboard.arch.products import Loss, Products, gradients
+from dartboard.arch.task import add_up
+from dartboard.ranks import ALONE, Ranks
 
 
 @dataclass(frozen=True)
@@ -26,24 +27,30 @@ class Point:
         valid: The validation loss at given weights, in parts.
         weights: The weights, as they are.
         arch: The architecture parameters, leaves that both losses read.
+        ranks: The processes that have the other parts of the losses.
     """
 
     train: Sequence[Loss]
     valid: Sequence[Loss]
     weights: Sequence[Tensor]
     arch: Sequence[Tensor]
+    ranks: Ranks = ALONE
+
+    def total(self, parts: Iterable[list[Tensor]]) -> list[Tensor]:
+        """Lists of tensors added up, entry by entry, over all parts on all ranks."""
+        return self.ranks.total(add_up(parts))
 
 
 def first_order(point: Point) -> list[Tensor]:
     """g1: the gradient of the validation loss at the weights as they are."""
     weights = [weight.detach() for weight in point.weights]
-    return total(gradients(valid(weights), point.arch) for valid in point.valid)
+    return point.total(gradients(valid(weights), point.arch) for valid in point.valid)
 
 
 def train_slopes(point: Point) -> list[Tensor]:
     """The gradient of the training loss in the weights, which a virtual step follows."""
     leaves = [weight.detach().requires_grad_() for weight in point.weights]
-    return total(gradients(train(leaves), leaves) for train in point.train)
+    return point.total(gradients(train(leaves), leaves) for train in point.train)
 
 
 def second_order(point: Point, unrolled: Sequence[Tensor], lr: float, products: Products) -> list[Tensor]:
@@ -72,7 +79,7 @@ def amended(point: Point, eta: float, products: Products) -> list[Tensor]:
     if not eta:
         return first_order(point)
     direct, slopes = _both(point, point.weights)
-    curved = total(products.hessian(train, point.weights, slopes) for train in point.train)
+    curved = point.total(products.hessian(train, point.weights, slopes) for train in point.train)
     mixed = _mixed(point, products, curved)
     return [g - eta * m for g, m in zip(direct, mixed, strict=True)]
 
@@ -80,14 +87,9 @@ def amended(point: Point, eta: float, products: Products) -> list[Tensor]:
 def _both(point: Point, weights: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """The gradients of the validation loss in the architecture and in the weights."""
     leaves = [weight.detach().requires_grad_() for weight in weights]
-    found = total(gradients(valid(leaves), [*point.arch, *leaves]) for valid in point.valid)
+    found = point.total(gradients(valid(leaves), [*point.arch, *leaves]) for valid in point.valid)
     return found[: len(point.arch)], found[len(point.arch) :]
 
 
 def _mixed(point: Point, products: Products, vector: Sequence[Tensor]) -> list[Tensor]:
-    return total(products.mixed(train, point.weights, point.arch, vector) for train in point.train)
-
-
-def total(parts: Iterable[list[Tensor]]) -> list[Tensor]:
-    """Lists of tensors added up, entry by entry."""
-    return [torch.stack(own).sum(0) if len(own) > 1 else own[0] for own in zip(*parts, strict=True)]
+    return point.total(products.mixed(train, point.weights, point.arch, vector) for train in point.train)

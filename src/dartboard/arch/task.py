@@ -1,15 +1,17 @@
 """The problem a search works on: the loss of a network under a relaxation, with and without side effects."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn.parallel import DistributedDataParallel
 
 from dartboard.nn.mixture import Mixture
 from dartboard.nn.network import CellNet
+from dartboard.ranks import ALONE, Ranks
 from dartboard.relax.base import Relaxation
 
 Batch = tuple[Tensor, Tensor]
@@ -28,6 +30,8 @@ class Task:
             it is.
         scale: What losses are multiplied with before gradients are taken, and gradients divided by after;
             for half precision, whose small numbers would vanish. None for nothing.
+        ranks: The processes that work on it together. Losses and gradients that come from batches are this
+            rank's part of what they are for the whole batch, until `total` adds them up.
 
     Attributes:
         pieces: In how many pieces a batch passes the network, to save memory; gradients are those of the
@@ -44,7 +48,9 @@ class Task:
         smoothing: float = 0.0,
         precision: torch.dtype | None = None,
         scale: Tensor | None = None,
+        ranks: Ranks = ALONE,
     ) -> None:
+        self.ranks = net.ranks = ranks
         self.net, self.relaxation = net, relaxation
         self.auxiliary, self.smoothing = auxiliary, smoothing
         self.precision, self.scale = precision, scale
@@ -61,6 +67,7 @@ class Task:
         buffers = list(self.net.buffers())
         self._statistics = [[b for b in buffers if b.dtype is dtype] for dtype in {b.dtype for b in buffers}]
         self._kept = [[torch.empty_like(buffer) for buffer in group] for group in self._statistics]
+        self._wrapped: DistributedDataParallel | None = None
 
     @property
     def own_weights(self) -> list[nn.Parameter]:
@@ -68,10 +75,46 @@ class Task:
         return list(self._named.values())
 
     def split(self, batch: Batch) -> Iterator[tuple[Batch, float]]:
-        """The pieces of a batch, each with its share of the examples."""
+        """The pieces of a batch, each with its share of the examples of all ranks."""
         x, y = batch
         for images, labels in zip(x.chunk(self.pieces), y.chunk(self.pieces), strict=True):
-            yield (images, labels), len(labels) / len(y)
+            yield (images, labels), len(labels) / self.size(batch)
+
+    def size(self, batch: Batch) -> int:
+        """How many examples there are in the batches of all ranks."""
+        return self.ranks.count * len(batch[1])
+
+    def total(self, parts: Iterable[Sequence[Tensor]]) -> list[Tensor]:
+        """Lists of tensors added up entry by entry, over all pieces and all ranks."""
+        return self.ranks.total(add_up(parts))
+
+    @contextmanager
+    def gathered(self, *, last: bool) -> Iterator[None]:
+        """Inside, the gradients that `backward` adds to those of the weights are added up over all ranks.
+
+        Args:
+            last: Whether this is the last piece of a batch; those of the others wait for it.
+        """
+        if self.ranks.count == 1:
+            yield
+            return
+        if self._wrapped is None:
+            self._wrapped = self.ranks.wrapped(self.forward, self.weights)
+        alone, self.forward = self.forward, self._wrapped
+        try:
+            with nullcontext() if last else self._wrapped.no_sync():
+                yield
+        finally:
+            self.forward = alone
+
+    @torch.no_grad()
+    def even_out(self) -> None:
+        """Makes the statistics that each rank has from its own part of a batch the mean over all ranks."""
+        if self.ranks.count == 1:
+            return
+        own = [*self.ranks.unshared(self.net), *self.relaxation.running_means()]
+        for buffer, whole in zip(own, self.ranks.total(own), strict=True):
+            buffer.copy_(whole / self.ranks.count)
 
     def logits(self, x: Tensor, mixture: Mixture) -> Tensor:
         """What the network says [B, classes], in full precision."""
@@ -148,6 +191,11 @@ class Task:
             return list(gradients)
         finite = torch.stack([gradient.isfinite().all() for gradient in gradients]).all()
         return [torch.where(finite, gradient / self.scale, 0.0) for gradient in gradients]
+
+
+def add_up(parts: Iterable[Sequence[Tensor]]) -> list[Tensor]:
+    """Lists of tensors added up, entry by entry."""
+    return [torch.stack(own).sum(0) if len(own) > 1 else own[0] for own in zip(*parts, strict=True)]
 
 
 @contextmanager

@@ -4,13 +4,14 @@ import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from dartboard.cli import watching
+from dartboard.cli import processes, watching
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
 from dartboard.cli.words import size, span
-from dartboard.errors import Stopped
+from dartboard.errors import RankError, Stopped
 from dartboard.printable import printable
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from dartboard.cli.display import Display
     from dartboard.data.loading import Progress
+    from dartboard.ranks import Ranks
     from dartboard.runs import Run
     from dartboard.search.forecast import Forecast
     from dartboard.search.hooks import AnyHook
@@ -58,6 +60,7 @@ def add_flags(parser: ArgumentParser, *, out: str) -> None:
     add("--epochs", type=positive, metavar="N", help="passes over the images")
     add("--seed", type=int, metavar="N", help="where chance starts")
     watching.add_flag(parser)
+    processes.add_flag(parser)
     add_run_flags(parser, out=out)
 
 
@@ -115,28 +118,31 @@ def _check_kind(path: str, verb: str) -> None:
         raise UsageError(f"{path} is a run of dartboard {kind}; go on with: dartboard {kind} --resume {path}")
 
 
-def reopen(args: Namespace, device: "torch.device", make: "Make[L]") -> tuple[L, "Run"]:
+def reopen(
+    args: Namespace, device: "torch.device", make: "Make[L]", ranks: "Ranks"
+) -> tuple[L, "Run | None"]:
     """A run that is there already, and its loop, in the space that the run has recorded.
 
     Args:
         args: What was typed; `args.resume` is the run.
         device: Where to compute.
         make: Makes the loop.
+        ranks: The processes that share it; only rank 0 writes to the run.
     """
     from dartboard.cli.progress import progress
     from dartboard.runs import SPACE, Run
     from dartboard.space import load_space
 
     load_plugins(args.plugin)
-    run = Run.resume(args.resume, device=str(device))
+    run = Run.read(args.resume) if ranks.rank else Run.resume(args.resume, device=str(device))
     try:
         with progress(quiet=args.quiet) as tell:
             loop = make(run, load_space(str(run.path / SPACE)), tell)
     except BaseException:
         run.close()
         raise
-    loop.run = run
-    return loop, run
+    loop.run = None if ranks.rank else run
+    return loop, loop.run
 
 
 def machine(args: Namespace) -> tuple[str | None, int | None]:
@@ -159,34 +165,61 @@ def machine(args: Namespace) -> tuple[str | None, int | None]:
 
 
 def fit(
-    loop: Fitting[E], run: "Run", args: Namespace, display: "Display", forecast: Callable[[], str]
+    loop: Fitting[E],
+    run: "Run | None",
+    args: Namespace,
+    display: "Display",
+    forecast: Callable[[], str],
+    ranks: "Ranks | None" = None,
 ) -> "E | int":
     """What the loop comes to, or the exit code where a signal stopped it.
 
     Args:
         loop: What is run.
-        run: Where it writes.
+        run: Where it writes; None on all ranks but the first.
         args: What was typed; `args.verb` is the verb.
         display: What is seen of it.
         forecast: How long it will take, in words.
+        ranks: The processes that share it; None where it is never shared.
     """
     from dartboard.cli.signals import stop_on_signals
 
-    _report_epochs(loop, run, args)
-    with watching.watched(loop, run.path, args), stop_on_signals(loop.stop) as caught:
+    watch = nullcontext() if run is None else _watched(loop, run, args)
+    with watch, stop_on_signals(loop.stop) as caught:
         try:
-            if display.shows and args.resume is None:
+            if _is_told(display, args, ranks):
                 display.say([forecast()])
             with display:
                 result = loop.fit(fall_back=args.fall_back)
             _report(run, args)
             return result
         except (Stopped, KeyboardInterrupt) as stopped:
-            words = str(stopped) or "interrupted"
-            if args.live:
-                _report(run, args)
-            print(f"{words}; go on with: {_resume_command(run.path, args)}", file=sys.stderr)
+            _say_stopped(str(stopped) or "interrupted", run, args)
             return SIGNALLED + caught[0] if caught else 0
+        except RuntimeError as error:
+            if run is None or not processes.is_lost(error):
+                raise
+            raise RankError(f"{processes.GONE}; go on with: {_resume_command(run.path, args)}") from error
+
+
+def _is_told(display: "Display", args: Namespace, ranks: "Ranks | None") -> bool:
+    """Whether to say beforehand how long it takes, for which all ranks must take steps together."""
+    shows = display.shows and args.resume is None
+    return shows if ranks is None else ranks.first(lambda: shows)
+
+
+def _watched(loop: Fitting[E], run: "Run", args: Namespace) -> AbstractContextManager[object]:
+    _report_epochs(loop, run, args)
+    return watching.watched(loop, run.path, args)
+
+
+def _say_stopped(words: str, run: "Run | None", args: Namespace) -> None:
+    """Say that it has stopped, and how to go on."""
+    if run is None:
+        return
+    if args.live:
+        _report(run, args)
+    print(f"{words}; go on with: {_resume_command(run.path, args)}", file=sys.stderr)
 
 
 def _report_epochs(loop: Fitting[E], run: "Run", args: Namespace) -> None:
@@ -197,9 +230,9 @@ def _report_epochs(loop: Fitting[E], run: "Run", args: Namespace) -> None:
         loop.hooks = (*loop.hooks, ReportHook(run.path, live=True))
 
 
-def _report(run: "Run", args: Namespace) -> None:
+def _report(run: "Run | None", args: Namespace) -> None:
     """Write the page about a run, unless none is wanted; what goes wrong there is no more than a warning."""
-    if args.no_report:
+    if args.no_report or run is None:
         return
     from dartboard.report import try_report
 

@@ -8,9 +8,11 @@ Everything is written to a run directory. Ctrl-C saves and stops; --resume goes 
 import json
 import os
 from argparse import ArgumentParser, Namespace
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dartboard.cli import processes
 from dartboard.cli.arguments import load_plugins
 from dartboard.cli.looping import add_flags, check_flags, fit, in_words, machine, reopen
 from dartboard.space import SPACES
@@ -19,9 +21,12 @@ if TYPE_CHECKING:
     import torch
 
     from dartboard.cli.display import Display
+    from dartboard.data.loading import Progress
+    from dartboard.ranks import Ranks
     from dartboard.runs import Run
     from dartboard.search import Result, Searcher
     from dartboard.search.config import Parts
+    from dartboard.space import SearchSpace
 
 NAMED = ("space", "method", "data", "epochs", "seed")
 """Flags that are settings of the search."""
@@ -40,22 +45,30 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Search, and print what was found."""
     check_flags(args, NAMED, "search")
+    if (code := processes.launch(args)) is not None:
+        return code
     from dartboard.cli.display import choose_display
     from dartboard.cli.machine import prepare
 
-    device = prepare(*machine(args))
-    display = choose_display(quiet=args.quiet, json=args.json)
-    searcher, run = (_start if args.resume is None else _reopen)(args, device, display)
-    with run:
-        display.say([_plan(searcher, run), f"writing to {run.path}"])
-        result = fit(searcher, run, args, display, lambda: _forecast(searcher))
+    device = prepare(*processes.place(*machine(args)))
+    with processes.joined(device) as ranks:
+        display = choose_display(quiet=args.quiet or ranks.rank > 0, json=args.json)
+        start = _start if args.resume is None else _reopen
+        searcher, run = start(args, device, display, ranks)
+        with run or nullcontext():
+            if run is not None:
+                display.say([_plan(searcher, run), f"writing to {run.path}"])
+            result = fit(searcher, run, args, display, lambda: _forecast(searcher), ranks)
     if isinstance(result, int):
         return result
-    _print(result, run.path, args)
+    if run is not None:
+        _print(result, run.path, args)
     return 0
 
 
-def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple["Searcher", "Run"]:
+def _start(
+    args: Namespace, device: "torch.device", display: "Display", ranks: "Ranks"
+) -> tuple["Searcher", "Run | None"]:
     """A new search in a new run; nothing is written if the search cannot be made."""
     from dartboard.cli.places import claim, search_name
     from dartboard.cli.progress import progress
@@ -71,29 +84,33 @@ def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple
     )
     with progress(quiet=args.quiet) as tell:
         parts = build(config, progress=tell)
-    searcher = _searcher(parts, device, display)
+    searcher = _searcher(parts, device, display, ranks)
+    if ranks.rank:
+        return searcher, None
     searcher.run = Run.create(
         claim(args.out, search_name(config)), resolved(config), space=searcher.space, device=str(device)
     )
     return searcher, searcher.run
 
 
-def _reopen(args: Namespace, device: "torch.device", display: "Display") -> tuple["Searcher", "Run"]:
+def _reopen(
+    args: Namespace, device: "torch.device", display: "Display", ranks: "Ranks"
+) -> tuple["Searcher", "Run | None"]:
     """The search of a run that is there already."""
     from dartboard.search.config import build
     from dartboard.search.settings import validate
 
-    return reopen(
-        args,
-        device,
-        lambda run, space, tell: _searcher(build(validate(run.config), space, tell), device, display),
-    )
+    def make(run: "Run", space: "SearchSpace", tell: "Progress") -> "Searcher":
+        return _searcher(build(validate(run.config), space, tell), device, display, ranks)
+
+    return reopen(args, device, make, ranks)
 
 
-def _searcher(parts: "Parts", device: "torch.device", display: "Display") -> "Searcher":
+def _searcher(parts: "Parts", device: "torch.device", display: "Display", ranks: "Ranks") -> "Searcher":
     from dartboard.search import Searcher
 
-    return Searcher(parts.space, parts.method, parts.data, parts.options, device=device, hooks=[display])
+    own = parts.space, parts.method, parts.data, parts.options
+    return Searcher(*own, device=device, hooks=[display], ranks=ranks)
 
 
 def _plan(searcher: "Searcher", run: "Run") -> str:

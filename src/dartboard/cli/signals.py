@@ -26,7 +26,8 @@ def stop_on_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
         caught.append(number)
         if len(caught) > 1:
             raise KeyboardInterrupt
-        os.write(2, NOTICE)  # not print: the signal may have come in the middle of one
+        if os.environ.get("RANK", "0") == "0":  # one says it for all that share the work
+            os.write(2, NOTICE)  # not print: the signal may have come in the middle of one
         stop()
 
     before = {number: signal.signal(number, handle) for number in SIGNALS}

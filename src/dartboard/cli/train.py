@@ -10,10 +10,12 @@ import json
 import os
 import re
 from argparse import ArgumentParser, Namespace
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dartboard.cli import processes
 from dartboard.cli.arguments import UsageError, load_plugins
 from dartboard.cli.looping import add_flags, check_flags, fit, in_words, machine, reopen
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     import torch
 
     from dartboard.cli.display import Display
+    from dartboard.data.loading import Progress
+    from dartboard.ranks import Ranks
     from dartboard.runs import Run
     from dartboard.space import SearchSpace
     from dartboard.train import Trainer, TrainResult
@@ -44,19 +48,25 @@ def run(args: Namespace) -> int:
     """Train, and print how good it is."""
     _find_cell(args)
     check_flags(args, NAMED, "train")
+    if (code := processes.launch(args)) is not None:
+        return code
     from dartboard.cli.curve import Curve
     from dartboard.cli.display import choose_display
     from dartboard.cli.machine import prepare
 
-    device = prepare(*machine(args))
-    display = choose_display(quiet=args.quiet, json=args.json, screen=Curve)
-    trainer, run = (_start if args.resume is None else _reopen)(args, device, display)
-    with run:
-        display.say([_plan(trainer), f"writing to {run.path}"])
-        result = fit(trainer, run, args, display, lambda: _forecast(trainer))
+    device = prepare(*processes.place(*machine(args)))
+    with processes.joined(device) as ranks:
+        display = choose_display(quiet=args.quiet or ranks.rank > 0, json=args.json, screen=Curve)
+        start = _start if args.resume is None else _reopen
+        trainer, run = start(args, device, display, ranks)
+        with run or nullcontext():
+            if run is not None:
+                display.say([_plan(trainer), f"writing to {run.path}"])
+            result = fit(trainer, run, args, display, lambda: _forecast(trainer), ranks)
     if isinstance(result, int):
         return result
-    _print(result, run.path, args)
+    if run is not None:
+        _print(result, run.path, args)
     return 0
 
 
@@ -79,7 +89,9 @@ def _find_cell(args: Namespace) -> None:
         )
 
 
-def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple["Trainer", "Run"]:
+def _start(
+    args: Namespace, device: "torch.device", display: "Display", ranks: "Ranks"
+) -> tuple["Trainer", "Run | None"]:
     """A new training in a new run; nothing is written if it cannot be made."""
     from dartboard.cli.lookup import space_name
     from dartboard.cli.places import claim, train_name
@@ -91,7 +103,9 @@ def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple
     config, stack = _configure(args, plugins)
     with progress(quiet=args.quiet) as tell:
         parts = build(config, stack, tell)
-    trainer = _trainer(parts, device, display)
+    trainer = _trainer(parts, device, display, ranks)
+    if ranks.rank:
+        return trainer, None
     path = claim(args.out, train_name(args.cell, config))
     home = space_name(args.cell, config.space.name, stack)
     values = resolved(config, home, trainer.space.stack.cells)
@@ -131,21 +145,23 @@ def _load(args: Namespace, flags: dict[str, Any], images: dict[str, object]) -> 
     return load(base={"data": images}) if config.data.name == images.get("name") else config
 
 
-def _reopen(args: Namespace, device: "torch.device", display: "Display") -> tuple["Trainer", "Run"]:
+def _reopen(
+    args: Namespace, device: "torch.device", display: "Display", ranks: "Ranks"
+) -> tuple["Trainer", "Run | None"]:
     """The training of a run that is there already."""
     from dartboard.train.config import TRAIN, build
 
-    return reopen(
-        args,
-        device,
-        lambda run, space, tell: _trainer(build(TRAIN.validate(run.config), space, tell), device, display),
-    )
+    def make(run: "Run", space: "SearchSpace", tell: "Progress") -> "Trainer":
+        return _trainer(build(TRAIN.validate(run.config), space, tell), device, display, ranks)
+
+    return reopen(args, device, make, ranks)
 
 
-def _trainer(parts: "TrainParts", device: "torch.device", display: "Display") -> "Trainer":
+def _trainer(parts: "TrainParts", device: "torch.device", display: "Display", ranks: "Ranks") -> "Trainer":
     from dartboard.train import Trainer
 
-    return Trainer(parts.space, parts.data, parts.options, device=device, hooks=[display], facts=parts.facts)
+    own = parts.space, parts.data, parts.options
+    return Trainer(*own, device=device, hooks=[display], facts=parts.facts, ranks=ranks)
 
 
 def _plan(trainer: "Trainer") -> str:

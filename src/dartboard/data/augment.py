@@ -32,6 +32,10 @@ class Draws(NamedTuple):
     boxes: Tensor
     seeds: Tensor
 
+    def of(self, rows: slice) -> "Draws":
+        """The chance of some of the examples."""
+        return Draws(self.places[rows], self.boxes[rows], self.seeds[rows])
+
 
 @dataclass(frozen=True)
 class Augment:

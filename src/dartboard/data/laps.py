@@ -21,21 +21,29 @@ class Laps:
         batch: Examples in a batch.
         key: Settles the orders.
         device: Where they are wanted.
+        rows: Which of a batch's examples are wanted; all by default.
         ahead: How many steps before it is needed a batch may be asked for the first time.
     """
 
     def __init__(
-        self, count: int, batch: int, key: tuple[int, str], device: torch.device, ahead: int = 0
+        self,
+        count: int,
+        batch: int,
+        key: tuple[int, str],
+        device: torch.device,
+        *,
+        rows: slice = slice(None),
+        ahead: int = 0,
     ) -> None:
-        self._count, self._batch, self._key, self._device = count, batch, key, device
+        self._count, self._batch, self._key, self._device, self._rows = count, batch, key, device, rows
         self._steps = count // batch
         self._behind = math.ceil(ahead / self._steps)  # passes that are not over when a new one begins
         self._orders: dict[int, Tensor] = {}
 
     def __call__(self, step: int) -> Tensor:
-        """The numbers of the examples in batch `step`, int64 [B] on the device."""
+        """The numbers of the examples of batch `step` that are wanted, int64 [B] on the device."""
         lap, place = divmod(step, self._steps)
-        return self._order(lap)[place * self._batch : (place + 1) * self._batch]
+        return self._order(lap)[place * self._batch : (place + 1) * self._batch][self._rows]
 
     def _order(self, lap: int) -> Tensor:
         """The order of the examples in a pass, int64 [N]; those that are still needed are kept."""

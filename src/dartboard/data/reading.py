@@ -38,15 +38,19 @@ class Vary:
         shape: Channels, height and width of the images.
         augment: What is done.
         key: Settles all chance, together with the step.
+        batch: How many examples there are in a step, for whom chance is drawn.
+        rows: Which of them are prepared here.
     """
 
     shape: Shape
     augment: Augment
     key: tuple[int, str]
+    batch: int
+    rows: slice
 
     def __call__(self, part: Part) -> Tensor:
         """Pixels, uint8 [N, C, H, W]."""
-        draws = self.augment.draw(len(part.what), self.shape[1:], chance(self.key, part.step))
+        draws = self.augment.draw(self.batch, self.shape[1:], chance(self.key, part.step)).of(self.rows)
         if isinstance(part.what, tuple):
             x = torch.stack([self._read(*each) for each in zip(part.what, draws.boxes, strict=True)])
         else:

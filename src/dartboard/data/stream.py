@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from dartboard.data._check import check_count
-from dartboard.data.augment import PLAIN, Augment, Augmentation, normalise
+from dartboard.data.augment import PLAIN, Augment, Augmentation, Draws, normalise
 from dartboard.data.autoaugment import check_policy
 from dartboard.data.boxes import central_box, view
 from dartboard.data.chance import send
@@ -17,6 +17,7 @@ from dartboard.data.reading import Part, Read, Vary, chance
 from dartboard.data.sets import Images, ImageSet
 from dartboard.data.workers import PREFETCH, Ahead
 from dartboard.errors import DataError
+from dartboard.ranks import ALONE, Ranks
 
 Scale = Sequence[float] | Tensor
 """A number for each channel, in pixel units."""
@@ -51,9 +52,12 @@ class Stream:
     Images in memory are varied on the device, all of a batch at once. Worker processes read images that are
     in files, and apply AutoAugment, which takes one image at a time, ahead of the step that is asked for.
 
+    Where several processes share a loop, each has its part of every batch, varied as it would be in the
+    whole; only what varies images in a way of its own is given whole batches, of which a part is kept.
+
     Args:
         images: The examples; those in memory are moved to `device`, unless workers need them.
-        batch: Examples in a batch.
+        batch: Examples in a batch, over all ranks.
         seed: Settles all chance, together with `name`.
         name: What the stream is for, such as "train"; streams with different names are independent.
         mean: Of each channel, in pixel units.
@@ -61,6 +65,7 @@ class Stream:
         augment: What is done to the images, normalisation included.
         device: Where batches are made.
         workers: How many processes there are where any are needed; 0 for none. It changes no bit.
+        ranks: The processes that share the batches.
 
     Attributes:
         steps: Batches in one pass.
@@ -78,6 +83,7 @@ class Stream:
         augment: Augmentation = PLAIN,
         device: torch.device | str = "cpu",
         workers: int = 0,
+        ranks: Ranks = ALONE,
     ) -> None:
         check_count("batch", batch)
         if batch > len(images):
@@ -85,17 +91,22 @@ class Stream:
         self.steps = len(images) // batch
         self._key, self._augment, self._device = (seed, name), augment, torch.device(device)
         self._mean, self._deviation = _scales(images.shape[0], self._device, mean, deviation)
+        self._batch, self._rows = batch, ranks.rows(batch)
+        self._apart = isinstance(augment, Augment)  # whether parts of batches can be varied by themselves
         before = augment if isinstance(augment, Augment) else PLAIN  # what workers do of it
         check_policy(before.autoaugment, images.shape[0])
         known = _known(images)
         aside = isinstance(known, ImageFiles) or before.autoaugment != "none"
         place = torch.device("cpu") if aside else self._device
+        taken = self._rows if self._apart else slice(0, batch)
         ahead = PREFETCH * workers if aside else 0
-        self.images, self._laps = known.to(place), Laps(len(images), batch, self._key, place, ahead)
+        self.images = known.to(place)
+        self._laps = Laps(len(images), batch, self._key, place, rows=taken, ahead=ahead)
         self._ahead: Ahead[Part] | None = None
         if aside:
-            work, parts = Vary(images.shape, before, self._key), Parts(self.images, self._laps)
-            self._ahead = Ahead(work, parts, workers=workers, pinned=self._device.type == "cuda")
+            work = Vary(images.shape, before, self._key, batch, taken)
+            parts, pinned = Parts(self.images, self._laps), self._device.type == "cuda"
+            self._ahead = Ahead(work, parts, workers=workers, pinned=pinned)
 
     def batch(self, step: int) -> Batch:
         """Batch number `step`, from 0; the same bits whenever it is asked for.
@@ -107,9 +118,21 @@ class Stream:
         indices = self._laps(step)
         y = send(self.images.labels.index_select(0, indices), self._device)
         if self._ahead is not None:
-            return Batch(self._finish(send(self._ahead.get(step), self._device), step), y)
+            return self._own(self._finish(send(self._ahead.get(step), self._device), step), y)
         x = self.images.load().images.index_select(0, indices)
-        return Batch(self._augment(x, self._mean, self._deviation, chance(self._key, step)), y)
+        return self._own(self._change(x, step), y)
+
+    def _own(self, x: Tensor, y: Tensor) -> Batch:
+        """This rank's part of what has been prepared."""
+        return Batch(x, y) if self._apart else Batch(x[self._rows], y[self._rows])
+
+    def _change(self, x: Tensor, step: int) -> Tensor:
+        """Pixels varied and normalised, float32 [N, C, H, W]."""
+        scales, own = (self._mean, self._deviation), chance(self._key, step)
+        if not isinstance(self._augment, Augment):
+            return self._augment(x, *scales, own)
+        draws = self._draw(x, own)
+        return self._augment.finish(self._augment.vary(self._augment.frame(x, draws), draws), *scales, draws)
 
     def close(self) -> None:
         """Ends the worker processes, if there are any; whoever asks for a batch starts new ones."""
@@ -121,7 +144,12 @@ class Stream:
         scales, own = (self._mean, self._deviation), chance(self._key, step)
         if not isinstance(self._augment, Augment):
             return self._augment(x, *scales, own)
-        return self._augment.finish(x, *scales, self._augment.draw(len(x), x.shape[2:], own))
+        return self._augment.finish(x, *scales, self._draw(x, own))
+
+    def _draw(self, x: Tensor, own: torch.Generator) -> Draws:
+        """The chance of this rank's examples: drawn for all of the batch, whoever has them."""
+        assert isinstance(self._augment, Augment)  # noqa: S101
+        return self._augment.draw(self._batch, x.shape[2:], own).of(self._rows)
 
 
 def sweep(
@@ -134,6 +162,7 @@ def sweep(
     limit: int | None = None,
     centre: float = 1.0,
     workers: int = 0,
+    ranks: Ranks = ALONE,
 ) -> Iterator[Batch]:
     """One pass over a set in its order, nothing changed by chance; the last batch can be smaller.
 
@@ -147,6 +176,7 @@ def sweep(
         centre: The share of an image's sides, around its centre, that is brought to its size; `CENTRE` for a
             network that has been trained on parts of images.
         workers: How many processes read images that are in files; 0 for none.
+        ranks: The processes that share the batches, each of which has every so manyth.
     """
     check_count("batch", batch)
     if not 0 < centre <= 1:
@@ -157,23 +187,27 @@ def sweep(
     device = torch.device(device)
     scales = _scales(images.shape[0], device, mean, deviation)
     known = _known(images.to(device))
-    pairs = (
-        _held(known, batch, centre) if isinstance(known, ImageSet) else _read(known, batch, centre, workers)
-    )
+    dealt = slice(ranks.rank, None, ranks.count)
+    if isinstance(known, ImageSet):
+        pairs = _held(known, batch, centre, dealt)
+    else:
+        pairs = _read(known, batch, centre, workers, dealt)
     return (Batch(normalise(send(x, device), *scales), send(y, device)) for x, y in pairs)
 
 
-def _held(images: ImageSet, batch: int, centre: float) -> Iterator[tuple[Tensor, Tensor]]:
-    """Pixels and labels of a set in memory, batch by batch."""
+def _held(images: ImageSet, batch: int, centre: float, dealt: slice) -> Iterator[tuple[Tensor, Tensor]]:
+    """Pixels and labels of a set in memory, batch by batch, of those that are dealt out to this rank."""
     box = send(central_box(centre, *images.shape[1:]).float(), images.device)
-    for x, y in zip(images.images.split(batch), images.labels.split(batch), strict=True):
+    for x, y in zip(images.images.split(batch)[dealt], images.labels.split(batch)[dealt], strict=True):
         if len(y):
             yield x if centre == 1 else view(x, box.expand(len(x), -1)), y
 
 
-def _read(images: ImageFiles, batch: int, centre: float, workers: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Pixels and labels of a set in files, batch by batch."""
-    numbers = torch.arange(len(images)).split(batch) if len(images) else ()
+def _read(
+    images: ImageFiles, batch: int, centre: float, workers: int, dealt: slice
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Pixels and labels of a set in files, batch by batch, of those that are dealt out to this rank."""
+    numbers = torch.arange(len(images)).split(batch)[dealt] if len(images) else ()
     work, parts = Read(images.shape, centre), Parts(images, numbers.__getitem__)
     ahead = Ahead(work, parts, count=len(numbers), workers=workers)
     for step, chosen in enumerate(numbers):

@@ -17,6 +17,7 @@ from dartboard.nn.fused import fused_nodes
 from dartboard.nn.mixture import Blend, Live
 from dartboard.nn.ops import FactorizedReduce, Op, ReLUConvNorm, Site, build_op
 from dartboard.nn.plain import plain_nodes
+from dartboard.ranks import ALONE, Ranks
 from dartboard.space.spec import Cell
 
 
@@ -95,18 +96,21 @@ class CellModule(nn.Module):
             )
         return Site(inputs, options.width // partial, stride, options.affine, options.pool_norm)
 
-    def forward(self, entering: Sequence[Tensor], blend: Blend, drop_path: float = 0.0) -> Tensor:
+    def forward(
+        self, entering: Sequence[Tensor], blend: Blend, drop_path: float = 0.0, ranks: Ranks = ALONE
+    ) -> Tensor:
         """The cell's output [B, C, H, W].
 
         Args:
             entering: One tensor a cell input.
             blend: How the candidates are blended.
             drop_path: The probability with which an edge is dropped for an example, in training.
+            ranks: The processes that have the other parts of the batch.
         """
         self._check_blend(blend)
         if self.cell.adapt:
             entering = [adapt(x) for adapt, x in zip(self.adapt, entering, strict=True)]
-        drop = self._drop(entering[0], drop_path) if self.training and drop_path > 0 else None
+        drop = self._drop(entering[0], drop_path, ranks) if self.training and drop_path > 0 else None
         compute = plain_nodes if self.options.plain else fused_nodes
         nodes = compute(self, entering, blend, drop)
         leaving = [nodes[node] for node in self.cell.output]
@@ -121,10 +125,13 @@ class CellModule(nn.Module):
                 f"this cell takes {list(self._shape)} and {self._shape[0]}"
             )
 
-    def _drop(self, x: Tensor, probability: float) -> Tensor:
-        """Drop-path factors [B, E], 0 or what keeps the mean; connections into joins are never dropped."""
-        keep = 1 - probability
-        factors = x.new_empty(x.shape[0], len(self.cell.edges)).bernoulli_(keep) / keep
+    def _drop(self, x: Tensor, probability: float, ranks: Ranks) -> Tensor:
+        """Drop-path factors [B, E], 0 or what keeps the mean; connections into joins are never dropped.
+
+        Every rank draws for all examples, so that each example meets with the same wherever it is.
+        """
+        keep, examples = 1 - probability, ranks.count * x.shape[0]
+        factors = x.new_empty(examples, len(self.cell.edges)).bernoulli_(keep)[ranks.rows(examples)] / keep
         for index, edge in enumerate(self.cell.edges):
             if edge.target in self.cell.joins:
                 factors[:, index] = 1.0

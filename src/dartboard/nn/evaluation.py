@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dartboard.errors import DataError, ModelError
+from dartboard.ranks import ALONE, Ranks
 
 TOP = 5
 """Top-5 accuracy asks whether the true class is among so many; with fewer classes, among all."""
@@ -55,7 +56,11 @@ class Evaluation:
 
 
 def measure(
-    forward: Callable[[Tensor], Tensor], batches: Iterable[tuple[Tensor, Tensor]], classes: int
+    forward: Callable[[Tensor], Tensor],
+    batches: Iterable[tuple[Tensor, Tensor]],
+    classes: int,
+    ranks: Ranks = ALONE,
+    device: torch.device | str = "cpu",
 ) -> Evaluation:
     """Runs all batches and counts on their device; the host waits once, at the end.
 
@@ -63,6 +68,8 @@ def measure(
         forward: From images [B, ...] to logits [B, classes]; whoever gives a network sets its mode.
         batches: Images with labels, int64 [B].
         classes: How many classes there are.
+        ranks: The processes that have the other batches; what they count is counted in.
+        device: Where ranks that have no batch count their nothing.
 
     Raises:
         DataError: If there are no images.
@@ -74,8 +81,8 @@ def measure(
             logits = forward(x)
             tally = tally or _Tally(classes, logits.device)
             tally.add(logits, y)
-    if tally is None or not tally.examples:
-        raise DataError("there are no images to measure on")
+    tally = tally or _Tally(classes, torch.device(device))
+    tally.gather(ranks)
     return tally.result()
 
 
@@ -88,7 +95,7 @@ class _Tally:
     """
 
     def __init__(self, classes: int, device: torch.device) -> None:
-        self.classes, self.examples = classes, 0
+        self.classes = classes
         self.sums = torch.zeros(2, dtype=torch.float64, device=device)  # of losses, and of top-5 hits
         self.confusion = torch.zeros(classes * classes, dtype=torch.int64, device=device)
 
@@ -105,10 +112,15 @@ class _Tally:
         self.sums += torch.stack([F.cross_entropy(logits.double(), labels, reduction="sum"), hits.double()])
         places = labels * self.classes + logits.argmax(1)
         self.confusion.scatter_add_(0, places, torch.ones_like(places))
-        self.examples += len(labels)
+
+    def gather(self, ranks: Ranks) -> None:
+        """Adds what the other ranks have counted."""
+        self.sums, self.confusion = ranks.total([self.sums, self.confusion])
 
     def result(self) -> Evaluation:
-        """What the sums come to."""
-        loss, hits = (self.sums / self.examples).tolist()
+        """What the sums come to; raises if there were no images."""
         confusion = self.confusion.view(self.classes, self.classes).cpu()
-        return Evaluation(loss, int(confusion.trace()) / self.examples, hits, confusion)
+        if not (examples := int(confusion.sum())):
+            raise DataError("there are no images to measure on")
+        loss, hits = (self.sums / examples).tolist()
+        return Evaluation(loss, int(confusion.trace()) / examples, hits, confusion)

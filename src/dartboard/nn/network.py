@@ -12,6 +12,7 @@ from dartboard.nn.cell import CellModule, CellOptions, Feed
 from dartboard.nn.depthwise import channels_last
 from dartboard.nn.heads import STEMS, AuxiliaryHead, Classifier, PoolReduction, ResidualReduction
 from dartboard.nn.mixture import Live, Mixture, uniform
+from dartboard.ranks import ALONE, Ranks
 from dartboard.space.spec import SearchSpace, Slot
 
 IMAGENET_SIZE = 128
@@ -77,12 +78,14 @@ class CellNet(nn.Module):
     Attributes:
         drop_path: The probability with which an edge is dropped for an example, in training; starts as
             the configuration's, and a schedule may set it.
+        ranks: The processes that each pass a part of every batch through a copy of the network.
     """
 
     def __init__(self, space: SearchSpace, config: NetConfig) -> None:
         super().__init__()
         self.space, self.config = space, config
         self._drop_path = config.drop_path
+        self.ranks: Ranks = ALONE
         image, stack = config.input[0], space.stack
         self.stem = STEMS[config.stem_name](image, config.channels, stack.stem)
         feeds = [Feed(self.stem.channels, scale) for scale in self.stem.scales]
@@ -178,7 +181,7 @@ class CellNet(nn.Module):
     def _run(self, module: nn.Module, index: int, states: list[Tensor], mixture: Mixture) -> Tensor:
         result: Tensor
         if isinstance(module, CellModule):
-            result = module(states[-module.cell.inputs :], mixture.blend(index), self.drop_path)
+            result = module(states[-module.cell.inputs :], mixture.blend(index), self.drop_path, self.ranks)
         else:
             result = module(states[-1])
         return result

@@ -198,6 +198,9 @@ class Attention(Relaxation):
     def weight_parameters(self) -> list[nn.Parameter]:
         return list(self.parameters())
 
+    def running_means(self) -> list[Tensor]:
+        return [cast(SlotAttention, module).average for module in self.slots.values()]
+
     def live(self, arch: str) -> Live:
         return self._candidates(arch).live
 

@@ -61,6 +61,10 @@ class Relaxation(nn.Module, ABC):
         """What the weight optimiser gets besides the network's own."""
         return []
 
+    def running_means(self) -> list[Tensor]:
+        """Means over the examples of training batches, where ranks share these: each has its own part's."""
+        return []
+
     def live(self, arch: str) -> Live:
         """The candidates of an arch that are alive."""
         self._check_arch(arch)

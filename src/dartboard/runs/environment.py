@@ -37,6 +37,7 @@ def describe_environment(device: str | None = None) -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "device": device,
         "threads": torch.get_num_threads(),
+        "processes": int(os.environ.get("WORLD_SIZE", "1")),
         "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
     }
 

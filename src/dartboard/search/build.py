@@ -10,6 +10,7 @@ from dartboard.data import Dataset
 from dartboard.data.chance import generator
 from dartboard.errors import CompositionError
 from dartboard.nn.network import CellNet, NetConfig
+from dartboard.ranks import ALONE, Ranks
 from dartboard.relax.base import Relaxation
 from dartboard.search.method import Method
 from dartboard.search.options import LoopOptions, SearchOptions, WeightOptions
@@ -19,26 +20,34 @@ PRECISIONS = {"full": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def build_task(
-    space: SearchSpace, method: Method, data: Dataset, options: SearchOptions, device: torch.device
+    space: SearchSpace,
+    method: Method,
+    data: Dataset,
+    options: SearchOptions,
+    device: torch.device,
+    ranks: Ranks = ALONE,
 ) -> Task:
     """The supernet of a space under the method's relaxation; draws the start from torch's generator."""
     relaxation = _build_relaxation(space, method, options).to(device)
     net = CellNet(space, replace(net_config(data, options), partial=method.partial, search=True))
     if method.trains:
-        check_pieces(net, options)
-    return make_task(net.to(device), relaxation, options)
+        check_pieces(net, options, ranks)
+    return make_task(net.to(device), relaxation, options, ranks)
 
 
-def make_task(net: CellNet, relaxation: Relaxation, options: LoopOptions) -> Task:
+def make_task(net: CellNet, relaxation: Relaxation, options: LoopOptions, ranks: Ranks = ALONE) -> Task:
     """The task of a network as the options say: losses, precision, pieces, compiled or not."""
+    if options.sync_norms:
+        ranks.synchronise(net)
     task = Task(
         net,
         relaxation,
         auxiliary=options.net.auxiliary,
         smoothing=options.weights.smoothing,
         precision=PRECISIONS[options.precision],
+        ranks=ranks,
     )
-    task.pieces = min(options.pieces, options.batch)
+    task.pieces = min(options.pieces, ranks.share(options.batch))
     if options.compile:
         task.forward = torch.compile(net)  # type: ignore[assignment]
     return task
@@ -69,19 +78,24 @@ def net_config(data: Dataset, options: LoopOptions) -> NetConfig:
     )
 
 
-def check_pieces(net: CellNet, options: LoopOptions) -> None:
+def check_pieces(net: CellNet, options: LoopOptions, ranks: Ranks = ALONE) -> None:
     """Raises if a batch-norm would be given one value a channel: one pixel of one example."""
     (height, width), slots = net.config.input[1:], net.space.slots
     scale = net.stem.scales[-1] * 2 ** sum(slot.stride == 2 for slot in slots)
     one_pixel = max(height, width) <= scale or net.auxiliary is not None
-    if one_pixel and min(map(len, torch.arange(options.batch).chunk(options.pieces))) == 1:
+    own = torch.arange(ranks.share(options.batch))
+    if one_pixel and min(map(len, own.chunk(options.pieces))) == 1:
         small = f"images of {height}x{width} come down to"
         what = small if max(height, width) <= scale else "the auxiliary classifier sees"
         raise CompositionError(
             f"{what} one pixel, of which batch-norms need two examples at a time; with "
-            f"batch={options.batch} and pieces={options.pieces} some pass alone: set a larger batch or fewer "
-            "pieces"
+            f"batch={options.batch} and pieces={options.pieces}{_in(ranks)} some pass alone: set a larger "
+            "batch or fewer pieces"
         )
+
+
+def _in(ranks: Ranks) -> str:
+    return f" in {ranks.count} processes" if ranks.count > 1 else ""
 
 
 def build_optimiser(task: Task, chosen: WeightOptions) -> SGD:

@@ -13,9 +13,10 @@ from torch.optim import Optimizer
 
 from dartboard.arch.task import Task
 from dartboard.data import Dataset
-from dartboard.errors import Stopped
+from dartboard.errors import RankError, Stopped
 from dartboard.nn.network import CellNet
-from dartboard.runs import Run
+from dartboard.ranks import Ranks
+from dartboard.runs import Run, digest
 from dartboard.search.guard import check_finite, check_state
 from dartboard.search.memory import is_out_of_memory
 from dartboard.search.meter import Meter
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 
 CHECK_STEPS = 50
 """On a device that the host would have to wait for, numbers are looked at every so many steps."""
+AGREE_STEPS = 10
+"""Processes that share a loop ask each other every so many steps whether to stop."""
 
 
 class Measured(Protocol):
@@ -67,6 +70,8 @@ class Loop(ABC, Generic[R, E]):
         device: Where to compute.
         run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
         hooks: What else to do, and when: objects with the methods of `LoopHook`.
+        ranks: The processes that share the loop. All of them are given the same arguments, but only rank 0 a
+            run; after every step they hold the same state, to the last bit.
 
     Attributes:
         epoch: How many epochs are complete.
@@ -81,12 +86,19 @@ class Loop(ABC, Generic[R, E]):
     stepper: Stepper
 
     def __init__(
-        self, options: LoopOptions, *, device: torch.device | str, run: Run | None, hooks: Sequence[Any]
+        self,
+        options: LoopOptions,
+        *,
+        device: torch.device | str,
+        run: Run | None,
+        hooks: Sequence[Any],
+        ranks: Ranks,
     ) -> None:
         self.options: LoopOptions = options
+        self.ranks = ranks
         self.device, self.run, self.hooks = torch.device(device), run, tuple(hooks)
         self.epoch = self.step = 0
-        self.meter = Meter(self.device)
+        self.meter = Meter(self.device, ranks)
         self._clock = self._saved = monotonic()
         self._stopping = False
         self._own_chance = OwnChance(self.device)
@@ -123,6 +135,8 @@ class Loop(ABC, Generic[R, E]):
         """What must be the same for a state to be of use, as plain values by name."""
         beside: dict[str, Any] = {"checkpoint": True, "pieces": True, "data": {"workers"}}
         values = self.options.model_dump(mode="json", exclude=beside)
+        if not values["sync_norms"]:  # as in states from before there was such a setting
+            del values["sync_norms"]
         return {IMAGES: self.data.fingerprint, **values}
 
     def _close(self) -> None:
@@ -192,13 +206,13 @@ class Loop(ABC, Generic[R, E]):
         Raises:
             Stopped: Says how far it came.
         """
-        if self._stopping:
+        if self.ranks.any(self._stopping):
             self._stopping = False
             raise Stopped(f"stopped after step {self.step} of {self.plan.epochs * self.plan.steps}")
 
     def _resume(self, fall_back: bool) -> None:
-        found = None if self.run is None else self.run.load(fall_back=fall_back)
-        if self.run is not None and found is not None:
+        found = self.ranks.first(lambda: None if self.run is None else self.run.load(fall_back=fall_back))
+        if found is not None:
             restore(self, found[1])
             log.info("resumed at step %d, epoch %d", self.step, self.epoch)
         if self.run is not None:
@@ -214,6 +228,10 @@ class Loop(ABC, Generic[R, E]):
             pieces = 2 * self.task.pieces
             if not is_out_of_memory(error) or self.options.batch < 2 * pieces:  # one example has no deviation
                 raise
+            if self.ranks.count > 1:  # the others are in the middle of a step that this rank cannot end
+                raise RankError(
+                    f"out of memory on rank {self.ranks.rank}; go on with pieces={pieces}, or more processes"
+                ) from error
         else:
             self._end_epoch(record)
             return
@@ -231,13 +249,21 @@ class Loop(ABC, Generic[R, E]):
         while self.step < end:
             self.train_step()
             self._call("on_step_end")
-            self.stop_if_asked()
+            if self.ranks.count == 1 or self.step % AGREE_STEPS == 0 or self.step == end:
+                self.stop_if_asked()
             if self._save_is_due() and self.step < end:
                 self._save()
         self._check_state()
+        self._check_ranks()
+
+    def _check_ranks(self) -> None:
+        """All processes must hold the same network and the same architecture."""
+        if self.ranks.count > 1:
+            state = {"net": dict(self.net.state_dict()), **self.extra_state()}
+            self.ranks.check_same(f"the state after step {self.step}", digest(state))
 
     def _guard(self, numbers: Mapping[str, Tensor]) -> None:
-        if self.device.type == "cpu" or self.step % CHECK_STEPS == 0:
+        if self.device.type == "cpu" or self.step % CHECK_STEPS == 0:  # the same on all ranks
             check_finite(self.task, numbers, epoch=self.epoch, step=self.step)
 
     def _check_state(self) -> None:
@@ -256,7 +282,7 @@ class Loop(ABC, Generic[R, E]):
         for warning in record.warnings:
             log.warning("epoch %d: %s", record.epoch, warning)
         self.epoch += 1
-        self.meter = Meter(self.device)
+        self.meter = Meter(self.device, self.ranks)
         self._on_recorded(record)
         self._call("on_epoch_end", record)
         self._save()

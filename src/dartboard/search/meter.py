@@ -3,21 +3,25 @@
 import torch
 from torch import Tensor
 
+from dartboard.ranks import ALONE, Ranks
+
 
 class Meter:
     """Loss and accuracy in training, and the loss the architecture was judged by.
 
     Args:
         device: Where the sums are kept.
+        ranks: The processes that share the batches; all of them hold the same sums.
     """
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, ranks: Ranks = ALONE) -> None:
+        self._ranks = ranks
         self.sums = torch.zeros(3, device=device)
         self.counts = [0, 0]
 
     def add(self, loss: Tensor, logits: Tensor, labels: Tensor, arch_loss: Tensor | None) -> None:
-        """Notes one step."""
-        right = (logits.argmax(1) == labels).float().mean()
+        """Notes one step: losses of the whole batch, and what was said of this rank's part."""
+        (right,) = self._ranks.total([(logits.argmax(1) == labels).float().mean() / self._ranks.count])
         judged = torch.zeros_like(loss) if arch_loss is None else arch_loss
         self.sums += torch.stack([loss.float(), right, judged.float()])
         self.counts[0] += 1

@@ -139,6 +139,9 @@ class LoopOptions(Options):
     )
     compile: bool = Field(default=False, description="leave the speed to torch.compile")
     deterministic: bool = Field(default=False, description="only deterministic kernels; matters on GPUs")
+    sync_norms: bool = Field(
+        default=False, description="batch-norms see the whole batch where several processes share it"
+    )
     net: NetOptions = NetOptions()
     data: DataOptions = DataOptions()
     weights: WeightOptions = WeightOptions()

@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 
 from dartboard.data import Batch, Dataset
 from dartboard.errors import OptionError
+from dartboard.ranks import ALONE, Ranks
 from dartboard.runs import Run
 from dartboard.search.build import build_optimiser, build_task
 from dartboard.search.hooks import AnyHook
@@ -40,6 +41,7 @@ class Searcher(Loop[Record, Result]):
         device: Where to compute.
         run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
         hooks: What else to do, and when; the method's own come first.
+        ranks: The processes that search together; only rank 0 is given a run and hooks that write.
 
     Attributes:
         epoch: How many epochs are complete.
@@ -58,10 +60,12 @@ class Searcher(Loop[Record, Result]):
         device: torch.device | str = "cpu",
         run: Run | None = None,
         hooks: Sequence[AnyHook] = (),
+        ranks: Ranks = ALONE,
     ) -> None:
-        super().__init__(options or SearchOptions(), device=device, run=run, hooks=(*method.hooks, *hooks))
+        all_hooks = *method.hooks, *hooks
+        super().__init__(options or SearchOptions(), device=device, run=run, hooks=all_hooks, ranks=ranks)
         self.space, self.method, self.data = space, method, data
-        self.supply = divide(data, method, self.options, self.device)
+        self.supply = divide(data, method, self.options, self.device, ranks)
         epochs = self.options.epochs if method.trains else 0
         self.plan = Plan(epochs, self.supply.train.steps, self.options.batch, method.warmup)
         self._check_warmup()
@@ -76,7 +80,7 @@ class Searcher(Loop[Record, Result]):
 
     def _build(self) -> None:
         options = self.options
-        self.task = build_task(self.space, self.method, self.data, options, self.device)
+        self.task = build_task(self.space, self.method, self.data, options, self.device, self.ranks)
         self.net, self.relaxation = self.task.net, self.task.relaxation
         self.optimiser = build_optimiser(self.task, options.weights)
         make = self.method.update

@@ -3,9 +3,9 @@
 Nothing here waits for the device, unless the guard does.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -16,8 +16,15 @@ from torch.optim import Optimizer
 from dartboard.arch.gradient import ArchGradient, JointGradient
 from dartboard.arch.task import Batch, Task, frozen
 
+T = TypeVar("T")
 Guard = Callable[[Mapping[str, Tensor]], None]
 """Looks at numbers by name before anything is moved by them, and raises if they are not finite."""
+
+
+def _counted_down(things: Iterable[T]) -> Iterator[tuple[int, T]]:
+    """Each thing with how many come after it."""
+    held = list(things)
+    return zip(reversed(range(len(held))), held, strict=True)
 
 
 def _no_guard(_: Mapping[str, Tensor]) -> None:
@@ -50,7 +57,7 @@ class Stepper:
         """Moves the architecture; returns the loss it was judged by."""
         assert self.gradient is not None  # noqa: S101
         self._start()
-        loss = self.gradient(self.task, train, arch, self.optimiser)
+        loss = self._whole(self.gradient(self.task, train, arch, self.optimiser))
         self.guard({"loss of the architecture": loss})
         self._move_architecture()
         return loss
@@ -60,12 +67,13 @@ class Stepper:
         self._start()
         losses, said = [], []
         with frozen(self.task.relaxation.arch_parameters()):
-            for piece, share in self.task.split(batch):
-                loss, logits = self.task.loss(piece)
-                self.task.scaled(share * loss).backward()
+            for left, (piece, share) in _counted_down(self.task.split(batch)):
+                with self.task.gathered(last=not left):
+                    loss, logits = self.task.loss(piece)
+                    self.task.scaled(share * loss).backward()
                 losses.append(share * loss.detach())
                 said.append(logits.detach())
-        whole = torch.stack(losses).sum()
+        whole = self._whole(torch.stack(losses).sum())
         self._move_weights(whole)
         return whole, torch.cat(said)
 
@@ -73,9 +81,14 @@ class Stepper:
         """Moves both by the gradients of one pass; returns loss and logits of the batch."""
         self._start()
         loss, logits = cast(JointGradient, self.gradient).joint(self.task, batch)
-        self._move_weights(loss)
+        whole = self._whole(loss)
+        self._move_weights(whole)
         self._move_architecture()
-        return loss, logits
+        return whole, logits
+
+    def _whole(self, loss: Tensor) -> Tensor:
+        """The loss of the whole batch from that of this rank's part."""
+        return self.task.ranks.total([loss])[0]
 
     def _start(self) -> None:
         if self.scaler is not None:
@@ -98,6 +111,7 @@ class Stepper:
             self.scaler.step(self.optimiser)
             self.scaler.update()
         self.optimiser.zero_grad()
+        self.task.even_out()
 
     def _move_architecture(self) -> None:
         assert self.update is not None  # noqa: S101

@@ -7,6 +7,7 @@ import torch
 
 from dartboard.data import Batch, Dataset, Images, Stream, split, sweep
 from dartboard.errors import CompositionError, DataError
+from dartboard.ranks import ALONE, Ranks
 from dartboard.search.method import Method
 from dartboard.search.options import DataOptions, SearchOptions
 
@@ -32,7 +33,9 @@ class Supply:
                 stream.close()
 
 
-def divide(data: Dataset, method: Method, options: SearchOptions, device: torch.device) -> Supply:
+def divide(
+    data: Dataset, method: Method, options: SearchOptions, device: torch.device, ranks: Ranks = ALONE
+) -> Supply:
     """The images of a data set for the weights, for the architecture and to measure with.
 
     What is held out are the data set's own validation images where it has them and no share is given, else a
@@ -48,8 +51,16 @@ def divide(data: Dataset, method: Method, options: SearchOptions, device: torch.
     train, valid = _split(data, method, options.data, device)
 
     def make(images: Images, name: str) -> Stream:
-        seed, batch = options.seed, options.batch
-        return make_stream(images, data, options.data, batch=batch, seed=seed, name=name, device=device)
+        return make_stream(
+            images,
+            data,
+            options.data,
+            batch=options.batch,
+            seed=options.seed,
+            name=name,
+            device=device,
+            ranks=ranks,
+        )
 
     judged = method.gradient is not None and not method.joint
     arch = make(valid if method.bilevel else train, "arch") if judged else None
@@ -65,6 +76,7 @@ def make_stream(
     seed: int,
     name: str,
     device: torch.device,
+    ranks: Ranks = ALONE,
 ) -> Stream:
     """Endless batches of images of a data set, varied and normalised.
 
@@ -72,10 +84,11 @@ def make_stream(
         images: Those to take; all of `data`, or a part.
         data: Whose mean and deviation are those of the images.
         chosen: How images are varied.
-        batch: Examples in a batch.
+        batch: Examples in a batch, over all ranks.
         seed: Settles all chance, together with `name`.
         name: What the stream is for; streams with different names are independent.
         device: Where batches are made.
+        ranks: The processes that share the batches.
 
     Raises:
         DataError: If there are too few images for a batch, or a cutout leaves nothing of them.
@@ -91,6 +104,7 @@ def make_stream(
         augment=chosen.augment,
         device=device,
         workers=chosen.workers,
+        ranks=ranks,
     )
 
 
@@ -111,6 +125,7 @@ def make_sweep(
     batch: int,
     device: torch.device,
     limit: int | None = None,
+    ranks: Ranks = ALONE,
 ) -> Iterator[Batch]:
     """One pass over images of a data set to measure with, in their order.
 
@@ -121,6 +136,7 @@ def make_sweep(
         batch: Examples in a batch; the last can be smaller.
         device: Where batches are made.
         limit: At most so many examples, spread evenly; None for all.
+        ranks: The processes that share the batches, each of which has some of them.
     """
     return sweep(
         images,
@@ -131,6 +147,7 @@ def make_sweep(
         limit=limit,
         centre=chosen.centre,
         workers=chosen.workers,
+        ranks=ranks,
     )
 
 

@@ -8,6 +8,7 @@ from dartboard.arch.task import Task
 from dartboard.data import Dataset, Images, Stream
 from dartboard.errors import DataError
 from dartboard.nn.network import CellNet
+from dartboard.ranks import ALONE, Ranks
 from dartboard.relax.decided import Decided
 from dartboard.search.build import check_pieces, make_task, net_config
 from dartboard.search.supply import check_classes, hold_out, make_stream
@@ -24,7 +25,7 @@ class Supply:
     """The images of a training, divided.
 
     Args:
-        train: Batches to train on.
+        train: Batches to train on: this rank's parts of them, or whole ones where images are blended.
         held_out: Images to measure with, by what they are for: `valid` to choose the best epoch, `test` to
             report. The first is what every epoch is measured on.
     """
@@ -33,7 +34,7 @@ class Supply:
     held_out: dict[str, Images]
 
 
-def divide(data: Dataset, options: TrainOptions, device: torch.device) -> Supply:
+def divide(data: Dataset, options: TrainOptions, device: torch.device, ranks: Ranks = ALONE) -> Supply:
     """Divides the images.
 
     Held out to choose with are a share of the training images, if one is asked for; else the validation
@@ -50,8 +51,16 @@ def divide(data: Dataset, options: TrainOptions, device: torch.device) -> Supply
         raise DataError(
             f"no images of {data.name!r} are left to measure with; set data.valid to a share, such as 0.1"
         )
+    ranks.share(options.batch)  # an uneven one is better known before the first step
     batches = make_stream(
-        train, data, options.data, batch=options.batch, seed=options.seed, name="train", device=device
+        train,
+        data,
+        options.data,
+        batch=options.batch,
+        seed=options.seed,
+        name="train",
+        device=device,
+        ranks=ALONE if options.data.mixup else ranks,
     )
     return Supply(batches, held_out)
 
@@ -67,11 +76,13 @@ def _split(data: Dataset, options: TrainOptions) -> tuple[Images, Images | None]
     return hold_out(data, share, options.data.seed)
 
 
-def build_task(space: SearchSpace, data: Dataset, options: TrainOptions, device: torch.device) -> Task:
+def build_task(
+    space: SearchSpace, data: Dataset, options: TrainOptions, device: torch.device, ranks: Ranks = ALONE
+) -> Task:
     """The network of a discrete space; draws the start from torch's generator."""
     relaxation = Decided(space)
     net = CellNet(space, net_config(data, options)).to(device)
-    check_pieces(net, options)
+    check_pieces(net, options, ranks)
     if options.net.channels_last:
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    return make_task(net, relaxation, options)
+    return make_task(net, relaxation, options, ranks)

@@ -17,6 +17,7 @@ from dartboard.nn.evaluation import Evaluation, measure
 from dartboard.nn.measure import count_flops, count_parameters
 from dartboard.nn.model import Model, load_model, pack_model, unpack_model
 from dartboard.nn.network import CellNet
+from dartboard.ranks import ALONE, Ranks
 from dartboard.runs import Run, digest
 from dartboard.search.build import build_optimiser
 from dartboard.search.hooks import AnyHook, LoopHook
@@ -53,6 +54,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
         hooks: What else to do, and when.
         facts: Plain values that its models carry: where the cell comes from and the like.
+        ranks: The processes that train together; only rank 0 is given a run and hooks that write.
 
     Attributes:
         epoch: How many epochs are complete.
@@ -72,11 +74,12 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         run: Run | None = None,
         hooks: Sequence[AnyHook] = (),
         facts: Mapping[str, Any] | None = None,
+        ranks: Ranks = ALONE,
     ) -> None:
-        super().__init__(options or TrainOptions(), device=device, run=run, hooks=hooks)
+        super().__init__(options or TrainOptions(), device=device, run=run, hooks=hooks, ranks=ranks)
         self.space = space if self.options.net.cells is None else space.resized(self.options.net.cells)
         self.data, self.facts = data, dict(facts or {})
-        self.supply = divide(data, self.options, self.device)
+        self.supply = divide(data, self.options, self.device, ranks)
         self.plan = Plan(self.options.epochs, self.supply.train.steps, self.options.batch)
         self.best = Best()
         self._kept: dict[str, bytes] = {}
@@ -84,7 +87,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
 
     def _build(self) -> None:
         options = self.options
-        self.task = build_task(self.space, self.data, options, self.device)
+        self.task = build_task(self.space, self.data, options, self.device, self.ranks)
         self.net = self.task.net
         self.optimiser = build_optimiser(self.task, options.weights)
         scaler = GradScaler(self.device.type) if options.precision == "fp16" else None
@@ -125,17 +128,21 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         if self.options.weights.by == "step":
             self._set_rate(self.step / (self.plan.epochs * self.plan.steps))
         batch = self.supply.train.batch(self.step)
-        loss, logits = self.stepper.weight_step(self._mixed(batch))
+        blended, labels = self._mixed(batch)
+        loss, logits = self.stepper.weight_step(blended)
         if self.average is not None:
             self.average.update_parameters(self.net)
-        self.meter.add(loss, logits, batch.y, None)
+        self.meter.add(loss, logits, labels, None)
         self.step += 1
 
-    def _mixed(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def _mixed(self, batch: Batch) -> tuple[tuple[Tensor, Tensor], Tensor]:
+        """What this rank trains on of a batch, blended if that is asked for, and its labels."""
         alpha = self.options.data.mixup
         if not alpha:
-            return batch
-        return mix(batch, alpha, classes=len(self.data.classes), seed=self.options.seed, step=self.step)
+            return batch, batch.y
+        x, y = mix(batch, alpha, classes=len(self.data.classes), seed=self.options.seed, step=self.step)
+        own = self.ranks.rows(batch.size)  # of images that were blended with any of the batch
+        return (x[own], y[own]), batch.y[own]
 
     @property
     def measured_on(self) -> str:
@@ -143,11 +150,12 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         return next(iter(self.supply.held_out))
 
     def batches(self, part: str) -> Iterator[Batch]:
-        """One pass over the held-out images of a kind; stops if that was asked."""
+        """This rank's share of one pass over the held-out images of a kind; stops if that was asked."""
         images, size = self.supply.held_out[part], max(EVALUATION_BATCH // self.task.pieces, 1)
-        found = make_sweep(images, self.data, self.options.data, batch=size, device=self.device)
-        for batch in found:
-            self.stop_if_asked()
+        parts = images, self.data, self.options.data
+        for batch in make_sweep(*parts, batch=size, device=self.device, ranks=self.ranks):
+            if self.ranks.count == 1:  # else some have one batch more than others to ask each other at
+                self.stop_if_asked()
             yield batch
 
     def evaluate(self, net: CellNet, part: str) -> Evaluation:
@@ -155,7 +163,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         mode = net.training
         net.eval()
         try:
-            return measure(net, self.batches(part), len(self.data.classes))
+            return measure(net, self.batches(part), len(self.data.classes), self.ranks, self.device)
         finally:
             net.train(mode)
 
@@ -191,10 +199,10 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         return pack_model(model)
 
     def _keep(self, name: str, model: bytes) -> None:
-        if self.run is None:
-            self._kept[name] = model
-        else:
+        if self.run is not None:
             write_bytes(self.run.path / name, model)
+        elif not self.ranks.rank:
+            self._kept[name] = model
 
     def _conclude(self) -> TrainResult:
         last = self._evaluate_all(self.used_net)
@@ -216,11 +224,14 @@ class Trainer(Loop[TrainRecord, TrainResult]):
     def _best_net(self) -> tuple[CellNet, int]:
         """The network of the best epoch and the epoch's number; the last where somebody has damaged it."""
         try:
-            model = unpack_model(self._kept[BEST]) if self.run is None else load_model(self.run.path / BEST)
+            model = self.ranks.first(self._load_best)
         except ModelError as error:
             log.warning("the best network is lost, and the last takes its place: %s", error)
             return self.used_net, self.epoch - 1
         return model.net, model.facts["epoch"]
+
+    def _load_best(self) -> Model:
+        return unpack_model(self._kept[BEST]) if self.run is None else load_model(self.run.path / BEST)
 
     def _evaluate_all(self, net: CellNet) -> dict[str, Evaluation]:
         return {part: self.evaluate(net, part) for part in self.supply.held_out}

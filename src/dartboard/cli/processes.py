@@ -1,0 +1,123 @@
+"""Searches and trainings that several processes share: the flag, who starts them, and what each may say."""
+
+import os
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from dartboard.cli.arguments import UsageError, positive
+from dartboard.errors import DartboardError, RankError
+
+if TYPE_CHECKING:
+    import torch
+
+    from dartboard.ranks import Ranks
+
+GRACE = 3.0
+"""Seconds that another rank has to say what all have met with, before this one does."""
+LOST = ("gloo", "NCCL", "Connection closed by peer", "Connection reset by peer", "Broken pipe")
+"""What is in the words of torch when another process is gone."""
+GONE = "another process that shared the work has ended"
+
+
+def add_flag(parser: ArgumentParser) -> None:
+    """Declare the flag."""
+    words = "share every batch among so many processes, one a GPU if there are any (default: 1)"
+    parser.add_argument("--processes", type=positive, metavar="N", help=words)
+
+
+def is_launched() -> bool:
+    """Whether this is one of several processes that torchrun, or this program, has started."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+def wanted(args: Namespace) -> int:
+    """How many processes there shall be: as many as asked for, or as the run had that goes on.
+
+    Raises:
+        UsageError: If torchrun has started another number of them.
+    """
+    started = int(os.environ.get("WORLD_SIZE", "1"))
+    if started > 1:
+        if args.processes not in (None, started):
+            raise UsageError(f"torchrun has started {started} processes; leave out --processes")
+        return started
+    if args.processes is None and args.resume is not None:
+        from dartboard.runs import Run
+
+        found = Run.read(args.resume).environment()[-1].get("processes", 1)
+        return found if isinstance(found, int) and found > 0 else 1
+    return args.processes or 1
+
+
+def launch(args: Namespace) -> int | None:
+    """The exit code of the processes that share the work, if there are several and this is none of them."""
+    count = wanted(args)
+    if count == 1 or is_launched():
+        return None
+    from dartboard.scale.launch import launch
+
+    return launch(count, args.words)
+
+
+def place(device: str | None, threads: int | None) -> tuple[str | None, int | None]:
+    """Device and threads of this process, where several share a machine: a GPU each, cores shared out.
+
+    Args:
+        device: What was asked for.
+        threads: What was asked for.
+    """
+    if not is_launched():
+        return device, threads
+    import torch
+
+    own, count = int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    if torch.cuda.is_available() and (device is None or device.startswith("cuda")):
+        if count > torch.cuda.device_count():
+            raise UsageError(
+                f"{count} processes need a GPU each, and there are {torch.cuda.device_count()}; set --device "
+                "cpu or fewer processes"
+            )
+        device = f"cuda:{own}"
+        torch.cuda.set_device(own)
+    return device, threads or max((os.cpu_count() or 1) // count, 1)
+
+
+@contextmanager
+def joined(device: "torch.device") -> Iterator["Ranks"]:
+    """Inside, this process shares its work with the others that were started with it, if there are any.
+
+    Mistakes that all ranks meet with are told by rank 0.
+
+    Raises:
+        RankError: If another process has ended.
+    """
+    from dartboard.scale import distributed, launch
+
+    launch.end_with_launcher()
+    try:
+        with distributed.joined(device) as ranks:
+            yield ranks
+    except DartboardError:
+        _wait_for_the_first()
+        raise
+    except RuntimeError as error:
+        if not is_lost(error):
+            raise
+        _wait_for_the_first()
+        raise RankError(GONE) from error
+
+
+def is_lost(error: RuntimeError) -> bool:
+    """Whether this is what torch says when another process is gone."""
+    return is_launched() and any(words in str(error) for words in LOST)
+
+
+def _wait_for_the_first() -> None:
+    """Gives rank 0 time to say what is wrong, upon which all others are ended."""
+    if is_launched() and os.environ.get("RANK") != "0":
+        sys.stdout.flush()
+        time.sleep(GRACE)

@@ -1,0 +1,87 @@
+"""The processes that share one loop, each with its part of every batch."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from torch import Tensor, nn
+
+from dartboard.errors import RankError
+
+if TYPE_CHECKING:
+    from torch.nn.parallel import DistributedDataParallel
+
+T = TypeVar("T")
+
+
+class Ranks:
+    """This process alone; `dartboard.scale.distributed.Group` is this process among others.
+
+    What is computed from a part of a batch is added up over all ranks before it has an effect, so that after
+    every step all of them hold the same state, bit for bit.
+
+    Attributes:
+        rank: The number of this process, from 0; rank 0 is the one that writes.
+        count: How many there are.
+    """
+
+    rank: int = 0
+    count: int = 1
+
+    def rows(self, size: int) -> slice:
+        """The rows of a batch of this size that are this rank's."""
+        own = self.share(size)
+        return slice(self.rank * own, (self.rank + 1) * own)
+
+    def share(self, size: int) -> int:
+        """How many rows of a batch each rank has.
+
+        Raises:
+            RankError: If ranks would not have equally many.
+        """
+        if size % self.count:
+            below, above = size - size % self.count, size + self.count - size % self.count
+            fitting = f"batch={above}" if not below else f"batch={below} or batch={above}"
+            raise RankError(
+                f"a batch of {size} cannot be shared out evenly among {self.count} processes; set {fitting}"
+            )
+        return size // self.count
+
+    def total(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The sum of each tensor over all ranks."""
+        return list(tensors)
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is set on any rank."""
+        return flag
+
+    def first(self, make: Callable[[], T]) -> T:
+        """What `make` gives on rank 0, on every rank; what it raises there is raised everywhere."""
+        return make()
+
+    def check_same(self, what: str, value: str) -> None:
+        """Raises a RankError if a value is not the same on all ranks."""
+
+    def synchronise(self, net: nn.Module) -> None:
+        """Makes the batch-norms of a network, on its way to the device, see the examples of all ranks."""
+
+    def unshared(self, net: nn.Module) -> list[Tensor]:
+        """The statistics of a network that each rank has from its own part of a batch."""
+        return [
+            statistic
+            for module in net.modules()
+            if type(module) is nn.BatchNorm2d
+            for statistic in (module.running_mean, module.running_var)
+            if statistic is not None
+        ]
+
+    def wrapped(self, forward: nn.Module, weights: Sequence[nn.Parameter]) -> "DistributedDataParallel":
+        """A module with whose backward pass the gradients of the weights are added up over all ranks.
+
+        Args:
+            forward: The module; it has most of the weights.
+            weights: All of them.
+        """
+        raise NotImplementedError  # one process alone has nothing to add up
+
+
+ALONE = Ranks()

@@ -1,0 +1,159 @@
+"""This process among others that share a loop: torch.distributed, as torchrun starts it."""
+
+import inspect
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, Self, TypeVar, cast
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed import ProcessGroup
+from torch.nn.parallel import DistributedDataParallel
+
+from dartboard.errors import RankError
+from dartboard.ranks import ALONE, Ranks
+from dartboard.scale.norm import Exchange, SyncNorm2d, synchronise
+
+T = TypeVar("T")
+PATIENCE = timedelta(minutes=30)
+"""How long a rank waits for the others: rank 0 may be at the last selection, or write a large checkpoint."""
+
+_NEW = "forward_sync_buffers"  # its name from torch 2.13 on
+_NAME = _NEW if _NEW in inspect.signature(DistributedDataParallel).parameters else "broadcast_buffers"
+_BUFFERS: dict[str, Any] = {_NAME: False}
+"""Statistics are left alone: they are evened out after every step, on all ranks alike."""
+
+
+class Group(Ranks):
+    """This process and the others of a process group.
+
+    Args:
+        group: The processes, for what is computed.
+        norms: The same processes, for batch-norms: what they exchange in the middle of a backward pass must
+            not get in the way of gradients that are added up at the same time.
+    """
+
+    def __init__(self, group: ProcessGroup, norms: ProcessGroup) -> None:
+        self._group, self._norms = group, Exchange(norms)
+        self.rank, self.count = group.rank(), group.size()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # processes are not copied with the network that they share
+
+    def total(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        flat: dict[tuple[torch.dtype, torch.device], list[int]] = {}
+        for place, tensor in enumerate(tensors):
+            flat.setdefault((tensor.dtype, tensor.device), []).append(place)
+        found = list(tensors)
+        for places in flat.values():
+            whole = torch.cat([tensors[place].detach().reshape(-1) for place in places])
+            dist.all_reduce(whole, group=self._group)
+            parts = whole.split([tensors[place].numel() for place in places])
+            for place, part in zip(places, parts, strict=True):
+                found[place] = part.view(tensors[place].shape)
+        return found
+
+    def any(self, flag: bool) -> bool:
+        said = torch.tensor(float(flag))
+        dist.all_reduce(said, group=self._group)
+        return bool(said)
+
+    def first(self, make: Callable[[], T]) -> T:
+        said: list[Any] = [None, None]
+        if not self.rank:
+            try:
+                said[0] = make()
+            except Exception as error:  # noqa: BLE001  # it is raised below, here and on all other ranks
+                said[1] = error
+        dist.broadcast_object_list(said, group=self._group, group_src=0)
+        if said[1] is not None:
+            raise said[1]
+        return cast(T, said[0])
+
+    def check_same(self, what: str, value: str) -> None:
+        said: list[str | None] = [None] * self.count
+        dist.all_gather_object(said, value, group=self._group)
+        other = next((rank for rank, own in enumerate(said) if own != said[0]), None)
+        if other is not None:
+            raise RankError(
+                f"{what} is not the same on rank 0 and rank {other}; machines or versions of torch that "
+                "differ can do that"
+            )
+
+    def synchronise(self, net: nn.Module) -> None:
+        synchronise(net, self._norms)
+
+    def wrapped(self, forward: nn.Module, weights: Sequence[nn.Parameter]) -> DistributedDataParallel:
+        module = DistributedDataParallel(
+            _Holder(forward, weights),
+            process_group=self._group,
+            find_unused_parameters=True,  # candidates that are not drawn, ends that lead nowhere
+            **_BUFFERS,
+        )
+        module.register_comm_hook(self._group, _add_up)
+        return module
+
+
+class _Holder(nn.Module):
+    """A module, with those of the weights that it lacks.
+
+    Args:
+        inner: The module.
+        weights: All weights.
+    """
+
+    def __init__(self, inner: nn.Module, weights: Sequence[nn.Parameter]) -> None:
+        super().__init__()
+        own = {id(parameter) for parameter in inner.parameters()}
+        self.inner = inner
+        self.beside = nn.ParameterList([weight for weight in weights if id(weight) not in own])
+
+    def forward(self, *args: object, **options: object) -> object:
+        return self.inner(*args, **options)
+
+
+def _add_up(
+    group: ProcessGroup,
+    bucket: dist.GradBucket,  # type: ignore[name-defined]
+) -> torch.futures.Future[Tensor]:
+    """Adds gradients up over all ranks; each has its share of the loss already."""
+    work = dist.all_reduce(bucket.buffer(), group=group, async_op=True)
+    assert work is not None  # noqa: S101
+    future: torch.futures.Future[list[Tensor]] = work.get_future()
+    return future.then(lambda done: done.value()[0])
+
+
+def is_launched() -> bool:
+    """Whether torchrun, or something that sets the same variables, has started this process among others."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+@contextmanager
+def joined(device: torch.device) -> Iterator[Ranks]:
+    """Inside, this process is one of those that torchrun has started; alone where it has not.
+
+    Args:
+        device: Where this rank computes.
+    """
+    if not is_launched():
+        yield ALONE
+        return
+    backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
+    dist.init_process_group(backend, timeout=PATIENCE)
+    # Torch says once that nothing was unused; that is as it should be.
+    warnings.filterwarnings("ignore", message="find_unused_parameters=True was specified")
+    try:
+        world = dist.group.WORLD
+        assert world is not None  # noqa: S101
+        yield Group(world, dist.new_group(backend=backend, timeout=PATIENCE))
+    finally:
+        dist.destroy_process_group()
+
+
+def synchronised(net: nn.Module) -> bool:
+    """Whether the batch-norms of a network see the examples of all ranks."""
+    return any(isinstance(module, SyncNorm2d) for module in net.modules())
