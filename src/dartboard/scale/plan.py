@@ -3,8 +3,10 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from dartboard.data import DATASETS, load_dataset
 from dartboard.errors import DartboardError, OptionError
 from dartboard.runs import flat
 from dartboard.scale.cells import FoundCell
@@ -13,7 +15,7 @@ from dartboard.scale.points import CELL, Point, name_of, nested, points
 from dartboard.search import config as search_config
 from dartboard.search.config import DataChoice, SearchConfig
 from dartboard.search.settings import SEARCH
-from dartboard.space import load_space
+from dartboard.space import SPACES, load_space
 from dartboard.train import config as train_config
 from dartboard.train.build import SHARE
 from dartboard.train.config import TRAIN, TrainConfig
@@ -106,6 +108,7 @@ class Planner:
     def _search(self, point: Point) -> Planned:
         try:
             config = SEARCH.merge(self._layers("search", point))
+            check_names(config.space.name, config.data.name)
             values = search_config.resolved(config)
         except DartboardError as error:
             raise OptionError(f"{self.name}: {_words(point)}{error}") from None
@@ -115,6 +118,7 @@ class Planner:
     def _training(self, cell: FoundCell, point: Point, has_valid: HasValid) -> Planned:
         try:
             config = _with_images(cell, [*self._layers("train", point), {"cell": cell.text}])
+            check_names(config.space.name, config.data.name)
             if self.chooses:
                 config = choosing(config, self.stage.stop.after, has_valid(config.data))
             home = config.space.name or cell.space
@@ -142,6 +146,18 @@ class Planner:
             if found.setdefault(run.name, run).config != run.config:
                 raise OptionError(f"two different runs would be called {run.name}; give them to two stages")
         return list(found.values())
+
+
+def check_names(space: str | None, data: str) -> None:
+    """Refuses names that are neither known nor those of files; later they would be taken for files.
+
+    Raises:
+        DartboardError: With the name that was meant, perhaps.
+    """
+    if space is not None and space not in SPACES:
+        load_space(space)
+    if data not in DATASETS and not Path(data).exists():
+        load_dataset(data)
 
 
 def _without_seed(point: Point) -> Point:

@@ -1,0 +1,190 @@
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dartboard.cli.main import main
+from dartboard.runs import Run, find_runs, is_locked
+from protocols import few
+from scale import chaos
+from sweeps import digests, tiny
+
+Capture = pytest.CaptureFixture[str]
+HERE = ("--executor", "here", "--threads", "1")
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return few(tmp_path_factory.mktemp("data") / "few.npz")
+
+
+@pytest.fixture
+def file(data: str, tmp_path: Path) -> str:
+    return write(tmp_path, tiny(data, settings={"epochs": 1}))
+
+
+def write(folder: Path, values: dict[str, Any]) -> str:
+    path = folder / "small.yaml"
+    path.write_text(yaml.safe_dump(values, sort_keys=False))
+    return str(path)
+
+
+def complaint(capsys: Capture, *args: str) -> str:
+    assert main(["sweep", *args]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err.removeprefix("dartboard: error: ").rstrip()
+
+
+def test_a_sweep_goes_on_with_its_file_or_its_directory(file: str, capsys: Capture) -> None:
+    assert main(["sweep", file, *HERE]) == 0
+    first = capsys.readouterr().out
+    assert "search: 2 runs, in runs/small/search" in first
+    assert "search  darts     2 " in first
+    assert "2 finished" in first
+    names = ["search/darts-s0", "search/darts-s1"]
+    assert list(digests(Path("runs/small"))) == names
+    for again in (file, "runs/small"):
+        assert main(["sweep", again, *HERE, "--quiet"]) == 0
+        assert capsys.readouterr().out in first
+    assert main(["runs", "runs/small", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["runs"]
+    assert sorted(own["path"] for own in listed) == [f"runs/small/{name}" for name in names]
+
+
+def test_json_is_one_object(file: str, capsys: Capture) -> None:
+    assert main(["sweep", file, *HERE, "--json", "--out", "other"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    found = json.loads(out)
+    assert set(found) == {"out", "runs", "summary", "failed"}
+    assert found["out"] == "other"
+    assert [own["name"] for own in found["runs"]] == ["search/darts-s0", "search/darts-s1"]
+    [point] = found["summary"]
+    assert (point["settings"], point["runs"]) == ({"method.name": "darts"}, 2)
+    assert main(["sweep", "other", "--show", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == found
+
+
+def test_a_dry_run_does_nothing(file: str, capsys: Capture) -> None:
+    assert main(["sweep", file, "--dry-run", "grid.method=[darts, gdas]", "method.lr=0.1"]) == 0
+    out = capsys.readouterr().out
+    lines = ["search: 4 runs", *(f"  search/{own}" for own in ("darts-s0", "gdas-s0", "darts-s1", "gdas-s1"))]
+    assert out.splitlines() == lines
+    assert not Path("runs").exists()
+    assert main(["sweep", file, "--dry-run", "--json", "epochs=5"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0]["config"]["epochs"] == 5
+
+
+def test_a_dry_run_of_stages(data: str, tmp_path: Path, capsys: Capture) -> None:
+    file = write(tmp_path, chaos.stages(data))
+    assert main(["sweep", file, "--dry-run", "--plugin", chaos.SLOWLY]) == 0
+    out = capsys.readouterr().out
+    assert "screen: 1 run for each cell that is found" in out
+    assert "  screen/any-0-s2" in out
+
+
+def test_words_and_flags_matter(file: str) -> None:
+    assert main(["sweep", file, *HERE, "--quiet", "--out", "a", "weights.lr=0.3", "grid.seed=4"]) == 0
+    assert list(digests(Path("a"))) == ["search/darts-s4"]
+    run = Run.read("a/search/darts-s4")
+    assert run.config["weights"]["lr"] == 0.3
+    assert (run.environment()[0]["threads"], run.environment()[0]["device"]) == (1, "cpu")
+    kept = yaml.safe_load(Path("a/sweep.yaml").read_text())
+    assert kept["executor"] == {"name": "here", "threads": 1}
+    assert kept["settings"]["weights.lr"] == 0.3
+
+
+def test_the_name_of_the_directory(file: str, capsys: Capture) -> None:
+    assert main(["sweep", file, *HERE, "--quiet", "name=other"]) == 0
+    assert "runs/other" in capsys.readouterr().out
+    assert Path("runs/other/sweep.yaml").is_file()
+
+
+def test_pages_of_runs_are_written_if_that_is_asked_for(file: str) -> None:
+    assert main(["sweep", file, *HERE, "--quiet"]) == 0
+    assert list(Path("runs").rglob("report.html")) == []
+    assert main(["sweep", file, *HERE, "--quiet", "reports=true"]) == 0
+    assert len(list(Path("runs").rglob("report.html"))) == 2
+
+
+def test_a_report_of_a_sweep(file: str, capsys: Capture) -> None:
+    assert main(["sweep", file, *HERE, "--quiet"]) == 0
+    assert main(["report", "runs/small"]) == 0
+    assert "written to runs/small/report.html" in capsys.readouterr().out
+    page = Path("runs/small/report.html").read_text()
+    assert "darts-s0" in page
+    assert "darts-s1" in page
+
+
+def test_failures_are_told_and_the_others_are_done(data: str, tmp_path: Path, capsys: Capture) -> None:
+    rows = [{"method": {"name": "failing-darts", "times": 9}}, {"method": "darts"}]
+    values = tiny(data, settings={"epochs": 1}, runs=rows, grid={"seed": 0}, tries=2)
+    assert main(["sweep", write(tmp_path, values), *HERE, "--plugin", chaos.SLOWLY]) == 1
+    out, err = capsys.readouterr()
+    name = "search/failing-darts-method.times9-s0"
+    words = "RuntimeError: attempt 1 of failing-darts-method.times9-s0 fails"
+    assert err == f"dartboard: {name} failed: {words}\n"
+    assert f"{name}  failed, begun again: RuntimeError: attempt 0" in out
+    assert f"{name}  failed: {words}" in out
+    assert "1 failed, 1 finished" in out
+    assert list(digests(Path("runs/small"))) == ["search/darts-s0"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--executor", "pol"], "no executor called 'pol'; did you mean 'pool'?"),
+        ([*HERE, "--jobs", "2"], "no setting called 'jobs'; there are device, threads"),
+        (["--device", "nowhere"], "the device nowhere cannot be used"),
+        (["epoch=1"], "no setting called 'epoch'; did you mean 'epochs'?"),
+        (["method=dart"], "no method called 'dart'; did you mean 'darts'?"),
+        (["data=nothing.npz"], "there is no file or folder 'nothing.npz'"),
+        (["data=digit"], "no data set, file or folder called 'digit'; did you mean 'digits'?"),
+        (["space=nan"], "no space called 'nan'; did you mean 'nano'?"),
+        (["tries=0"], "tries=0: input should be greater than or equal to 1"),
+        (["plugins=[/own.py]"], "the search needs code of its own; if you trust it, add --plugin /own.py"),
+        (["--show", "--jobs", "2"], "--show does no runs; leave out --jobs"),
+        (["--show"], "runs/small has no results.jsonl; none of its runs has ended yet"),
+    ],
+)
+def test_mistakes_are_one_line(words: list[str], told: str, file: str, capsys: Capture) -> None:
+    assert told in complaint(capsys, file, *words)
+    assert not Path("runs/small").exists()
+
+
+def test_places_that_are_no_sweep(file: str, tmp_path: Path, capsys: Capture) -> None:
+    assert "is no sweep: it has no sweep.yaml" in complaint(capsys, str(tmp_path))
+    assert "cannot read the configuration 'nothing.yaml'" in complaint(capsys, "nothing.yaml")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").touch()
+    assert "full holds letter.txt and no sweep" in complaint(capsys, file, "--out", "full")
+    assert "full/letter.txt is a file" in complaint(capsys, file, "--out", "full/letter.txt")
+    assert "leave out --out x" in complaint(capsys, str(tmp_path), "--out", "x")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["here", "pool"])
+def test_a_signal_saves_and_stops(executor: str, data: str, tmp_path: Path) -> None:
+    file, folder = chaos.write(tmp_path / "s.yaml", chaos.searches(data, epochs=5)), tmp_path / "killed"
+    command = [word for word in chaos.command(file, folder, executor) if word != "--quiet"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
+        while driver.poll() is None and not any(map(is_locked, find_runs(folder))):
+            time.sleep(0.02)
+        driver.send_signal(signal.SIGINT)
+        _, err = driver.communicate(timeout=60)
+    assert driver.returncode == 128 + signal.SIGINT, err
+    assert "stopped; runs not begun: " in err
+    assert err.endswith("; the same command goes on\n")
+    stopped = [path for path in find_runs(folder) if Run.read(path).state == "stopped"]
+    assert stopped
+    assert all(Run.read(path).load() is not None for path in stopped)
+    assert chaos.disturb(chaos.command(file, folder, executor), folder, chaos.Random(0), []) == []
+    assert chaos.story(folder) == chaos.undisturbed(file, tmp_path / "calm")
