@@ -196,3 +196,13 @@ def found_cell(run: Run) -> Genotype:
     result = run.result()
     assert result is not None
     return decode(json.dumps(result["genotype"]))
+
+
+def nearly_equal(run: Run) -> None:
+    """Brings the strengths of a search so close to equal ones that three digits do not tell them apart."""
+    for path in sorted((run.path / "epochs").iterdir()):
+        details = json.loads(path.read_text())
+        for own in details["strengths"].values():
+            ops = np.array(own["ops"])
+            own["ops"] = (1 / ops.shape[1] + 0.002 * (ops - ops.mean())).tolist()
+        path.write_text(json.dumps(details))

@@ -1,5 +1,6 @@
 """Reports in a real browser: Debian's chromium, driven by playwright, with pages opened from the disk."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from dartboard.report import write_report
-from reports import NASTY, found_cell, make_search, make_training
+from reports import NASTY, found_cell, make_search, make_training, nearly_equal
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = Path("/usr/bin/chromium")
@@ -42,7 +43,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     make_training(folder / f"train-{nasty.path.name}-x", found_cell(nasty), classes=(NASTY, "b"))
     methods = enumerate(("gdas", "gaea-darts", "xnas"))
     three = [make_search(folder / name, method=name, seed=seed) for seed, name in methods]
-    made = {"cell": [cell], "nasty": [nasty], "three": three}
+    close = make_search(folder / "close", method="asm")
+    nearly_equal(close)
+    made = {"cell": [cell], "nasty": [nasty], "three": three, "close": [close]}
     return {
         name: write_report([own.path for own in runs], folder / f"{name}.html") for name, runs in made.items()
     }
@@ -111,6 +114,20 @@ def test_the_slider_moves_the_cell_by_mouse_and_keyboard(opened: Open) -> None:
     at_end = max(tab.evaluate(thick))
     tab.keyboard.press("Home")
     assert max(tab.evaluate(thick)) < at_end
+
+
+def test_strengths_that_are_close_are_told_apart(opened: Open) -> None:
+    tab = opened("close")
+    least, most = (float(tab.locator(f"#map-{end}").inner_text()) for end in ("least", "most"))
+    assert 0.1 < least < most < 0.2
+    assert re.fullmatch(
+        r"They differ by 0\.00\d\d at most: the colours go from the smallest to the largest\.",
+        tab.locator("#map-note").inner_text(),
+    )
+    assert tab.locator("#heat-note").is_visible()
+    tab = opened("cell")
+    assert tab.locator("#heat-least").inner_text() == "0"
+    assert tab.locator("#heat-note").is_hidden()
 
 
 def test_the_cell_is_played(opened: Open) -> None:

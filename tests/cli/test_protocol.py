@@ -13,6 +13,7 @@ import pytest
 
 from dartboard.cli.display import Display
 from dartboard.cli.main import main
+from dartboard.report import REPORT
 from dartboard.runs import Run
 from protocols import TINY, chronicle, few, inner
 
@@ -95,6 +96,7 @@ def test_the_result_in_tables(usual: Path, capsys: Capture) -> None:
         assert f"{mean:.2f} +- {deviation:.2f} % of test images, {arm['best']} with 2 seeds: {each}" in words
         assert f"{arm['parameters']:,} parameters, {arm['flops']:,} FLOPs an image" in words
     assert result["verdict"] in words
+    assert f"report {usual / REPORT} " in words
     assert "to search, " in words
 
 

@@ -7,6 +7,8 @@ import pytest
 from dartboard.cli.main import MISTAKE, main
 from dartboard.report import tensorboard
 from dartboard.report.tensorboard import TensorBoardHook
+from protocols import TINY as PROTOCOL
+from protocols import few
 
 events = pytest.importorskip(
     "tensorboard.backend.event_processing.event_accumulator", reason="TensorBoard is not installed"
@@ -28,6 +30,17 @@ def test_the_flag_writes_to_a_folder_called_like_the_run(tmp_path: Path) -> None
     assert steps(tmp_path / "tb" / "a", "train_loss") == [1]
     assert main(["search", "--out", "b", *TINY]) == 0
     assert not (tmp_path / "tb" / "b").exists()
+
+
+def test_each_run_inside_a_protocol_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    data = few(tmp_path / "few.npz")
+    words = [*PROTOCOL, "--data", data, "--out", "p", "--threads", "1", "--quiet", "--no-report"]
+    assert main(["protocol", *words, "--tensorboard", "tb"]) == 0
+    assert steps(tmp_path / "tb" / "p" / "search" / "s0", "train_loss") == [1]
+    assert steps(tmp_path / "tb" / "p" / "final" / "found-s1", "train_loss") == [1, 2]
+    written = {path.parent.relative_to(tmp_path / "tb" / "p") for path in tmp_path.rglob("events.*")}
+    inside = {path.parent.relative_to(tmp_path / "p") for path in (tmp_path / "p").rglob("metrics.jsonl")}
+    assert written == inside
 
 
 def test_what_cannot_be_written_is_said_before_anything_is(

@@ -1,10 +1,11 @@
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dartboard.report.frames import SCALE, replay, still, thinned
+from dartboard.report.frames import CLOSE, FINE, SCALE, replay, still, thinned
 from dartboard.report.gather import gather
 from dartboard.report.plans import LABEL, plan
 from dartboard.space import SPACES, Cell, get_space
@@ -70,6 +71,20 @@ def test_epochs_are_left_out_where_there_are_too_many(tmp_path: Path) -> None:
     assert replay(search, 5 * size)["left_out"] == 15
     assert [own.epoch for own in thinned(search.moments, search.space, 1)] == [1, 20]
     assert thinned([], search.space, 1) == []
+
+
+def test_strengths_that_are_close_are_told_finely(tmp_path: Path) -> None:
+    (search,) = gather([make_search(tmp_path / "s", epochs=3).path]).searches
+    assert replay(search)["scale"] == SCALE
+    near = [replace(own, ops={"cell": 0.2 + own.ops["cell"] * CLOSE / 2}) for own in search.moments]
+    made: Any = replay(replace(search, moments=near))
+    assert made["scale"] == FINE
+    told = [[round(FINE * own) for own in row] for row in near[1].ops["cell"].tolist()]
+    assert made["frames"][1]["cell"]["ops"] == told
+    assert made["frames"][1]["cell"]["edges"] == [FINE] * 3
+    size = sum(len(edge.ops) for edge in search.space.cells["cell"].edges)
+    assert replay(search, 3 * size)["left_out"] == 0
+    assert replay(replace(search, moments=near), 3 * size)["left_out"] == 1
 
 
 def test_a_discrete_cell_has_all_its_edges(tmp_path: Path) -> None:

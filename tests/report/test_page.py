@@ -63,6 +63,10 @@ def test_before_the_first_epoch(tmp_path: Path) -> None:
     page = page_of(tmp_path / "r.html", make_search(tmp_path / "s", epochs=0, finish=False))
     assert "No epoch is over yet" in page
     assert headings(page) == ["Go on from here", "Settings"]
+    words = bare(page)
+    assert f"dartboard search --resume {tmp_path / 's'}" in words
+    assert "dartboard train" not in words
+    assert "dartboard export" not in words
 
 
 def test_three_searches_are_three_lines(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def print_outcome(result: Result, path: Path) -> None:
     terminal.write(labelled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
     for warning in result.warnings:
         terminal.write(labelled("warning", warning, terminal.width))
-    terminal.write(_places(path))
+    terminal.write(places(path))
     terminal.write(labelled("next", shlex.join(["dartboard", "train", str(path), "--recipe", "quick"])))
 
 
@@ -47,11 +47,11 @@ def print_training(result: TrainResult, path: Path) -> None:
     terminal.write(labelled("best", words + chosen))
     terminal.write(labelled("network", f"{result.parameters:,} parameters, {result.flops:,} FLOPs an image"))
     terminal.write(labelled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
-    terminal.write(_places(path))
+    terminal.write(places(path))
     terminal.write(labelled("next", shlex.join(["dartboard", "export", str(path), "--format", "onnx"])))
 
 
-def _places(path: Path) -> list[Text]:
+def places(path: Path) -> list[Text]:
     """Where the run is, and the page about it if there is one."""
     report = path / REPORT
     return [*labelled("run", str(path)), *(labelled("report", str(report)) if report.is_file() else [])]

@@ -12,6 +12,7 @@ import os
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
+from dartboard.cli import watching
 from dartboard.cli.arguments import UsageError, load_plugins
 from dartboard.cli.looping import add_run_flags, check_flags, fit, in_words, machine
 
@@ -40,6 +41,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--method", metavar="M", help="how to search; see dartboard list methods")
     add("--data", metavar="D", help="images to search, train and test with; see dartboard list datasets")
     add("--seed", type=int, metavar="N", help="the first seed of the searches and of the trainings")
+    watching.add_flag(parser)
     add_run_flags(parser, out="runs/protocol-METHOD-SPACE-DATA-sSEED")
 
 

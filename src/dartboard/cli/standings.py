@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dartboard.cli.display import Display, Lines
+from dartboard.cli.outcome import places
 from dartboard.cli.report import LABEL, labelled
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import numbers, span
@@ -54,7 +55,7 @@ def print_protocol(result: ProtocolResult, path: Path) -> None:
         for label, words in _arm_words(name, arm, result.measured_on):
             terminal.write(labelled(label, words, terminal.width))
     terminal.write(labelled("verdict", result.verdict, terminal.width))
-    terminal.write(labelled("run", str(path)))
+    terminal.write(places(path))
     best = str(path / result.arms["found"].finals[0].run)
     terminal.write(labelled("next", shlex.join(["dartboard", "export", best, "--format", "onnx"])))
 

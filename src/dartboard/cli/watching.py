@@ -1,4 +1,4 @@
-"""Searches and trainings in TensorBoard: the flag that asks for it, and what it does."""
+"""Searches, trainings and protocols in TensorBoard: the flag that asks for it, and what it does."""
 
 from argparse import ArgumentParser, Namespace
 from contextlib import AbstractContextManager, nullcontext
@@ -48,7 +48,7 @@ def watched(loop: Hooked, run: Path, args: Namespace) -> AbstractContextManager[
         return nullcontext()
     from dartboard.report.tensorboard import TensorBoardHook
 
-    hook = TensorBoardHook(folder / run.resolve().name)
+    hook = TensorBoardHook(folder / run.resolve().name, run)
     loop.hooks = (*loop.hooks, hook)
     return hook
 

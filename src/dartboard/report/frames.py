@@ -12,8 +12,10 @@ from dartboard.report.words import brief
 from dartboard.space import NONE, Cell, Genotype, SearchSpace
 from dartboard.space.genotype import decisions
 
-SCALE = 1000
-"""Strengths are written as whole numbers of this part of one."""
+SCALE, FINE = 1000, 100_000
+"""Strengths are written as whole numbers of this part of one: of the second where they are close."""
+CLOSE = 0.05
+"""Strengths that differ by no more than this are close to each other."""
 MOST = 900_000
 """Strengths in a report; where a run would have more, epochs are left out."""
 
@@ -25,13 +27,15 @@ def replay(search: SearchFound, most: int = MOST) -> dict[str, Any]:
         search: The search.
         most: Strengths at most; epochs are left out evenly where there are more, never the first or last.
     """
-    space, shown = search.space, thinned(search.moments, search.space, most)
-    frames = [_frame(space, own.genotype, own) for own in shown]
+    space, scale = search.space, scale_of(search.moments, search.space)
+    shown = thinned(search.moments, space, most if scale == SCALE else most // 2)
+    frames = [_frame(space, own.genotype, own, scale) for own in shown]
     words = [f"epoch {own.epoch}" for own in shown]
     if search.result is not None and search.genotype is not None and shown:
-        frames.append(_frame(space, search.genotype, shown[-1]))
+        frames.append(_frame(space, search.genotype, shown[-1], scale))
         words.append("final choice")
     return {
+        "scale": scale,
         "archs": [_arch(name, cell) for name, cell in space.archs],
         "epochs": [own.epoch for own in shown],
         "words": words,
@@ -44,7 +48,19 @@ def still(genotype: Genotype) -> dict[str, Any]:
     """Discrete cells, ready for JSON: one frame in which all edges are chosen."""
     archs = [_arch(name, cell) for name, cell in genotype.archs]
     frame = {name: _discrete(cell) for name, cell in genotype.archs}
-    return {"archs": archs, "epochs": [], "words": ["cell"], "frames": [frame], "left_out": 0}
+    return {"scale": SCALE, "archs": archs, "epochs": [], "words": ["cell"], "frames": [frame], "left_out": 0}
+
+
+def scale_of(moments: Sequence[Moment], space: SearchSpace) -> int:
+    """In what part of one strengths are told, so that those of one search can be told apart."""
+    values = [
+        own.ops[arch][index, : len(edge.ops)]
+        for own in moments
+        for arch, cell in space.archs
+        for index, edge in enumerate(cell.edges)
+        if len(edge.ops) > 1
+    ]
+    return FINE if values and np.ptp(np.concatenate(values)) <= CLOSE else SCALE
 
 
 def thinned(moments: Sequence[Moment], space: SearchSpace, most: int) -> list[Moment]:
@@ -71,13 +87,13 @@ def _edge(cell: Cell, index: int) -> dict[str, Any]:
     }
 
 
-def _frame(space: SearchSpace, genotype: Genotype, moment: Moment) -> dict[str, Any]:
-    taken = decisions(space, genotype)
+def _frame(space: SearchSpace, genotype: Genotype, moment: Moment, scale: int) -> dict[str, Any]:
+    taken, ops = decisions(space, genotype), moment.ops
     return {
         name: {
             "chosen": [_place(cell, index, taken[name].get(index)) for index in range(len(cell.edges))],
-            "ops": [_whole(moment.ops[name][index, : len(e.ops)]) for index, e in enumerate(cell.edges)],
-            "edges": _whole(moment.edges[name]),
+            "ops": [_whole(ops[name][index, : len(e.ops)], scale) for index, e in enumerate(cell.edges)],
+            "edges": _whole(moment.edges[name], scale),
         }
         for name, cell in space.archs
     }
@@ -88,8 +104,8 @@ def _place(cell: Cell, index: int, op: str | None) -> int:
     return -1 if op is None or op == NONE else cell.edges[index].ops.index(op)
 
 
-def _whole(values: Floats) -> list[int]:
-    return [int(own) for own in np.rint(values * SCALE)]
+def _whole(values: Floats, scale: int) -> list[int]:
+    return [int(own) for own in np.rint(values * scale)]
 
 
 def _discrete(cell: Cell) -> dict[str, Any]:

@@ -39,14 +39,16 @@ class TensorBoardHook(LoopHook[Any, Any, Any]):
 
     Args:
         folder: Where; made if it is not there.
+        run: The run around loops, such as a protocol: each loop then has a folder of its own, called like its
+            run inside; a loop that is that run itself has `folder`.
 
     Raises:
         OptionError: If TensorBoard is not installed.
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, run: str | Path | None = None) -> None:
         check_installed()
-        self.folder = Path(folder)
+        self.folder, self.run = Path(folder), None if run is None else Path(run).resolve()
         self._writer: SummaryWriter | None = None
         self._drawn: Genotype | None = None
 
@@ -55,9 +57,14 @@ class TensorBoardHook(LoopHook[Any, Any, Any]):
 
         new = loop.step == 0
         self.close()
-        self._writer = SummaryWriter(str(self.folder), purge_step=0 if new else loop.epoch + 1)
+        self._writer = SummaryWriter(str(self._place(loop)), purge_step=0 if new else loop.epoch + 1)
         if new and all(len(edge.ops) == 1 for _, cell in loop.space.archs for edge in cell.edges):
             self._add("cell", loop.space, 0)
+
+    def _place(self, loop: Any) -> Path:
+        if self.run is None or loop.run is None:
+            return self.folder
+        return self.folder / loop.run.path.resolve().relative_to(self.run)
 
     def on_epoch_end(self, loop: Any, record: Any) -> None:
         writer, step = self._open, record.epoch + 1

@@ -1,11 +1,11 @@
 // Cells: drawn once, then their lines and labels are changed as the slider moves.
 
-const SCALE = 1000;
 const THIN = 1.2, THICK = 9;
 
 class Drawing {
-  constructor(arch, thick = THICK, least = 0.85) {
+  constructor(arch, scale, thick = THICK, least = 0.85) {
     this.arch = arch;
+    this.scale = scale;
     this.thick = thick;
     const plan = arch.plan;
     this.svg = shape("svg", { viewBox: `0 0 ${plan.width} ${plan.height}`, role: "img" });
@@ -82,7 +82,7 @@ class Drawing {
   // of the best op that is more than the absence of an edge
   strength(frame, edge) {
     const there = frame.ops[edge].filter((_, place) => this.arch.edges[edge].ops[place].family !== "none");
-    return Math.max(0, ...there) * frame.edges[edge] / (SCALE * SCALE);
+    return Math.max(0, ...there) * frame.edges[edge] / (this.scale * this.scale);
   }
 
   write(label, op) {
@@ -135,7 +135,7 @@ const player = {
     picker.replaceChildren(...this.current.archs.map((own, index) => make("option", { value: index }, own.name)));
     picker.value = String(this.arch);
     picker.parentElement.hidden = this.current.archs.length <= 2;
-    this.drawings = this.shown.map((own) => new Drawing(own));
+    this.drawings = this.shown.map((own) => new Drawing(own, this.current.scale));
     document.getElementById("cells").replaceChildren(...this.drawings.map((own) => framed(own, cellName(own.arch.name))));
     this.slider.max = String(this.last);
     this.watchers.forEach((watcher) => watcher.rebuilt());
@@ -183,7 +183,7 @@ const stills = read("stills") || [];
 for (const place of document.querySelectorAll(".still")) {
   const one = stills[Number(place.dataset.place)];
   for (const arch of one.archs) {
-    const drawing = new Drawing(arch, 2.5, 0.7);
+    const drawing = new Drawing(arch, one.scale, 2.5, 0.7);
     drawing.show(one.frames[0][arch.name]);
     place.append(framed(drawing, cellName(arch.name)));
   }

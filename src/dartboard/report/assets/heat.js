@@ -8,19 +8,41 @@ function tint(share) {
   return VIRIDIS[low].map((own, place) => Math.round(own + rest * (VIRIDIS[low + 1][place] - own)));
 }
 
+const COARSE = 1000;
+
+// From nothing to the largest value; from the smallest where all are close and told finely.
+function bounds(values) {
+  const most = values.reduce((best, own) => Math.max(best, own), 0);
+  const least = player.current.scale > COARSE ? values.reduce((best, own) => Math.min(best, own), most) : 0;
+  return { least, most, share: (value) => (value - least) / Math.max(most - least, 1) };
+}
+
+// A strength in words; of those that are close, more of them.
+function told(value, digits) {
+  return value === 0 ? "0" : (value / player.current.scale).toFixed(player.current.scale > COARSE ? 4 : digits);
+}
+
+function explain(name, bounds) {
+  document.getElementById(`${name}-least`).textContent = told(bounds.least, 2);
+  document.getElementById(`${name}-most`).textContent = told(bounds.most, 2);
+  const note = document.getElementById(`${name}-note`);
+  note.hidden = bounds.least === 0;
+  note.textContent = `They differ by ${told(bounds.most - bounds.least, 2)} at most: the colours go from the smallest to the largest.`;
+}
+
 // A canvas with one pixel for each value; null is left empty.
-function field(rows, most) {
+function field(rows, bounds) {
   const canvas = make("canvas", { width: rows[0].length, height: rows.length, role: "img" });
   const pen = canvas.getContext("2d"), image = pen.createImageData(canvas.width, canvas.height);
   rows.forEach((row, y) => row.forEach((value, x) => {
-    if (value !== null) image.data.set([...tint(value / most), 255], 4 * (y * canvas.width + x));
+    if (value !== null) image.data.set([...tint(bounds.share(value)), 255], 4 * (y * canvas.width + x));
   }));
   pen.putImageData(image, 0, 0);
   return canvas;
 }
 
-function panel(name, labels, rows, most, columns) {
-  const canvas = field(rows, most);
+function panel(name, labels, rows, bounds, columns) {
+  const canvas = field(rows, bounds);
   const top = rows.map((row) => row[row.length - 1]).reduce((best, own, place, all) => (own > all[best] ? place : best), 0);
   const names = make("ul", { class: "names" }, ...labels.map((own, place) => make("li", place === top && columns === undefined ? { class: "top" } : {}, own)));
   const said = make("p", { class: "said" });
@@ -30,7 +52,7 @@ function panel(name, labels, rows, most, columns) {
     const x = Math.min(canvas.width - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * canvas.width)));
     const y = Math.min(canvas.height - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * canvas.height)));
     const value = rows[y][x];
-    said.textContent = value === null ? "" : `${labels[y]}, ${columns === undefined ? player.current.words[x] : columns[x]}: ${(value / SCALE).toFixed(3)}`;
+    said.textContent = value === null ? "" : `${labels[y]}, ${columns === undefined ? player.current.words[x] : columns[x]}: ${told(value, 3)}`;
   });
   canvas.addEventListener("pointerleave", () => { said.textContent = ""; });
   const heads = columns === undefined ? [] : [make("ul", { class: "heads" }, ...columns.map((own) => make("li", {}, own)))];
@@ -43,8 +65,8 @@ function opened(arch) {
   return arch.edges.map((edge, index) => ({ ...edge, index })).filter((edge) => edge.ops.length > 1);
 }
 
-function largest(arch, frames) {
-  return frames.reduce((most, frame) => Math.max(most, ...opened(arch).flatMap((edge) => frame.ops[edge.index])), 0);
+function strengths(arch, frames) {
+  return frames.flatMap((frame) => opened(arch).flatMap((edge) => frame.ops[edge.index]));
 }
 
 const heat = {
@@ -54,16 +76,16 @@ const heat = {
   rebuilt() {
     this.marks = [];
     const frames = player.current.frames.slice(0, player.current.epochs.length);
-    const most = Math.max(...player.shown.map((arch) => largest(arch, frames.map((own) => own[arch.name]))));
-    document.getElementById("heat-most").textContent = (most / SCALE).toFixed(2);
-    this.place.replaceChildren(...player.shown.map((arch) => this.arch(arch, frames.map((own) => own[arch.name]), most)));
+    const whole = bounds(player.shown.flatMap((arch) => strengths(arch, frames.map((own) => own[arch.name]))));
+    explain("heat", whole);
+    this.place.replaceChildren(...player.shown.map((arch) => this.arch(arch, frames.map((own) => own[arch.name]), whole)));
   },
 
-  arch(arch, frames, most) {
+  arch(arch, frames, bounds) {
     const open = opened(arch);
     const panels = open.map((edge) => {
       const rows = edge.ops.map((_, op) => frames.map((frame) => frame.ops[edge.index][op]));
-      const made = panel(edge.name, edge.ops.map((op) => op.brief), rows, most);
+      const made = panel(edge.name, edge.ops.map((op) => op.brief), rows, bounds);
       made.canvas.setAttribute("aria-label", `edge ${edge.name} over ${frames.length} epochs, strongest at the end: ${made.top}`);
       const mark = make("div", { class: "now" });
       made.holder.append(mark);
@@ -85,18 +107,19 @@ const maps = {
   rebuilt() {},
   moved() {
     const frame = player.current.frames[player.place];
-    const most = Math.max(...Object.values(frame).flatMap((own) => own.ops.filter((row) => row.length > 1).flat()));
-    const made = player.current.archs.map((arch) => this.map(arch, frame[arch.name], most));
+    const whole = bounds(player.current.archs.flatMap((arch) => strengths(arch, [frame[arch.name]])));
+    explain("map", whole);
+    const made = player.current.archs.map((arch) => this.map(arch, frame[arch.name], whole));
     this.place.replaceChildren(make("div", { class: "maps" }, ...made));
   },
-  map(arch, frame, most) {
+  map(arch, frame, bounds) {
     const open = opened(arch);
     const ops = [...new Set(open.flatMap((edge) => edge.ops.map((op) => op.brief)))];
     const rows = open.map((edge) => ops.map((name) => {
       const place = edge.ops.findIndex((op) => op.brief === name);
       return place < 0 ? null : frame.ops[edge.index][place];
     }));
-    const made = panel(cellName(arch.name), open.map((edge) => edge.name), rows, most, ops);
+    const made = panel(cellName(arch.name), open.map((edge) => edge.name), rows, bounds, ops);
     made.canvas.setAttribute("aria-label", `attention of ${arch.name}: edges down, ${ops.join(", ")} across`);
     return made.root;
   },

@@ -66,13 +66,19 @@ def strengths(context: Context) -> Section | None:
     """The strength of every op of every edge over the epochs."""
     if not any(len(own.moments) > 1 for own in context.searches):
         return None
-    scale = tag("p", "0", tag("span", class_="scale"), tag("span", id="heat-most"), class_="key")
     return Section(
         "strengths",
         "Strengths of ops, edge by edge",
-        join([scale, tag("div", id="heat")]),
+        join([*_key("heat"), tag("div", id="heat")]),
         "A row for each candidate, a column for each epoch. The line marks the epoch that the slider shows.",
     )
+
+
+def _key(name: str) -> list[Html]:
+    """From what to what colours go, and a note where they do not begin at nothing; scripts fill them in."""
+    ends = [tag("span", id=f"{name}-{end}") for end in ("least", "most")]
+    scale = tag("p", ends[0], tag("span", class_="scale"), ends[1], class_="key")
+    return [scale, tag("p", id=f"{name}-note", class_="about", hidden=True)]
 
 
 def attention(context: Context) -> Section | None:
@@ -82,7 +88,7 @@ def attention(context: Context) -> Section | None:
     return Section(
         "attention",
         "Attention maps",
-        tag("div", id="attention-maps"),
+        join([*_key("map"), tag("div", id="attention-maps")]),
         "The mean attention that each op of each edge is given, for every cell of the stack, at the epoch "
         "that the slider shows.",
     )

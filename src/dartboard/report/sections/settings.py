@@ -16,15 +16,18 @@ VERSIONS = ("dartboard", "python", "torch", "numpy", "platform", "host", "device
 def commands(context: Context) -> Section:
     """The exact commands to resume, train and export."""
     origins = context.material.origins
-    folded = len(origins) > 1
-    blocks = [_block(own, folded=folded, open_=place == 0) for place, own in enumerate(origins)]
+    found = {own.path for own in context.searches if own.genotype is not None}
+    blocks = [
+        _block(own, commands_of(own, has_cell=own.path in found), folded=len(origins) > 1, open_=place == 0)
+        for place, own in enumerate(origins)
+    ]
     return Section("commands", "Go on from here", join(blocks))
 
 
-def _block(origin: Origin, *, folded: bool, open_: bool) -> Html:
+def _block(origin: Origin, wanted: dict[str, str], *, folded: bool, open_: bool) -> Html:
     rows = [
         tag("div", tag("h3", what), copyable(words, f"the command: {what}"), class_="command")
-        for what, words in commands_of(origin).items()
+        for what, words in wanted.items()
     ]
     if not folded:
         return join(rows)
@@ -32,8 +35,13 @@ def _block(origin: Origin, *, folded: bool, open_: bool) -> Html:
     return tag("details", summary, *rows, id=f"commands-{origin.path}", open=open_)
 
 
-def commands_of(origin: Origin) -> dict[str, str]:
-    """By what they do, commands that can be typed as they are."""
+def commands_of(origin: Origin, *, has_cell: bool) -> dict[str, str]:
+    """By what they do, commands that can be typed as they are.
+
+    Args:
+        origin: Of the run.
+        has_cell: Whether it is a search with a cell to train; it has none before its first epoch is over.
+    """
     path = str(origin.path)
     plugins = [word for own in origin.setting("plugins") or () for word in ("--plugin", str(own))]
     found: dict[str, list[str]] = {}
@@ -43,7 +51,7 @@ def commands_of(origin: Origin) -> dict[str, str]:
         found["Export the network"] = ["export", path, "--format", "onnx", *plugins]
     elif trained := sorted(origin.path.glob("final/found-*")):  # of a protocol
         found["Export the best network"] = ["export", str(trained[0]), "--format", "onnx", *plugins]
-    elif origin.kind == "search":
+    elif has_cell:
         place = f"{path}-trained"
         found["Train the found cell"] = ["train", path, "--recipe", "quick", "--out", place, *plugins]
         found["Export the trained network"] = ["export", place, "--format", "onnx", *plugins]
