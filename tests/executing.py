@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -10,8 +11,9 @@ from pathlib import Path
 from dartboard.runs import Run, is_run, list_checkpoints
 from dartboard.scale.executors import Executor
 from dartboard.scale.jobs import Job, Outcome
+from dartboard.search.plugins import load_plugin
 
-PATIENCE = 90
+PATIENCE = 300
 """Something that takes so many seconds is stuck."""
 METHOD = """
 import os
@@ -19,15 +21,17 @@ from dataclasses import replace
 from dartboard.search.hooks import Hook
 from dartboard.search.methods import METHODS
 
-class Bad(Hook):
+class Own(Hook):
     def on_epoch_end(self, searcher, record):
         {body}
 
-@METHODS.register('bad')
-def bad():
-    return replace(METHODS['darts'](), hooks=(Bad(),))
+@METHODS.register('{name}')
+def own():
+    return replace(METHODS['darts'](), hooks=(Own(),))
 """
 FAILS = "raise ZeroDivisionError('one\\nline')"
+ENDLESS = ("epochs=1000", "batch=1", "checkpoint.steps=2")
+"""Settings of a search that is there until somebody ends it."""
 
 
 def until(done: Callable[[], bool]) -> None:
@@ -73,7 +77,8 @@ def hit(path: Path, number: signal.Signals = signal.SIGKILL) -> None:
     os.kill(holder(path), number)
 
 
-def plugin(path: Path, body: str = FAILS) -> str:
-    """A file with a method called `bad`, which does something at the end of each epoch."""
-    path.write_text(METHOD.format(body=body))
-    return str(path)
+def own_method(folder: Path, body: str = FAILS) -> tuple[str, str]:
+    """The file, which is loaded, and the name of a method that does something at the end of each epoch."""
+    path, name = folder / "own.py", f"own-{secrets.token_hex(4)}"
+    path.write_text(METHOD.format(body=body, name=name))
+    return load_plugin(path), name

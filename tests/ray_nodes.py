@@ -33,9 +33,9 @@ class Nodes:
         """Where others join it."""
         return str(self._cluster.address)
 
-    def add(self) -> None:
+    def add(self, cpus: int = 1) -> None:
         """One more node."""
-        self._nodes.append(self._cluster.add_node(num_cpus=1, num_gpus=self._gpus, **SMALL))
+        self._nodes.append(self._cluster.add_node(num_cpus=cpus, num_gpus=self._gpus, **SMALL))
 
     def kill(self, rng: Random) -> None:
         """Ends all processes of a node at once."""

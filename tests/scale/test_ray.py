@@ -9,10 +9,10 @@ import pytest
 
 from dartboard.errors import DartboardError, OptionError, UnknownNameError
 from dartboard.runs import Run, is_run
-from dartboard.scale.executors.ray import RayExecutor
+from dartboard.scale.executors.ray import RayExecutor, RayOptions, _connect, find_ray
+from dartboard.scale.queue import Queue, Watch
 from dartboard.scale.work import work
-from dartboard.search.plugins import load_plugin
-from executing import gather, hit, is_ripe, outcomes, plugin, until
+from executing import ENDLESS, gather, hit, is_ripe, outcomes, own_method, until
 from protocols import few
 from sweeps import digest, search_job, train_job
 
@@ -42,13 +42,13 @@ def ray() -> Iterator[RayExecutor]:
 def test_runs_are_those_of_this_process_and_a_failure_is_said(
     data: str, tmp_path: Path, ray: RayExecutor
 ) -> None:
-    own = load_plugin(plugin(tmp_path / "own.py"))
+    own, name = own_method(tmp_path)
     good = [search_job(tmp_path, data), replace(train_job(tmp_path, data), until=1)]
-    bad = search_job(tmp_path, data, "method=bad", name="bad", plugins=(own,))
+    bad = search_job(tmp_path, data, f"method={name}", name="bad", plugins=(own,))
     found = outcomes(ray, [*good, bad])
     assert [found[job.name].state for job in good] == ["finished", "paused"]
     assert (found["bad"].state, found["bad"].error) == ("failed", "ZeroDivisionError: one line")
-    assert list((tmp_path / ".ray").iterdir()) == []
+    assert list((tmp_path / "ray").iterdir()) == []
     for job in good:
         assert Run.read(job.path).environment()[0]["threads"] == 1
         other = replace(job, name=f"other/{job.name}", threads=1)
@@ -60,7 +60,7 @@ def test_runs_are_those_of_this_process_and_a_failure_is_said(
 
 
 def test_a_killed_worker_is_lost_and_its_run_goes_on(data: str, tmp_path: Path, ray: RayExecutor) -> None:
-    job = search_job(tmp_path, data, "epochs=6")
+    job = search_job(tmp_path, data, "epochs=20", "checkpoint.steps=2")
     ray.begin(job)
     hit(job.path)
     [outcome] = gather(ray, 1).values()
@@ -74,7 +74,7 @@ def test_a_killed_worker_is_lost_and_its_run_goes_on(data: str, tmp_path: Path, 
 def test_a_stop_saves_what_runs_and_takes_back_what_waits(
     data: str, tmp_path: Path, ray: RayExecutor
 ) -> None:
-    jobs = [search_job(tmp_path, data, "epochs=1000", "batch=1", name=name) for name in "abc"]
+    jobs = [search_job(tmp_path, data, *ENDLESS, name=name) for name in "abc"]
     for job in jobs:
         ray.begin(job)
     until(lambda: sum(is_ripe(job.path) for job in jobs) == 2)  # there is room for two
@@ -84,11 +84,19 @@ def test_a_stop_saves_what_runs_and_takes_back_what_waits(
     assert sorted(Run.read(job.path).state for job in jobs if is_run(job.path)) == ["stopped", "stopped"]
 
 
+def test_a_run_that_fails_too_often_is_given_up(data: str, tmp_path: Path, ray: RayExecutor) -> None:
+    own, name = own_method(tmp_path)
+    bad = search_job(tmp_path, data, f"method={name}", name="bad", plugins=(own,))
+    found = {
+        outcome.job.name: outcome for outcome in Queue(ray, 2, Watch()).do([bad, search_job(tmp_path, data)])
+    }
+    assert (found["bad"].state, found["bad"].error) == ("failed", "ZeroDivisionError: one line")
+    assert len(Run.read(bad.path).environment()) == 2
+    assert found["search/darts-s0"].state == "finished"
+
+
 def test_flags_of_an_earlier_driver_are_taken_away(data: str, tmp_path: Path, ray: RayExecutor) -> None:
-    old, new = (
-        search_job(tmp_path, data, *words, name=words[0])
-        for words in (["epochs=1000", "batch=1"], ["epochs=1"])
-    )
+    old, new = (search_job(tmp_path, data, *words, name=words[0]) for words in (ENDLESS, ["epochs=1"]))
     ray.begin(old)
     until(lambda: is_ripe(old.path))
     other = RayExecutor(jobs=1)
@@ -121,11 +129,18 @@ def test_options_are_read(data: str, tmp_path: Path) -> None:
 def test_a_machine_that_does_not_see_the_sweep(data: str, tmp_path: Path) -> None:
     from dartboard.scale.executors.remote import perform
 
-    outcome = perform(search_job(tmp_path, data), tmp_path / ".ray" / "flag")
+    outcome = perform(search_job(tmp_path, data), tmp_path / "ray" / "flag")
     assert outcome.state == "failed"
     assert (
-        f"does not see {tmp_path}/.ray; put the sweep in a directory that all machines share" in outcome.error
+        f"does not see {tmp_path}/ray; put the sweep in a directory that all machines share" in outcome.error
     )
+
+
+def test_a_cluster_that_is_not_there() -> None:
+    with pytest.raises(
+        DartboardError, match=r"cannot join the Ray cluster '127\.0\.0\.1:1': .*refused; start one"
+    ):
+        _connect(find_ray(), RayOptions(address="127.0.0.1:1"))
 
 
 def test_what_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:

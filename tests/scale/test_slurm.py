@@ -14,8 +14,7 @@ from dartboard.runs import Run, is_run
 from dartboard.scale.executors.slurm import SlurmExecutor, do_submission
 from dartboard.scale.executors.submission import Submission
 from dartboard.scale.work import work
-from dartboard.search.plugins import load_plugin
-from executing import gather, hit, holder, is_ripe, outcomes, plugin, until
+from executing import ENDLESS, gather, hit, holder, is_ripe, outcomes, own_method, until
 from protocols import few
 from sweeps import digest, search_job, train_job
 
@@ -42,9 +41,9 @@ def left(folder: Path) -> list[str]:
 def test_runs_are_those_of_this_process_and_a_failure_is_said(
     data: str, tmp_path: Path, local: SlurmExecutor
 ) -> None:
-    own = load_plugin(plugin(tmp_path / "own.py"))
+    own, name = own_method(tmp_path)
     good = [search_job(tmp_path, data), replace(train_job(tmp_path, data), until=1)]
-    bad = search_job(tmp_path, data, "method=bad", name="bad", plugins=(own,))
+    bad = search_job(tmp_path, data, f"method={name}", name="bad", plugins=(own,))
     found = outcomes(local, [*good, bad])
     assert [found[job.name].state for job in good] == ["finished", "paused"]
     assert (found["bad"].state, found["bad"].error) == ("failed", "ZeroDivisionError: one line")
@@ -63,7 +62,7 @@ def test_runs_are_those_of_this_process_and_a_failure_is_said(
 def test_a_killed_process_is_lost_and_its_run_goes_on(
     data: str, tmp_path: Path, local: SlurmExecutor
 ) -> None:
-    job = search_job(tmp_path, data, "epochs=6")
+    job = search_job(tmp_path, data, "epochs=20", "checkpoint.steps=2")
     local.begin(job)
     hit(job.path)
     [outcome] = gather(local, 1).values()
@@ -78,7 +77,7 @@ def test_a_killed_process_is_lost_and_its_run_goes_on(
 def test_a_job_that_has_to_go_saves_its_state(
     number: signal.Signals, data: str, tmp_path: Path, local: SlurmExecutor
 ) -> None:
-    job = search_job(tmp_path, data, "epochs=1000", "batch=1")
+    job = search_job(tmp_path, data, *ENDLESS)
     local.begin(job)
     hit(job.path, number)
     [outcome] = gather(local, 1).values()
@@ -92,7 +91,7 @@ def test_a_job_that_has_to_go_saves_its_state(
 @pytest.mark.slow
 def test_a_stop_saves_what_runs_and_takes_back_what_waits(data: str, tmp_path: Path) -> None:
     executor = SlurmExecutor(cluster="local", setup=["while [ -e wait ]; do sleep 0.05; done"])
-    running, waiting = (search_job(tmp_path, data, "epochs=1000", name=name) for name in ("a", "b"))
+    running, waiting = (search_job(tmp_path, data, *ENDLESS, name=name) for name in ("a", "b"))
     before = Path.cwd()
     os.chdir(tmp_path)
     try:
@@ -112,7 +111,7 @@ def test_a_stop_saves_what_runs_and_takes_back_what_waits(data: str, tmp_path: P
 
 
 def test_another_driver_takes_over(data: str, tmp_path: Path, local: SlurmExecutor) -> None:
-    job = search_job(tmp_path, data, "epochs=30")
+    job = search_job(tmp_path, data, "epochs=30", "checkpoint.steps=2")
     other = search_job(tmp_path, data, name="other")
     gone = SlurmExecutor(cluster="local")  # what happens after this is as if it had been killed
     gone.begin(job)
@@ -143,7 +142,7 @@ def test_what_may_never_have_been_handed_over_is_handed_over_again(
 
 @pytest.mark.slow
 def test_another_job_of_the_same_run_is_withdrawn(data: str, tmp_path: Path, local: SlurmExecutor) -> None:
-    job = search_job(tmp_path, data, "epochs=1000", "batch=1")
+    job = search_job(tmp_path, data, *ENDLESS)
     gone = SlurmExecutor(cluster="local")
     gone.begin(job)
     until(lambda: is_ripe(job.path))
@@ -157,7 +156,7 @@ def test_another_job_of_the_same_run_is_withdrawn(data: str, tmp_path: Path, loc
 @pytest.mark.slow
 def test_closing_ends_all(data: str, tmp_path: Path) -> None:
     executor = SlurmExecutor(cluster="local")
-    job = search_job(tmp_path, data, "epochs=1000", "batch=1")
+    job = search_job(tmp_path, data, *ENDLESS)
     executor.begin(job)
     until(lambda: is_ripe(job.path))
     executor.close()

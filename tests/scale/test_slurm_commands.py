@@ -13,7 +13,7 @@ from dartboard.errors import DartboardError
 from dartboard.runs import Run, is_run
 from dartboard.scale.executors import slurm
 from dartboard.scale.executors.slurm import SlurmExecutor
-from executing import gather, hit, holder, is_ripe, until
+from executing import ENDLESS, gather, hit, holder, is_ripe, until
 from protocols import few
 from slurm_commands import install
 from sweeps import search_job
@@ -66,7 +66,7 @@ def test_a_job_asks_for_what_the_options_say(data: str, tmp_path: Path, cluster:
 def test_a_machine_that_fails_and_a_driver_that_is_gone(
     data: str, tmp_path: Path, cluster: Path, executor: SlurmExecutor
 ) -> None:
-    job = search_job(tmp_path, data, "epochs=30")
+    job = search_job(tmp_path, data, "epochs=30", "checkpoint.steps=2")
     gone = SlurmExecutor(poll=0.1)
     gone.begin(job)  # and is killed now
     until(lambda: is_ripe(job.path))
@@ -134,7 +134,7 @@ def test_what_the_queue_refuses(
 
 @pytest.mark.slow
 def test_time_that_is_up(data: str, tmp_path: Path, executor: SlurmExecutor) -> None:
-    job = search_job(tmp_path, data, "epochs=1000", "batch=1")
+    job = search_job(tmp_path, data, *ENDLESS)
     executor.begin(job)
     hit(job.path, signal.SIGUSR2)
     [outcome] = gather(executor, 1).values()

@@ -6,6 +6,7 @@ lost, and goes on from its checkpoint when the driver begins it again. When the 
 
 import os
 import secrets
+import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,12 +22,14 @@ from dartboard.scale.executors.remote import checked, fitted, one_line, perform
 from dartboard.scale.jobs import Job, Outcome, State
 from dartboard.search.options import Count, Options
 
-FLAGS = ".ray"
+FLAGS = "ray"
 """The folder of the flags, in the sweep's."""
 STORE = 80 * 2**20
 """Bytes of a local cluster's object store, about the least that Ray takes: jobs go without it."""
 NODES = 5.0
 """Seconds between two looks at the machines of the cluster."""
+KNOCK = 10.0
+"""Seconds that a cluster has to answer."""
 BEGUN = "begun\n"
 
 
@@ -203,10 +206,18 @@ def _connect(ray: ModuleType, options: RayOptions) -> None:
         ray.init("local", num_cpus=cores, object_store_memory=STORE, include_dashboard=False, **quiet)
         return
     try:
+        _knock(options.address)
         ray.init(options.address, **quiet)
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         words = f"cannot join the Ray cluster {options.address!r}: {one_line(error)}"
         raise DartboardError(f"{words}; start one with: ray start --head") from None
+
+
+def _knock(address: str) -> None:
+    """Raises OSError if nobody is at an address with a port, which Ray itself would wait minutes for."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=KNOCK).close()
 
 
 def _fits(node: dict[str, float], cpus: int, gpus: float) -> int:
