@@ -9,10 +9,12 @@ from typing import Any
 
 import yaml
 
-from dartboard.bench import load_bench
+from dartboard.bench import load_bench, plan_jobs
 from dartboard.cli import main as program
 from dartboard.papers import REPRODUCTIONS
 from dartboard.papers.doing import choose_scale
+from dartboard.scale.config import load_sweep
+from dartboard.search import METHODS
 from dartboard.search.settings import load_config
 from dartboard.space import get_published, load_space
 from dartboard.train.config import TRAIN
@@ -34,7 +36,7 @@ def give(words: Words) -> None:
 
 def dartboard(words: Words) -> None:
     """Run the program, made small; or only look at what is too much to run."""
-    line = shlex.join(words)
+    line = " ".join(words) + " "
     if any(re.search(pattern, line) for pattern in CHECKED):
         check(words)
         return
@@ -56,7 +58,10 @@ def check(words: Words) -> None:
 
 
 def _check_search(args: Any) -> None:
-    load_config(recipe=args.recipe, flags=_given(args, "space", "method", "data"), words=args.overrides)
+    flags = _given(args, "space", "method", "data")
+    config = load_config(recipe=args.recipe, flags=flags, words=args.overrides)
+    assert METHODS[config.method.name]
+    load_space(config.space.name)
 
 
 def _check_train(args: Any) -> None:
@@ -67,11 +72,15 @@ def _check_train(args: Any) -> None:
 
 def _check_bench(args: Any) -> None:
     labels = args.methods.split(",") if args.methods else None
-    load_bench(file=args.config and ROOT / args.config, words=args.overrides, labels=labels)
+    plan_jobs(load_bench(file=args.config and ROOT / args.config, words=args.overrides, labels=labels))
 
 
 def _check_paper(args: Any) -> None:
     choose_scale(REPRODUCTIONS[args.name], args.overrides, full=args.full)
+
+
+def _check_sweep(args: Any) -> None:
+    load_sweep(args.sweep, args.overrides, _given(args, "executor"))
 
 
 def _given(args: Any, *names: str) -> dict[str, Any]:
@@ -107,12 +116,14 @@ def leave(words: Words) -> None:
 
 
 def read_yaml(path: Path) -> None:
-    """Read a file by what it is: a space, a bench, or the settings of a search or a training."""
+    """Read a file by what it is: a space, a bench, a sweep, or the settings of a search or a training."""
     found = yaml.safe_load(path.read_text(encoding="utf-8"))
     if "stack" in found:
         load_space(path)
     elif found.get("kind") == "bench":
         load_bench(file=path)
+    elif found.get("kind") == "sweep":
+        load_sweep(path)
     elif found.get("kind") == "train":
         TRAIN.load(file=path, flags={"cell": "{}"})
     else:
@@ -124,6 +135,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "train": _check_train,
     "bench": _check_bench,
     "reproduce": _check_paper,
+    "sweep": _check_sweep,
 }
 """By verb, what looks up what a command names."""
 COMMANDS: dict[str, Callable[[Words], None]] = {

@@ -9,18 +9,19 @@ TINY = "epochs=1 net.channels=4 batch=128"
 SEARCHED = f"{TINY} health.examples=32 checkpoint.keep=1"
 ALONE = "--threads 1 --quiet"  # which leaves the forecast out, too
 
+STACKED = "(darts|gdas|pc-darts|gaea-pc-darts|xnas|amended-s1)"
+
 SMALLER = (
     (r"^search (?!.*--resume)", f"{SEARCHED} {ALONE}"),
     (r"^search .*--data (photos/|cifar10)", "data.size=8"),
     (r"^search (?!.*(--resume|--live))", "--no-report"),
-    (
-        r"^search .*(--space (darts|xnas|s1|s1-dense|asm)|--recipe (darts|pc-darts|xnas|asm)) ",
-        "space.cells=3",
-    ),
+    (rf"^search .*(--space (darts|xnas|s1|s1-dense)|--recipe {STACKED}) ", "space.cells=3"),
+    (r"^search .*(--recipe|--method) (gaea-)?pc-darts ", "method.warmup=0"),
+    (r"^search .*--recipe xnas ", "data.autoaugment=none"),
     (r"^search .*--space (nb201|oneshot\d)", "space.cells=1"),
     (r"^train (?!.*--resume)", f"{TINY} {ALONE}"),
     (r"^train (?!.*(--resume|--live))", "--no-report"),
-    (r"^train .*--data (photos/|cifar10)", "data.size=16"),
+    (r"^train .*--data (photos/|cifar10)", "data.size=16 data.cutout=4"),
     (r"^train (darts-v2|pc-darts|xnas) ", "net.cells=3"),
     (r"^protocol (?!.*--resume)", "searches=1 short=1 seeds=1 random=count search.epochs=1 train.epochs=2"),
     (r"^protocol (?!.*--resume)", f"{ALONE} search.net.channels=4 train.net.channels=4 --no-report"),
@@ -28,11 +29,13 @@ SMALLER = (
     (r"^analyse convergence ", f"{TINY} net.cells=3 --variants 1 --lr 0.025 --seeds 0 --jobs 1"),
     (r"^analyse landscape ", "--grid 3 --examples 16 --batch 16 --jobs 1"),
     (r"^analyse landscape \w+(-v\d)? ", f"{TINY} net.cells=3"),
-    (r"^analyse hessian ", "--count 1 --examples 16 --batch 16"),
+    (r"^analyse hessian ", "--count 1 --examples 16"),
     (r"^analyse theory linear-cells", "--problems 1 --norms 1"),
     (r"^analyse theory experts", "--experts 2 --runs 2 --steps 20"),
     (r"^analyse theory mirror-descent", "--dimensions 4 --runs 2"),
     (r"^analyse theory stationarity", "--iterations 1"),
+    (r"^sweep .*yaml (?!.*--dry-run)", f"{TINY} {ALONE} epochs=3 grid.seed=0"),
+    (r"^sweep .*yaml (?!.*(--dry-run|--jobs))", "--executor here"),
     (r"^runs rm ", "--yes"),
     (r"^demo", "--out runs/demo"),
 )
@@ -43,9 +46,10 @@ CHECKED = (
     r"^demo",  # half a minute
     r"^reproduce (?!.*--list)",  # minutes each; tests/papers does them small
     r"^oracle import ",  # gigabytes that nobody has here; tests/oracle reads files in their layouts
+    r"--executor (slurm|ray)",  # clusters; tests/scale has them
     r"^bench .*--config results/",  # an hour
     r"imagenet",  # a hundred gigabytes
-    r"--recipe amended-s2",  # 20 cells of their own
+    r"^search .*--recipe (amended-s2|asm) ",  # 15 and 20 cells, each with decisions of its own
     r"--device cuda|deterministic=true",
     r"--follow",
 )
