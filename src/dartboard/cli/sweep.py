@@ -57,9 +57,9 @@ def run(args: Namespace) -> int:
         return _print(args, read_results(_folder(args)), _folder(args))
     course = _course(args)
     _check_place(course.folder)
-    planned = _rehearse(args, course)
     if args.dry_run:
-        return _list(args, planned)
+        return _list(args, _rehearse(args, course))
+    _rehearse(args, course)
     return _work(args, course)
 
 

@@ -42,7 +42,7 @@ class Lines(Watch):
 
     def __init__(self, course: "Course", terminal: Terminal) -> None:
         self.terminal, self._folder, self._reports = terminal, course.folder, course.config.reports
-        self._left: set[str] = set()
+        self._left, self._busy = set[str](), set[str]()
         self._start, self._done = monotonic(), 0
 
     def say(self, words: str) -> None:
@@ -53,13 +53,16 @@ class Lines(Watch):
         self.say(f"{name}: {len(runs)} run{'' if len(runs) == 1 else 's'}, in {self._folder / name}")
 
     def on_end(self, outcome: Outcome, again: bool) -> None:
+        name, reason = outcome.job.name, outcome.error or "no reason given"
         self._done += not again
-        if again and outcome.state != "busy":
-            self.say(
-                f"{outcome.job.name}  {outcome.state}, begun again: {outcome.error or 'no reason given'}"
-            )
+        if outcome.state == "busy":
+            if name not in self._busy:
+                self.say(f"{name}  waits: {reason}")
+            self._busy.add(name)
+        elif again:
+            self.say(f"{name}  {outcome.state}, begun again: {reason}")
         elif outcome.state == "paused":
-            self.say(f"{outcome.job.name}  paused after {outcome.job.until} epochs")
+            self.say(f"{name}  paused after {outcome.job.until} epochs")
 
     def on_row(self, row: Mapping[str, Any]) -> None:
         self._left.discard(row["name"])
@@ -94,7 +97,8 @@ class Bars(Lines):
 
     def __init__(self, course: "Course", terminal: Terminal, bars: "Progress") -> None:
         super().__init__(course, terminal)
-        self._bars, self._tasks = bars, dict[str, TaskID]()
+        self._bars = bars
+        self._tasks: dict[str, TaskID] = {}
         self._next = 0.0
 
     def on_begin(self, job: Job) -> None:

@@ -111,7 +111,7 @@ def to_yaml(config: Mapping[str, Any]) -> str:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping that a YAML file holds; RunError if it holds none."""
-    return _mapping(path.read_bytes(), path, yaml.SafeLoader)
+    return _mapping(path.read_bytes(), path, _Loader)
 
 
 def _mapping(text: bytes, path: Path, loader: Any) -> dict[str, Any]:

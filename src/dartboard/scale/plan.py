@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,7 @@ class Planner:
     common: Mapping[str, Any]
     plugins: Sequence[str] = ()
     chooses: bool = False
+    _known: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, compare=False)
 
     def searches(self) -> list[Planned]:
         """The runs of a stage of searches.
@@ -106,27 +107,47 @@ class Planner:
         return [recipe, nested(self.common), nested(self.stage.settings), nested(point), loaded]
 
     def _search(self, point: Point) -> Planned:
-        try:
-            config = SEARCH.merge(self._layers("search", point))
-            check_names(config.space.name, config.data.name)
-            values = search_config.resolved(config)
-        except DartboardError as error:
-            raise OptionError(f"{self.name}: {_words(point)}{error}") from None
-        varied = {"method.name": config.method.name, **_without_seed(point)}
-        return self._planned("search", values, varied)
+        values = self._seeded("search", point, "", self._resolved_search)
+        return self._planned("search", values, {"method.name": values["method"]["name"], **_rest(point)})
+
+    def _resolved_search(self, rest: Point) -> dict[str, Any]:
+        config = SEARCH.merge(self._layers("search", rest))
+        check_names(config.space.name, config.data.name)
+        return search_config.resolved(config)
 
     def _training(self, cell: FoundCell, point: Point, has_valid: HasValid) -> Planned:
+        values = self._seeded(
+            "train", point, cell.label, lambda rest: self._resolved_training(cell, rest, has_valid)
+        )
+        return self._planned("train", values, {CELL: cell.label, **_rest(point)})
+
+    def _resolved_training(self, cell: FoundCell, rest: Point, has_valid: HasValid) -> dict[str, Any]:
+        config = _with_images(cell, [*self._layers("train", rest), {"cell": cell.text}])
+        check_names(config.space.name, config.data.name)
+        if self.chooses:
+            config = choosing(config, self.stage.stop.after, has_valid(config.data))
+        home = config.space.name or cell.space
+        stack = cell.stack if config.space.name is None else load_space(home).stack.cells
+        return train_config.resolved(config, home, config.net.cells or stack)
+
+    def _seeded(
+        self, kind: str, point: Point, label: str, resolve: Callable[[Point], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """A configuration with its seed; runs that differ in their seeds alone share all else.
+
+        Raises:
+            OptionError: If it cannot be; says of which point.
+        """
+        rest = _rest(point)
         try:
-            config = _with_images(cell, [*self._layers("train", point), {"cell": cell.text}])
-            check_names(config.space.name, config.data.name)
-            if self.chooses:
-                config = choosing(config, self.stage.stop.after, has_valid(config.data))
-            home = config.space.name or cell.space
-            stack = cell.stack if config.space.name is None else load_space(home).stack.cells
-            values = train_config.resolved(config, home, config.net.cells or stack)
+            values = self._known.get(label + repr(rest)) or resolve(rest)
+            self._known[label + repr(rest)] = values
+            if SEED not in point:
+                return values
+            form = SEARCH if kind == "search" else TRAIN
+            return values | {SEED: form.validate(values | {SEED: point[SEED]}).seed}
         except DartboardError as error:
             raise OptionError(f"{self.name}: {_words(point)}{error}") from None
-        return self._planned("train", values, {CELL: cell.label, **_without_seed(point)})
 
     def _planned(self, kind: str, values: dict[str, Any], varied: dict[str, Any]) -> Planned:
         name = name_of(varied, values[SEED], KNOWN[kind])
@@ -160,7 +181,8 @@ def check_names(space: str | None, data: str) -> None:
         load_dataset(data)
 
 
-def _without_seed(point: Point) -> Point:
+def _rest(point: Point) -> Point:
+    """A point without its seed."""
     return {name: value for name, value in point.items() if name != SEED}
 
 

@@ -18,7 +18,6 @@ LOOK = 0.2
 """Seconds between two looks at whether to stop."""
 PATIENCE = 2.0
 """Seconds before a run is tried again that somebody else was at."""
-LOST = "its process ended {} times without getting further; if memory ran out, use fewer jobs at a time"
 
 
 class Watch:
@@ -125,9 +124,13 @@ class Queue:
         if again:
             return
         if outcome.state == "lost":
-            outcome = replace(outcome, state="failed", error=outcome.error or LOST.format(self.tries))
+            outcome = replace(outcome, state="failed", error=self._lost(outcome))
         if outcome.state != "stopped":
             yield replace(outcome, job=job)
+
+    def _lost(self, outcome: Outcome) -> str:
+        last = f"; the last time, {outcome.error}" if outcome.error else ""
+        return f"lost {self.tries} times without getting further; if memory ran out, use fewer jobs{last}"
 
     def _again(self, outcome: Outcome, before: object) -> bool:
         """Whether a job is begun again; puts it where it waits."""

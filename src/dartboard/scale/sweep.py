@@ -81,8 +81,8 @@ class Sweep:
             RunError: If another process drives this sweep, or no run of a stage came to its end that others
                 take cells from.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
         try:
+            self.folder.mkdir(parents=True, exist_ok=True)
             with Lock(self.folder):
                 keep_config(self.folder, self.course.config)
                 try:

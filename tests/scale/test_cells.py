@@ -1,0 +1,96 @@
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from dartboard.errors import OptionError, RunError, UnknownNameError
+from dartboard.runs import Reading, Run
+from dartboard.scale.cells import (
+    Source,
+    best_of,
+    found_cells,
+    held_out_accuracy,
+    named_cells,
+    source_of,
+    stand_in,
+)
+from dartboard.scale.config import validate
+from dartboard.scale.work import work
+from dartboard.search.record import to_json
+from dartboard.space import CODECS, get_published, get_space, sample
+from protocols import few
+from sweeps import search_job
+
+
+def stages(cells: object) -> dict[str, object]:
+    return dict(validate({"stages": {"one": {}, "two": {"do": "train", "cells": cells}, "three": {}}}).parts)
+
+
+@pytest.mark.parametrize(
+    ("cells", "source"),
+    [
+        ("one", Source("one")),
+        ("best of one", Source("one", 1)),
+        ("best 3 of one", Source("one", 3)),
+        ("darts-v2", Source(None, names=("darts-v2",))),
+        (["darts-v1", "darts-v2"], Source(None, names=("darts-v1", "darts-v2"))),
+    ],
+)
+def test_where_cells_come_from(cells: object, source: Source) -> None:
+    assert source_of("two", stages(cells)) == source  # type: ignore[arg-type]
+
+
+def test_stages_that_do_not_come_before() -> None:
+    with pytest.raises(UnknownNameError, match="no stage before two called 'three'"):
+        source_of("two", stages("best of three"))  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="two: trainings need cells"):
+        source_of("two", stages([]))  # type: ignore[arg-type]
+
+
+def test_the_best_are_so_in_the_mean() -> None:
+    scores = {"a": [0.5, 0.7], "b": [0.9], "c": [0.6], "d": []}
+    assert best_of(scores, 1, "two") == ["b"]
+    assert best_of(scores, 9, "two") == ["b", "a", "c"]  # of equal ones the first
+    with pytest.raises(RunError, match="no run of two came to its end"):
+        best_of({"d": []}, 1, "two")
+
+
+def test_cells_by_name_run_file_and_text(tmp_path: Path) -> None:
+    job = search_job(tmp_path, few(tmp_path / "few.npz"))
+    assert work(job).state == "finished"
+    text = CODECS["json"].encode(get_published("gdas"))
+    (tmp_path / "own.json").write_text(text)
+    found = named_cells(["darts-v2", str(job.path), str(tmp_path / "own.json"), text])
+    assert [cell.label for cell in found] == ["darts-v2", "darts-s0", "own", "cell-3"]
+    assert [cell.space for cell in found] == ["darts", "nano", "darts", "darts"]
+    assert found[1].images["name"] == job.config["data"]["name"]
+    assert found[2].text == found[3].text == text
+
+
+def finished(path: Path, seed: int, size: int | None = None) -> Reading:
+    space = get_space("nano")
+    config = {"kind": "search", "space": {"name": "nano"}, "data": {"name": "digits", "size": size, "pad": 1}}
+    with Run.create(path, config, space=space) as run:
+        run.finish({"genotype": to_json(sample(space, Random(seed))), "valid_accuracy": 0.25})
+    return Reading.read(path)
+
+
+def test_equal_cells_are_one(tmp_path: Path) -> None:
+    runs = {name: finished(tmp_path / name, seed) for name, seed in (("a", 1), ("b", 2), ("c", 1))}
+    runs["d"] = finished(tmp_path / "d", 1, size=16)
+    cells = found_cells(runs)
+    assert [(cell.label, list(cell.runs)) for cell in cells] == [
+        ("found-0", ["a", "c"]),
+        ("found-1", ["b"]),
+        ("found-2", ["d"]),
+    ]
+    assert cells[0].images == {"name": "digits", "size": None}
+    assert (cells[0].space, cells[0].stack) == ("nano", get_space("nano").stack.cells)
+    assert held_out_accuracy(runs["a"]) == 0.25
+
+
+def test_a_cell_that_a_search_could_find() -> None:
+    config = {"space": {"name": "nb201", "cells": 2, "without": ["none"]}, "data": {"name": "digits"}}
+    cell = stand_in(config, "any")
+    assert (cell.label, cell.space, cell.stack, cell.images) == ("any", "nb201", 2, {"name": "digits"})
+    assert "none" not in cell.text
