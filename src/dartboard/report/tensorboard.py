@@ -64,7 +64,8 @@ class TensorBoardHook(LoopHook[Any, Any, Any]):
     def _place(self, loop: Any) -> Path:
         if self.run is None or loop.run is None:
             return self.folder
-        return self.folder / loop.run.path.resolve().relative_to(self.run)
+        inside: Path = loop.run.path.resolve().relative_to(self.run)
+        return self.folder / inside
 
     def on_epoch_end(self, loop: Any, record: Any) -> None:
         writer, step = self._open, record.epoch + 1
