@@ -1,10 +1,16 @@
 """Sweeps on a real Ray cluster of two nodes, whose drivers, workers and nodes are really killed."""
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
+from subprocess import PIPE, Popen
 
 import pytest
 
+from dartboard.runs import Run, find_runs
+from executing import until
 from protocols import few
 from rampage import STEP, long, shuffled, survives
 from ray_nodes import Nodes, nodes
@@ -47,3 +53,21 @@ def test_stages_survive_kills(cluster: Nodes, data: str, tmp_path: Path) -> None
     executor = ["ray", f"address={cluster.address}"]
     sweep = {**chaos.stages(data), "tries": 9}
     survives(sweep, tmp_path, executor, ["worker", "node"], 3, targets={"node": cluster.strike}, spread=0.3)
+
+
+@pytest.mark.slow
+def test_an_interrupt_saves_and_the_same_command_goes_on(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(slowly.PACE, "0.2")
+    file, folder = chaos.write(tmp_path / "sweep.yaml", chaos.searches(data, epochs=8)), tmp_path / "ray"
+    command = chaos.command(file, folder, "ray", "jobs=2")
+    driver = Popen(command, start_new_session=True, stderr=PIPE, text=True)
+    until(lambda: len(chaos.holders(folder)) == 2)
+    os.killpg(driver.pid, signal.SIGINT)  # as a terminal does, to all processes at once
+    _, said = driver.communicate(timeout=chaos.PATIENCE)
+    assert driver.returncode == 128 + signal.SIGINT, said
+    assert said.strip().endswith("the same command goes on")
+    assert {Run.read(path).state for path in find_runs(folder)} == {"stopped"}
+    assert chaos.disturb(command, folder, Random(0), []) == []
+    assert chaos.story(folder) == chaos.undisturbed(file, tmp_path / "calm")

@@ -112,6 +112,25 @@ def test_a_stop_takes_back_what_waits(
     assert not is_run(job.path)
 
 
+def test_what_another_driver_left_that_nobody_asks_for_is_taken_back(
+    data: str, tmp_path: Path, cluster: Path, executor: SlurmExecutor
+) -> None:
+    (cluster / "hold").touch()
+    job = search_job(tmp_path, data)
+    gone = SlurmExecutor(poll=0.1)
+    gone.begin(job)
+    gone.begin(replace(job, name="other"))
+    executor.begin(replace(job, until=1))
+    assert (cluster / "1.cancelled").exists()  # as that was to go on to the end
+    assert not (cluster / "2.cancelled").exists()
+    executor.close()
+    assert {path.name for path in cluster.glob("*.cancelled")} == {
+        "1.cancelled",
+        "2.cancelled",
+        "3.cancelled",
+    }
+
+
 def test_what_the_queue_refuses(
     data: str, tmp_path: Path, cluster: Path, executor: SlurmExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ import secrets
 import socket
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -125,6 +126,9 @@ class RayExecutor:
             self._ray.cancel(key, force=True)
             task.flag.unlink(missing_ok=True)
         self._tasks = {}
+        if self._flags is not None:
+            with suppress(OSError):  # another driver may have begun
+                self._flags.rmdir()
         if self._owner:
             self._ray.shutdown()
 

@@ -114,7 +114,6 @@ class SlurmExecutor:
         own = fitted(job, threads=self._options.threads or self._options.cpus, device=self._options.device)
         found = self._left.pop(job.name, None)
         if found is not None and (id_ := found.id) is not None and found.is_of(own):
-            self._batch.adopt(folder / LOGS, id_)
             self._tasks.append(_Task(job, found, id_))
             return
         if found is not None:
@@ -147,7 +146,10 @@ class SlurmExecutor:
         if self._folder is None:
             self._folder = Path(job.folder) / FOLDER
             (self._folder / LOGS).mkdir(parents=True, exist_ok=True)
-            self._left = {own.job().name: own for own in list_submissions(self._folder / QUEUE)}
+            for found in list_submissions(self._folder / QUEUE):
+                self._left[found.job().name] = found
+                if found.id is not None:
+                    self._batch.adopt(self._folder / LOGS, found.id)
         return self._folder
 
     def _submit(self, job: Job, submission: Submission, tries: int = TRIES) -> None:
