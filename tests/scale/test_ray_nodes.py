@@ -29,7 +29,10 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
         yield own
 
 
-def test_room_follows_nodes_and_runs_see_their_own_gpus(cluster: Nodes, tmp_path: Path) -> None:
+def test_room_follows_nodes_and_runs_see_their_own_gpus(
+    cluster: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where the nodes are not
     cluster.add(cpus=3)
     executor = RayExecutor(address=cluster.address)
     with closing(executor):
@@ -38,7 +41,7 @@ def test_room_follows_nodes_and_runs_see_their_own_gpus(cluster: Nodes, tmp_path
 
 def follow(executor: RayExecutor, cluster: Nodes, tmp_path: Path) -> None:
     assert executor.room == 3  # a GPU each, and a core: one on the first node, two on the other
-    data, (own, name) = few(tmp_path / "few.npz"), own_method(tmp_path, SAYS)
+    data, (own, name) = Path(few(tmp_path / "few.npz")).name, own_method(tmp_path, SAYS)
     words = [f"method={name}", "epochs=1"]
     jobs = [search_job(tmp_path, data, *words, name=name, plugins=(own,)) for name in "ab"]
     assert {outcome.state for outcome in outcomes(executor, jobs).values()} == {"finished"}

@@ -16,7 +16,7 @@ from dartboard.errors import DartboardError, OptionError
 from dartboard.scale.executors.remote import one_line
 
 SLURM, LOCAL = "slurm", "local"
-GRACE = 10.0
+GRACE = 60.0
 """Seconds that a process of this machine has to end when its job has."""
 OVER = (
     "BOOT_FAIL",

@@ -83,7 +83,6 @@ class RayExecutor:
         self._options = checked(RayOptions, options)
         self._ray = find_ray()
         self._tasks: dict[Any, _Task] = {}
-        self._waiting: list[Any] = []
         self._flags: Path | None = None
         self._stopping = False
         self._owner = not self._ray.is_initialized()
@@ -100,24 +99,27 @@ class RayExecutor:
         flag.touch()
         own = self._options
         device = own.device or (None if self._gpus else "cpu")
-        key = self._do.remote(fitted(job, threads=own.threads or own.cpus, device=device), str(flag))
-        self._tasks[key] = _Task(job, flag)
+        fit = fitted(job, threads=own.threads or own.cpus, device=device)
+        self._tasks[self._do.remote(fit, str(flag), str(Path.cwd()))] = _Task(job, flag)
 
     def ended(self, seconds: float) -> Sequence[Outcome]:
         """The jobs that have ended, or whose process or machine has."""
-        for key in self._waiting:  # a job that nobody has taken would wait for a place to stop in
-            self._ray.cancel(key)
-        self._waiting = []
+        if self._stopping:
+            self._lower()
         ready = self._ready(seconds)
         if time.monotonic() - self._looked > NODES:
             self._looked, self.room = time.monotonic(), self._count_room()
         return [self._hear(key) for key in ready]
 
     def stop(self) -> None:
-        """Takes the flags of all jobs away."""
+        """Has the flags of all jobs taken away when somebody asks next what has ended."""
         self._stopping = True
-        self._waiting = [key for key, task in self._tasks.items() if task.is_waiting()]
-        for task in self._tasks.values():
+
+    def _lower(self) -> None:
+        """Takes all flags away; a job that no process has taken would wait for a place to stop in."""
+        for key, task in self._tasks.items():
+            if task.is_waiting():
+                self._ray.cancel(key)
             task.flag.unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -230,9 +232,17 @@ def _fits(node: dict[str, float], cpus: int, gpus: float) -> int:
     return int(min(room, node.get("GPU", 0) // gpus) if gpus else room)
 
 
-def _do(job: Job, flag: str) -> Outcome:
-    """What comes of a job; what a process of Ray runs."""
+def _do(job: Job, flag: str, place: str) -> Outcome:
+    """What comes of a job; what a process of Ray runs.
+
+    Args:
+        job: A search or a training.
+        flag: The path of its flag.
+        place: Where the driver is, which names of images may start from.
+    """
     path = Path(flag)
     if path.exists():
         path.write_text(BEGUN)
+    with suppress(OSError):
+        os.chdir(place)
     return perform(job, path)

@@ -128,10 +128,8 @@ class SlurmExecutor:
         return found
 
     def stop(self) -> None:
-        """Takes the flags of all jobs away."""
+        """Has the flags of all jobs taken away when somebody asks next what has ended."""
         self._stopping = True
-        for task in self._tasks:
-            task.submission.flag.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Ends all jobs that are in the queue or under way, those that an earlier driver left there too."""
@@ -174,6 +172,9 @@ class SlurmExecutor:
     def _hear(self) -> list[Outcome]:
         """What is known now of jobs that have ended; they are forgotten."""
         self._batch.look()
+        if self._stopping:
+            for task in self._tasks:
+                task.submission.flag.unlink(missing_ok=True)
         found, self._refused = self._refused, []
         for task in list(self._tasks):
             if (outcome := self._outcome(task)) is not None:
