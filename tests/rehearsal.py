@@ -41,6 +41,7 @@ def rehearse(page: str, folder: Path, log: Path) -> None:
     for block in blocks_of(page):
         _note(f"=== {block.place} after {process_time() - begun:.1f} s")
         PLAYS[block.language](stage, block)
+    _note(f"=== done after {process_time() - begun:.1f} s of the processor")
 
 
 def _redirect(log: Path) -> None:
