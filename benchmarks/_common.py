@@ -11,6 +11,7 @@ from typing import TypeVar
 import torch
 
 from dartboard.data import Dataset, ImageSet
+from dartboard.ranks import ALONE, Ranks
 from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.search.options import NetOptions
 from dartboard.space import SearchSpace
@@ -63,14 +64,22 @@ def in_fork(measure: Callable[[], int]) -> int:
 
 
 def make_searcher(
-    space: SearchSpace, method: str, *, channels: int = 16, batch: int = 16, **options: object
+    space: SearchSpace,
+    method: str,
+    *,
+    channels: int = 16,
+    batch: int = 16,
+    ranks: Ranks = ALONE,
+    sync_norms: bool = False,
+    **options: object,
 ) -> Searcher:
     """A search on random images of 32x32 pixels, long enough that no schedule ends while it is measured."""
     chance = torch.Generator().manual_seed(0)
     pixels = torch.randint(256, (4 * batch, 3, 32, 32), dtype=torch.uint8, generator=chance)
     data = Dataset("noise", tuple("0123456789"), ImageSet(pixels, torch.arange(4 * batch) % 10))
-    numbers = SearchOptions(epochs=1000, batch=batch, net=NetOptions(channels=channels))
-    searcher = Searcher(space, make_method(method, options), data, numbers)
+    net = NetOptions(channels=channels)
+    numbers = SearchOptions(epochs=1000, batch=batch, net=net, sync_norms=sync_norms)
+    searcher = Searcher(space, make_method(method, options), data, numbers, ranks=ranks)
     searcher.net.train()
     searcher.relaxation.train()
     return searcher

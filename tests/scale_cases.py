@@ -10,6 +10,7 @@ from dartboard.data import Batch, Stream, load_dataset
 from dartboard.ranks import ALONE, Ranks
 from dartboard.runs import digest
 from dartboard.search import Searcher, SearchOptions, make_method
+from dartboard.search.state import capture, copied, restore
 from dartboard.space import adopt, decode, get_space
 from dartboard.train import Trainer, TrainOptions
 
@@ -104,25 +105,39 @@ def _make(case: Case, values: dict[str, Any], ranks: Ranks) -> Searcher | Traine
     return Searcher(space, make_method(case.method, case.options), data, options, ranks=ranks)
 
 
-def follow(case: Case, ranks: Ranks = ALONE, *, sync: bool = True) -> dict[str, Any]:
-    """Where the steps of a case lead: all that is trained after each step, and what would be chosen."""
+def follow(
+    case: Case, ranks: Ranks = ALONE, *, sync: bool = True, start: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Where the steps of a case lead: all that is trained after each step, and what would be chosen.
+
+    Args:
+        case: Which.
+        ranks: The processes that share it.
+        sync: Whether batch-norms are synchronised.
+        start: The state in the middle of the same, to go on from.
+    """
     loop = make(case, ranks, sync=sync)
-    trail = []
+    trail, half = [], start
     with loop._own_chance():
+        if start is not None:
+            restore(loop, start)
         loop._start_epoch()
         for hook in loop.hooks:
             hook.on_epoch_start(loop)
-        for _ in range(case.steps):
+        while loop.step < case.steps:
             loop.train_step()
             for hook in loop.hooks:
                 hook.on_step_end(loop)
             trail.append(state(loop))
+            if loop.step == case.steps // 2:
+                half = copied(capture(loop))
     genotype = loop._measure().genotype if isinstance(loop, Searcher) else None
     return {
         "trail": trail,
         "genotype": None if genotype is None else str(genotype),
         "meter": loop.meter.read(),
         "digest": digest({"trail": trail}),
+        "half": half,
     }
 
 

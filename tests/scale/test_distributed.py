@@ -42,6 +42,14 @@ def test_candidates_are_dropped_on_the_way(two: dict[str, dict[str, Any]]) -> No
     assert len(last) < len(first)
 
 
+@pytest.mark.parametrize("name", ["gdas", "xnas, wipeout", "asm", "training"])
+def test_one_process_goes_on_where_two_were(name: str, two: dict[str, dict[str, Any]]) -> None:
+    resumed = follow(CASES[name], start=two[name]["half"])
+    later = {"trail": two[name]["trail"][-len(resumed["trail"]) :]}
+    assert 0 < len(resumed["trail"]) < len(two[name]["trail"])
+    assert apart(later, resumed) < SAME
+
+
 def only_parameters(trail: dict[str, Any]) -> dict[str, Any]:
     kept = [{key: value for key, value in own.items() if "running_" not in key} for own in trail["trail"]]
     kept = [{key: value for key, value in own.items() if "num_batches" not in key} for own in kept]

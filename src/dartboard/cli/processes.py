@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dartboard.ranks import Ranks
 
-GRACE = 3.0
+GRACE = 20.0
 """Seconds that another rank has to say what all have met with, before this one does."""
 LOST = ("gloo", "NCCL", "Connection closed by peer", "Connection reset by peer", "Broken pipe")
 """What is in the words of torch when another process is gone."""

@@ -87,11 +87,13 @@ class Group(Ranks):
     def synchronise(self, net: nn.Module) -> None:
         synchronise(net, self._norms)
 
-    def wrapped(self, forward: nn.Module, weights: Sequence[nn.Parameter]) -> DistributedDataParallel:
+    def wrapped(
+        self, forward: nn.Module, weights: Sequence[nn.Parameter], *, unused: bool
+    ) -> DistributedDataParallel:
         module = DistributedDataParallel(
             _Holder(forward, weights),
             process_group=self._group,
-            find_unused_parameters=True,  # candidates that are not drawn, ends that lead nowhere
+            find_unused_parameters=unused,
             **_BUFFERS,
         )
         module.register_comm_hook(self._group, _add_up)
@@ -144,8 +146,8 @@ def joined(device: torch.device) -> Iterator[Ranks]:
         return
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(backend, timeout=PATIENCE)
-    # Torch says once that nothing was unused; that is as it should be.
-    warnings.filterwarnings("ignore", message="find_unused_parameters=True was specified")
+    # How gradients lie in memory is for torch to choose; to hand them over they are copied anyway.
+    warnings.filterwarnings("ignore", message="Grad strides do not match bucket view strides")
     try:
         world = dist.group.WORLD
         assert world is not None  # noqa: S101

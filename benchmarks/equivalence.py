@@ -1,0 +1,43 @@
+"""How far two processes with half of every batch each are from one with the whole, for every method.
+
+The cases are those of the tests (tests/scale_cases.py): short searches and trainings on the digits in
+float64, with synchronised batch-norms, crops, flips, cutout and drop-path. The difference is the largest of
+any weight, statistic, architecture parameter or strength after any step; next to it stands that of the mean
+loss, which is kept in float32.
+
+usage: python benchmarks/equivalence.py [CASE ...]
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+TESTS = Path(__file__).parents[1] / "tests"
+sys.path.insert(0, str(TESTS))
+
+from scale_cases import CASES, apart, follow  # noqa: E402
+from together import together  # noqa: E402
+
+
+def main() -> None:
+    """Measures and prints a table."""
+    torch.set_num_threads(1)
+    names = sys.argv[1:] or list(CASES)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "two.pt"
+        one, other = together(2, TESTS / "scale" / "steps.py", out, "sync", *names)
+        assert one == other, "the two processes hold different states"
+        two = torch.load(out)
+    print("| search or training | steps | largest difference | of the mean loss | same cell |")
+    print("|---|---|---|---|---|")
+    for name in names:
+        alone, both = follow(CASES[name]), two[name]
+        loss = abs(alone["meter"]["train_loss"] - both["meter"]["train_loss"])
+        same = "" if alone["genotype"] is None else str(alone["genotype"] == both["genotype"]).lower()
+        print(f"| {name} | {CASES[name].steps} | {apart(alone, both):.0e} | {loss:.0e} | {same} |")
+
+
+if __name__ == "__main__":
+    main()

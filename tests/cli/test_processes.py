@@ -1,0 +1,146 @@
+"""Searches and trainings that several processes share, started by the program itself."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dartboard.cli.main import main
+from dartboard.runs import Run, list_checkpoints
+from killing import PATIENCE, started
+
+PROGRAM = Path(sys.executable).with_name("dartboard")
+SEARCH = (
+    "search",
+    *("--recipe", "quick", "--epochs", "3", "--no-report"),
+    *("sync_norms=true", "checkpoint.steps=4", "checkpoint.keep=50", "net.channels=4", "health.examples=64"),
+)
+CELL = "|nor_conv_3x3~0|+|skip_connect~0|nor_conv_3x3~1|+|none~0|avg_pool_3x3~1|nor_conv_3x3~2|"
+TRAIN = (
+    *("train", CELL, "--recipe", "quick", "--epochs", "1", "--no-report"),
+    *("sync_norms=true", "net.channels=4", "net.cells=1"),
+)
+
+
+def program(*words: object, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(PROGRAM), *map(str, words)]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=PATIENCE, env=plain()
+    )
+
+
+def plain() -> dict[str, str]:
+    return os.environ | {"OMP_NUM_THREADS": "1"}
+
+
+def facts(*words: object, folder: Path) -> dict:
+    done = program(*words, "--json", "--quiet", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def ranks_of(launcher: int) -> dict[str, int]:
+    """The processes that a launcher has started, by their numbers."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            told = (entry / "environ").read_bytes().split(b"\0")
+        except (OSError, ValueError, IndexError):
+            continue
+        if parent == launcher:
+            found |= {word[5:].decode(): int(entry.name) for word in told if word.startswith(b"RANK=")}
+    return found
+
+
+def wait_for_checkpoint(run: Path) -> None:
+    end = time.monotonic() + PATIENCE
+    while not (run / "checkpoints").is_dir() or not list_checkpoints(run / "checkpoints"):
+        assert time.monotonic() < end, "no checkpoint"
+        time.sleep(0.02)
+
+
+def test_a_rank_that_dies_ends_the_search_which_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    whole = facts(*SEARCH, "--processes", 2, "--out", "whole", folder=tmp_path)
+    command = [PROGRAM, *SEARCH, "--processes", "2", "--out", "cut", "--quiet"]
+    with started(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
+        wait_for_checkpoint(tmp_path / "cut")
+        os.kill(ranks_of(launcher.pid)["1"], signal.SIGKILL)
+        _, complaint = launcher.communicate(timeout=PATIENCE)
+        assert launcher.returncode == 1
+    lines = [line for line in complaint.splitlines() if "stopping after this step" not in line]
+    words = "another process that shared the work has ended; go on with: dartboard search --resume cut"
+    ended = "process 1 of 2 was ended by signal 9; --resume goes on with the run"
+    assert lines == [f"dartboard: error: {words}", f"dartboard: error: {ended}"]
+    assert Run.read(tmp_path / "cut").state == "stopped"
+    shutil.copytree(tmp_path / "cut", tmp_path / "alone")
+    resumed = facts("search", "--resume", "cut", "--no-report", folder=tmp_path)
+    assert resumed["digest"] == whole["digest"]
+    assert [own["processes"] for own in Run.read(tmp_path / "cut").environment()] == [2, 2]
+    alone = facts("search", "--resume", "alone", "--no-report", "--processes", 1, folder=tmp_path)
+    assert alone["epochs"] == whole["epochs"]
+    assert [own["processes"] for own in Run.read(tmp_path / "alone").environment()] == [2, 1]
+
+
+def test_interrupted_processes_save_and_stop_together(tmp_path: Path) -> None:
+    command = [PROGRAM, *SEARCH, "epochs=300", "--processes", "2", "--out", "run", "--quiet"]
+    with started(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
+        wait_for_checkpoint(tmp_path / "run")
+        launcher.send_signal(signal.SIGINT)
+        _, complaint = launcher.communicate(timeout=PATIENCE)
+    assert launcher.returncode == 128 + signal.SIGINT
+    said = complaint.splitlines()
+    assert said[0] == "dartboard: stopping after this step; once more to stop at once"
+    assert said[1].endswith("; go on with: dartboard search --resume run")
+    assert len(said) == 2
+    newest = max(own.name for own in list_checkpoints(tmp_path / "run" / "checkpoints"))
+    assert f"stopped after step {int(newest.removeprefix('step-'))} of" in said[1]
+
+
+def test_processes_end_with_who_has_launched_them(tmp_path: Path) -> None:
+    command = [PROGRAM, *SEARCH, "epochs=300", "--processes", "2", "--out", "run", "--quiet"]
+    with started(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
+        wait_for_checkpoint(tmp_path / "run")
+        ranks = ranks_of(launcher.pid)
+        launcher.kill()
+        end = time.monotonic() + 30
+        while any(Path(f"/proc/{rank}/cwd").exists() for rank in ranks.values()):
+            assert time.monotonic() < end, "they live on"
+            time.sleep(0.1)
+    assert Run.read(tmp_path / "run").state == "stopped"
+
+
+def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
+    one = facts(*TRAIN, "--out", "one", folder=tmp_path)
+    two = facts(*TRAIN, "--processes", 2, "--out", "two", folder=tmp_path)
+    assert two["last"]["test"]["loss"] == pytest.approx(one["last"]["test"]["loss"], abs=1e-3)
+    assert two["last"]["test"]["examples"] == one["last"]["test"]["examples"]
+    assert (tmp_path / "two" / "best.safetensors").exists()
+    shown = program("evaluate", "two", "--data", "digits", "--json", folder=tmp_path)
+    assert json.loads(shown.stdout)["top1"] == two["best"]["test"]["top1"]
+
+
+def test_a_batch_that_cannot_be_shared_out_is_one_line(tmp_path: Path) -> None:
+    done = program(*SEARCH, "--processes", 2, "batch=15", folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "dartboard: error: a batch of 15 cannot be shared out evenly among 2 processes; "
+        "set batch=14 or batch=16\n"
+    )
+    assert not (tmp_path / "runs").exists()
+
+
+def test_torchrun_has_the_last_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert main(["search", "--processes", "2"]) == 2
+    assert capsys.readouterr().err == (
+        "dartboard: error: torchrun has started 4 processes; leave out --processes\n"
+    )
