@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from dartboard.errors import DartboardError, InUseError, OptionError, RunError, Stopped
 from dartboard.runs import Lock, Run
@@ -123,6 +124,21 @@ def test_runs_on_other_images_are_not_compared(data: str, tmp_path: Path) -> Non
     rows = sweep(tmp_path / "sweep", values).run()
     finished = [row["settings"]["data.name"] for row in rows if row["state"] == "finished"]
     assert finished == [data, other]
+
+
+def test_methods_that_train_nothing_are_not_stopped(data: str, tmp_path: Path) -> None:
+    values = tiny(data, grid={"method": ["random"], "seed": "0..1"}, stop={"after": 1, "keep": 1})
+    rows = sweep(tmp_path, values).run()
+    assert [row["state"] for row in rows] == ["finished", "finished"]
+
+
+def test_plugins_are_kept_and_asked_for(data: str, tmp_path: Path, plugins: tuple[str, ...]) -> None:
+    sweep(tmp_path, tiny(data, grid={"method": "slow-darts"}), plugins=plugins).run()
+    assert read_sweep(tmp_path).settings["plugins"] == [SLOWLY]
+    values = yaml.safe_load((tmp_path / "sweep.yaml").read_text())
+    values["settings"]["plugins"] = ["/nowhere/own.py"]
+    with pytest.raises(OptionError, match=r"if you trust it, add --plugin /nowhere/own\.py"):
+        sweep(tmp_path / "other", values)
 
 
 def test_two_drivers_of_one_sweep(data: str, tmp_path: Path) -> None:

@@ -57,6 +57,9 @@ class Course:
     _maker: Maker = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.plugins:  # so that whoever goes on is told what is needed
+            settings = {**self.config.settings, "plugins": list(self.plugins)}
+            self.config = self.config.model_copy(update={"settings": settings})
         self.stages: Mapping[str, Stage] = self.config.parts
         self.decisions = Decisions(self.folder)
         self.rest()
@@ -88,7 +91,7 @@ class Course:
     def _planned(self, name: str) -> list[Planned]:
         stage = self.stages[name]
         common = self.config.settings if self.config.stages else {}
-        planner = Planner(name, stage, common, self.plugins, self.chooses(name))
+        planner = Planner(name, stage, common, self.chooses(name))
         if stage.do == "search":
             return planner.searches()
         return planner.trainings(self._cells[name], self._has_valid)

@@ -14,6 +14,7 @@ from dartboard.scale.config import Stage
 from dartboard.scale.points import CELL, Point, name_of, nested, points
 from dartboard.search import config as search_config
 from dartboard.search.config import DataChoice, SearchConfig
+from dartboard.search.plugins import check_plugins
 from dartboard.search.settings import SEARCH
 from dartboard.space import SPACES, load_space
 from dartboard.train import config as train_config
@@ -63,14 +64,12 @@ class Planner:
         name: Of the stage.
         stage: What it says.
         common: The settings of all stages, by dotted name.
-        plugins: Full paths of Python files that were loaded.
         chooses: Whether runs are compared with each other, so that test images must not be looked at.
     """
 
     name: str
     stage: Stage
     common: Mapping[str, Any]
-    plugins: Sequence[str] = ()
     chooses: bool = False
     _known: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, compare=False)
 
@@ -103,8 +102,7 @@ class Planner:
     def _layers(self, kind: str, point: Point) -> list[Mapping[str, Any]]:
         recipes = (SEARCH if kind == "search" else TRAIN).recipes
         recipe = {} if self.stage.recipe is None else recipes[self.stage.recipe]()
-        loaded = {"plugins": tuple(self.plugins)} if self.plugins else {}
-        return [recipe, nested(self.common), nested(self.stage.settings), nested(point), loaded]
+        return [recipe, nested(self.common), nested(self.stage.settings), nested(point)]
 
     def _search(self, point: Point) -> Planned:
         values = self._seeded("search", point, "", self._resolved_search)
@@ -112,6 +110,7 @@ class Planner:
 
     def _resolved_search(self, rest: Point) -> dict[str, Any]:
         config = SEARCH.merge(self._layers("search", rest))
+        check_plugins(config.plugins)  # or what they register is not known
         check_names(config.space.name, config.data.name)
         return search_config.resolved(config)
 
@@ -123,6 +122,7 @@ class Planner:
 
     def _resolved_training(self, cell: FoundCell, rest: Point, has_valid: HasValid) -> dict[str, Any]:
         config = _with_images(cell, [*self._layers("train", rest), {"cell": cell.text}])
+        check_plugins(config.plugins)
         check_names(config.space.name, config.data.name)
         if self.chooses:
             config = choosing(config, self.stage.stop.after, has_valid(config.data))

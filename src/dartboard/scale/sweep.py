@@ -140,10 +140,10 @@ class Sweep:
 
     def _decide(self, name: str, epochs: int, runs: Mapping[str, Planned]) -> dict[str, Any]:
         failed: dict[str, str] = {}
+        groups: dict[str, list[Planned]] = {}
         for outcome in self._do(runs, epochs):
             if outcome.state == "failed":
                 failed[outcome.job.name] = outcome.error
-        groups: dict[str, list[Planned]] = {}
         for run in runs.values():
             if run.name not in failed:
                 groups.setdefault(repr(run.config["data"]), []).append(run)
@@ -151,19 +151,24 @@ class Sweep:
         dropped: dict[str, str] = {}
         for group in groups.values():
             found = {run.name: self._accuracy(run, epochs) for run in group}
-            keep = self.course.stages[name].stop.keep
-            reasons = sift(found, self.course.examples(group[0]), keep)
             accuracies |= found
-            dropped |= {own: reason for own, reason in reasons.items() if reason is not None}
+            dropped |= self._sift(name, found, group[0])
         for own, reason in dropped.items():
             self._say(f"{own} is dropped at epoch {epochs}: {reason}")
         return {"accuracies": accuracies, "dropped": dropped, "failed": failed}
 
+    def _sift(self, name: str, found: Mapping[str, float | None], one: Planned) -> dict[str, str]:
+        """Why runs on the same images go no further; those that have no accuracy have ended already."""
+        known = {own: accuracy for own, accuracy in found.items() if accuracy is not None}
+        if not known:
+            return {}
+        reasons = sift(known, self.course.examples(one), self.course.stages[name].stop.keep)
+        return {own: reason for own, reason in reasons.items() if reason is not None}
+
     def _accuracy(self, run: Planned, epochs: int) -> float | None:
-        """On held-out images, after so many epochs."""
-        row = Reading.read(self.folder / run.name).metrics()[epochs - 1]
-        found = row.get(f"{VALID}_accuracy")
-        return None if found is None else float(found)
+        """On held-out images, after so many epochs; None where a method trains nothing."""
+        rows = Reading.read(self.folder / run.name).metrics()[epochs - 1 : epochs]
+        return float(rows[0][f"{VALID}_accuracy"]) if rows else None
 
     def _say(self, words: str) -> None:
         log.info("%s", words)
