@@ -170,6 +170,16 @@ def test_places_that_are_no_sweep(file: str, tmp_path: Path, capsys: Capture) ->
     assert "leave out --out x" in complaint(capsys, str(tmp_path), "--out", "x")
 
 
+def test_what_a_killed_driver_leaves_is_removed(file: str) -> None:
+    left = Path("killed") / ".sweep.yaml.0123456789abcdef.tmp"
+    left.parent.mkdir()
+    left.touch()
+    (left.parent / "lock").touch()
+    assert main(["sweep", file, *HERE, "--quiet", "--out", "killed", "grid.seed=0"]) == 0
+    assert not left.exists()
+    assert list(digests(Path("killed"))) == ["search/darts-s0"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["here", "pool"])
 def test_a_signal_saves_and_stops(executor: str, data: str, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dartboard.atomic import is_leftover
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
 from dartboard.cli.looping import SIGNALLED
 from dartboard.cli.places import RUNS
@@ -105,11 +106,13 @@ def _course(args: Namespace) -> "Course":
 
 def _check_place(folder: Path) -> None:
     """Refuses a directory with something else in it."""
+    from dartboard.runs.lock import NAME as LOCK
     from dartboard.scale.sweep import is_sweep
 
     if folder.is_file():
         raise RunError(f"{folder} is a file; name another directory with --out")
-    names = sorted(own.name for own in folder.iterdir() if own.name != "lock") if folder.is_dir() else []
+    inner = folder.iterdir() if folder.is_dir() else ()
+    names = sorted(own.name for own in inner if own.name != LOCK and not is_leftover(own))
     if names and not is_sweep(folder):
         raise RunError(f"{folder} holds {names[0]} and no sweep; name another directory with --out")
 

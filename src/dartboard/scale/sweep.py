@@ -84,6 +84,7 @@ class Sweep:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with Lock(self.folder):
+                atomic.remove_leftovers(self.folder)
                 keep_config(self.folder, self.course.config)
                 try:
                     for name in self.course.stages:
