@@ -126,6 +126,17 @@ def test_runs_on_other_images_are_not_compared(data: str, tmp_path: Path) -> Non
     assert finished == [data, other]
 
 
+def test_where_all_fail_nothing_is_decided(data: str, tmp_path: Path, plugins: tuple[str, ...]) -> None:
+    method = {"name": "failing-darts", "times": 1}
+    more = {"epochs": 3, "method": method}
+    values = tiny(data, settings=more, stop={"after": 2, "keep": 1}, tries=1)
+    rows = sweep(tmp_path, values, plugins=plugins).run()
+    assert [row["state"] for row in rows] == ["failed", "failed"]
+    assert not (tmp_path / "decisions.json").exists()
+    again = sweep(tmp_path, values, plugins=plugins).run()
+    assert sorted(row["state"] for row in again) == ["dropped", "finished"]
+
+
 def test_methods_that_train_nothing_are_not_stopped(data: str, tmp_path: Path) -> None:
     values = tiny(data, grid={"method": ["random"], "seed": "0..1"}, stop={"after": 1, "keep": 1})
     rows = sweep(tmp_path, values).run()

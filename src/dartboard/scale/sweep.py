@@ -5,7 +5,7 @@ decided, and the tables results.csv, results.jsonl and summary.csv. Whoever runs
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -110,7 +110,7 @@ class Sweep:
             self._note(runs[outcome.job.name], outcome)
         self.course.rest()
 
-    def _do(self, runs: Mapping[str, Planned], until: int | None) -> Any:
+    def _do(self, runs: Mapping[str, Planned], until: int | None) -> Iterator[Outcome]:
         return self.queue.do([self.course.job(run, until) for run in runs.values()])
 
     def _note(self, run: Planned, outcome: Outcome) -> None:
@@ -130,9 +130,9 @@ class Sweep:
     def _compare(self, name: str, epochs: int, runs: dict[str, Planned]) -> None:
         """Takes those out of `runs` that go no further than so many epochs; decided once, for all of them."""
         key = f"{name} after {epochs}"
-        taken = self.course.decisions.get(key) or self.course.decisions.once(
-            key, lambda: self._decide(name, epochs, runs)
-        )
+        taken = self.course.decisions.get(key) or self._decide(name, epochs, runs)
+        if taken["accuracies"]:  # where all failed there was nothing to decide
+            taken = self.course.decisions.once(key, lambda: taken)
         _check_known(taken, name, epochs, runs)
         ends: tuple[End, ...] = ("failed", "dropped")
         for state in ends:
