@@ -11,6 +11,7 @@ usage: python benchmarks/distributed.py [--rounds N] [--batch N] [--json]
 
 import argparse
 import json
+import math
 import multiprocessing
 import os
 import socket
@@ -26,7 +27,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from _common import make_searcher
-from dartboard.nn import CellNet, NetConfig, count_parameters
+from dartboard.nn import CellNet, NetConfig, count_flops, count_parameters
 from dartboard.ranks import ALONE, Ranks
 from dartboard.scale.distributed import joined
 from dartboard.search import Searcher
@@ -42,12 +43,19 @@ IMAGENET = {"darts": 1, "pc-darts": 4}
 PARTS = ("weights", "statistics", "architecture")
 LINKS = {"10 Gb/s": 1.25e9, "100 Gb/s": 12.5e9, "400 Gb/s": 50e9}
 """Bytes a second, each way."""
-DELAY = 2e-5
-"""Seconds of one exchange that are there whatever its size, for each of its steps from rank to rank."""
+RANKS, IMAGES = 64, 16
+"""GPUs, and images of a batch on each."""
+DELAY = 1e-5
+"""Seconds from rank to rank however little is sent, of which a tree has 2 log2 RANKS: an assumption."""
+SPEED = 5e12
+"""Operations a second that a GPU comes to in such a network: an assumption."""
 
 
 CALLS = 6
 """Exchanges of a step that nothing hides: architecture, statistics, three sums, the last of the gradients."""
+TREE = 2 * math.log2(RANKS) * DELAY
+PASSES = 6
+"""Forward passes that a step costs: one and twice as much backward, for architecture and weights."""
 
 
 class Counting:
@@ -140,17 +148,22 @@ def _turn(ranks: Ranks, step: Callable[[], None], mine: bool) -> float:
 
 
 def on_imagenet() -> dict[str, dict[str, float]]:
-    """What steps of searches on ImageNet would exchange over 64 GPUs, from the sizes of the networks."""
+    """What steps of searches on ImageNet would exchange over many GPUs, from the sizes of the networks."""
     found = {}
     for words, partial in IMAGENET.items():
         config = NetConfig(channels=16, classes=1000, input=(3, 224, 224), partial=partial, search=True)
-        net = CellNet(get_space("darts").resized(8), config)
-        weights, even = 4 * count_parameters(net), _bytes(ALONE.unshared(net))
-        arch = 4 * (2 * 14 * 8 + (2 * 14 if partial > 1 else 0))
-        ring = 2 * 63 / 64 * (weights + even + arch)
-        found[words] = {"weights": weights, "statistics": even, "architecture": arch, "ring": ring} | {
-            link: ring / speed + CALLS * 2 * 63 * DELAY for link, speed in LINKS.items()
+        space = get_space("darts").resized(8)
+        net = CellNet(space, config)
+        own = {
+            "weights": 4.0 * count_parameters(net),
+            "statistics": float(_bytes(ALONE.unshared(net))),
+            "architecture": 4.0 * (2 * 14 * 8 + (2 * 14 if partial > 1 else 0)),
         }
+        own["sent"] = 2 * (RANKS - 1) / RANKS * sum(own.values())
+        own["norms"] = len(ALONE.unshared(net)) / 2
+        own["compute"] = PASSES * IMAGES * count_flops(space, config) / SPEED
+        own |= {link: own["sent"] / speed + CALLS * TREE for link, speed in LINKS.items()}
+        found[words] = own
     return found
 
 
@@ -200,11 +213,13 @@ def show(found: dict[str, dict[str, float]], batch: int) -> None:
 
 def show_paper(paper: dict[str, dict[str, float]]) -> None:
     """Prints what a search on ImageNet over 64 GPUs would exchange."""
-    print("ImageNet, 64 GPUs, 8 cells, 16 channels; MB of a step, and ms that the exchange takes")
+    print(f"ImageNet, {RANKS} GPUs with {IMAGES} images each, 8 cells, 16 channels; MB of a step")
     for name, own in paper.items():
         parts = ", ".join(f"{part} {own[part] / 1e6:.3f}" for part in PARTS)
         times = ", ".join(f"{link} {1e3 * own[link]:.1f}" for link in LINKS)
-        print(f"{name}: {parts}; each GPU sends {own['ring'] / 1e6:.1f}; {times}")
+        print(f"{name}: {parts}; each GPU sends {own['sent'] / 1e6:.1f} MB: {times} ms")
+        waits = 1e3 * 4 * own["norms"] * TREE
+        print(f"  computation {1e3 * own['compute']:.1f} ms; {own['norms']:.0f} norms: {waits:.0f} ms")
 
 
 if __name__ == "__main__":

@@ -87,6 +87,16 @@ def _given(args: Any, *names: str) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(args, name)) is not None}
 
 
+def torchrun(words: Words) -> None:
+    """Read the words of torchrun as it does, and look at the command that it starts."""
+    from torch.distributed.run import get_args_parser
+
+    args = get_args_parser().parse_args(words)
+    assert args.no_python, "torchrun starts dartboard with --no-python"
+    assert args.training_script == "dartboard", f"torchrun starts {args.training_script}"
+    check(args.training_script_args)
+
+
 def make(words: Words) -> None:
     """Look the targets up."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -143,6 +153,7 @@ COMMANDS: dict[str, Callable[[Words], None]] = {
     "make": make,
     "pip": pip,
     "python": python,
+    "torchrun": torchrun,
     **dict.fromkeys(("cd", "git", "tensorboard"), leave),
 }
 """What is done for each program."""
