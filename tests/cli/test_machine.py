@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from dartboard.cli.arguments import UsageError
 from dartboard.cli.machine import prepare
+from dartboard.errors import OptionError
 
 
 def test_the_default_is_what_the_machine_has() -> None:
@@ -11,7 +11,7 @@ def test_the_default_is_what_the_machine_has() -> None:
 
 @pytest.mark.parametrize("device", ["toaster", "meta", "cuda:99"])
 def test_a_device_that_cannot_be_used(device: str) -> None:
-    with pytest.raises(UsageError, match=f"--device {device} cannot be used: .*; cpu always can"):
+    with pytest.raises(OptionError, match=f"--device {device} cannot be used: .*; cpu always can"):
         prepare(device, None)
 
 

@@ -16,8 +16,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def find_device(name: str | None) -> torch.device:
+def find_device(name: str | None, what: str = "the device") -> torch.device:
     """The device of a name; without one a GPU if there is one, else the CPU.
+
+    Args:
+        name: Its name, if there is one.
+        what: What a complaint calls it.
 
     Raises:
         OptionError: If there is no such device, or it cannot be used.
@@ -29,7 +33,7 @@ def find_device(name: str | None) -> torch.device:
         torch.zeros(1, device=found).tolist()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).splitlines()[0].split(". ")[0].rstrip(".")
-        raise OptionError(f"the device {name} cannot be used: {reason}; cpu always can") from None
+        raise OptionError(f"{what} {name} cannot be used: {reason}; cpu always can") from None
     return found
 
 
