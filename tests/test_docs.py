@@ -34,9 +34,3 @@ def test_the_method_of_the_page_searches_and_resumes(tmp_path: Path) -> None:
     assert refused.stderr.endswith(f"if you trust it, add --plugin {tmp_path / 'sign_gaea.py'}\n")
     again = json.loads(program("search", "--resume", "run", *plugin, "--json", folder=tmp_path).stdout)
     assert again["digest"] == first["digest"]
-
-
-def test_links_lead_somewhere() -> None:
-    for page in DOCS.glob("*.md"):
-        for link in re.findall(r"\]\((?!http)([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / link).exists(), f"{page.name}: {link}"
