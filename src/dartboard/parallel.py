@@ -25,6 +25,12 @@ class WorkerError(DartboardError):
     """A process that was ended from outside."""
 
 
+def started_together() -> int:
+    """How many processes torchrun, or what sets the same variables, has started; 1 if it has not."""
+    count = os.environ.get("WORLD_SIZE", "")
+    return int(count) if "RANK" in os.environ and count.isdecimal() else 1
+
+
 def in_processes(
     work: Callable[[T], R], things: Sequence[T], jobs: int, *, threads: int = 1
 ) -> Iterator[tuple[T, R]]:

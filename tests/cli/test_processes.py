@@ -139,6 +139,7 @@ def test_a_batch_that_cannot_be_shared_out_is_one_line(tmp_path: Path) -> None:
 def test_torchrun_has_the_last_word(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "4")
     assert main(["search", "--processes", "2"]) == 2
     assert capsys.readouterr().err == (

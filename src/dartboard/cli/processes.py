@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dartboard.cli.arguments import UsageError, positive
 from dartboard.errors import DartboardError, RankError
+from dartboard.parallel import started_together
 
 if TYPE_CHECKING:
     import torch
@@ -31,7 +32,7 @@ def add_flag(parser: ArgumentParser) -> None:
 
 def is_launched() -> bool:
     """Whether this is one of several processes that torchrun, or this program, has started."""
-    return int(os.environ.get("WORLD_SIZE", "1")) > 1
+    return started_together() > 1
 
 
 def wanted(args: Namespace) -> int:
@@ -40,7 +41,7 @@ def wanted(args: Namespace) -> int:
     Raises:
         UsageError: If torchrun has started another number of them.
     """
-    started = int(os.environ.get("WORLD_SIZE", "1"))
+    started = started_together()
     if started > 1:
         if args.processes not in (None, started):
             raise UsageError(f"torchrun has started {started} processes; leave out --processes")

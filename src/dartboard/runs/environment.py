@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 import dartboard
+from dartboard.parallel import started_together
 
 _SECONDS = 5  # that git may take
 
@@ -37,7 +38,7 @@ def describe_environment(device: str | None = None) -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "device": device,
         "threads": torch.get_num_threads(),
-        "processes": int(os.environ.get("WORLD_SIZE", "1")),
+        "processes": started_together(),
         "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
     }
 

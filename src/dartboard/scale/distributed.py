@@ -1,7 +1,6 @@
 """This process among others that share a loop: torch.distributed, as torchrun starts it."""
 
 import inspect
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from torch.distributed import ProcessGroup
 from torch.nn.parallel import DistributedDataParallel
 
 from dartboard.errors import RankError
+from dartboard.parallel import started_together
 from dartboard.ranks import ALONE, Ranks
 from dartboard.scale.norm import Exchange, SyncNorm2d, synchronise
 
@@ -129,11 +129,6 @@ def _add_up(
     return future.then(lambda done: done.value()[0])
 
 
-def is_launched() -> bool:
-    """Whether torchrun, or something that sets the same variables, has started this process among others."""
-    return int(os.environ.get("WORLD_SIZE", "1")) > 1
-
-
 @contextmanager
 def joined(device: torch.device) -> Iterator[Ranks]:
     """Inside, this process is one of those that torchrun has started; alone where it has not.
@@ -141,7 +136,7 @@ def joined(device: torch.device) -> Iterator[Ranks]:
     Args:
         device: Where this rank computes.
     """
-    if not is_launched():
+    if started_together() == 1:
         yield ALONE
         return
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
