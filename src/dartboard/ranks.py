@@ -74,16 +74,12 @@ class Ranks:
             if statistic is not None
         ]
 
-    def wrapped(
-        self, forward: nn.Module, weights: Sequence[nn.Parameter], *, unused: bool
-    ) -> "DistributedDataParallel":
+    def wrapped(self, forward: nn.Module, weights: Sequence[nn.Parameter]) -> "DistributedDataParallel":
         """A module with whose backward pass the gradients of the weights are added up over all ranks.
 
         Args:
             forward: The module; it has most of the weights.
             weights: All of them.
-            unused: Whether there can be weights that have no gradient: candidates that are not drawn, ends
-                that lead nowhere.
         """
         raise NotImplementedError  # one process alone has nothing to add up
 

@@ -74,7 +74,7 @@ def test_a_rank_that_dies_ends_the_search_which_goes_on_to_the_same_bits(tmp_pat
         os.kill(ranks_of(launcher.pid)["1"], signal.SIGKILL)
         _, complaint = launcher.communicate(timeout=PATIENCE)
         assert launcher.returncode == 1
-    lines = [line for line in complaint.splitlines() if "stopping after this step" not in line]
+    lines = [line for line in complaint.splitlines() if "stopping as soon as" not in line]
     words = "another process that shared the work has ended; go on with: dartboard search --resume cut"
     ended = "process 1 of 2 was ended by signal 9; --resume goes on with the run"
     assert lines == [f"dartboard: error: {words}", f"dartboard: error: {ended}"]
@@ -96,7 +96,7 @@ def test_interrupted_processes_save_and_stop_together(tmp_path: Path) -> None:
         _, complaint = launcher.communicate(timeout=PATIENCE)
     assert launcher.returncode == 128 + signal.SIGINT
     said = complaint.splitlines()
-    assert said[0] == "dartboard: stopping after this step; once more to stop at once"
+    assert said[0] == "dartboard: stopping as soon as all processes have agreed on a step"
     assert said[1].endswith("; go on with: dartboard search --resume run")
     assert len(said) == 2
     newest = max(own.name for own in list_checkpoints(tmp_path / "run" / "checkpoints"))

@@ -50,6 +50,13 @@ def test_one_process_goes_on_where_two_were(name: str, two: dict[str, dict[str, 
     assert apart(later, resumed) < SAME
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_as_many_processes_go_on_to_the_same_bits(count: int) -> None:
+    same = "{'darts': [True, True], 'gdas': [True, True], 'xnas, wipeout': [True, True], "
+    same += "'asm': [True, True], 'training': [True, True]}"
+    assert together(count, FOLDER / "resumed.py") == [same] * count
+
+
 def only_parameters(trail: dict[str, Any]) -> dict[str, Any]:
     kept = [{key: value for key, value in own.items() if "running_" not in key} for own in trail["trail"]]
     kept = [{key: value for key, value in own.items() if "num_batches" not in key} for own in kept]

@@ -95,11 +95,11 @@ class Task:
         Args:
             last: Whether this is the last piece of a batch; those of the others wait for it.
         """
-        if self.ranks.count == 1 or self._wrapped is None:
+        if self.ranks.count == 1:
             yield
-            if self.ranks.count > 1 and last:
-                self._wrapped = self._gather()
             return
+        if self._wrapped is None:
+            self._wrapped = self.ranks.wrapped(self.forward, self.weights)
         alone, self.forward = self.forward, self._wrapped
         try:
             with nullcontext() if last else self._wrapped.no_sync():
@@ -107,13 +107,14 @@ class Task:
         finally:
             self.forward = alone
 
-    def _gather(self) -> DistributedDataParallel:
-        """Adds up the gradients of the first batch, which shows what has any; returns what does so later."""
-        used = [weight for weight in self.weights if weight.grad is not None]
-        for weight, slope in zip(used, self.ranks.total([own.grad for own in used]), strict=True):  # type: ignore[misc]
-            weight.grad = slope
-        unused = self.relaxation.draws or len(used) < len(self.weights)
-        return self.ranks.wrapped(self.forward, self.weights, unused=unused)
+    @contextmanager
+    def repeated(self) -> Iterator[None]:
+        """Inside, every rank passes the same examples, and meets with the same chance."""
+        self.net.ranks = ALONE
+        try:
+            yield
+        finally:
+            self.net.ranks = self.ranks
 
     @torch.no_grad()
     def even_out(self) -> None:

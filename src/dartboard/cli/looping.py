@@ -152,11 +152,13 @@ def machine(args: Namespace) -> tuple[str | None, int | None]:
     from dartboard.runs import Run
 
     last = Run.read(args.resume).environment()[-1]
-    wanted = {"device": args.device or last.get("device"), "threads": args.threads or last.get("threads")}
+    shared_anew = last.get("processes", 1) != processes.wanted(args)
+    threads = None if shared_anew else last.get("threads")
+    wanted = {"device": args.device or last.get("device"), "threads": args.threads or threads}
     if not isinstance(wanted["threads"], int | None) or not isinstance(wanted["device"], str | None):
         raise UsageError(f"{args.resume}: environment.json is damaged; name --threads and --device")
     for name, value in wanted.items():
-        if value != last.get(name):
+        if value not in (None, last.get(name)) and not processes.is_silent():
             words = (
                 f"the run used {name} {last.get(name)}, now {value}: the result can differ in the last bits"
             )
@@ -240,8 +242,16 @@ def _report(run: "Run | None", args: Namespace) -> None:
         print(f"dartboard: warning: {printable(mistake)}", file=sys.stderr)
 
 
-def in_words(forecast: "Callable[[], Forecast]") -> str:
-    """What a loop will need, or that memory is short."""
+def in_words(forecast: "Callable[[], Forecast]", ranks: "Ranks | None" = None) -> str:
+    """What a loop will need, or that memory is short.
+
+    Args:
+        forecast: Tells it.
+        ranks: The processes that share the loop.
+
+    Raises:
+        RankError: If memory is short where others wait for this rank.
+    """
     from dartboard.search.memory import is_out_of_memory
 
     try:
@@ -249,6 +259,8 @@ def in_words(forecast: "Callable[[], Forecast]") -> str:
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
+        if ranks is not None and ranks.count > 1:
+            raise RankError(f"out of memory on rank {ranks.rank}; set a larger pieces") from error
         return "memory is short: batches will pass in pieces"
     return f"forecast: {span(ahead.seconds)}, {size(ahead.memory_bytes)} of memory"
 

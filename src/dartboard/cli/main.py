@@ -27,6 +27,7 @@ from dartboard.cli import (
 )
 from dartboard.cli import list as list_
 from dartboard.cli.arguments import UsageError, add_words
+from dartboard.cli.processes import let_the_first_speak
 from dartboard.errors import DartboardError, UnknownNameError
 from dartboard.printable import printable
 
@@ -82,6 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (DartboardError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             return _leave_pipe()
+        let_the_first_speak()
         print(f"dartboard: error: {_one_line(error)}", file=sys.stderr)
         return MISTAKE
     except (RuntimeError, MemoryError) as error:

@@ -1,7 +1,6 @@
 """Searches and trainings that several processes share: the flag, who starts them, and what each may say."""
 
 import os
-import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dartboard.cli.arguments import UsageError, positive
-from dartboard.errors import DartboardError, RankError
+from dartboard.errors import RankError
 from dartboard.parallel import started_together
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 GRACE = 20.0
 """Seconds that another rank has to say what all have met with, before this one does."""
-LOST = ("gloo", "NCCL", "Connection closed by peer", "Connection reset by peer", "Broken pipe")
+LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "remote process exited")
 """What is in the words of torch when another process is gone."""
 GONE = "another process that shared the work has ended"
 
@@ -56,12 +55,20 @@ def wanted(args: Namespace) -> int:
 
 def launch(args: Namespace) -> int | None:
     """The exit code of the processes that share the work, if there are several and this is none of them."""
+    from dartboard.scale import launch as launching
+
     count = wanted(args)
+    if is_launched():
+        launching.end_with_launcher()
+        args.quiet = args.quiet or is_silent()
     if count == 1 or is_launched():
         return None
-    from dartboard.scale.launch import launch
+    return launching.launch(count, args.words)
 
-    return launch(count, args.words)
+
+def is_silent() -> bool:
+    """Whether another process says what there is to say."""
+    return is_launched() and os.environ["RANK"] != "0"
 
 
 def place(device: str | None, threads: int | None) -> tuple[str | None, int | None]:
@@ -91,24 +98,17 @@ def place(device: str | None, threads: int | None) -> tuple[str | None, int | No
 def joined(device: "torch.device") -> Iterator["Ranks"]:
     """Inside, this process shares its work with the others that were started with it, if there are any.
 
-    Mistakes that all ranks meet with are told by rank 0.
-
     Raises:
         RankError: If another process has ended.
     """
-    from dartboard.scale import distributed, launch
+    from dartboard.scale import distributed
 
-    launch.end_with_launcher()
     try:
         with distributed.joined(device) as ranks:
             yield ranks
-    except DartboardError:
-        _wait_for_the_first()
-        raise
     except RuntimeError as error:
         if not is_lost(error):
             raise
-        _wait_for_the_first()
         raise RankError(GONE) from error
 
 
@@ -117,8 +117,7 @@ def is_lost(error: RuntimeError) -> bool:
     return is_launched() and any(words in str(error) for words in LOST)
 
 
-def _wait_for_the_first() -> None:
-    """Gives rank 0 time to say what is wrong, upon which all others are ended."""
-    if is_launched() and os.environ.get("RANK") != "0":
-        sys.stdout.flush()
+def let_the_first_speak() -> None:
+    """Gives rank 0 time to say what all have met with, upon which the others are ended."""
+    if is_silent():
         time.sleep(GRACE)

@@ -125,7 +125,7 @@ def _plan(searcher: "Searcher", run: "Run") -> str:
 def _forecast(searcher: "Searcher") -> str:
     from dartboard.search import forecast
 
-    return in_words(lambda: forecast.forecast(searcher))
+    return in_words(lambda: forecast.forecast(searcher), searcher.ranks)
 
 
 def _print(result: "Result", path: Path, args: Namespace) -> None:

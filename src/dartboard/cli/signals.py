@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from dartboard.cli.processes import is_launched, is_silent
+
 NOTICE = b"dartboard: stopping after this step; once more to stop at once\n"
+SHARED = b"dartboard: stopping as soon as all processes have agreed on a step\n"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -26,8 +29,8 @@ def stop_on_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
         caught.append(number)
         if len(caught) > 1:
             raise KeyboardInterrupt
-        if os.environ.get("RANK", "0") == "0":  # one says it for all that share the work
-            os.write(2, NOTICE)  # not print: the signal may have come in the middle of one
+        if not is_silent():
+            os.write(2, SHARED if is_launched() else NOTICE)  # not print: it may be in the middle of one
         stop()
 
     before = {number: signal.signal(number, handle) for number in SIGNALS}

@@ -173,7 +173,7 @@ def _plan(trainer: "Trainer") -> str:
 def _forecast(trainer: "Trainer") -> str:
     from dartboard.train.forecast import forecast
 
-    return in_words(lambda: forecast(trainer))
+    return in_words(lambda: forecast(trainer), trainer.ranks)
 
 
 def _print(result: "TrainResult", path: Path, args: Namespace) -> None:

@@ -25,7 +25,7 @@ PATIENCE = timedelta(minutes=30)
 _NEW = "forward_sync_buffers"  # its name from torch 2.13 on
 _NAME = _NEW if _NEW in inspect.signature(DistributedDataParallel).parameters else "broadcast_buffers"
 _BUFFERS: dict[str, Any] = {_NAME: False}
-"""Statistics are left alone: they are evened out after every step, on all ranks alike."""
+"""Statistics are left alone before forward passes too."""
 
 
 class Group(Ranks):
@@ -87,13 +87,14 @@ class Group(Ranks):
     def synchronise(self, net: nn.Module) -> None:
         synchronise(net, self._norms)
 
-    def wrapped(
-        self, forward: nn.Module, weights: Sequence[nn.Parameter], *, unused: bool
-    ) -> DistributedDataParallel:
+    def wrapped(self, forward: nn.Module, weights: Sequence[nn.Parameter]) -> DistributedDataParallel:
         module = DistributedDataParallel(
             _Holder(forward, weights),
             process_group=self._group,
-            find_unused_parameters=unused,
+            # Candidates that are not drawn have no gradient. And only so gradients lie in the same order in
+            # every step, the first after a resume included: in what order they are summed depends on it.
+            find_unused_parameters=True,
+            init_sync=False,  # all ranks hold the same; statistics are evened out after every step
             **_BUFFERS,
         )
         module.register_comm_hook(self._group, _add_up)
@@ -112,6 +113,9 @@ class _Holder(nn.Module):
         super().__init__()
         own = {id(parameter) for parameter in inner.parameters()}
         self.inner = inner
+        self.unused = nn.Parameter(
+            torch.zeros_like(weights[0].flatten()[:1])
+        )  # torch warns where there is no such thing
         self.beside = nn.ParameterList([weight for weight in weights if id(weight) not in own])
 
     def forward(self, *args: object, **options: object) -> object:

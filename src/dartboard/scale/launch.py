@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 PARENT = "DARTBOARD_LAUNCHER"
 """The variable by which a process knows who has started it."""
 PROGRAM = "import sys; from dartboard.cli.main import main; sys.exit(main())"
+GRACE = "1800"
+"""Seconds that processes have to save and stop; torch's own 30 are too few for long steps."""
 LOOK = 0.5
 """Seconds between two looks at whether who has started this process is still there."""
 SIGNALLED = 128  # a shell adds the number of the signal
@@ -35,6 +37,7 @@ def launch(count: int, words: Sequence[str]) -> int:
 
     logging.disable(logging.ERROR)  # of torch; what goes wrong is said below, or by the processes
     os.environ[PARENT] = str(os.getpid())
+    os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", GRACE)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # how many there are of each is settled by each itself
     config = LaunchConfig(
         min_nodes=1,
@@ -46,7 +49,7 @@ def launch(count: int, words: Sequence[str]) -> int:
         max_restarts=0,
     )
     try:
-        elastic_launch(config, sys.executable)("-c", PROGRAM, *words)
+        elastic_launch(config, sys.executable)("-P", "-c", PROGRAM, *words)
     except ChildFailedError as error:
         return _failed(error, count)
     except SignalException as signal:
@@ -66,7 +69,7 @@ def _failed(error: "ChildFailedError", count: int) -> int:
 def end_with_launcher() -> None:
     """Ends this process at once when the one that has launched it is gone; does nothing if none has."""
     parent = os.environ.get(PARENT)
-    if parent is not None and os.getppid() == int(parent):
+    if parent is not None:
         threading.Thread(target=_watch, args=(int(parent),), daemon=True).start()
 
 

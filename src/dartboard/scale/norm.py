@@ -96,8 +96,8 @@ def _wide(channels: Tensor) -> Tensor:
 
 
 def synchronise(net: nn.Module, exchange: Exchange) -> None:
-    """Puts a `SyncNorm2d` in the place of every batch-norm of a network."""
+    """Puts a `SyncNorm2d` in the place of every batch-norm of a network that keeps a running mean."""
     for module in list(net.modules()):
         for name, child in list(module.named_children()):
-            if type(child) is nn.BatchNorm2d:
+            if type(child) is nn.BatchNorm2d and child.track_running_stats and child.momentum is not None:
                 setattr(module, name, SyncNorm2d(child, exchange))

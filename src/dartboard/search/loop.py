@@ -230,7 +230,8 @@ class Loop(ABC, Generic[R, E]):
                 raise
             if self.ranks.count > 1:  # the others are in the middle of a step that this rank cannot end
                 raise RankError(
-                    f"out of memory on rank {self.ranks.rank}; go on with pieces={pieces}, or more processes"
+                    f"out of memory on rank {self.ranks.rank}; go on with more processes, or start again "
+                    f"with pieces={pieces}"
                 ) from error
         else:
             self._end_epoch(record)

@@ -104,7 +104,8 @@ def _choose(
 ) -> tuple[Genotype, Mapping[str, Strength], dict[str, health.CellHealth]]:
     """What a selector chooses, with chance of its own at each time; strengths, and the health of archs."""
     rng = Random(f"{searcher.options.seed} {time}")
-    genotype = select(searcher.task, searcher.valid_batches, rng)
+    chosen = select(searcher.task, searcher.valid_batches, rng)
+    genotype = searcher.ranks.first(lambda: chosen)  # measurements of ranks could differ by rounding
     strengths = searcher.relaxation.strengths()
     return genotype, strengths, health.measure(searcher.space, genotype, strengths)
 
@@ -126,7 +127,8 @@ def _metrics(
     if chosen.discrete:
         metrics["discrete_accuracy"] = discrete_accuracy(task, genotype, searcher.valid_batches())
     if chosen.hessian and task.relaxation.arch_parameters():
-        found = largest_eigenvalue(task, _hessian_batch(searcher))
+        with task.repeated():
+            found = largest_eigenvalue(task, _hessian_batch(searcher))
         metrics |= {"hessian": found} if math.isfinite(found) else {}
     return metrics
 
@@ -134,7 +136,7 @@ def _metrics(
 def _hessian_batch(searcher: "Searcher") -> Batch:
     """As many held-out images as one piece of a step has, since the memory needed is of that kind."""
     x, y = next(iter(searcher.valid_batches()))
-    most = max(searcher.options.batch // searcher.task.pieces, 1)
+    most = max(searcher.ranks.share(searcher.options.batch) // searcher.task.pieces, 1)
     return x[:most], y[:most]
 
 

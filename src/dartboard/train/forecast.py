@@ -3,6 +3,7 @@
 import math
 from statistics import median
 
+from dartboard.ranks import ALONE
 from dartboard.search.forecast import Forecast, put_back, seconds_of
 from dartboard.search.memory import peak_memory
 from dartboard.train.trainer import Trainer
@@ -27,6 +28,7 @@ def forecast(trainer: Trainer, steps: int = 3) -> Forecast:
 
 def _evaluation_seconds(trainer: Trainer) -> float:
     """The time of one pass over the images that epochs are measured on, from one batch of it."""
-    x, _ = next(trainer.batches(trainer.measured_on))
-    net, images = trainer.net.eval(), len(trainer.supply.held_out[trainer.measured_on])
-    return seconds_of(trainer.device, lambda: net(x)) * math.ceil(images / len(x))
+    images = trainer.supply.held_out[trainer.measured_on]
+    x, _ = next(trainer.batches(trainer.measured_on, ALONE))
+    net, batches = trainer.net.eval(), math.ceil(len(images) / len(x))
+    return seconds_of(trainer.device, lambda: net(x)) * math.ceil(batches / trainer.ranks.count)

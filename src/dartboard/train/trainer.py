@@ -149,11 +149,16 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         """The kind of held-out images that epochs are measured on: `valid` if there are any, else `test`."""
         return next(iter(self.supply.held_out))
 
-    def batches(self, part: str) -> Iterator[Batch]:
-        """This rank's share of one pass over the held-out images of a kind; stops if that was asked."""
+    def batches(self, part: str, ranks: Ranks | None = None) -> Iterator[Batch]:
+        """This rank's share of one pass over the held-out images of a kind; stops if that was asked.
+
+        Args:
+            part: The kind.
+            ranks: The processes that share the pass; None for those that train.
+        """
         images, size = self.supply.held_out[part], max(EVALUATION_BATCH // self.task.pieces, 1)
         parts = images, self.data, self.options.data
-        for batch in make_sweep(*parts, batch=size, device=self.device, ranks=self.ranks):
+        for batch in make_sweep(*parts, batch=size, device=self.device, ranks=ranks or self.ranks):
             if self.ranks.count == 1:  # else some have one batch more than others to ask each other at
                 self.stop_if_asked()
             yield batch
@@ -185,11 +190,14 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         return TrainRecord(self.epoch, metrics, found)
 
     def _on_recorded(self, record: TrainRecord) -> None:
-        model = self._model(record)
-        if record.found is not None and record.found.top1 > self.best.accuracy:
+        better = record.found is not None and record.found.top1 > self.best.accuracy
+        if record.found is not None and better:
             self.best = Best(record.epoch, record.found.top1)
-            self._keep(BEST, model)
-        self._keep(LAST, model)
+        if self.ranks.rank:
+            return
+        model = self._model(record)
+        for name in (BEST, LAST) if better else (LAST,):
+            self._keep(name, model)
 
     def _model(self, record: TrainRecord) -> bytes:
         accuracy = None if record.found is None else record.found.top1
@@ -199,10 +207,10 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         return pack_model(model)
 
     def _keep(self, name: str, model: bytes) -> None:
-        if self.run is not None:
-            write_bytes(self.run.path / name, model)
-        elif not self.ranks.rank:
+        if self.run is None:
             self._kept[name] = model
+        else:
+            write_bytes(self.run.path / name, model)
 
     def _conclude(self) -> TrainResult:
         last = self._evaluate_all(self.used_net)
