@@ -11,7 +11,7 @@ from dartboard.errors import DartboardError, OptionError
 from dartboard.runs import flat
 from dartboard.scale.cells import FoundCell
 from dartboard.scale.config import Stage
-from dartboard.scale.points import CELL, Point, name_of, nested, points
+from dartboard.scale.points import CELL, Point, name_of, nested, overlaid, points
 from dartboard.search import config as search_config
 from dartboard.search.config import DataChoice, SearchConfig
 from dartboard.search.plugins import check_plugins
@@ -102,7 +102,7 @@ class Planner:
     def _layers(self, kind: str, point: Point) -> list[Mapping[str, Any]]:
         recipes = (SEARCH if kind == "search" else TRAIN).recipes
         recipe = {} if self.stage.recipe is None else recipes[self.stage.recipe]()
-        return [recipe, nested(self.common), nested(self.stage.settings), nested(point)]
+        return [recipe, nested(overlaid(self.common, self.stage.settings, point))]
 
     def _search(self, point: Point) -> Planned:
         values = self._seeded("search", point, "", self._resolved_search)

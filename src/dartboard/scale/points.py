@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dartboard.errors import OptionError
-from dartboard.search.form import NAMED
+from dartboard.search.form import CHOICES, NAMED
 from dartboard.search.options import MOST
 
 RANGE = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
@@ -35,6 +35,22 @@ def flattened(values: Mapping[str, Any]) -> dict[str, Any]:
         else:
             found[f"{name}.name" if name in NAMED else name] = value
     return found
+
+
+def overlaid(*places: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of several places by dotted name, of which later ones win.
+
+    Another space or method than the one that was named before leaves the options of that behind.
+    """
+    found: dict[str, Any] = {}
+    for own in places:
+        left = {group for group in CHOICES if _renamed(f"{group}.name", found, own)}
+        found = {key: value for key, value in found.items() if key.partition(".")[0] not in left} | dict(own)
+    return found
+
+
+def _renamed(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    return name in before and name in now and bool(before[name] != now[name])
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
