@@ -99,7 +99,7 @@ def test_words_and_flags_matter(file: str) -> None:
     assert (run.environment()[0]["threads"], run.environment()[0]["device"]) == (1, "cpu")
     kept = yaml.safe_load(Path("a/sweep.yaml").read_text())
     assert kept["executor"] == {"name": "here", "threads": 1}
-    assert kept["settings"]["weights.lr"] == 0.3
+    assert kept["words"] == {"weights.lr": 0.3}
 
 
 def test_the_name_of_the_directory(file: str, capsys: Capture) -> None:

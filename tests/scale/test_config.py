@@ -48,8 +48,10 @@ def test_words_find_their_place(tmp_path: Path) -> None:
         "executor.jobs=2",
     )
     config = load(tmp_path, STAGES, *words)
-    assert config.settings == {"data.name": "digits", "epochs": 7}
-    assert config.stages["screen"].settings == {"weights.lr": 0.5}
+    assert config.settings == {"data.name": "digits"}
+    assert config.parts["search"].words == {"epochs": 7}
+    assert config.parts["screen"].words == {"epochs": 7, "weights.lr": 0.5}
+    assert validate(plain(config)) == config
     assert config.stages["search"].grid["seed"] == (0, 1, 2, 3, 4)
     assert config.tries == 1
     assert (config.executor.name, config.executor.options) == ("pool", {"jobs": 2})
@@ -60,8 +62,34 @@ def test_words_of_a_single_stage(tmp_path: Path) -> None:
         tmp_path, {"grid": {"seed": [0]}}, "grid.weights.lr=[0.1, 0.2]", "method=gdas", "stop.after=3"
     )
     assert config.grid == {"seed": (0,), "weights.lr": (0.1, 0.2)}
-    assert config.settings == {"method.name": "gdas"}
+    assert config.parts["search"].words == {"method.name": "gdas"}
     assert config.stop.after == (3,)
+
+
+@pytest.mark.parametrize(
+    ("values", "word", "told"),
+    [
+        ({"grid": {"epochs": [1, 2]}}, "epochs=3", "epochs is in the grid; say grid.epochs=..."),
+        ({"grid": {"method": ["darts"]}}, "method=gdas", "method is in the grid; say grid.method=..."),
+        ({"runs": [{"epochs": 1}]}, "epochs=3", "epochs is in a row of runs; change it there"),
+        (STAGES, "seed=3", "seed is in the grid; say stages.search.grid.seed=..."),
+        (STAGES, "search.seed=3", "seed is in the grid; say stages.search.grid.seed=..."),
+    ],
+)
+def test_words_about_what_varies_are_refused(
+    values: dict[str, Any], word: str, told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(OptionError) as error:
+        load(tmp_path, values, word)
+    assert str(error.value) == told
+
+
+@pytest.mark.parametrize("place", ["settings", "grid", "runs", "words"])
+def test_cells_are_no_settings(place: str, tmp_path: Path) -> None:
+    own = [{"cell": "darts-v2"}] if place == "runs" else {"cell": "darts-v2"}
+    for values in ({place: own}, {"stages": {"one": {place: own}}}):
+        with pytest.raises(OptionError, match=r"say what is trained with cells: \[darts-v2\]"):
+            load(tmp_path, values)
 
 
 def test_another_executor_leaves_the_options_behind(tmp_path: Path) -> None:

@@ -50,3 +50,21 @@ def test_another_method_leaves_the_options_of_the_first_behind() -> None:
     one, two = searches(values)
     assert one.config["method"]["lr"] == 0.5
     assert two.config["method"]["lr"] != 0.5
+
+
+def test_words_win_over_all_that_a_stage_says() -> None:
+    stage = {"settings": {"epochs": 5, "method": {"name": "darts", "lr": 0.2}}}
+    values = {"settings": {"epochs": 4}, "words": {"epochs": 7, "method.lr": 0.5}, "stages": {"one": stage}}
+    [run] = searches(values)
+    assert (run.config["epochs"], run.config["method"]["lr"]) == (7, 0.5)
+    [run] = searches({**values, "stages": {"one": {**stage, "words": {"epochs": 9}}}})
+    assert run.config["epochs"] == 9
+    [run] = searches({**values, "words": {"method": "gaea-darts"}})
+    assert run.config["method"]["name"] == "gaea-darts"
+    assert run.config["method"]["lr"] != 0.2
+    grid = {
+        "settings": {"method": "darts"},
+        "grid": {"method": ["darts", "gdas"]},
+        "words": {"method.lr": 0.5},
+    }
+    assert [run.config["method"]["lr"] for run in searches(grid)] == [0.5, 0.5]

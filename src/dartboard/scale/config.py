@@ -6,6 +6,7 @@ In YAML a sweep reads like this; what is left out has a default:
     settings: {data: digits, epochs: 5}          # of all runs; nested, or dotted such as weights.lr
     grid: {method: [darts, gaea-darts], seed: 0..4}     # every combination; a..b is a range
     runs: [{weights.lr: 0.05}, {weights.lr: 0.1}]       # each with every combination of the grid
+    words: {batch: 32}                           # settings above all others
     stop: {after: 2, keep: 5}                    # the clearly bad go no further than 2 epochs
 
 or, in several stages of which each takes the cells of one before it:
@@ -25,7 +26,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator
 
 from dartboard.errors import DartboardError, OptionError
-from dartboard.scale.points import flattened, spread
+from dartboard.scale.points import CELL, flattened, overlaid, spread
 from dartboard.search.form import Form, Layer, from_words, read_file
 from dartboard.search.options import Count, Options
 
@@ -38,13 +39,19 @@ OUTSIDE = ("do", "recipe", "grid", "runs", "cells", "stop")
 
 
 def _group(value: object) -> object:
-    return flattened(value) if isinstance(value, Mapping) else value
+    return _without_cell(flattened(value)) if isinstance(value, Mapping) else value
 
 
 def _grid(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
-    return {key: spread(key, own) for key, own in flattened(value).items()}
+    return {key: spread(key, own) for key, own in _without_cell(flattened(value)).items()}
+
+
+def _without_cell(found: dict[str, Any]) -> dict[str, Any]:
+    if CELL in found:
+        raise OptionError(f"{CELL} is none of the settings; say what is trained with cells: [darts-v2]")
+    return found
 
 
 def _several(value: object) -> object:
@@ -91,6 +98,7 @@ class Stage(Options):
         default=(), description="what is trained: of a stage, best of a stage, best N of a stage, or a list"
     )
     stop: Stop = Stop()
+    words: Settings = Field(default={}, description="of all runs, above all others; said behind the file")
 
 
 class ExecutorChoice(Options):
@@ -118,9 +126,12 @@ class SweepConfig(Stage):
 
     @property
     def parts(self) -> dict[str, Stage]:
-        """The stages by name; one of the kind's name where there are no several."""
+        """The stages by name, with the words of all; one of the kind's name where there are no several."""
         own = Stage.model_validate({key: getattr(self, key) for key in Stage.model_fields})
-        return self.stages or {self.do: own}
+        return {name: self._with_words(stage) for name, stage in self.stages.items()} or {self.do: own}
+
+    def _with_words(self, stage: Stage) -> Stage:
+        return stage.model_copy(update={"words": overlaid(self.words, stage.words)})
 
 
 SWEEP = Form(SweepConfig, {}, "")
@@ -133,7 +144,7 @@ def load_sweep(file: str | Path, words: Iterable[str] = (), flags: Layer | None 
     Args:
         file: The file.
         words: Each `key=value`: the sweep's own such as `tries=1` or `grid.seed=0..9`, settings of a stage
-            such as `screen.epochs=50`, all others settings of every run.
+            such as `screen.epochs=50`, all others settings of every run; such settings win over the file's.
         flags: Values by key that win over the file's, and words over them.
 
     Raises:
@@ -159,7 +170,21 @@ def validate(layer: Layer) -> SweepConfig:
     if stages and (wrong := [key for key in OUTSIDE if key in layer]):
         raise OptionError(f"{wrong[0]}: a sweep of several stages says it in each; move it into one of them")
     parts = {str(name): _stage(str(name), values) for name, values in stages.items()}
-    return SWEEP.validate({**layer, "stages": parts})
+    config = SWEEP.validate({**layer, "stages": parts})
+    for name, stage in config.parts.items():
+        _check_words(stage, f"stages.{name}." if parts else "")
+    return config
+
+
+def _check_words(stage: Stage, place: str) -> None:
+    """Refuses words that would make the points of a stage alike."""
+    grid = {name for key, values in stage.grid.items() for own in values for name in flattened({key: own})}
+    for name in stage.words:
+        short = name.removesuffix(".name")
+        if name in grid:
+            raise OptionError(f"{short} is in the grid; say {place}grid.{short}=...")
+        if any(name in row for row in stage.runs):
+            raise OptionError(f"{short} is in a row of {place}runs; change it there")
 
 
 def _stage(name: str, values: object) -> Stage:
@@ -181,8 +206,8 @@ def _from_word(word: str, stages: Mapping[str, Any]) -> dict[str, Any]:
     if name in SweepConfig.model_fields:
         return from_words([word])
     if dot and name in stages:
-        return {"stages": {name: {"settings": from_words([rest])}}}
-    return {"settings": from_words([word])}
+        return {"stages": {name: {"words": from_words([rest])}}}
+    return {"words": from_words([word])}
 
 
 def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,7 +217,9 @@ def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
         inner = found.get(key)
         if key == "executor":
             found[key] = _other(_named(inner), _named(value))
-        elif key in ("settings", "grid") and isinstance(inner, Mapping):
+        elif key in ("settings", "words") and isinstance(inner, Mapping):
+            found[key] = overlaid(flattened(inner), flattened(value))
+        elif key == "grid" and isinstance(inner, Mapping):
             found[key] = {**flattened(inner), **flattened(value)}
         elif isinstance(inner, Mapping) and isinstance(value, Mapping):
             found[key] = _joined(inner, value)

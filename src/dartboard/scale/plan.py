@@ -102,7 +102,8 @@ class Planner:
     def _layers(self, kind: str, point: Point) -> list[Mapping[str, Any]]:
         recipes = (SEARCH if kind == "search" else TRAIN).recipes
         recipe = {} if self.stage.recipe is None else recipes[self.stage.recipe]()
-        return [recipe, nested(overlaid(self.common, self.stage.settings, point))]
+        own = overlaid(self.common, self.stage.settings, point, self.stage.words)
+        return [recipe, nested(own)]
 
     def _search(self, point: Point) -> Planned:
         values = self._seeded("search", point, "", self._resolved_search)
