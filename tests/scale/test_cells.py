@@ -43,6 +43,13 @@ def test_where_cells_come_from(cells: object, source: Source) -> None:
 def test_stages_that_do_not_come_before() -> None:
     with pytest.raises(UnknownNameError, match="no stage before two called 'three'"):
         source_of("two", stages("best of three"))  # type: ignore[arg-type]
+    with pytest.raises(
+        OptionError, match="two: cells: best 0 of one: expected at least 1, such as best 3 of"
+    ):
+        source_of("two", stages("best 0 of one"))  # type: ignore[arg-type]
+    alone = validate({"do": "train", "cells": "best of one"}).parts
+    with pytest.raises(OptionError, match="train: cells: best of one: there is no stage before it"):
+        source_of("train", alone)
     with pytest.raises(OptionError, match="two: trainings need cells"):
         source_of("two", stages([]))  # type: ignore[arg-type]
 

@@ -84,6 +84,17 @@ def test_words_about_what_varies_are_refused(
     assert str(error.value) == told
 
 
+def test_methods_with_options_in_a_grid(tmp_path: Path) -> None:
+    methods = [{"name": "darts", "lr": 0.1}, "gdas"]
+    config = load(tmp_path, {"grid": {"method": methods, "seed": 0}})
+    assert config.grid == {"method": tuple(methods), "seed": (0,)}
+    assert validate(plain(config)) == config
+    other = load(tmp_path, {"grid": {"method": methods, "seed": 0}}, "grid.method=[xnas]")
+    assert other.grid == {"method.name": ("xnas",), "seed": (0,)}
+    with pytest.raises(OptionError, match=r"method\.lr is in the grid; say grid\.method="):
+        load(tmp_path, {"grid": {"method": methods}}, "method.lr=1")
+
+
 @pytest.mark.parametrize("place", ["settings", "grid", "runs", "words"])
 def test_cells_are_no_settings(place: str, tmp_path: Path) -> None:
     own = [{"cell": "darts-v2"}] if place == "runs" else {"cell": "darts-v2"}
@@ -108,12 +119,21 @@ def test_another_executor_leaves_the_options_behind(tmp_path: Path) -> None:
         ({"do": "dance"}, "do='dance': input should be 'search' or 'train'"),
         ({"grid": [1]}, "grid=[1]"),
         ({"tries": 0}, "tries=0"),
+        ({"tries": True}, "tries: expected a number such as 3, got true"),
         ({"stop": {"after": 0}}, "stop.after.0=0"),
+        ({"stop": {"after": True}}, "stop.after.0: expected a number such as 3, got true"),
+        ({"stop": {"keep": True}}, "stop.keep: expected a number such as 3, got true"),
         ({"stop": {"after": [20, 5]}}, "expected epochs in rising order, such as [5, 20], got [20, 5]"),
         ({"stop": {"epochs": 3}}, "no setting called 'stop.epochs'; did you mean"),
         ({"stages": [1]}, "stages=[1]: expected a group"),
         ({"stages": {"a b": {}}}, "stages.a b: a stage has letters"),
         ({"stages": {"ray": {}}}, "stages.ray: a stage has letters, digits"),
+        ({"stages": {"lock": {}}}, "stages.lock: a stage has letters, digits"),
+        ({"grid": {"weights.lr": [{}]}}, "grid.weights.lr=[{}]: expected values such as"),
+        ({"settings": {"weights": {"lr": 1}, "weights.lr": 2}}, "weights.lr is said twice"),
+        ({"grid": {"method": ["a"], "method.name": ["b"]}}, "method.name is said twice"),
+        ({"runs": [{"seed": "0..2"}]}, "runs.0: seed=0..2: a range is several values; say them in the grid"),
+        ({"settings": {"seed": "0..2"}}, "settings: seed=0..2: a range is several values"),
         ({"stages": {"a": 3}}, "stages.a=3: expected a group such as {do: search}"),
         ({"stages": {"a": {"cels": 1}}}, "stages.a: no setting called 'cels'; did you mean 'cells'"),
         ({"stages": {"a": {}}, "grid": {}}, "grid: a sweep of several stages says it in each"),

@@ -68,3 +68,10 @@ def test_words_win_over_all_that_a_stage_says() -> None:
         "words": {"method.lr": 0.5},
     }
     assert [run.config["method"]["lr"] for run in searches(grid)] == [0.5, 0.5]
+
+
+def test_methods_of_a_grid_have_options_of_their_own() -> None:
+    values = {"grid": {"method": [{"name": "darts", "lr": 0.2}, {"name": "gaea-darts", "lr": 0.3}]}}
+    runs = searches(values)
+    assert [run.config["method"]["lr"] for run in runs] == [0.2, 0.3]
+    assert [run.name for run in runs] == ["search/darts-method.lr0.2-s0", "search/gaea-darts-method.lr0.3-s0"]

@@ -40,7 +40,7 @@ def test_values_of_a_grid(value: object, found: tuple[object, ...]) -> None:
     assert spread("seed", value) == found
 
 
-@pytest.mark.parametrize("value", [[], "4..1", "0..99999999"])
+@pytest.mark.parametrize("value", [[], [{}], "4..1", "0..99999999"])
 def test_a_grid_without_values(value: object) -> None:
     with pytest.raises(OptionError, match=r"grid\.seed="):
         spread("seed", value)
@@ -57,9 +57,21 @@ def test_every_combination_with_every_row() -> None:
 
 
 def test_methods_with_options_in_a_grid() -> None:
-    [one, two] = points({"method.name": ("darts",), "method": ({"name": "xnas", "lr": 1}, "gdas")}, [])
+    [one, two] = points({"method": ({"name": "xnas", "lr": 1}, "gdas")}, [])
     assert one == {"method.name": "xnas", "method.lr": 1}
     assert two == {"method.name": "gdas"}
+    with pytest.raises(OptionError, match=r"method\.lr is in the grid and in a row"):
+        list(points({"method": ({"name": "xnas", "lr": 1},)}, [{"method.lr": 2}]))
+
+
+def test_settings_are_said_once() -> None:
+    for twice in ({"weights": {"lr": 1}, "weights.lr": 2}, {"weights.lr": 1, "weights": {"lr": 2}}):
+        with pytest.raises(OptionError, match=r"weights\.lr is said twice; leave out one of them"):
+            flattened(twice)
+    with pytest.raises(OptionError, match=r"method\.lr is said twice"):
+        list(points({"method": ({"name": "xnas", "lr": 1},), "method.lr": (2,)}, []))
+    with pytest.raises(OptionError, match=r"weights={}: expected a value, or a group"):
+        flattened({"weights": {}})
 
 
 def test_a_setting_is_in_the_grid_or_in_rows() -> None:
@@ -76,6 +88,8 @@ def test_a_setting_is_in_the_grid_or_in_rows() -> None:
         ({"method.name": "darts", "data.seed": 1}, "darts-data.seed1-s3"),
         ({"method.name": "darts", "data.name": "/a/b/few images.npz"}, "darts-few_images-s3"),
         ({"method.name": "darts", "space.without": ["none", "skip"]}, "darts-withoutnone+skip-s3"),
+        ({"method.name": "darts", "space.without": ["none"]}, "darts-withoutnone-s3"),
+        ({"method.name": "darts", "space.without": []}, "darts-withoutnothing-s3"),
         ({"method.name": "darts", "data.flip": True}, "darts-fliptrue-s3"),
         ({"cell": "found-0", "net.auxiliary": 0}, "found-0-auxiliary0-s3"),
     ],

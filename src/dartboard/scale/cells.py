@@ -72,12 +72,21 @@ def source_of(name: str, stages: Mapping[str, Stage]) -> Source:
     match = BEST.fullmatch(cells.strip()) if isinstance(cells, str) else None
     before = list(stages)[: list(stages).index(name)]
     if match is not None:
-        if match[2] not in before:
-            raise UnknownNameError(f"stage before {name}", match[2], before)
-        return Source(match[2], int(match[1] or 1))
+        return _best(name, match, before)
     if isinstance(cells, str) and cells in before:
         return Source(cells)
     return Source(None, names=(cells,) if isinstance(cells, str) else cells)
+
+
+def _best(name: str, match: re.Match[str], before: Sequence[str]) -> Source:
+    count, stage = int(match[1] or 1), match[2]
+    if not before:
+        raise OptionError(f"{name}: cells: {match[0]}: there is no stage before it; name cells in a list")
+    if stage not in before:
+        raise UnknownNameError(f"stage before {name}", stage, before)
+    if not count:
+        raise OptionError(f"{name}: cells: {match[0]}: expected at least 1, such as best 3 of {stage}")
+    return Source(stage, count)
 
 
 def named_cells(names: Sequence[str]) -> list[FoundCell]:

@@ -26,42 +26,42 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator
 
 from dartboard.errors import DartboardError, OptionError
-from dartboard.scale.points import CELL, flattened, overlaid, spread
+from dartboard.scale.points import flattened, overlaid, regridded, settings, spread_all
 from dartboard.search.form import Form, Layer, from_words, read_file
 from dartboard.search.options import Count, Options
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 """Names of stages are names of folders and parts of settings."""
-TAKEN = ("ray", "slurm", "stages")
-"""Folders in a sweep that are no stages."""
+TAKEN = ("lock", "ray", "slurm", "stages")
+"""What is in a sweep and is no stage."""
 OUTSIDE = ("do", "recipe", "grid", "runs", "cells", "stop")
 """What a sweep of several stages says in each of them."""
 
 
 def _group(value: object) -> object:
-    return _without_cell(flattened(value)) if isinstance(value, Mapping) else value
+    return settings(value) if isinstance(value, Mapping) else value
 
 
 def _grid(value: object) -> object:
-    if not isinstance(value, Mapping):
-        return value
-    return {key: spread(key, own) for key, own in _without_cell(flattened(value)).items()}
-
-
-def _without_cell(found: dict[str, Any]) -> dict[str, Any]:
-    if CELL in found:
-        raise OptionError(f"{CELL} is none of the settings; say what is trained with cells: [darts-v2]")
-    return found
+    return spread_all(value) if isinstance(value, Mapping) else value
 
 
 def _several(value: object) -> object:
     return (value,) if isinstance(value, int) else value
 
 
+def _number(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError(f"expected a number such as 3, got {str(value).lower()}")
+    return value
+
+
 def _named(value: object) -> object:
     return {"name": value} if isinstance(value, str) else value
 
 
+Number = Annotated[Count, BeforeValidator(_number)]
+"""A number of times; true is none."""
 Settings = Annotated[dict[str, Any], BeforeValidator(_group)]
 """By dotted name."""
 
@@ -69,10 +69,10 @@ Settings = Annotated[dict[str, Any], BeforeValidator(_group)]
 class Stop(Options):
     """When runs that are clearly worse than the best of their stage go no further."""
 
-    after: Annotated[tuple[Count, ...], BeforeValidator(_several)] = Field(
+    after: Annotated[tuple[Number, ...], BeforeValidator(_several)] = Field(
         default=(), description="after so many epochs, or after each of several; by default never"
     )
-    keep: Count = Field(default=3, description="at most so many go further")
+    keep: Number = Field(default=3, description="at most so many go further")
 
     @field_validator("after")
     @classmethod
@@ -119,7 +119,7 @@ class SweepConfig(Stage):
 
     kind: Literal["sweep"] = Field(default="sweep", description="what this is the configuration of")
     name: str | None = Field(default=None, description="of its directory; by default that of its file")
-    tries: Count = Field(default=3, description="a run that has failed so often is given up")
+    tries: Number = Field(default=3, description="a run that has failed so often is given up")
     reports: bool = Field(default=False, description="write a report.html of every run that is finished")
     executor: Annotated[ExecutorChoice, BeforeValidator(_named)] = ExecutorChoice()
     stages: dict[str, Stage] = Field(default={}, description="several stages, by name, in their order")
@@ -178,11 +178,14 @@ def validate(layer: Layer) -> SweepConfig:
 
 def _check_words(stage: Stage, place: str) -> None:
     """Refuses words that would make the points of a stage alike."""
-    grid = {name for key, values in stage.grid.items() for own in values for name in flattened({key: own})}
+    grid = {
+        name: key for key, values in stage.grid.items() for own in values for name in flattened({key: own})
+    }
     for name in stage.words:
         short = name.removesuffix(".name")
         if name in grid:
-            raise OptionError(f"{short} is in the grid; say {place}grid.{short}=...")
+            own = grid[name].removesuffix(".name")
+            raise OptionError(f"{short} is in the grid; say {place}grid.{own}=...")
         if any(name in row for row in stage.runs):
             raise OptionError(f"{short} is in a row of {place}runs; change it there")
 
@@ -220,7 +223,7 @@ def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
         elif key in ("settings", "words") and isinstance(inner, Mapping):
             found[key] = overlaid(flattened(inner), flattened(value))
         elif key == "grid" and isinstance(inner, Mapping):
-            found[key] = {**flattened(inner), **flattened(value)}
+            found[key] = regridded(inner, value)
         elif isinstance(inner, Mapping) and isinstance(value, Mapping):
             found[key] = _joined(inner, value)
         else:

@@ -1,7 +1,7 @@
 """The points of a sweep: which settings each of its runs has of its own, and what the run is called."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -26,15 +26,72 @@ Point = dict[str, Any]
 
 
 def flattened(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by dotted name; a name alone will do for space, method and data."""
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        name = str(key)
-        if isinstance(value, Mapping):
-            found |= {f"{name}.{inner}": own for inner, own in flattened(value).items()}
-        else:
-            found[f"{name}.name" if name in NAMED else name] = value
+    """Settings by dotted name; a name alone will do for space, method and data.
+
+    Raises:
+        OptionError: If a setting is said twice, or a group has nothing in it.
+    """
+    return _gathered(map(_flat, map(str, values), values.values()))
+
+
+def settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of runs by dotted name.
+
+    Raises:
+        OptionError: If there is a range among them, or a cell; besides as `flattened`.
+    """
+    found = _without_cell(flattened(values))
+    for name, own in found.items():
+        if _match(own):
+            raise OptionError(f"{name}={own}: a range is several values; say them in the grid")
     return found
+
+
+def _without_cell(found: dict[str, Any]) -> dict[str, Any]:
+    if CELL in found:
+        raise OptionError(f"{CELL} is none of the settings; say what is trained with cells: [darts-v2]")
+    return found
+
+
+def spread_all(grid: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """By dotted name, the values that each setting of a grid has; raises as `settings` and `spread`."""
+    return {key: spread(key, own) for key, own in _without_cell(_flat_grid(grid)).items()}
+
+
+def regridded(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """A grid with settings that have other values now, whether said by name or with their options."""
+    old, new = _flat_grid(before), _flat_grid(now)
+    again = {key.removesuffix(".name") for key in new}
+    return {key: own for key, own in old.items() if key.removesuffix(".name") not in again} | new
+
+
+def _flat_grid(values: Mapping[str, Any]) -> dict[str, Any]:
+    """By dotted name; groups among the values of one setting stay what they are."""
+    return _gathered(
+        {key: own} if key in NAMED and _has_groups(own) else _flat(str(key), own)
+        for key, own in values.items()
+    )
+
+
+def _gathered(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for own in parts:
+        if both := [name for name in own if name in found]:
+            raise OptionError(f"{both[0]} is said twice; leave out one of them")
+        found |= own
+    return found
+
+
+def _flat(name: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        return {f"{name}.name" if name in NAMED else name: value}
+    if not value:
+        raise OptionError(f"{name}={{}}: expected a value, or a group with something in it")
+    return {f"{name}.{inner}": own for inner, own in flattened(value).items()}
+
+
+def _has_groups(value: object) -> bool:
+    return isinstance(value, list | tuple) and any(isinstance(own, Mapping) for own in value)
 
 
 def overlaid(*places: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,13 +132,18 @@ def spread(name: str, value: object) -> tuple[Any, ...]:
     """
     several = value if isinstance(value, list | tuple) else (value,)
     found = [one for own in several for one in _range(name, own)]
-    if not found:
+    if not found or {} in found:
         raise OptionError(f"grid.{name}={value!r}: expected values such as [1, 2] or 0..4")
     return tuple(found)
 
 
+def _match(value: object) -> re.Match[str] | None:
+    """The ends of a range; None for what is none."""
+    return RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
+
+
 def _range(name: str, value: object) -> Sequence[Any]:
-    match = RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
+    match = _match(value)
     if match is None:
         return (value,)
     first, last = int(match[1]), int(match[2])
@@ -94,14 +156,13 @@ def points(grid: Mapping[str, Sequence[Any]], rows: Sequence[Mapping[str, Any]])
     """Every combination of the grid, with each row.
 
     Raises:
-        OptionError: If a row and the grid say the same setting.
+        OptionError: If a row and the grid say the same setting, or the grid says one twice.
     """
-    for row in rows or ({},):
-        if both := [key for key in row if key in grid]:
+    for row, combination in product(rows or ({},), product(*grid.values())):
+        chosen = flattened(dict(zip(grid, combination, strict=True)))
+        if both := [key for key in row if key in chosen]:
             raise OptionError(f"{both[0]} is in the grid and in a row of runs; leave it out of one of them")
-        for combination in product(*grid.values()):
-            chosen = dict(zip(grid, combination, strict=True))
-            yield {**row, **flattened(chosen)}
+        yield {**row, **chosen}
 
 
 def name_of(varied: Mapping[str, Any], seed: int, known: Collection[str]) -> str:
@@ -132,7 +193,7 @@ def _short(name: str, known: Collection[str]) -> str:
 
 def _value(value: object) -> str:
     if isinstance(value, list | tuple):
-        return "+".join(map(_value, value)) or "none"
+        return "+".join(map(_value, value)) or "nothing"
     if isinstance(value, str) and "/" in value:
         value = Path(value).stem
     text = str(value).lower() if isinstance(value, bool) or value is None else str(value)
