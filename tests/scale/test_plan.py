@@ -1,16 +1,24 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dartboard.errors import DartboardError
+from dartboard.scale.cells import named_cells
 from dartboard.scale.config import validate
 from dartboard.scale.plan import Planned, Planner
+from protocols import few
 
 
 def searches(values: dict[str, Any]) -> list[Planned]:
     config = validate(values)
     [[name, stage]] = config.parts.items()
     return Planner(name, stage, config.settings if config.stages else {}).searches()
+
+
+def trainings(values: dict[str, Any]) -> list[Planned]:
+    stage = validate({"do": "train", **values}).parts["train"]
+    return Planner("train", stage, {}).trainings(named_cells(["darts-v2"]), lambda _: False)
 
 
 def told(values: dict[str, Any]) -> str:
@@ -75,3 +83,33 @@ def test_methods_of_a_grid_have_options_of_their_own() -> None:
     runs = searches(values)
     assert [run.config["method"]["lr"] for run in runs] == [0.2, 0.3]
     assert [run.name for run in runs] == ["search/darts-method.lr0.2-s0", "search/gaea-darts-method.lr0.3-s0"]
+
+
+def test_values_are_the_same_however_they_are_spelt() -> None:
+    [run] = searches({"grid": {"weights.lr": [0.001, "1e-3"], "batch": [64, 64.0], "seed": [0, 0.0]}})
+    assert run.name == "search/darts-batch64-lr0.001-s0"
+    assert run.varied == {"method.name": "darts", "weights.lr": 0.001, "batch": 64}
+    [run] = searches({"grid": {"method": ["darts"], "method.lr": ["1e-3", 0.001]}})
+    assert run.name == "search/darts-method.lr0.001-s0"
+
+
+def test_images_are_the_same_however_their_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    few(tmp_path / "few.npz")
+    [run] = searches({"grid": {"data": ["few.npz", "./few.npz"]}})
+    assert (run.name, run.varied["data.name"]) == ("search/darts-few-s0", "few.npz")
+
+
+def test_runs_that_are_the_same_are_refused() -> None:
+    rows = [{"batch": 8}, {"batch": 8, "weights.momentum": 0.9}]
+    words = "search/darts-batch8-s0 and search/darts-batch8-momentum0.9-s0 are the same run; leave out one"
+    assert words in told({"runs": rows})
+
+
+def test_schedules_are_known_before_the_first_run() -> None:
+    words = "weights.schedule=nosuch: no schedule called 'nosuch'; there are "
+    assert words in told({"grid": {"weights.schedule": ["cosine", "nosuch"]}})
+    with pytest.raises(DartboardError, match="no schedule called 'nosuch'"):
+        trainings({"grid": {"weights.schedule": ["cosine", "nosuch"]}})

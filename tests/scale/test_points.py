@@ -98,6 +98,13 @@ def test_names(varied: dict[str, object], name: str) -> None:
     assert name_of(varied, 3, SEARCH) == name
 
 
+def test_names_do_not_depend_on_the_order_of_settings() -> None:
+    one = {"weights.lr": 0.1, "batch": 8, "method.name": "darts"}
+    assert (
+        name_of(one, 0, SEARCH) == name_of(dict(reversed(one.items())), 0, SEARCH) == "darts-batch8-lr0.1-s0"
+    )
+
+
 def test_long_names_are_cut_and_told_apart() -> None:
     one, two = (name_of({"method.name": "x" * 200 + end}, 0, SEARCH) for end in "ab")
     assert len(one) <= 80

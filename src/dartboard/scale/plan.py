@@ -11,10 +11,11 @@ from dartboard.errors import DartboardError, OptionError
 from dartboard.runs import flat
 from dartboard.scale.cells import FoundCell
 from dartboard.scale.config import Stage
-from dartboard.scale.points import CELL, Point, name_of, nested, overlaid, points
+from dartboard.scale.points import CELL, FIRST, Point, name_of, nested, overlaid, points
 from dartboard.search import config as search_config
 from dartboard.search.config import DataChoice, SearchConfig
 from dartboard.search.plugins import check_plugins
+from dartboard.search.schedule import SCHEDULES
 from dartboard.search.settings import SEARCH
 from dartboard.space import SPACES, load_space
 from dartboard.train import config as train_config
@@ -107,24 +108,26 @@ class Planner:
 
     def _search(self, point: Point) -> Planned:
         values = self._seeded("search", point, "", self._resolved_search)
-        return self._planned("search", values, {"method.name": values["method"]["name"], **_rest(point)})
+        return self._planned("search", values, {"method.name": values["method"]["name"]}, _rest(point))
 
     def _resolved_search(self, rest: Point) -> dict[str, Any]:
         config = SEARCH.merge(self._layers("search", rest))
         check_plugins(config.plugins)  # or what they register is not known
         check_names(config.space.name, config.data.name)
+        SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first run
         return search_config.resolved(config)
 
     def _training(self, cell: FoundCell, point: Point, has_valid: HasValid) -> Planned:
         values = self._seeded(
             "train", point, cell.label, lambda rest: self._resolved_training(cell, rest, has_valid)
         )
-        return self._planned("train", values, {CELL: cell.label, **_rest(point)})
+        return self._planned("train", values, {CELL: cell.label}, _rest(point))
 
     def _resolved_training(self, cell: FoundCell, rest: Point, has_valid: HasValid) -> dict[str, Any]:
         config = _with_images(cell, [*self._layers("train", rest), {"cell": cell.text}])
         check_plugins(config.plugins)
         check_names(config.space.name, config.data.name)
+        SCHEDULES[config.weights.schedule]
         if self.chooses:
             config = choosing(config, self.stage.stop.after, has_valid(config.data))
         home = config.space.name or cell.space
@@ -150,9 +153,13 @@ class Planner:
         except DartboardError as error:
             raise OptionError(f"{self.name}: {_words(point)}{error}") from None
 
-    def _planned(self, kind: str, values: dict[str, Any], varied: dict[str, Any]) -> Planned:
-        name = name_of(varied, values[SEED], KNOWN[kind])
+    def _planned(self, kind: str, values: dict[str, Any], first: Point, rest: Point) -> Planned:
+        """A run; what it varies is told by the values it has, however they were spelt."""
+        known = flat(values)
+        found = {name: known.get(name, own) for name, own in rest.items()}
+        name = name_of({**found, **first}, values[SEED], KNOWN[kind])
         self._check_stop(name, values)
+        varied = first | {own: rest[own] if own in FIRST else value for own, value in found.items()}
         return Planned(self.name, f"{self.name}/{name}", kind, values, varied, not self.chooses)
 
     def _check_stop(self, name: str, values: Mapping[str, Any]) -> None:
@@ -164,9 +171,13 @@ class Planner:
     def _distinct(self, runs: Iterable[Planned]) -> list[Planned]:
         """Runs by their names, equal ones once."""
         found: dict[str, Planned] = {}
+        names: dict[str, str] = {}
         for run in runs:
             if found.setdefault(run.name, run).config != run.config:
                 raise OptionError(f"two different runs would be called {run.name}; give them to two stages")
+            other = names.setdefault(f"{run.varied.get(CELL)} {run.config}", run.name)
+            if other != run.name:
+                raise OptionError(f"{other} and {run.name} are the same run; leave out one of them")
         return list(found.values())
 
 

@@ -168,7 +168,8 @@ def points(grid: Mapping[str, Sequence[Any]], rows: Sequence[Mapping[str, Any]])
 def name_of(varied: Mapping[str, Any], seed: int, known: Collection[str]) -> str:
     """What a run is called among those of its stage: `darts-lr0.1-s0`.
 
-    The name depends on nothing but the run's own settings, so that others can be added later.
+    The name depends on nothing but the run's own settings, so that others can be added later, and not on
+    their order.
 
     Args:
         varied: The settings it has of its own, by dotted name; the seed is not among them.
@@ -176,7 +177,7 @@ def name_of(varied: Mapping[str, Any], seed: int, known: Collection[str]) -> str
         known: All settings that there are, by dotted name.
     """
     words = [_value(varied[name]) for name in FIRST if name in varied]
-    words += [f"{_short(name, known)}{_value(own)}" for name, own in varied.items() if name not in FIRST]
+    words += [f"{_short(name, known)}{_value(varied[name])}" for name in sorted(varied) if name not in FIRST]
     whole = "-".join([*words, f"s{seed}"])
     if len(whole) <= LONGEST:
         return whole
