@@ -170,6 +170,30 @@ def test_places_that_are_no_sweep(file: str, tmp_path: Path, capsys: Capture) ->
     assert "leave out --out x" in complaint(capsys, str(tmp_path), "--out", "x")
 
 
+def test_files_of_the_same_name_have_directories_of_their_own(file: str, capsys: Capture) -> None:
+    assert main(["sweep", file, *HERE, "--quiet", "grid.seed=0"]) == 0
+    capsys.readouterr()
+    words = (
+        "runs/small is another sweep, with runs such as search/darts-s0; name another directory with --out"
+    )
+    for more in ([], ["--dry-run"]):
+        assert words in complaint(capsys, file, *HERE, "grid.seed=0", "method=gdas", *more)
+    assert yaml.safe_load(Path("runs/small/sweep.yaml").read_text())["grid"] == {"seed": [0]}
+    assert list(digests(Path("runs/small"))) == ["search/darts-s0"]
+
+
+def test_runs_that_a_sweep_has_no_longer_are_told(file: str, capsys: Capture) -> None:
+    assert main(["sweep", file, *HERE, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["sweep", file, "--dry-run", "grid.seed=0..2"]) == 0
+    assert capsys.readouterr().err == ""
+    words = "runs/small has 1 more run that this sweep has not, such as search/darts-s1; nothing is done with"
+    assert main(["sweep", file, "--dry-run", "grid.seed=[0, 5]"]) == 0
+    assert words in capsys.readouterr().err
+    assert main(["sweep", "runs/small", "--dry-run", "grid.seed=5"]) == 0
+    assert "runs/small has 2 more runs that this sweep has not" in capsys.readouterr().err
+
+
 def test_what_a_killed_driver_leaves_is_removed(file: str) -> None:
     left = Path("killed") / ".sweep.yaml.0123456789abcdef.tmp"
     left.parent.mkdir()

@@ -11,7 +11,7 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dartboard.atomic import is_leftover
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
@@ -23,12 +23,13 @@ from dartboard.printable import printable
 if TYPE_CHECKING:
     from dartboard.scale.config import SweepConfig
     from dartboard.scale.course import Course
+    from dartboard.scale.plan import Planned
     from dartboard.scale.results import Row
 
 FAILED = 1
 MACHINE = ("jobs", "threads", "device")
 """Flags that are options of the executor."""
-DOING = ("executor", *MACHINE, "dry_run")
+DOING = ("executor", *MACHINE, "dry_run", "fall_back")
 """Flags that matter to who does runs alone."""
 
 
@@ -42,6 +43,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--jobs", type=positive, metavar="N", help="runs at a time (default: one a GPU, or as cores allow)")
     add("--threads", type=positive, metavar="N", help="threads of each run on a CPU (default: cores shared)")
     add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
+    add("--fall-back", action="store_true", help="go on from older checkpoints if the last are damaged")
     add("--dry-run", action="store_true", help="do nothing; list the runs that there would be")
     add("--show", action="store_true", help="do nothing; print the tables of what is there")
     add_plugins(parser)
@@ -58,10 +60,9 @@ def run(args: Namespace) -> int:
         return _print(args, read_results(_folder(args)), _folder(args))
     course = _course(args)
     _check_place(course.folder)
-    if args.dry_run:
-        return _list(args, _rehearse(args, course))
-    _rehearse(args, course)
-    return _work(args, course)
+    planned = _rehearse(args, course)
+    _check_others(args, course.folder, planned)
+    return _list(args, planned) if args.dry_run else _work(args, course)
 
 
 def _check_flags(args: Namespace) -> None:
@@ -101,7 +102,7 @@ def _course(args: Namespace) -> "Course":
     from dartboard.scale.course import Course
 
     plugins = tuple(load_plugins(args.plugin))
-    return Course(_load(args), _folder(args), plugins)
+    return Course(_load(args), _folder(args), plugins, fall_back=args.fall_back)
 
 
 def _check_place(folder: Path) -> None:
@@ -117,7 +118,7 @@ def _check_place(folder: Path) -> None:
         raise RunError(f"{folder} holds {names[0]} and no sweep; name another directory with --out")
 
 
-def _rehearse(args: Namespace, course: "Course") -> dict[str, list[Any]]:
+def _rehearse(args: Namespace, course: "Course") -> "dict[str, list[Planned]]":
     from dartboard.cli.progress import progress
 
     with progress(quiet=args.quiet) as course.progress:
@@ -128,7 +129,34 @@ def _rehearse(args: Namespace, course: "Course") -> dict[str, list[Any]]:
     return planned
 
 
-def _list(args: Namespace, planned: dict[str, list[Any]]) -> int:
+def _check_others(args: Namespace, folder: Path, planned: "dict[str, list[Planned]]") -> None:
+    """Says that runs are there that are none of the sweep's; where all are, the directory is another's."""
+    others, known = _others(folder, planned)
+    if not others:
+        return
+    if not known and not args.sweep.is_dir():
+        words = f"{folder} is another sweep, with runs such as {others[0]}"
+        raise RunError(f"{words}; name another directory with --out, or this one instead of {args.sweep}")
+    words = f"{folder} has {len(others)} more run{'' if len(others) == 1 else 's'} that this sweep has not"
+    print(f"dartboard: {words}, such as {printable(others[0])}; nothing is done with them", file=sys.stderr)
+
+
+def _others(folder: Path, planned: "dict[str, list[Planned]]") -> tuple[list[str], list[str]]:
+    """The runs in a directory that are not planned, and those that are; not of unknown cells."""
+    from dartboard.runs import find_runs
+
+    names = {own.name for runs in planned.values() for own in runs}
+    unknown = {stage for stage, runs in planned.items() if any(map(_is_unknown, runs))}
+    there = [str(path.relative_to(folder)) for path in find_runs(folder)] if folder.is_dir() else []
+    sure = [own for own in there if own.partition("/")[0] not in unknown]
+    return [own for own in sure if own not in names], [own for own in sure if own in names]
+
+
+def _is_unknown(run: "Planned") -> bool:
+    return str(run.varied.get("cell", "")).startswith("any-")
+
+
+def _list(args: Namespace, planned: "dict[str, list[Planned]]") -> int:
     from dartboard.cli.sweeping import print_plan
 
     if args.json:

@@ -50,17 +50,11 @@ def _several(value: object) -> object:
     return (value,) if isinstance(value, int) else value
 
 
-def _number(value: object) -> object:
-    if isinstance(value, bool):
-        raise ValueError(f"expected a number such as 3, got {str(value).lower()}")
-    return value
-
-
 def _named(value: object) -> object:
     return {"name": value} if isinstance(value, str) else value
 
 
-Number = Annotated[Count, BeforeValidator(_number)]
+Number = Annotated[Count, Field(strict=True)]
 """A number of times; true is none."""
 Settings = Annotated[dict[str, Any], BeforeValidator(_group)]
 """By dotted name."""
@@ -123,6 +117,13 @@ class SweepConfig(Stage):
     reports: bool = Field(default=False, description="write a report.html of every run that is finished")
     executor: Annotated[ExecutorChoice, BeforeValidator(_named)] = ExecutorChoice()
     stages: dict[str, Stage] = Field(default={}, description="several stages, by name, in their order")
+
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, name: str | None) -> str | None:
+        if name is not None and (name != Path(name).name or name in ("", "..") or not name.isprintable()):
+            raise ValueError(f"expected the name of a folder such as methods, got {name!r}")
+        return name
 
     @property
     def parts(self) -> dict[str, Stage]:
