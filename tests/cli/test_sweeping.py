@@ -109,3 +109,15 @@ def test_a_table_of_points(tmp_path: Path, capsys: Capture) -> None:
     assert "a, weights.lr=0.1  2       60.00 +- 14.14  50.00 to 70.00  held-out images  3 s" in lines[2]
     assert "b                  0 of 1  -" in lines[3]
     assert "2 finished, 1 failed" in lines[5]
+
+
+def test_bars_of_a_run_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeping, "REFRESH", 0.0)
+    with Progress(disable=True) as progress:
+        bars = Bars(course(tmp_path), Terminal(), progress)
+        bars.on_begin(job(tmp_path))
+        path = tmp_path / "search" / "a"
+        path.mkdir(parents=True)
+        (path / "metrics.jsonl").write_text("?")
+        bars.on_look([job(tmp_path)])
+        assert progress.tasks[0].completed == 0

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from dartboard.errors import RunError
+from dartboard.runs import Run
 from dartboard.scale.plan import Planned
 from dartboard.scale.results import CSV, LINES, SUMMARY, read_results, row_of, summary, write_results
 from dartboard.scale.work import work
@@ -66,9 +67,35 @@ def test_tables_are_written_and_read_again(tmp_path: Path) -> None:
 def test_a_sweep_without_results(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"has no results\.jsonl; none of its runs has ended yet"):
         read_results(tmp_path)
-    (tmp_path / LINES).write_text("{}\n?")
+    (tmp_path / LINES).write_text(json.dumps(ROWS[0]) + "\n?")
     with pytest.raises(RunError, match="line 2 is not JSON"):
         read_results(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ({}, "line 1 does not say name as it should"),
+        ([], "line 1 should hold names and values"),
+        (ROWS[0] | {"settings": 3}, "line 1 does not say settings as it should"),
+        (ROWS[0] | {"valid_accuracy": "high"}, "line 1 should say valid_accuracy with a number"),
+    ],
+)
+def test_results_of_another_shape(line: Any, words: str, tmp_path: Path) -> None:
+    (tmp_path / LINES).write_text(json.dumps(line))
+    with pytest.raises(RunError, match=words):
+        read_results(tmp_path)
+
+
+def test_settings_that_are_called_like_columns(tmp_path: Path) -> None:
+    rows = [row("darts", 0, 0.5, epochs=7) | {"settings": {"epochs": 9, "runs": 4, "batch": 8}}]
+    write_results(tmp_path, rows)
+    with (tmp_path / CSV).open() as file:
+        [found] = csv.DictReader(file)
+    assert (found["epochs"], found["settings.epochs"], found["runs"], found["batch"]) == ("7", "9", "4", "8")
+    with (tmp_path / SUMMARY).open() as file:
+        [point] = csv.DictReader(file)
+    assert (point["runs"], point["settings.runs"], point["epochs"]) == ("1", "4", "9")
 
 
 def test_rows_of_runs(tmp_path: Path) -> None:
@@ -101,3 +128,38 @@ def test_rows_of_runs_that_were_dropped_or_failed(tmp_path: Path) -> None:
     assert 0 <= dropped["valid_accuracy"] <= 1
     missing = Planned("a", "nowhere", job.kind, job.config, {})
     assert row_of(missing, tmp_path, "failed", "why")["reason"] == "why"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("result.json", "{}", "should say epochs with a number"),
+        ("result.json", "?", "is not JSON"),
+        ("result.json", '{"epochs": 2, "seconds": "long"}', "should say seconds with a number"),
+        ("config.yaml", "[", "is not YAML"),
+    ],
+)
+def test_rows_of_damaged_runs(file: str, text: str, words: str, tmp_path: Path) -> None:
+    job = search_job(tmp_path, "digits")
+    with Run.create(job.path, job.config) as run:
+        run.finish({})
+    (job.path / file).write_text(text)
+    found = row_of(Planned("a", job.name, job.kind, job.config, {}), tmp_path, "finished")
+    assert found["state"] == "failed"
+    assert words in found["reason"]
+    assert summary([found])[0].seconds is None
+
+
+def test_rows_of_damaged_trainings_and_of_dropped_runs(tmp_path: Path) -> None:
+    job = train_job(tmp_path, "digits")
+    planned = Planned("a", job.name, job.kind, job.config, {})
+    with Run.create(job.path, job.config) as run:
+        run.finish({"epochs": 1, "seconds": 1.0})
+    assert (
+        "has files that cannot be read: KeyError('last')" in row_of(planned, tmp_path, "finished")["reason"]
+    )
+    (job.path / "result.json").unlink()
+    (job.path / "metrics.jsonl").write_text("?")
+    found = row_of(planned, tmp_path, "dropped", "clearly worse")
+    assert found["state"] == "failed"
+    assert "metrics.jsonl, line 1 is not JSON" in found["reason"]

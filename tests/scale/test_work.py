@@ -149,6 +149,44 @@ def test_an_error_is_one_line_and_its_traceback_is_in_the_log(data: str, tmp_pat
     assert Run.read(job.path).state == "stopped"
 
 
+def test_a_run_that_stops_by_itself_has_failed(data: str, tmp_path: Path) -> None:
+    plugin = tmp_path / "stopper.py"
+    plugin.write_text(
+        "from dartboard.search.methods import METHODS\n"
+        "from dartboard.search.hooks import Hook\n"
+        "from dataclasses import replace\n"
+        "class Stopper(Hook):\n"
+        "    def on_epoch_end(self, searcher, record):\n"
+        "        searcher.stop()\n"
+        "@METHODS.register('stopping-work')\n"
+        "def stopping():\n"
+        "    return replace(METHODS['darts'](), hooks=(Stopper(),))\n"
+    )
+    from dartboard.search.plugins import load_plugin
+
+    load_plugin(plugin)
+    job = search_job(tmp_path, data, "method=stopping-work", "epochs=3", plugins=(str(plugin),))
+    outcome = work(replace(job, until=2))
+    assert outcome.state == "failed"
+    assert "stopped by itself after 1 epochs" in outcome.error
+    assert work(replace(job, until=2)).state == "paused"
+
+
+def test_an_older_checkpoint_will_do_if_that_is_asked(data: str, tmp_path: Path) -> None:
+    job, whole = (search_job(tmp_path, data, "epochs=3", name=name) for name in ("a", "b"))
+    for until in (1, 2):
+        assert work(replace(job, until=until)).state == "paused"
+    newest = max((job.path / "checkpoints").iterdir())
+    for file in newest.iterdir():
+        file.write_bytes(b"?")
+    outcome = work(job)
+    assert outcome.state == "failed"
+    assert newest.name in outcome.error
+    assert work(replace(job, fall_back=True)).state == "finished"
+    assert work(whole).state == "finished"
+    assert digest(job.path) == digest(whole.path)
+
+
 def test_trainings_that_choose_do_not_look_at_test_images(data: str, tmp_path: Path) -> None:
     job = train_job(tmp_path, data, "data.valid=0.25")
     assert work(replace(job, test=False)).state == "finished"

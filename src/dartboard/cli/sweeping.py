@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dartboard.cli.report import labelled
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
+from dartboard.errors import RunError
 from dartboard.printable import printable
 from dartboard.runs._directory import METRICS
 from dartboard.runs._texts import rows_from_end
@@ -117,9 +118,11 @@ class Bars(Lines):
 
 
 def _epochs(job: Job) -> int:
-    """How many epochs of a run are complete."""
-    row: Mapping[str, Any] = next(rows_from_end(job.path / METRICS), {"epoch": -1})
-    return int(row["epoch"]) + 1
+    """How many epochs of a run are complete; none if that cannot be read, which its end will tell."""
+    with suppress(RunError, OSError):
+        row: Mapping[str, Any] = next(rows_from_end(job.path / METRICS), {"epoch": -1})
+        return int(row["epoch"]) + 1
+    return 0
 
 
 def _ended(row: Mapping[str, Any]) -> str:

@@ -1,8 +1,9 @@
 """The course of a sweep: which runs each of its stages has, by what the stages before it came to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -21,6 +22,7 @@ from dartboard.scale.cells import (
     to_plain,
 )
 from dartboard.scale.config import Stage, SweepConfig
+from dartboard.scale.decided import ELSEWHERE, cells_key, check_rungs, dropped_in, read_cells
 from dartboard.scale.jobs import Job
 from dartboard.scale.loops import Maker
 from dartboard.scale.plan import Planned, Planner
@@ -45,12 +47,16 @@ class Course:
         folder: Its directory.
         plugins: Full paths of Python files that were loaded.
         progress: Is told how far the loading of images is.
+        fall_back: Whether an older checkpoint will do where the last of a run is damaged.
+        say: Is told what people should know.
     """
 
     config: SweepConfig
     folder: Path
     plugins: tuple[str, ...] = ()
     progress: Progress | None = None
+    fall_back: bool = False
+    say: Callable[[str], None] = lambda _: None
     _cells: dict[str, list[FoundCell]] = field(default_factory=dict, init=False)
     _runs: dict[str, list[Planned]] = field(default_factory=dict, init=False)
     _valid: dict[object, bool] = field(default_factory=dict, init=False)
@@ -86,6 +92,7 @@ class Course:
         """
         self._cells[name] = self._decided(name)
         self._runs[name] = self._planned(name)
+        self.rest()
         return self._runs[name]
 
     def _planned(self, name: str) -> list[Planned]:
@@ -109,42 +116,83 @@ class Course:
             return []
         if source.stage is None:
             return _named(name, source)
-        among = [run.name for run in self._runs[source.stage]]
-        decide = {"among": among, "cells": []}
-        taken = self.decisions.once(
-            f"cells of {name}", lambda: decide | {"cells": to_plain(self._take(source, source.stage or ""))}
-        )
-        if sorted(taken["among"]) != sorted(among):
-            new = min({*among} ^ {*taken["among"]})
-            raise RunError(
-                f"{name} has taken its cells from other runs of {source.stage} already, {new} makes the "
-                "difference; name another directory with --out"
-            )
-        return [FoundCell(**own) for own in taken["cells"]]
+        done = self._finished(source.stage)
+        self.decisions.once(cells_key(name), lambda: self._choice(name, source, done))
+        self._warn(name, source.stage, done)
+        return self._kept(name, source.stage) or []
 
-    def _take(self, source: Source, stage: str) -> list[FoundCell]:
-        runs = {
-            run.name: Reading.read(self.folder / run.name) for run in self._runs[stage] if self._done(run)
+    def _kept(self, name: str, before: str) -> list[FoundCell] | None:
+        """The cells that were taken from the stage before; None if none were yet.
+
+        Raises:
+            RunError: If that has other runs now.
+        """
+        taken, among = read_cells(self.decisions, name), [run.name for run in self._runs[before]]
+        if taken is not None and sorted(taken.among) != sorted(among):
+            new = min({*among} ^ {*taken.among})
+            raise RunError(
+                f"{name} has taken its cells from other runs of {before} already, {new} makes the "
+                f"difference; {ELSEWHERE}"
+            )
+        return None if taken is None else list(taken.cells)
+
+    def _warn(self, name: str, before: str, done: Mapping[str, Reading]) -> None:
+        """Says which runs have no part in the cells of a stage, though they are finished or may be yet."""
+        taken = read_cells(self.decisions, name)
+        dropped = dropped_in(self.decisions, before, self.stages[before].stop.after)
+        among, finished = ((), ()) if taken is None else (taken.among, taken.finished)
+        for own in among:
+            if own in done and own not in finished:
+                self.say(f"{name} took its cells before {own} was finished, and without it; {ELSEWHERE}")
+            elif own not in done and own not in dropped:
+                self.say(f"{name} takes its cells without {own}, which failed")
+
+    def _finished(self, stage: str) -> dict[str, Reading]:
+        """By name, the runs of a stage that came to their end and can be read."""
+        found = ((run.name, self._done(run)) for run in self._runs[stage])
+        return {name: run for name, run in found if run is not None}
+
+    def _choice(self, name: str, source: Source, done: Mapping[str, Reading]) -> dict[str, Any]:
+        before = source.stage or ""
+        if not done:
+            raise RunError(f"no run of {before} came to its end, so {name} has no cells; see its errors")
+        among = [run.name for run in self._runs[before]]
+        return {"among": among, "finished": list(done), "cells": to_plain(self._take(source, before, done))}
+
+    def _take(self, source: Source, stage: str, done: Mapping[str, Reading]) -> list[FoundCell]:
+        """The cells that finished runs of a stage found or trained; the best of them if so many are asked."""
+        searched = self.stages[stage].do == "search"
+        cells = found_cells(done) if searched else self._cells[stage]
+        finders = {
+            cell.label: [
+                own for own in (cell.runs if searched else self._trainings(stage, cell)) if own in done
+            ]
+            for cell in cells
         }
-        if not runs:
-            raise RunError(f"no run of {stage} came to its end, so it has no cells; see its errors")
-        cells = found_cells(runs) if self.stages[stage].do == "search" else self._cells[stage]
         if source.best is None:
-            return cells
-        scores: dict[str, list[float]] = {cell.label: [] for cell in cells}
-        for cell in cells:
-            finders = cell.runs if self.stages[stage].do == "search" else self._trainings(stage, cell)
-            found = [held_out_accuracy(runs[name]) for name in finders if name in runs]
-            scores[cell.label] = [own for own in found if own is not None]
+            return [cell for cell in cells if finders[cell.label]]
+        scores: dict[str, list[float]] = {}
+        for label, names in finders.items():
+            found = [held_out_accuracy(done[name]) for name in names]
+            scores[label] = [own for own in found if own is not None]
         best = best_of(scores, source.best, stage)
         return [next(cell for cell in cells if cell.label == label) for label in best]
 
     def _trainings(self, stage: str, cell: FoundCell) -> list[str]:
         return [run.name for run in self._runs[stage] if run.varied[CELL] == cell.label]
 
-    def _done(self, run: Planned) -> bool:
+    def _done(self, run: Planned) -> Reading | None:
+        """A run that came to its end; None where it did not, or is damaged."""
         path = self.folder / run.name
-        return is_run(path) and Reading.read(path).result() is not None
+        try:
+            found = Reading.read(path) if is_run(path) else None
+            if found is None or found.result() is None:
+                return None
+            if run.kind == "search":
+                found_cells({run.name: found})  # what cannot be read here would end the sweep later
+        except (DartboardError, OSError, LookupError, TypeError):
+            return None
+        return found
 
     def rehearse(self) -> dict[str, list[Planned]]:
         """By stage, its runs, as far as they can be known now; each different kind of run has been made once.
@@ -152,34 +200,63 @@ class Course:
         Cells that are not known yet have a random one in their place.
 
         Raises:
-            DartboardError: If one of them cannot be made, or is there with other settings.
+            DartboardError: If one of them cannot be made, is there with other settings, or makes a difference
+                to what was decided.
         """
-        found: dict[str, list[Planned]] = {}
-        for name in self.stages:
-            self._cells[name] = self._imagined(name, found)
-            found[name] = self._planned(name)
-            self._try_all(found[name])
-        self.rest()
-        return found
+        return self._look(self._try_all)
 
-    def _imagined(self, name: str, found: Mapping[str, Sequence[Planned]]) -> list[FoundCell]:
+    def look_again(self) -> dict[str, list[Planned]]:
+        """As `rehearse`, but that nothing is made; for who has just begun to drive the sweep.
+
+        Another driver may have got further since the rehearsal.
+        """
+        self.decisions = Decisions(self.folder)
+        return self._look(lambda runs: [self._is_there(run) for run in runs])
+
+    def _look(self, check: Callable[[Sequence[Planned]], object]) -> dict[str, list[Planned]]:
+        for name, stage in self.stages.items():
+            self._cells[name] = self._imagined(name)
+            self._runs[name] = self._planned(name)
+            check_rungs(self.decisions, name, stage.stop.after, [run.name for run in self._runs[name]])
+            check(self._runs[name])
+        self.rest()
+        return dict(self._runs)
+
+    def _imagined(self, name: str) -> list[FoundCell]:
         source = self._source(name)
         if source is None:
             return []
         if source.stage is None:
             return _named(name, source)
+        if (kept := self._kept(name, source.stage)) is not None:
+            return kept
         if self.stages[source.stage].do == "train":
             return self._cells[source.stage]
-        kinds = {repr([run.config["space"], run.config["data"]]): run.config for run in found[source.stage]}
+        runs = self._runs[source.stage]
+        kinds = {repr([run.config["space"], run.config["data"]]): run.config for run in runs}
         return [stand_in(config, f"any-{number}") for number, config in enumerate(kinds.values())]
+
+    def _is_there(self, run: Planned) -> bool:
+        """Whether a run was begun; one that cannot be read is left to who does it.
+
+        Raises:
+            RunError: If it has other settings.
+        """
+        path = self.folder / run.name
+        if not is_run(path):
+            return False
+        try:
+            found = Reading.read(path)
+        except (RunError, OSError):
+            return True
+        check_same(self.job(run), found)
+        return True
 
     def _try_all(self, runs: Sequence[Planned]) -> None:
         """Makes each kind of run once that is not there yet; refuses those that are there and differ."""
         tried: set[str] = set()
         for run in runs:
-            path = self.folder / run.name
-            if is_run(path):
-                check_same(self.job(run), Reading.read(path))
+            if self._is_there(run):
                 continue
             kind = repr({key: value for key, value in run.config.items() if key not in ALIKE})
             if kind not in tried:
@@ -203,7 +280,16 @@ class Course:
     def job(self, run: Planned, until: int | None = None) -> Job:
         """A run as something that an executor does."""
         folder = str(self.folder.resolve())
-        return Job(run.name, folder, run.kind, run.config, until, plugins=self.plugins, test=run.test)
+        return Job(
+            run.name,
+            folder,
+            run.kind,
+            run.config,
+            until,
+            plugins=self.plugins,
+            test=run.test,
+            fall_back=self.fall_back,
+        )
 
 
 def _named(stage: str, source: Source) -> list[FoundCell]:

@@ -27,6 +27,7 @@ class Job:
         device: Where to compute; None for a GPU if there is one, else the CPU.
         plugins: Python files to load first.
         test: Whether test images may be measured on; not in trainings that networks are chosen by.
+        fall_back: Whether an older checkpoint will do where the last is damaged.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Job:
     device: str | None = None
     plugins: tuple[str, ...] = ()
     test: bool = True
+    fall_back: bool = False
 
     @property
     def path(self) -> Path:

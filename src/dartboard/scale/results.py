@@ -13,7 +13,7 @@ from dartboard import atomic
 from dartboard.bootstrap import mean_interval
 from dartboard.errors import RunError
 from dartboard.runs import Reading
-from dartboard.runs._texts import parse, plain
+from dartboard.runs._texts import as_object, parse, plain
 from dartboard.scale.plan import Planned
 from dartboard.train.build import TEST, VALID
 from dartboard.train.protocol.compare import summarise
@@ -22,7 +22,8 @@ CSV, LINES, SUMMARY = "results.csv", "results.jsonl", "summary.csv"
 Row = dict[str, Any]
 """Plain values by column."""
 End = Literal["finished", "dropped", "failed"]
-COLUMNS = ("name", "stage", "do", "state", "reason", "seed", "epochs", "seconds")
+TEXTS = ("name", "stage", "do", "state", "reason")
+COLUMNS = (*TEXTS, "seed", "epochs", "seconds")
 NUMBERS = (
     "valid_accuracy",
     "discrete_accuracy",
@@ -36,7 +37,20 @@ NUMBERS = (
     "path",
 )
 """What runs say of themselves; searches and trainings have some of them each."""
-POINT = ("stage", "do", "settings", "runs", "finished", "measured_on", "mean", "deviation", "low", "high")
+AMOUNTS = (
+    "epochs",
+    "seconds",
+    "valid_accuracy",
+    "discrete_accuracy",
+    "test_accuracy",
+    "best_accuracy",
+    "entropy",
+)
+"""What rows say with numbers."""
+DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError)
+"""What files that were changed by hand give rise to."""
+SETTINGS = "settings"
+POINT = ("stage", "do", "runs", "finished", "measured_on", "mean", "deviation", "low", "high")
 
 
 def row_of(planned: Planned, folder: Path, state: End, reason: str = "") -> Row:
@@ -45,14 +59,39 @@ def row_of(planned: Planned, folder: Path, state: End, reason: str = "") -> Row:
     Args:
         planned: The run.
         folder: The directory of the sweep.
-        state: How it ended.
+        state: How it ended; one whose files are damaged has failed.
         reason: Why it was dropped, or what went wrong; empty for one that is finished.
     """
     path = folder / planned.name
+    known, damage = ({}, "") if state == "failed" else _read(path)
+    state, reason = ("failed", damage) if damage else (state, reason)
     row: Row = {"name": planned.name, "stage": planned.stage, "do": planned.kind, "state": state}
     row |= {"reason": reason, "seed": planned.seed, "settings": plain(planned.varied, planned.name)}
-    row |= _facts(path) if state != "failed" else {}
-    return row | {"path": str(path)}
+    return row | known | {"path": str(path)}
+
+
+def _read(path: Path) -> tuple[Row, str]:
+    """What a run says of itself; where it is damaged nothing, and what is wrong with it."""
+    try:
+        row = _facts(path)
+        _check(row, str(path))
+    except RunError as error:
+        return {}, str(error)
+    except (*DAMAGED, OSError) as error:
+        return {}, f"{path} has files that cannot be read: {error!r}"
+    return row, ""
+
+
+def _check(row: Mapping[str, Any], place: str, needed: Sequence[str] = AMOUNTS[:2]) -> None:
+    """Refuses numbers that are none, or that are not there.
+
+    Raises:
+        RunError: Names one.
+    """
+    wrong = [name for name in needed if row.get(name) is None]
+    wrong += [name for name in AMOUNTS if not isinstance(row.get(name), int | float | None)]
+    if wrong:
+        raise RunError(f"{place} should say {wrong[0]} with a number; it was changed after it was written")
 
 
 def _facts(path: Path) -> Row:
@@ -131,6 +170,7 @@ def _point(rows: Sequence[Row]) -> PointRow:
     known = [row[f"{part}_accuracy"] for row in done if row.get(f"{part}_accuracy") is not None]
     found = summarise(known) if known else None
     low, high = mean_interval(known) or (None, None)
+    times = [row["seconds"] for row in done if row.get("seconds") is not None]
     return PointRow(
         stage=first["stage"],
         do=first["do"],
@@ -142,25 +182,31 @@ def _point(rows: Sequence[Row]) -> PointRow:
         deviation=None if found is None else found.deviation,
         low=low,
         high=high,
-        seconds=fmean(row["seconds"] for row in done) if done else None,
+        seconds=fmean(times) if times else None,
     )
 
 
 def write_results(folder: Path, rows: Sequence[Row]) -> list[Path]:
     """Writes the tables into the directory of a sweep, each whole or not at all; returns their paths."""
     lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)
-    names = dict.fromkeys(name for row in rows for name in row["settings"])
-    columns = [*COLUMNS, *names, *(name for name in NUMBERS if any(name in row for row in rows))]
-    points = [{**vars(own), **own.settings} for own in summary(rows)]
-    own = [*(name for name in POINT if name != "settings"), "seconds"]
+    points = [vars(own) for own in summary(rows)]
+    numbers = [name for name in NUMBERS if any(name in row for row in rows)]
     texts = {
         LINES: lines,
-        CSV: _csv(columns, [{**row, **row["settings"]} for row in rows]),
-        SUMMARY: _csv([*own[:2], *names, *own[2:]], points),
+        CSV: _table(COLUMNS, numbers, rows),
+        SUMMARY: _table(POINT[:2], [*POINT[2:], "seconds"], points),
     }
     for name, text in texts.items():
         atomic.write_text(folder / name, text)
     return [folder / name for name in texts]
+
+
+def _table(first: Sequence[str], last: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows with their settings between other columns; one that is called like another column is prefixed."""
+    taken = {*first, *last}
+    names = {name: f"{SETTINGS}.{name}" if name in taken else name for row in rows for name in row[SETTINGS]}
+    full = [{**row} | {names[name]: value for name, value in row[SETTINGS].items()} for row in rows]
+    return _csv([*first, *names.values(), *last], full)
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
@@ -185,4 +231,19 @@ def read_results(folder: Path) -> list[Row]:
     if not path.is_file():
         raise RunError(f"{folder} has no {LINES}; none of its runs has ended yet")
     lines = path.read_bytes().splitlines()
-    return [parse(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
+    return [_row(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
+
+
+def _row(line: bytes, place: str) -> Row:
+    """A row of the results.
+
+    Raises:
+        RunError: If it is none.
+    """
+    row = as_object(parse(line, place), place)
+    wrong = [name for name in TEXTS if not isinstance(row.get(name), str)]
+    wrong += [] if isinstance(row.get(SETTINGS), dict) else [SETTINGS]
+    if wrong:
+        raise RunError(f"{place} does not say {wrong[0]} as it should; it was changed after it was written")
+    _check(row, place, ())
+    return row

@@ -9,13 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 import yaml
 
 from dartboard import atomic
 from dartboard.errors import RunError
-from dartboard.runs import Lock, Reading
+from dartboard.runs import Lock
 from dartboard.runs._directory import SWEEP as CONFIG
 from dartboard.scale.config import SweepConfig, load_sweep, plain
 from dartboard.scale.course import Course
@@ -23,9 +22,8 @@ from dartboard.scale.executors.base import Executor
 from dartboard.scale.jobs import Outcome
 from dartboard.scale.plan import Planned
 from dartboard.scale.queue import Queue, Watch
-from dartboard.scale.results import End, Row, row_of, write_results
-from dartboard.train.build import VALID
-from dartboard.train.protocol.compare import sift
+from dartboard.scale.results import End, Row, read_results, row_of, write_results
+from dartboard.scale.rungs import Rungs
 
 log = logging.getLogger(__name__)
 
@@ -66,8 +64,9 @@ class Sweep:
     _written: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
-        self.folder = self.course.folder
+        self.folder, self.course.say = self.course.folder, self._say
         self.queue = Queue(self.executor, self.course.config.tries, self.watch)
+        self.rungs = Rungs(self.course, self._do, self._say)
 
     def stop(self) -> None:
         """Asks all runs to save their states and to stop; for signal handlers."""
@@ -85,6 +84,7 @@ class Sweep:
             self.folder.mkdir(parents=True, exist_ok=True)
             with Lock(self.folder):
                 atomic.remove_leftovers(self.folder)
+                self._rows = known_rows(self.folder, self.course.look_again())
                 keep_config(self.folder, self.course.config)
                 try:
                     for name in self.course.stages:
@@ -97,18 +97,20 @@ class Sweep:
 
     @property
     def rows(self) -> list[Row]:
-        """What came of the runs that have ended, in the order of the plan."""
-        return [row for row in self._rows.values() if row is not None]
+        """What came of the runs that have ended, now or before, in the order of the plan."""
+        stages = list(self.course.stages)
+        rows = [row for row in self._rows.values() if row is not None]
+        return sorted(rows, key=lambda row: stages.index(row["name"].partition("/")[0]))
 
     def _stage(self, name: str) -> None:
         runs = {run.name: run for run in self.course.plan(name)}
-        self._rows |= dict.fromkeys(runs)
+        self._rows |= {own: self._rows.get(own) for own in runs}
         self.watch.on_stage(name, list(runs))
         for epochs in self.course.stages[name].stop.after:
-            self._compare(name, epochs, runs)
+            for own, (state, reason) in self.rungs.ends(name, epochs, runs).items():
+                self._end(runs.pop(own), state, reason)
         for outcome in self._do(runs, None):
             self._note(runs[outcome.job.name], outcome)
-        self.course.rest()
 
     def _do(self, runs: Mapping[str, Planned], until: int | None) -> Iterator[Outcome]:
         return self.queue.do([self.course.job(run, until) for run in runs.values()])
@@ -127,64 +129,18 @@ class Sweep:
         write_results(self.folder, self.rows)
         self._written = monotonic()
 
-    def _compare(self, name: str, epochs: int, runs: dict[str, Planned]) -> None:
-        """Takes those out of `runs` that go no further than so many epochs; decided once, for all of them."""
-        key = f"{name} after {epochs}"
-        taken = self.course.decisions.get(key) or self._decide(name, epochs, runs)
-        if taken["accuracies"]:  # where all failed there was nothing to decide
-            taken = self.course.decisions.once(key, lambda: taken)
-        _check_known(taken, name, epochs, runs)
-        ends: tuple[End, ...] = ("failed", "dropped")
-        for state in ends:
-            for own, reason in taken[state].items():
-                self._end(runs.pop(own), state, reason)
-
-    def _decide(self, name: str, epochs: int, runs: Mapping[str, Planned]) -> dict[str, Any]:
-        failed: dict[str, str] = {}
-        groups: dict[str, list[Planned]] = {}
-        for outcome in self._do(runs, epochs):
-            if outcome.state == "failed":
-                failed[outcome.job.name] = outcome.error
-        for run in runs.values():
-            if run.name not in failed:
-                groups.setdefault(repr(run.config["data"]), []).append(run)
-        accuracies: dict[str, float | None] = {}
-        dropped: dict[str, str] = {}
-        for group in groups.values():
-            found = {run.name: self._accuracy(run, epochs) for run in group}
-            accuracies |= found
-            dropped |= self._sift(name, found, group[0])
-        for own, reason in dropped.items():
-            self._say(f"{own} is dropped at epoch {epochs}: {reason}")
-        return {"accuracies": accuracies, "dropped": dropped, "failed": failed}
-
-    def _sift(self, name: str, found: Mapping[str, float | None], one: Planned) -> dict[str, str]:
-        """Why runs on the same images go no further; those that have no accuracy have ended already."""
-        known = {own: accuracy for own, accuracy in found.items() if accuracy is not None}
-        if not known:
-            return {}
-        reasons = sift(known, self.course.examples(one), self.course.stages[name].stop.keep)
-        return {own: reason for own, reason in reasons.items() if reason is not None}
-
-    def _accuracy(self, run: Planned, epochs: int) -> float | None:
-        """On held-out images, after so many epochs; None where a method trains nothing."""
-        rows = Reading.read(self.folder / run.name).metrics()[epochs - 1 : epochs]
-        return float(rows[0][f"{VALID}_accuracy"]) if rows else None
-
     def _say(self, words: str) -> None:
         log.info("%s", words)
         self.watch.say(words)
 
 
-def _check_known(taken: Mapping[str, Any], name: str, epochs: int, runs: Mapping[str, Planned]) -> None:
-    """Refuses runs that were not there when the others were compared."""
-    new = [own for own in runs if own not in taken["accuracies"] and own not in taken["failed"]]
-    gone = [own for own in [*taken["accuracies"], *taken["failed"]] if own not in runs]
-    if new or gone:
-        raise RunError(
-            f"the runs of {name} were compared after {epochs} epochs already, and {[*new, *gone][0]} makes a "
-            "difference to that; name another directory with --out"
-        )
+def known_rows(folder: Path, planned: Mapping[str, Sequence[Planned]]) -> dict[str, Row | None]:
+    """By name, the runs of a plan with what the tables say of them, None where they say nothing."""
+    try:
+        known = {row["name"]: row for row in read_results(folder)}
+    except RunError:  # there is none yet, or nothing in it is of use: it is written anew
+        known = {}
+    return {run.name: known.get(run.name) for runs in planned.values() for run in runs}
 
 
 def keep_config(folder: Path, config: SweepConfig) -> None:

@@ -101,9 +101,9 @@ class Desk:
         if self._stopping:  # it may have come before there was a loop to tell
             loop.stop()
         try:
-            loop.fit()
+            loop.fit(fall_back=job.fall_back)
         except Stopped:
-            return "stopped" if self._stopping else "paused"
+            return "stopped" if self._stopping else _paused(job, loop.epoch)
         except Exception:
             with logged(run):
                 log.exception("%s failed", job.name)
@@ -111,6 +111,17 @@ class Desk:
         finally:
             self._loop = None
         return "finished"
+
+
+def _paused(job: Job, epochs: int) -> State:
+    """That a loop which was stopped by none of us has come as far as it should.
+
+    Raises:
+        RunError: If it has not.
+    """
+    if job.until is not None and epochs >= job.until:
+        return "paused"
+    raise RunError(f"{job.path} stopped by itself after {epochs} epochs; does one of its hooks stop it?")
 
 
 class _Asking(LoopHook[Any, Any, Any]):
