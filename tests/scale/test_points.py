@@ -2,7 +2,7 @@ import pytest
 
 from dartboard.errors import OptionError
 from dartboard.scale.plan import KNOWN
-from dartboard.scale.points import flattened, name_of, nested, points, spread
+from dartboard.scale.points import flattened, name_of, nested, overlaid, points, spread
 
 SEARCH = KNOWN["search"]
 
@@ -17,6 +17,23 @@ def test_settings_are_nested_or_dotted() -> None:
         "net": {"channels": 4},
         "method": {"name": "darts"},
         "space": {"name": "nano"},
+    }
+
+
+def test_options_belong_to_the_name_they_were_said_of() -> None:
+    any_lr, darts, gdas = (
+        {"method.lr": 1},
+        {"method.name": "darts", "method.decay": 2},
+        {"method.name": "gdas"},
+    )
+    assert overlaid(any_lr, darts) == any_lr | darts
+    assert overlaid(any_lr, darts, gdas) == any_lr | gdas
+    assert overlaid(darts, any_lr, gdas) == gdas  # said of darts
+    assert overlaid(darts, gdas, any_lr) == gdas | any_lr
+    assert overlaid(darts, {"method.name": "darts"}) == darts
+    assert overlaid({"data.name": "a", "data.pad": 1}, {"data.name": "b"}) == {
+        "data.name": "b",
+        "data.pad": 1,
     }
 
 

@@ -21,6 +21,9 @@ CELL = "cell"
 FIRST = (CELL, *(f"{group}.name" for group in NAMED))
 """What names begin with, by its value alone."""
 
+CHOSEN = tuple(f"{group}.name" for group in CHOICES)
+"""Names that options belong to."""
+
 Point = dict[str, Any]
 """Settings by dotted name."""
 
@@ -97,17 +100,17 @@ def _has_groups(value: object) -> bool:
 def overlaid(*places: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of several places by dotted name, of which later ones win.
 
-    Another space or method than the one that was named before leaves the options of that behind.
+    Options that were said of another space or method than the last are left behind; those that were said
+    before there was a name go to any.
     """
+    last = {key: value for own in places for key, value in own.items()}
     found: dict[str, Any] = {}
+    named: dict[str, Any] = {}
     for own in places:
-        left = {group for group in CHOICES if _renamed(f"{group}.name", found, own)}
-        found = {key: value for key, value in found.items() if key.partition(".")[0] not in left} | dict(own)
+        named |= {key: own[key] for key in CHOSEN if key in own}
+        left = {key.partition(".")[0] for key, value in named.items() if value != last[key]}
+        found |= {key: value for key, value in own.items() if key.partition(".")[0] not in left}
     return found
-
-
-def _renamed(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    return name in before and name in now and bool(before[name] != now[name])
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
