@@ -6,7 +6,7 @@ import pytest
 
 from dartboard.errors import RunError
 from dartboard.report.gather import gather
-from dartboard.runs import Run
+from dartboard.runs import Lock, Run
 from dartboard.space import get_space
 from reports import found_cell, make_search, make_training
 
@@ -116,3 +116,75 @@ def test_damaged_epochs(tmp_path: Path, details: dict[str, object]) -> None:
     (run.path / "epochs" / "0000.json").write_text(json.dumps(whole))
     with pytest.raises(RunError, match="has files that cannot be read"):
         gather([run.path])
+
+
+def results(folder: Path, *rows: tuple[str, str, str]) -> None:
+    """Writes what a sweep says of its runs: their names, states and reasons."""
+    keys = ("name", "state", "reason")
+    made = [dict(zip(keys, row, strict=True)) | {"stage": row[0].partition("/")[0]} for row in rows]
+    (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))
+
+
+def test_what_a_sweep_says_of_its_runs(tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text("stages: {search: {}, screen: {stop: {after: 2}}, final: {}}")
+    run = make_search(tmp_path / "search" / "s0")
+    make_search(tmp_path / "search" / "gone")
+    for name in ("screen/a", "screen/b", "final/a"):
+        make_training(tmp_path / name, found_cell(run), finish=name != "screen/b")
+    ends = [
+        ("search/s0", "finished", ""),
+        ("screen/a", "finished", ""),
+        ("screen/b", "dropped", "clearly bad"),
+    ]
+    results(tmp_path, *ends, ("final/a", "finished", ""), ("final/b", "failed", "never begun"))
+    found = gather([tmp_path])
+    assert [own.origin.name for own in found.searches] == ["s0"]
+    assert [own.origin.given_up for own in found.trainings] == [None, "dropped: clearly bad", None]
+    assert [own.origin.path.parent.name for own in found.compared] == ["final"]
+    with Lock(tmp_path):  # somebody goes on with it, and all may be in its plan
+        assert len(gather([tmp_path]).searches) == 2
+
+
+@pytest.mark.parametrize("line", ["{}", "[]", '{"name": "a", "stage": "b", "state": 3, "reason": ""}'])
+def test_damaged_results_of_a_sweep(line: str, tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text("")
+    make_search(tmp_path / "search" / "s0")
+    (tmp_path / "results.jsonl").write_text(line)
+    with pytest.raises(RunError, match=r"results\.jsonl, line 1"):
+        gather([tmp_path])
+
+
+@pytest.mark.parametrize("file", ["config.yaml", "metrics.jsonl"])
+def test_damaged_runs_that_a_sweep_knows_of(file: str, tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text("")
+    for name in ("s0", "s1"):
+        make_search(tmp_path / "search" / name)
+    (tmp_path / "search" / "s1" / file).write_text("[")
+    results(tmp_path, ("search/s0", "finished", ""), ("search/s1", "failed", "damaged"))
+    assert [own.origin.name for own in gather([tmp_path]).searches] == ["s0"]
+    results(tmp_path, ("search/s0", "finished", ""), ("search/s1", "finished", ""))
+    with pytest.raises(RunError):
+        gather([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("stages: {screen: {}, final: {cells: best of screen}}", ["final"]),
+        ("stages: {screen: {}, final: {cells: best 3 of screen}}", ["final"]),
+        ("stages: {screen: {}, final: {cells: screen}}", ["screen", "final"]),
+    ],
+)
+def test_trainings_that_choose_are_not_compared_with_others(
+    text: str, names: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "sweep.yaml").write_text(text)
+    run = make_search(tmp_path / "other")
+    for name in ("screen/a", "final/a"):
+        made = make_training(tmp_path / name, found_cell(run))
+        result = made.result() or {}
+        (made.path / "result.json").write_text(
+            json.dumps(result | {"last": {"valid": result["last"]["test"]}})
+        )
+    results(tmp_path, ("screen/a", "finished", ""), ("final/a", "finished", ""))
+    assert [own.origin.path.parent.name for own in gather([tmp_path]).compared] == names

@@ -256,3 +256,31 @@ def test_a_training_of_a_cell_that_several_found_counts_once(tmp_path: Path) -> 
     words = bare(page_of(tmp_path / "r.html", *runs, training))
     assert "85.00 %" in words
     assert "85.00 % ±" not in words
+
+
+def test_a_sweep_of_stages_compares_its_last_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    runs = [make_search(folder / "search" / f"s{seed}", seed=seed) for seed in range(3)]
+    first = json.dumps(runs[0].result())
+    rows = []
+    for own in runs:
+        (own.path / "result.json").write_text(first)  # all found the same cell
+    for stage, seeds in (("screen", (30, 40)), ("final", (1, 3, 5))):
+        for seed in seeds:
+            training = make_training(folder / stage / f"found-0-s{seed}", found_cell(runs[0]), seed=seed)
+            rows.append({"name": f"{stage}/{training.path.name}", "stage": stage})
+    rows += [{"name": f"search/{own.path.name}", "stage": "search"} for own in runs]
+    ends = [{"state": "finished", "reason": ""} for _ in rows]
+    ends[1] = {"state": "dropped", "reason": "clearly worse than the best"}
+    ends[-1] = {"state": "dropped", "reason": "not among the first 2"}
+    (runs[2].path / "result.json").write_text(
+        first.replace('"valid_accuracy": 0.7', '"valid_accuracy": 0.01')
+    )
+    (folder / "sweep.yaml").write_text("stages: {search: {}, screen: {stop: {after: 1}}, final: {}}")
+    lines = [json.dumps({**row, **end}) for row, end in zip(rows, ends, strict=True)]
+    (folder / "results.jsonl").write_text("\n".join(lines))
+    words = bare(Path(write_report([folder], tmp_path / "r.html")).read_text())
+    assert re.search(r"82\.00 % \u00b1 2\.00\s+80\.00 to 84\.00 %", words)
+    assert re.search(r"70\.0 % \u00b1 0\.0\s+70\.0 to 70\.0 %", words)  # without the one that was dropped
+    assert re.search(r"found-0-s40\s+dropped\s+clearly worse than the best", words)
+    assert re.search(r"seed 2\s+dropped\s+not among the first 2", words)

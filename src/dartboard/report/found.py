@@ -16,6 +16,23 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
+class Member:
+    """A run of a sweep that has ended.
+
+    Args:
+        stage: What it belongs to.
+        state: `finished`, `dropped` or `failed`.
+        reason: Why it was dropped, or what went wrong.
+        chooses: Whether the runs of its stage are compared, so that others are trained by what they say.
+    """
+
+    stage: str
+    state: str
+    reason: str
+    chooses: bool
+
+
+@dataclass(frozen=True)
 class Origin:
     """Where something comes from.
 
@@ -25,6 +42,7 @@ class Origin:
         config: The configuration, resolved.
         starts: What each process that worked on it said of itself; the last is the newest.
         state: Whether it is finished, running or stopped.
+        member: What the sweep says of it that it belongs to; None if it belongs to none, or has not ended.
     """
 
     path: Path
@@ -32,6 +50,13 @@ class Origin:
     config: Mapping[str, Any]
     starts: Sequence[Mapping[str, Any]]
     state: State
+    member: Member | None = None
+
+    @property
+    def given_up(self) -> str | None:
+        """In words why its sweep goes no further with it; None if it does, or there is none."""
+        own = self.member
+        return None if own is None or own.state == "finished" else f"{own.state}: {own.reason}"
 
     @property
     def name(self) -> str:
@@ -144,6 +169,12 @@ class TrainFound:
         known = [part for part in ("valid", "test") for row in self.rows if f"{part}_accuracy" in row]
         return known[0] if known else "valid"
 
+    @property
+    def measured_on(self) -> str:
+        """What its accuracy is of in the end: `test` images where there are any, else `valid` ones."""
+        last = (self.result or {}).get("last") or {}
+        return next((part for part in ("test", "valid") if part in last), self.part)
+
     def curve(self, name: str) -> tuple[list[int], list[float]]:
         """A metric where it was measured, over complete epochs."""
         known = [row for row in self.rows if row.get(name) is not None]
@@ -185,6 +216,30 @@ class Material:
         return [*protocols, *searches, *(own.origin for own in self.trainings)]
 
     @property
+    def compared(self) -> list[TrainFound]:
+        """The trainings whose accuracies can be compared: they came to their end and saw the same images.
+
+        Those of a sweep's stages that networks are chosen by count where there are no others alone, and so do
+        those that were measured on no test images.
+        """
+        found = [own for own in self.trainings if own.origin.given_up is None]
+        for wanted in (_ended, _tells, _tested):
+            found = [own for own in found if wanted(own)] or found
+        return found
+
+    @property
     def running(self) -> bool:
         """Whether something is being written still."""
         return any(own.state == "running" for own in self.origins)
+
+
+def _ended(training: TrainFound) -> bool:
+    return training.result is not None
+
+
+def _tells(training: TrainFound) -> bool:
+    return training.origin.member is None or not training.origin.member.chooses
+
+
+def _tested(training: TrainFound) -> bool:
+    return training.measured_on == "test"

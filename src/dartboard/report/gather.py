@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from dartboard.analyse.trajectory import settings_of
 from dartboard.bench.keeping import CONFIG as BENCH
 from dartboard.errors import DartboardError, RunError
 from dartboard.relax import RELAXATIONS
-from dartboard.report.found import Material, Moment, Origin, ProtocolFound, SearchFound, TrainFound
+from dartboard.report.found import Material, Member, Moment, Origin, ProtocolFound, SearchFound, TrainFound
+from dartboard.report.sweeps import members_of
 from dartboard.runs import SPACE, Run, find_runs, is_run
 from dartboard.runs._directory import SWEEP
 from dartboard.search import make_method
@@ -37,12 +39,13 @@ def gather(paths: Sequence[str | Path]) -> Material:
     """
     if not paths:
         raise RunError("no runs to report on; name the directories of some")
-    inside = (own for path in paths for own in runs_in(Path(path)))
-    runs = [Run.read(path) for path in dict.fromkeys(own.resolve() for own in inside)]
+    inside = {own.resolve(): member for path in paths for own, member in _inside(Path(path)).items()}
+    runs = [run for path, member in inside.items() if (run := _read(path, member)) is not None]
     protocols = [run for run in runs if _kind(run) == "protocol"]
     runs = list({run.path: run for run in (*runs, *_inner(protocols))}.values())
-    searches = [_careful(_search, run) for run in runs if _kind(run) == "search"]
-    trainings = {run.path: _careful(_training, run) for run in runs if _kind(run) == "train"}
+    whole = {run.path: own for run in runs if (own := _found(run, inside.get(run.path))) is not None}
+    searches = [own for own in whole.values() if isinstance(own, SearchFound)]
+    trainings = {path: own for path, own in whole.items() if isinstance(own, TrainFound)}
     for search in searches:
         trainings |= {
             own.origin.path: own for own in trainings_of(search) if own.origin.path not in trainings
@@ -53,13 +56,40 @@ def gather(paths: Sequence[str | Path]) -> Material:
 
 def runs_in(path: Path) -> list[Path]:
     """The directory itself, or the runs of the bench or the sweep that it is."""
+    return list(_inside(path))
+
+
+def _inside(path: Path) -> dict[Path, Member | None]:
+    """As `runs_in`, with what a sweep says of its runs."""
     kind = next((word for name, word in GROUPS.items() if (path / name).is_file()), None)
     if is_run(path) or kind is None:
-        return [path]
-    found = list(find_runs(path / "runs" if kind == "bench" else path))
+        return {path: None}
+    found = members_of(path) if kind == "sweep" else dict.fromkeys(find_runs(path / "runs"))
     if not found:
         raise RunError(f"{path} is a {kind} that has no runs yet")
     return found
+
+
+def _read(path: Path, member: Member | None) -> Run | None:
+    """A run; None if it is damaged, which its sweep knows."""
+    try:
+        return Run.read(path)
+    except RunError:
+        if member is None or member.state != "failed":
+            raise
+        return None
+
+
+def _found(run: Run, member: Member | None) -> SearchFound | TrainFound | None:
+    """What is in a run; None if it is damaged, which its sweep knows, or neither a search nor a training."""
+    read = {"search": _search, "train": _training}.get(_kind(run))
+    try:
+        own: SearchFound | TrainFound | None = None if read is None else _careful(read, run)
+    except RunError:
+        if member is None or member.state != "failed":
+            raise
+        return None
+    return None if own is None else replace(own, origin=replace(own.origin, member=member))
 
 
 def _kind(run: Run) -> str:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from dartboard.report.found import Material, SearchFound, TrainFound
+from dartboard.bootstrap import mean_interval
+from dartboard.report.found import Material, Origin, SearchFound, TrainFound
 from dartboard.report.html import Html, join, tag
 from dartboard.report.standing import Oracles, Rank
 
@@ -48,6 +49,12 @@ class Context:
     def trainings_of(self, search: SearchFound) -> list[TrainFound]:
         """The trainings of what a search found."""
         return [own for own in self.material.trainings if own.genotype == search.genotype]
+
+    def compared(self, searches: Sequence[SearchFound]) -> list[TrainFound]:
+        """The trainings of what searches found that can be compared, each once."""
+        return [
+            own for own in self.material.compared if any(own.genotype == each.genotype for each in searches)
+        ]
 
     def rank(self, search: SearchFound) -> Rank | None:
         """Where a search's cell stands, on the first data set that is known."""
@@ -131,6 +138,21 @@ def mean_and_spread(numbers: Sequence[float | None], form: Any) -> str:
         return "\N{EN DASH}"
     spread = f" \N{PLUS-MINUS SIGN} {form(stdev(known)).removesuffix(' %')}" if len(known) > 1 else ""
     return f"{form(fmean(known))}{spread}"
+
+
+def interval(numbers: Sequence[float | None], form: Any) -> str:
+    """Where the mean lies with 95 % confidence, such as `90.9 to 91.7 %`; a dash of fewer than two."""
+    ends = mean_interval([own for own in numbers if own is not None])
+    return "\N{EN DASH}" if ends is None else f"{form(ends[0]).removesuffix(' %')} to {form(ends[1])}"
+
+
+def badge(origin: Origin) -> Html:
+    """The state of a run, and why its sweep goes no further with it if that is so."""
+    state = tag("span", origin.state, class_=f"badge {origin.state}")
+    if origin.given_up is None or origin.member is None:
+        return state
+    reason = tag("span", origin.member.reason, class_="sub")
+    return join([tag("span", origin.member.state, class_="badge stopped"), reason], " ")
 
 
 def several(parts: Sequence[Html]) -> Html:

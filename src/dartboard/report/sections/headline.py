@@ -86,7 +86,7 @@ def _search_tiles(context: Context, search: SearchFound) -> list[Html]:
             f"{percent(rank.test, 2)} test accuracy on {rank.dataset}, the best has {percent(rank.best, 2)}"
         )
         parts.append(tile("Oracle rank", f"{rank.rank:,} of {rank.size:,}", note))
-    trained = [own for each in context.trainings_of(search) if (own := accuracy_of(each)) is not None]
+    trained = [own for each in context.compared([search]) if (own := accuracy_of(each)) is not None]
     if trained:
         parts.append(
             tile("Trained from scratch", percent(max(trained), 2), counted(len(trained), "training"))

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 from dartboard.report.found import SearchFound
 from dartboard.report.html import Html, join, tag
-from dartboard.report.sections.base import Context, Section, mean_and_spread, table
+from dartboard.report.sections.base import Context, Section, badge, interval, mean_and_spread, table
 from dartboard.report.sections.headline import accuracy_of
 from dartboard.report.words import percent
 from dartboard.words import span
 
+INTERVAL = "95 % interval"
 DASH = "\N{EN DASH}"
 
 
@@ -17,9 +18,9 @@ def scoreboard(context: Context) -> Section | None:
     if len(context.searches) < 2:
         return None
     ranked = any(context.rank(own) is not None for own in context.searches)
-    trained = any(context.trainings_of(own) for own in context.searches)
-    head = ["", "state", "supernet", "cell alone", "entropy", *["oracle test", "rank"] * ranked]
-    head += ["trained"] * trained + ["time"]
+    trained = bool(context.compared(context.searches))
+    head = ["", "state", "supernet", INTERVAL, "cell alone", "entropy", *["oracle test", "rank"] * ranked]
+    head += ["trained", INTERVAL] * trained + ["time"]
     rows: list[list[str]] = []
     for label, group in context.groups.items():
         if len(group) > 1:
@@ -38,26 +39,29 @@ def scoreboard(context: Context) -> Section | None:
 def _row(
     context: Context, name: Html, group: Sequence[SearchFound], *, ranked: bool, trained: bool
 ) -> list[str]:
-    """The cells of a row; a group of several has means and deviations."""
+    """The cells of a row; a group of several has means and deviations of those that were not given up."""
+    states = _states(group)
+    if len(group) > 1:
+        group = [own for own in group if own.origin.given_up is None]
 
     def last(key: str) -> list[float | None]:
         return [own.last.get(key) for own in group]
 
     ranks = [context.rank(own) for own in group]
     tests = [None if own is None else own.test for own in ranks]
-    trainings = dict.fromkeys(each for own in group for each in context.trainings_of(own))
-    scores = [accuracy_of(own) for own in trainings]  # each once, though several may have found its cell
+    scores = [accuracy_of(own) for own in context.compared(group)]
     cells: list[str] = [
         mean_and_spread(last("valid_accuracy"), percent),
+        interval(last("valid_accuracy"), percent),
         mean_and_spread(last("discrete_accuracy"), percent),
         mean_and_spread(last("entropy"), "{:.3f}".format),
     ]
     if ranked:
         places = [own.rank for own in ranks if own is not None]
         cells += [mean_and_spread(tests, lambda own: percent(own, 2)), _places(places)]
-    cells += [mean_and_spread(scores, lambda own: percent(own, 2))] * trained
+    cells += [made(scores, lambda own: percent(own, 2)) for made in (mean_and_spread, interval)] * trained
     seconds = [own for own in last("seconds") if own is not None]
-    return [name, _states(group), *cells, span(sum(seconds)) if seconds else DASH]
+    return [name, states, *cells, span(sum(seconds)) if seconds else DASH]
 
 
 def _places(places: Sequence[int]) -> str:
@@ -67,5 +71,12 @@ def _places(places: Sequence[int]) -> str:
 
 
 def _states(group: Sequence[SearchFound]) -> Html:
-    states = dict.fromkeys(own.origin.state for own in group)
-    return join((tag("span", own, class_=f"badge {own}") for own in states), " ")
+    """The state of a run, or the different ones of several."""
+    return badge(group[0].origin) if len(group) == 1 else join(dict.fromkeys(map(_state, group)), " ")
+
+
+def _state(own: SearchFound) -> Html:
+    member, state = own.origin.member, own.origin.state
+    if own.origin.given_up is None or member is None:
+        return tag("span", state, class_=f"badge {state}")
+    return tag("span", member.state, class_="badge stopped")

@@ -6,7 +6,7 @@ from dartboard.pictures.looks import looks
 from dartboard.report.curves import DASHES, Chart, Line, Quantity, lines_of, metric, rows_of
 from dartboard.report.found import TrainFound
 from dartboard.report.html import Html, join, tag
-from dartboard.report.sections.base import Context, Section, table
+from dartboard.report.sections.base import Context, Section, badge, table
 from dartboard.report.sections.headline import accuracy_of
 from dartboard.report.words import percent
 from dartboard.words import span
@@ -71,15 +71,14 @@ def _table(found: Sequence[TrainFound]) -> Html:
     rows = []
     for name, own in zip(labels(found), found, strict=True):
         result = own.result or {}
-        parts = [part for part in ("test", "valid") if part in (result.get("last") or {})]
         known = result.get("parameters")
         seconds = result.get("seconds", own.rows[-1]["seconds"] if own.rows else None)
         rows.append([
             name,
-            tag("span", own.origin.state, class_=f"badge {own.origin.state}"),
+            badge(own.origin),
             f"{len(own.rows):,}",
             percent(accuracy_of(own), 2),
-            parts[0] if parts else own.part,
+            own.measured_on,
             "\N{EN DASH}" if known is None else f"{known:,}",
             "\N{EN DASH}" if seconds is None else span(seconds),
         ])  # fmt: skip
