@@ -101,7 +101,8 @@ def _make(case: Case, values: dict[str, Any], ranks: Ranks) -> Searcher | Traine
     if case.method is None:
         options = TrainOptions.model_validate(values | {"net": {"cells": 1, **values["net"]}})
         return Trainer(adopt(space, decode(CELL)), data, options, ranks=ranks)
-    options = SearchOptions.model_validate(values | {"health": {"examples": 64}})
+    health = {"examples": 64, "hessian": case.method == "darts"}
+    options = SearchOptions.model_validate(values | {"health": health})
     return Searcher(space, make_method(case.method, case.options), data, options, ranks=ranks)
 
 
@@ -131,12 +132,14 @@ def follow(
             trail.append(state(loop))
             if loop.step == case.steps // 2:
                 half = copied(capture(loop))
-    genotype = loop._measure().genotype if isinstance(loop, Searcher) else None
+        record = loop._measure() if isinstance(loop, Searcher) else None
+    genotype = None if record is None else record.genotype
+    measured = {} if record is None else {k: v for k, v in record.metrics.items() if k != "seconds"}
     return {
         "trail": trail,
         "genotype": None if genotype is None else str(genotype),
         "meter": loop.meter.read(),
-        "digest": digest({"trail": trail}),
+        "digest": digest({"trail": trail, "measured": measured}),
         "half": half,
     }
 

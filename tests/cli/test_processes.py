@@ -118,7 +118,9 @@ def test_processes_end_with_who_has_launched_them(tmp_path: Path) -> None:
 
 def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
     one = facts(*TRAIN, "--out", "one", folder=tmp_path)
-    two = facts(*TRAIN, "--processes", 2, "--out", "two", folder=tmp_path)
+    told = program(*TRAIN, "--processes", 2, "--out", "two", folder=tmp_path)
+    assert told.stdout.count("forecast: ") == 1
+    two = Run.read(tmp_path / "two").result()
     assert two["last"]["test"]["loss"] == pytest.approx(one["last"]["test"]["loss"], abs=1e-3)
     assert two["last"]["test"]["examples"] == one["last"]["test"]["examples"]
     assert (tmp_path / "two" / "best.safetensors").exists()
