@@ -1,7 +1,7 @@
 """The course of a sweep: which runs each of its stages has, by what the stages before it came to."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +10,13 @@ import torch
 from dartboard.data.loading import Progress
 from dartboard.errors import DartboardError, OptionError, RunError
 from dartboard.runs import Reading, is_run
-from dartboard.scale.cells import (
-    FoundCell,
-    Source,
-    best_of,
-    found_cells,
-    held_out_accuracy,
-    named_cells,
-    source_of,
-    stand_in,
-    to_plain,
-)
+from dartboard.scale.cells import FoundCell, Source, named_cells, source_of, stand_in, to_plain
+from dartboard.scale.choosing import finished, take
 from dartboard.scale.config import Stage, SweepConfig
 from dartboard.scale.decided import ELSEWHERE, cells_key, check_rungs, dropped_in, read_cells
 from dartboard.scale.jobs import Job
 from dartboard.scale.loops import Maker
 from dartboard.scale.plan import Planned, Planner
-from dartboard.scale.points import CELL
 from dartboard.scale.work import check_same
 from dartboard.search import Searcher
 from dartboard.search.config import DataChoice
@@ -116,7 +106,7 @@ class Course:
             return []
         if source.stage is None:
             return _named(name, source)
-        done = self._finished(source.stage)
+        done = finished(self.folder, self._runs[source.stage])
         self.decisions.once(cells_key(name), lambda: self._choice(name, source, done))
         self._warn(name, source.stage, done)
         return self._kept(name, source.stage) or []
@@ -140,59 +130,20 @@ class Course:
         """Says which runs have no part in the cells of a stage, though they are finished or may be yet."""
         taken = read_cells(self.decisions, name)
         dropped = dropped_in(self.decisions, before, self.stages[before].stop.after)
-        among, finished = ((), ()) if taken is None else (taken.among, taken.finished)
+        among, before_it = ((), ()) if taken is None else (taken.among, taken.finished)
         for own in among:
-            if own in done and own not in finished:
+            if own in done and own not in before_it:
                 self.say(f"{name} took its cells before {own} was finished, and without it; {ELSEWHERE}")
             elif own not in done and own not in dropped:
                 self.say(f"{name} takes its cells without {own}, which failed")
-
-    def _finished(self, stage: str) -> dict[str, Reading]:
-        """By name, the runs of a stage that came to their end and can be read."""
-        found = ((run.name, self._done(run)) for run in self._runs[stage])
-        return {name: run for name, run in found if run is not None}
 
     def _choice(self, name: str, source: Source, done: Mapping[str, Reading]) -> dict[str, Any]:
         before = source.stage or ""
         if not done:
             raise RunError(f"no run of {before} came to its end, so {name} has no cells; see its errors")
-        among = [run.name for run in self._runs[before]]
-        return {"among": among, "finished": list(done), "cells": to_plain(self._take(source, before, done))}
-
-    def _take(self, source: Source, stage: str, done: Mapping[str, Reading]) -> list[FoundCell]:
-        """The cells that finished runs of a stage found or trained; the best of them if so many are asked."""
-        searched = self.stages[stage].do == "search"
-        cells = found_cells(done) if searched else self._cells[stage]
-        finders = {
-            cell.label: [
-                own for own in (cell.runs if searched else self._trainings(stage, cell)) if own in done
-            ]
-            for cell in cells
-        }
-        if source.best is None:
-            return [cell for cell in cells if finders[cell.label]]
-        scores: dict[str, list[float]] = {}
-        for label, names in finders.items():
-            found = [held_out_accuracy(done[name]) for name in names]
-            scores[label] = [own for own in found if own is not None]
-        best = best_of(scores, source.best, stage)
-        return [next(cell for cell in cells if cell.label == label) for label in best]
-
-    def _trainings(self, stage: str, cell: FoundCell) -> list[str]:
-        return [run.name for run in self._runs[stage] if run.varied[CELL] == cell.label]
-
-    def _done(self, run: Planned) -> Reading | None:
-        """A run that came to its end; None where it did not, or is damaged."""
-        path = self.folder / run.name
-        try:
-            found = Reading.read(path) if is_run(path) else None
-            if found is None or found.result() is None:
-                return None
-            if run.kind == "search":
-                found_cells({run.name: found})  # what cannot be read here would end the sweep later
-        except (DartboardError, OSError, LookupError, TypeError):
-            return None
-        return found
+        runs = self._runs[before]
+        cells = take(source, runs, self._cells[before], done)
+        return {"among": [run.name for run in runs], "finished": list(done), "cells": to_plain(cells)}
 
     def rehearse(self) -> dict[str, list[Planned]]:
         """By stage, its runs, as far as they can be known now; each different kind of run has been made once.
@@ -280,16 +231,8 @@ class Course:
     def job(self, run: Planned, until: int | None = None) -> Job:
         """A run as something that an executor does."""
         folder = str(self.folder.resolve())
-        return Job(
-            run.name,
-            folder,
-            run.kind,
-            run.config,
-            until,
-            plugins=self.plugins,
-            test=run.test,
-            fall_back=self.fall_back,
-        )
+        job = Job(run.name, folder, run.kind, run.config, until, plugins=self.plugins, test=run.test)
+        return replace(job, fall_back=self.fall_back)
 
 
 def _named(stage: str, source: Source) -> list[FoundCell]:
