@@ -13,6 +13,7 @@ from dartboard.errors import RunError, Stopped
 from dartboard.scale.config import validate
 from dartboard.scale.course import Course
 from dartboard.scale.executors import make_executor
+from dartboard.scale.jobs import Job
 from dartboard.scale.queue import Watch
 from dartboard.scale.results import read_results
 from dartboard.scale.sweep import Sweep, keep_config
@@ -126,6 +127,18 @@ def test_metrics_that_cannot_be_read_are_compared_with_none(data: str, tmp_path:
     (tmp_path / "decisions.json").unlink()
     states = {row["name"]: row["state"] for row in sweep(tmp_path, values).run()}
     assert states == dict.fromkeys(NAMES, "finished") | {dropped: "failed"}
+
+
+def test_images_are_let_go_when_runs_have_been_compared(data: str, tmp_path: Path) -> None:
+    own, held = sweep(tmp_path, tiny(data, stop={"after": 1, "keep": 1})), []
+
+    class Looking(Watch):
+        def on_begin(self, job: Job) -> None:
+            held.append((job.until, own.course._maker._images is not None))
+
+    own.queue.watch = Looking()
+    own.run()
+    assert held == [(1, False), (1, False), (None, False)]
 
 
 def test_an_older_checkpoint_will_do_if_that_is_asked(data: str, tmp_path: Path) -> None:
