@@ -40,17 +40,17 @@ def wanted(args: Namespace) -> int:
     Raises:
         UsageError: If torchrun has started another number of them.
     """
-    started = started_together()
+    asked, started = getattr(args, "processes", None), started_together()  # not every verb has the flag
     if started > 1:
-        if args.processes not in (None, started):
+        if asked not in (None, started):
             raise UsageError(f"torchrun has started {started} processes; leave out --processes")
         return started
-    if args.processes is None and args.resume is not None:
+    if asked is None and args.resume is not None:
         from dartboard.runs import Run
 
         found = Run.read(args.resume).environment()[-1].get("processes", 1)
         return found if isinstance(found, int) and found > 0 else 1
-    return args.processes or 1
+    return asked or 1
 
 
 def launch(args: Namespace) -> int | None:
