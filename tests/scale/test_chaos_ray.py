@@ -14,7 +14,7 @@ from executing import until
 from protocols import few
 from rampage import STEP, long, shuffled, survives
 from ray_nodes import Nodes, nodes
-from scale import chaos, slowly
+from scale import chaos
 
 pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in.*(FileIO|TextIOWrapper)")  # Ray's logs
 
@@ -28,7 +28,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> str:
 def cluster(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
     """A cluster, where steps take as long as the test says."""
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    monkeypatch.setenv(slowly.PACE, str(getattr(request, "param", 0.1)))
+    monkeypatch.setenv(chaos.PACE, str(getattr(request, "param", 0.1)))
     with nodes() as own:
         yield own
 
@@ -59,7 +59,7 @@ def test_stages_survive_kills(cluster: Nodes, data: str, tmp_path: Path) -> None
 def test_an_interrupt_saves_and_the_same_command_goes_on(
     data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(slowly.PACE, "0.2")
+    monkeypatch.setenv(chaos.PACE, "0.2")
     file, folder = chaos.write(tmp_path / "sweep.yaml", chaos.searches(data, epochs=8)), tmp_path / "ray"
     command = chaos.command(file, folder, "ray", "jobs=2")
     driver = Popen(command, start_new_session=True, stderr=PIPE, text=True)

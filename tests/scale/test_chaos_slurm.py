@@ -10,7 +10,7 @@ import pytest
 
 from protocols import few
 from rampage import STEP, long, shuffled, survives
-from scale import chaos, slowly
+from scale import chaos
 from slurm_commands import install
 
 LOCAL = ["slurm", "cluster=local", "jobs=2"]
@@ -24,14 +24,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_driver_and_a_job_that_are_killed_lose_nothing(
     data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(slowly.PACE, "0.1")
+    monkeypatch.setenv(chaos.PACE, "0.1")
     sweep = {**chaos.searches(data, seeds="0..1", epochs=8), "tries": 9, "stop": {"after": 1, "keep": 1}}
     survives(sweep, tmp_path, LOCAL, ["driver", "worker"], 5, spread=0.5)
 
 
 @pytest.mark.slow
 def test_many_kills_lose_nothing(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(slowly.PACE, str(STEP))
+    monkeypatch.setenv(chaos.PACE, str(STEP))
     survives(long(data), tmp_path, LOCAL, shuffled(2, driver=5, worker=5), 2, spread=3)
 
 
@@ -40,7 +40,7 @@ def test_machines_that_fail_and_time_that_is_up(
     data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    monkeypatch.setenv(slowly.PACE, str(STEP))
+    monkeypatch.setenv(chaos.PACE, str(STEP))
     jobs = install(tmp_path / "bin")
 
     def fail(driver: "Popen[str]", folder: Path, rng: Random) -> bool:  # noqa: ARG001
