@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
@@ -73,13 +73,18 @@ def _handed_out(
             asked |= {pool.submit(work, thing): thing for thing in islice(left, 1)}
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
+def one_thread() -> AbstractContextManager[None]:
     """Inside, torch computes with one thread on the CPU: results do not depend on how many there are."""
+    return using_threads(1)
+
+
+@contextmanager
+def using_threads(count: int | None) -> Iterator[None]:
+    """Inside, torch computes with so many threads on a CPU; as before if that is None."""
     import torch
 
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(count or before)
     try:
         yield
     finally:

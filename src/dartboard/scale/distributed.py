@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 from dartboard.errors import RankError
 from dartboard.parallel import started_together
 from dartboard.ranks import ALONE, Ranks
-from dartboard.scale.norm import Exchange, SyncNorm2d, synchronise
+from dartboard.scale.norm import Exchange, synchronise
 
 T = TypeVar("T")
 PATIENCE = timedelta(minutes=30)
@@ -153,8 +153,3 @@ def joined(device: torch.device) -> Iterator[Ranks]:
         yield Group(world, dist.new_group(backend=backend, timeout=PATIENCE))
     finally:
         dist.destroy_process_group()
-
-
-def synchronised(net: nn.Module) -> bool:
-    """Whether the batch-norms of a network see the examples of all ranks."""
-    return any(isinstance(module, SyncNorm2d) for module in net.modules())

@@ -1,8 +1,6 @@
 """The device and the threads that a job computes with."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 
@@ -50,14 +48,3 @@ def machine_of(job: Job) -> tuple[str | None, int | None]:
     if not isinstance(device, str | None) or not isinstance(threads, int | None):
         raise RunError(f"{job.path}: environment.json does not say device and threads; it was changed")
     return device or job.device, threads or job.threads
-
-
-@contextmanager
-def using_threads(count: int | None) -> Iterator[None]:
-    """Inside, torch computes with so many threads on a CPU; as before if that is None."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

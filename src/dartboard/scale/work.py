@@ -8,10 +8,11 @@ from typing import Any
 import torch
 
 from dartboard.errors import DartboardError, InUseError, RunError, Stopped
+from dartboard.parallel import using_threads
 from dartboard.runs import SPACE, Reading, Run, flat, is_run
 from dartboard.scale.jobs import Job, Outcome, State
 from dartboard.scale.loops import Maker, filled
-from dartboard.scale.machine import find_device, machine_of, using_threads
+from dartboard.scale.machine import find_device, machine_of
 from dartboard.search import Searcher
 from dartboard.search.hooks import AnyHook, LoopHook
 from dartboard.search.memory import is_out_of_memory
