@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from benches import settings, toy
-from dartboard.bench import jobs as jobs_module
 from dartboard.bench.config import BENCH, load_bench
 from dartboard.bench.jobs import (
     Job,
@@ -19,6 +18,7 @@ from dartboard.bench.jobs import (
     searches,
 )
 from dartboard.errors import DartboardError, OptionError, OracleError, UnknownNameError
+from dartboard.search import config as config_module
 from dartboard.search.settings import load_config
 from protocols import few
 
@@ -159,8 +159,8 @@ def test_records_name_files_without_their_folders(tmp_path: Path) -> None:
 
 def test_images_are_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = []
-    load = jobs_module.load_images
-    monkeypatch.setattr(jobs_module, "load_images", lambda *given: loaded.append(given[0]) or load(*given))
+    load = config_module.load_images
+    monkeypatch.setattr(config_module, "load_images", lambda *given: loaded.append(given[0]) or load(*given))
     one, other = few(tmp_path / "one.npz"), few(tmp_path / "other.npz")
     found = plan_jobs(settings(one, methods="darts,gdas"))
     last = plan_jobs(settings(other))

@@ -10,13 +10,11 @@ from typing import Any
 import torch
 
 from dartboard.bench.config import ELSEWHERE, BenchConfig, Settings
-from dartboard.data import Dataset
-from dartboard.data.loading import Progress
 from dartboard.errors import DartboardError, GenotypeError, OptionError, OracleError, UnknownNameError
 from dartboard.oracle import Oracle
 from dartboard.search import METHODS, Searcher, make_method
 from dartboard.search import config as search_config
-from dartboard.search.config import SearchConfig, build_space, load_images, search_options
+from dartboard.search.config import KeptImages, SearchConfig, build_space, search_options
 from dartboard.search.form import long_form
 from dartboard.search.hooks import AnyHook
 from dartboard.search.plugins import check_plugins
@@ -181,20 +179,16 @@ def bare(settings: Mapping[str, Any]) -> dict[str, Any]:
     return found | {"plugins": [Path(path).name for path in found["plugins"]]}
 
 
-class Maker:
+class Maker(KeptImages):
     """Makes the loops of searches; images that several have in common are loaded once.
 
     Args:
         device: Where to compute.
-
-    Attributes:
-        progress: Is told how far the loading of images is, if it is there.
     """
 
     def __init__(self, device: torch.device) -> None:
+        super().__init__()
         self.device = device
-        self.progress: Progress | None = None
-        self._images: tuple[object, Dataset] | None = None
 
     def make(self, config: SearchConfig, hooks: Sequence[AnyHook] = ()) -> Searcher:
         """The loop of a search, without a run.
@@ -203,17 +197,10 @@ class Maker:
             DartboardError: If it cannot be made.
         """
         method = make_method(config.method.name, config.method.options)
-        parts = build_space(config.space), method, self._load(config), search_options(config)
+        parts = build_space(config.space), method, self.images(config.data), search_options(config)
         return Searcher(*parts, device=self.device, hooks=hooks)
 
     def inside(self, job: Job) -> Inside:
         """A search as something that can be done, gone on with and kept."""
         space = build_space(job.config.space)
         return Inside(job.name, job.settings(), space, lambda hooks: self.make(job.config, hooks))
-
-    def _load(self, config: SearchConfig) -> Dataset:
-        name, asked = config.data.name, (config.data.name, config.data.loading())
-        if self._images is None or self._images[0] != asked:
-            self._images = None  # before others are loaded: there may be room for one alone
-            self._images = asked, load_images(name, config.data.loading(self.progress))
-        return self._images[1]

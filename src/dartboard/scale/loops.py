@@ -6,11 +6,9 @@ from typing import Any
 
 import torch
 
-from dartboard.data import Dataset
-from dartboard.data.loading import Progress
 from dartboard.search import Searcher, make_method
 from dartboard.search import config as search_config
-from dartboard.search.config import DataChoice, build_space, load_images, search_options
+from dartboard.search.config import KeptImages, build_space, search_options
 from dartboard.search.hooks import AnyHook
 from dartboard.search.plugins import check_plugins
 from dartboard.search.schedule import SCHEDULES
@@ -37,20 +35,16 @@ def filled(kind: str, config: Values) -> dict[str, Any]:
     return train_config.resolved(training, space or "", cells or 0)
 
 
-class Maker:
+class Maker(KeptImages):
     """Makes loops; images that several have in common are loaded once.
 
     Args:
         device: Where to compute.
-
-    Attributes:
-        progress: Is told how far the loading of images is, if it is there.
     """
 
     def __init__(self, device: torch.device) -> None:
+        super().__init__()
         self.device = device
-        self.progress: Progress | None = None
-        self._images: tuple[object, Dataset] | None = None
 
     def make(
         self,
@@ -97,11 +91,3 @@ class Maker:
             data = replace(data, test=None, known=data.moments)
         options, facts = train_options(config), train_config.facts(config)
         return Trainer(space, data, options, device=self.device, hooks=hooks, facts=facts)
-
-    def images(self, choice: DataChoice) -> Dataset:
-        """The images that are meant."""
-        asked = (choice.name, choice.loading())
-        if self._images is None or self._images[0] != asked:
-            self._images = None  # before others are loaded: there may be room for one alone
-            self._images = asked, load_images(choice.name, choice.loading(self.progress))
-        return self._images[1]

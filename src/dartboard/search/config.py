@@ -125,6 +125,26 @@ def load_images(name: str, loading: Loading) -> Dataset:
     )
 
 
+class KeptImages:
+    """Loads images; those that several ask for one after the other are loaded once.
+
+    Attributes:
+        progress: Is told how far the loading of images is, if it is there.
+    """
+
+    def __init__(self) -> None:
+        self.progress: Progress | None = None
+        self._images: tuple[object, Dataset] | None = None
+
+    def images(self, choice: DataChoice) -> Dataset:
+        """The images that are meant."""
+        asked = (choice.name, choice.loading())
+        if self._images is None or self._images[0] != asked:
+            self._images = None  # before others are loaded: there may be room for one alone
+            self._images = asked, load_images(choice.name, choice.loading(self.progress))
+        return self._images[1]
+
+
 def build_space(choice: SpaceChoice) -> SearchSpace:
     """The space that is meant, resized and without the ops that are left out."""
     space = load_space(choice.name)
