@@ -4,7 +4,7 @@ import pickle
 import pytest
 
 from dartboard import errors
-from dartboard.errors import DartboardError, UnknownNameError
+from dartboard.errors import DartboardError, UnknownNameError, one_line
 
 CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
 
@@ -25,3 +25,8 @@ def test_an_error_comes_back_from_another_process_as_it_was() -> None:
     again = pickle.loads(pickle.dumps(error))  # noqa: S301
     assert type(again) is UnknownNameError
     assert str(again) == str(error)
+
+
+def test_what_an_error_says_is_one_line() -> None:
+    assert one_line(ValueError(" two\n  lines ")) == "two lines"
+    assert one_line(KeyboardInterrupt()) == "KeyboardInterrupt"

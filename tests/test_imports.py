@@ -38,6 +38,7 @@ COMMON = (
     "bootstrap",
     "crew",
     "errors",
+    "handlers",
     "npz",
     "parallel",
     "pickles",

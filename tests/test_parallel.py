@@ -14,7 +14,7 @@ import torch
 
 from dartboard import parallel
 from dartboard.errors import OptionError
-from dartboard.parallel import AHEAD, WorkerError, in_processes, one_thread, started_together
+from dartboard.parallel import AHEAD, WorkerError, cores, in_processes, one_thread, started_together
 
 
 def squared(number: int) -> int:
@@ -153,3 +153,15 @@ def test_only_torchruns_own_variables_make_ranks(
     for name, value in told.items():
         monkeypatch.setenv(name, value)
     assert started_together() == count
+
+
+def test_cores_are_those_that_this_process_may_use() -> None:
+    if not hasattr(os, "sched_setaffinity"):
+        pytest.skip("this system has no affinities")
+    allowed = os.sched_getaffinity(0)
+    assert cores() == len(allowed)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        assert cores() == 1
+    finally:
+        os.sched_setaffinity(0, allowed)

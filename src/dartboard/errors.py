@@ -90,3 +90,8 @@ class UnknownNameError(DartboardError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])  # KeyError would show the message in quotes
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, in one line; its kind, if it says nothing."""
+    return " ".join(str(error).split()) or type(error).__name__

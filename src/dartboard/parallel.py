@@ -25,6 +25,11 @@ class WorkerError(DartboardError):
     """A process that was ended from outside."""
 
 
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def started_together() -> int:
     """How many processes torchrun, or what sets the same variables, has started; 1 if it has not."""
     count = os.environ.get("WORLD_SIZE", "")

@@ -1,4 +1,7 @@
-"""Numbers in words that people read at a glance."""
+"""Numbers in words that people read at a glance, and commands that they can type as they are."""
+
+import shlex
+from collections.abc import Iterable
 
 
 def span(seconds: float) -> str:
@@ -8,3 +11,14 @@ def span(seconds: float) -> str:
     first = next((place for place, (_, count) in enumerate(units) if count), len(units) - 1)
     parts = [f"{count} {unit}" for unit, count in units[first : first + 2] if count]
     return " ".join(parts) or "0 s"
+
+
+def command(*words: object, plugins: Iterable[object] = ()) -> str:
+    """A command of this program.
+
+    Args:
+        words: What follows its name.
+        plugins: Python files that it must load.
+    """
+    flags = [word for own in plugins for word in ("--plugin", own)]
+    return shlex.join(["dartboard", *map(str, (*words, *flags))])

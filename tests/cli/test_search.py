@@ -80,6 +80,12 @@ def test_what_people_see(capsys: Capture) -> None:
     assert not any("\x1b" in line for line in lines)
 
 
+def test_what_comes_next_loads_the_same_plugins(capsys: Capture) -> None:
+    Path("mine.py").write_text("")
+    assert main(["search", *TINY, "--plugin", "mine.py"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith(" --recipe quick --plugin mine.py")
+
+
 def test_quiet_prints_the_result_alone(capsys: Capture) -> None:
     assert main(["search", *TINY, "--quiet"]) == 0
     out, err = capsys.readouterr()

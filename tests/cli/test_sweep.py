@@ -64,13 +64,32 @@ def test_json_is_one_object(file: str, capsys: Capture) -> None:
     out, err = capsys.readouterr()
     assert err == ""
     found = json.loads(out)
-    assert set(found) == {"out", "runs", "summary", "failed"}
+    assert set(found) == {"out", "runs", "summary", "failed", "unended"}
+    assert found["unended"] == []
     assert found["out"] == "other"
     assert [own["name"] for own in found["runs"]] == ["search/darts-s0", "search/darts-s1"]
     [point] = found["summary"]
     assert (point["settings"], point["runs"]) == ({"method.name": "darts"}, 2)
     assert main(["sweep", "other", "--show", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == found
+
+
+def test_runs_that_have_not_ended_are_counted(file: str, capsys: Capture) -> None:
+    assert main(["sweep", file, *HERE, "--quiet", "--out", "two words"]) == 0
+    assert "next           dartboard report 'two words'" in capsys.readouterr().out
+    folder = Path("two words")
+    first = (folder / "results.jsonl").read_text().splitlines()[0]
+    (folder / "results.jsonl").write_text(first)  # as a driver leaves it that was killed
+    assert main(["sweep", "two words", "--show"]) == 0
+    out = capsys.readouterr().out
+    assert "1 finished, 1 not ended" in out
+    assert "next           dartboard sweep 'two words'" in out
+    assert main(["sweep", "two words", "--show", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unended"] == ["search/darts-s1"]
+    assert main(["report", "two words"]) == 0
+    page = (folder / "report.html").read_text()
+    assert "darts-s0" in page
+    assert "darts-s1" in page
 
 
 def test_a_dry_run_does_nothing(file: str, capsys: Capture) -> None:

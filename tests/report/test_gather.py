@@ -6,7 +6,8 @@ import pytest
 
 from dartboard.errors import RunError
 from dartboard.report.gather import gather
-from dartboard.runs import Lock, Run
+from dartboard.runs import Run
+from dartboard.runs.sweeps import write_names
 from dartboard.space import get_space
 from reports import found_cell, make_search, make_training
 
@@ -128,7 +129,6 @@ def results(folder: Path, *rows: tuple[str, str, str]) -> None:
 def test_what_a_sweep_says_of_its_runs(tmp_path: Path) -> None:
     (tmp_path / "sweep.yaml").write_text("stages: {search: {}, screen: {stop: {after: 2}}, final: {}}")
     run = make_search(tmp_path / "search" / "s0")
-    make_search(tmp_path / "search" / "gone")
     for name in ("screen/a", "screen/b", "final/a"):
         make_training(tmp_path / name, found_cell(run), finish=name != "screen/b")
     ends = [
@@ -141,8 +141,16 @@ def test_what_a_sweep_says_of_its_runs(tmp_path: Path) -> None:
     assert [own.origin.name for own in found.searches] == ["s0"]
     assert [own.origin.given_up for own in found.trainings] == [None, "dropped: clearly bad", None]
     assert [own.origin.path.parent.name for own in found.compared] == ["final"]
-    with Lock(tmp_path):  # somebody goes on with it, and all may be in its plan
-        assert len(gather([tmp_path]).searches) == 2
+
+
+def test_the_plan_of_a_sweep_says_which_runs_are_its_own(tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text("")
+    for name in ("s0", "s1", "gone"):
+        make_search(tmp_path / "search" / name)
+    results(tmp_path, ("search/s0", "finished", ""), ("search/gone", "finished", ""))
+    assert len(gather([tmp_path]).searches) == 3  # nothing says which
+    write_names(tmp_path, ["search/s0", "search/s1", "search/not-begun"])
+    assert [own.origin.name for own in gather([tmp_path]).searches] == ["s0", "s1"]
 
 
 @pytest.mark.parametrize("line", ["{}", "[]", '{"name": "a", "stage": "b", "state": 3, "reason": ""}'])

@@ -102,8 +102,16 @@ def test_decisions_that_a_sweep_fits(data: str, tmp_path: Path) -> None:
     [
         ({"among": NAMES}, "'cells of final' does not say cells"),
         ({"among": 3, "cells": []}, "'cells of final' does not say among"),
-        ({"among": NAMES, "cells": [{"name": "x"}]}, "'cells of final' has a cell that is none"),
-        ({"among": NAMES[:1], "cells": []}, f"from other runs of search already, {NAMES[1]} makes the"),
+        ({"among": NAMES, "cells": [], "best": "x"}, "'cells of final' does not say best"),
+        ({"among": NAMES, "cells": [{"name": "x"}], "best": 1}, "'cells of final' has a cell that is none"),
+        (
+            {"among": NAMES[:1], "cells": [], "best": None},
+            f"from other runs of search already, {NAMES[1]} makes the",
+        ),
+        (
+            {"among": NAMES, "cells": [], "best": 2},
+            "final has taken the best 2 of search already, so it cannot take all cells; name another",
+        ),
     ],
 )
 def test_cells_that_a_sweep_does_not_fit(

@@ -253,6 +253,10 @@ def test_cells_by_name(tmp_path: Path, data: str) -> None:
 
 def test_cells_that_were_taken_stay(data: str, tmp_path: Path) -> None:
     sweep(tmp_path, stages(data)).run()
+    other = stages(data)
+    other["stages"]["screen"]["cells"] = "best 1 of search"
+    with pytest.raises(RunError, match="screen has taken all cells of search already, so it cannot take the"):
+        sweep(tmp_path, other).run()
     more = stages(data)
     more["stages"]["search"]["grid"] = {"seed": "0..2"}
     with pytest.raises(RunError, match="screen has taken its cells from other runs of search already"):

@@ -14,7 +14,7 @@ from dartboard.errors import DartboardError, GenotypeError, OptionError, OracleE
 from dartboard.oracle import Oracle
 from dartboard.search import METHODS, Searcher, make_method
 from dartboard.search import config as search_config
-from dartboard.search.config import KeptImages, SearchConfig, build_space, search_options
+from dartboard.search.config import KeptImages, SearchConfig, build, build_space
 from dartboard.search.form import long_form
 from dartboard.search.hooks import AnyHook
 from dartboard.search.plugins import check_plugins
@@ -196,9 +196,7 @@ class Maker(KeptImages):
         Raises:
             DartboardError: If it cannot be made.
         """
-        method = make_method(config.method.name, config.method.options)
-        parts = build_space(config.space), method, self.images(config.data), search_options(config)
-        return Searcher(*parts, device=self.device, hooks=hooks)
+        return Searcher(*build(config, images=self), device=self.device, hooks=hooks)
 
     def inside(self, job: Job) -> Inside:
         """A search as something that can be done, gone on with and kept."""

@@ -11,7 +11,7 @@ from dartboard.bench.correlation import correlate
 from dartboard.bench.jobs import Job, Maker
 from dartboard.bench.keeping import check_run, find_record
 from dartboard.bench.records import BenchRecord, Correlation
-from dartboard.errors import DartboardError, RunError, Stopped
+from dartboard.errors import DartboardError, RunError, Stopped, one_line
 from dartboard.oracle import Oracle, load_oracle
 from dartboard.runs import Run, is_locked
 from dartboard.search import Searcher
@@ -128,7 +128,7 @@ class Desk:
         except BusyError:
             return Outcome(job, busy=True)
         except (DartboardError, OSError) as error:
-            return Outcome(job, failure=" ".join(str(error).split()))
+            return Outcome(job, failure=one_line(error))
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise

@@ -8,7 +8,6 @@ deviation go along. It is run and compared with torch before it is put in its pl
 import json
 import os
 import re
-import shlex
 import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -94,7 +93,7 @@ def _default(args: Namespace, form: "Format") -> Path:
 
 def _images(found: "Found", data: object, *, asked: bool) -> tuple["Tensor", str]:
     """Images to check with, and what they are, in words; noise if none can be had and none were asked for."""
-    from dartboard.errors import DartboardError
+    from dartboard.errors import DartboardError, one_line
     from dartboard.export.exporting import noise
 
     if not isinstance(data, str):
@@ -105,7 +104,7 @@ def _images(found: "Found", data: object, *, asked: bool) -> tuple["Tensor", str
     except (DartboardError, OSError) as error:
         if asked:
             raise
-        noisy, reason = noise(found.model), " ".join(str(error).split())
+        noisy, reason = noise(found.model), one_line(error)
         return noisy, f"{len(noisy)} images of noise: its data cannot be had ({reason})"
 
 
@@ -125,6 +124,7 @@ def _print(exported: "Exported", facts: dict[str, Any], args: Namespace) -> None
     from dartboard.cli.report import labelled
     from dartboard.cli.terminal import Terminal
     from dartboard.cli.words import size
+    from dartboard.words import command
 
     files = {str(path): count for path, count in exported.files.items()}
     if args.json:
@@ -137,4 +137,5 @@ def _print(exported: "Exported", facts: dict[str, Any], args: Namespace) -> None
     words = f"{exported.difference:.1e} at most between its logits and torch's, on {facts['checked_on']}"
     terminal.write(labelled("difference", words, terminal.width))
     data = facts["data"] if isinstance(facts["data"], str) else "DATA"
-    terminal.write(labelled("next", shlex.join(["dartboard", "evaluate", next(iter(files)), "--data", data])))
+    words = command("evaluate", next(iter(files)), "--data", data, plugins=args.plugin)
+    terminal.write(labelled("next", words))

@@ -1,6 +1,5 @@
 """What the verbs share that run a loop of epochs: their flags, the machine, stopping and going on."""
 
-import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, posit
 from dartboard.cli.words import size, span
 from dartboard.errors import RankError, Stopped
 from dartboard.printable import printable
+from dartboard.words import command
 
 if TYPE_CHECKING:
     import torch
@@ -266,5 +266,4 @@ def in_words(forecast: "Callable[[], Forecast]", ranks: "Ranks | None" = None) -
 
 
 def _resume_command(path: Path, args: Namespace) -> str:
-    plugins = [word for file in args.plugin for word in ("--plugin", file)]
-    return shlex.join(["dartboard", args.verb, "--resume", str(path), *plugins, *watching.words(args)])
+    return command(args.verb, "--resume", path, *watching.words(args), plugins=args.plugin)

@@ -28,7 +28,7 @@ from dartboard.cli import (
 from dartboard.cli import list as list_
 from dartboard.cli.arguments import UsageError, add_words
 from dartboard.cli.processes import let_the_first_speak
-from dartboard.errors import DartboardError, UnknownNameError
+from dartboard.errors import DartboardError, UnknownNameError, one_line
 from dartboard.printable import printable
 
 VERBS = {
@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):
             return _leave_pipe()
         let_the_first_speak()
-        print(f"dartboard: error: {_one_line(error)}", file=sys.stderr)
+        print(f"dartboard: error: {printable(one_line(error))}", file=sys.stderr)
         return MISTAKE
     except (RuntimeError, MemoryError) as error:
         if not _is_out_of_memory(error):
@@ -140,7 +140,3 @@ def _leave_pipe() -> int:
     """Point standard output at nothing, so that Python's last flush does not fail as well."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return PIPE_CLOSED
-
-
-def _one_line(error: Exception) -> str:
-    return printable(" ".join(str(error).split()))

@@ -1,6 +1,6 @@
 """What a search or a training came to, laid out for people."""
 
-import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.text import Text
@@ -13,9 +13,10 @@ from dartboard.report import REPORT
 from dartboard.search.record import Result
 from dartboard.train import TrainResult
 from dartboard.train.build import VALID
+from dartboard.words import command
 
 
-def print_outcome(result: Result, path: Path) -> None:
+def print_outcome(result: Result, path: Path, plugins: Sequence[str] = ()) -> None:
     """Prints the cells that were found, how well the supernet does, and what to do next."""
     terminal = Terminal()
     terminal.write(["", *draw_cells(result.genotype.archs, terminal), ""])
@@ -32,10 +33,10 @@ def print_outcome(result: Result, path: Path) -> None:
     for warning in result.warnings:
         terminal.write(labelled("warning", warning, terminal.width))
     terminal.write(places(path))
-    terminal.write(labelled("next", shlex.join(["dartboard", "train", str(path), "--recipe", "quick"])))
+    terminal.write(labelled("next", command("train", path, "--recipe", "quick", plugins=plugins)))
 
 
-def print_training(result: TrainResult, path: Path) -> None:
+def print_training(result: TrainResult, path: Path, plugins: Sequence[str] = ()) -> None:
     """Prints how good the network is, how large, and what to do next."""
     terminal = Terminal()
     terminal.write([""])
@@ -48,7 +49,7 @@ def print_training(result: TrainResult, path: Path) -> None:
     terminal.write(labelled("network", f"{result.parameters:,} parameters, {result.flops:,} FLOPs an image"))
     terminal.write(labelled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
     terminal.write(places(path))
-    terminal.write(labelled("next", shlex.join(["dartboard", "export", str(path), "--format", "onnx"])))
+    terminal.write(labelled("next", command("export", path, "--format", "onnx", plugins=plugins)))
 
 
 def places(path: Path) -> list[Text]:

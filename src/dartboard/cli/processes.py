@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dartboard.cli.arguments import UsageError, positive
 from dartboard.errors import RankError
-from dartboard.parallel import started_together
+from dartboard.parallel import cores, started_together
 
 if TYPE_CHECKING:
     import torch
@@ -91,7 +91,7 @@ def place(device: str | None, threads: int | None) -> tuple[str | None, int | No
             )
         device = f"cuda:{own}"
         torch.cuda.set_device(own)
-    return device, threads or max((os.cpu_count() or 1) // count, 1)
+    return device, threads or max(cores() // count, 1)
 
 
 @contextmanager

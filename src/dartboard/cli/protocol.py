@@ -64,7 +64,7 @@ def run(args: Namespace) -> int:
     if args.json:
         print(json.dumps({"run": str(run.path)} | result.facts()))
     else:
-        print_protocol(result, run.path)
+        print_protocol(result, run.path, args.plugin)
     return 0
 
 

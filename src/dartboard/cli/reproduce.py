@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dartboard.cli.arguments import UsageError, positive
 from dartboard.cli.looping import SIGNALLED
 from dartboard.cli.places import RUNS
-from dartboard.errors import DartboardError
+from dartboard.errors import DartboardError, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +80,7 @@ def _do_all(args: Namespace, chosen: "Sequence[Reproduction[Any]]", setting: "Se
             _do(args, told, _fitting(told, setting))
         except (DartboardError, OSError) as error:
             failed = FAILED
-            print(f"dartboard: {told.name} failed: {' '.join(str(error).split())}", file=sys.stderr)
+            print(f"dartboard: {told.name} failed: {one_line(error)}", file=sys.stderr)
     return failed
 
 

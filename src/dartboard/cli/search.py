@@ -109,8 +109,7 @@ def _reopen(
 def _searcher(parts: "Parts", device: "torch.device", display: "Display", ranks: "Ranks") -> "Searcher":
     from dartboard.search import Searcher
 
-    own = parts.space, parts.method, parts.data, parts.options
-    return Searcher(*own, device=device, hooks=[display], ranks=ranks)
+    return Searcher(*parts, device=device, hooks=[display], ranks=ranks)
 
 
 def _plan(searcher: "Searcher", run: "Run") -> str:
@@ -135,4 +134,4 @@ def _print(result: "Result", path: Path, args: Namespace) -> None:
         facts: dict[str, Any] = {"run": str(path)} | result.facts()
         print(json.dumps(facts))
     else:
-        print_outcome(result, path)
+        print_outcome(result, path, args.plugin)

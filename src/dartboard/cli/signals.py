@@ -4,59 +4,50 @@ For a search, the first asks it to save and stop, the second ends it at once.
 """
 
 import os
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from signal import SIGINT, SIGTERM, Signals
 
 from dartboard.cli.processes import is_launched, is_silent
+from dartboard.handlers import handling
 
 NOTICE = b"dartboard: stopping after this step; once more to stop at once\n"
 SHARED = b"dartboard: stopping as soon as all processes have agreed on a step\n"
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (SIGINT, SIGTERM)
 
 
 @contextmanager
-def stop_on_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
+def stop_on_signals(stop: Callable[[], None]) -> Iterator[list[Signals]]:
     """Inside, a first signal calls `stop` and a second raises KeyboardInterrupt.
 
     Yields:
-        The numbers of the signals that came, in order.
+        The signals that came, in order.
     """
-    caught: list[int] = []
+    asked = False
 
-    def handle(number: int, _: FrameType | None) -> None:
-        caught.append(number)
-        if len(caught) > 1:
+    def handle(_: Signals) -> None:
+        nonlocal asked
+        if asked:
             raise KeyboardInterrupt
+        asked = True
         if not is_silent():
             os.write(2, SHARED if is_launched() else NOTICE)  # not print: it may be in the middle of one
         stop()
 
-    before = {number: signal.signal(number, handle) for number in SIGNALS}
-    try:
+    with handling(SIGNALS, handle) as caught:
         yield caught
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
-def interrupt_on_signals() -> Iterator[list[int]]:
+def interrupt_on_signals() -> Iterator[list[Signals]]:
     """Inside, every signal raises KeyboardInterrupt, SIGTERM too: for what keeps all that is finished anyway.
 
     Yields:
-        The numbers of the signals that came, in order.
+        The signals that came, in order.
     """
-    caught: list[int] = []
 
-    def handle(number: int, _: FrameType | None) -> None:
-        caught.append(number)
+    def handle(_: Signals) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, handle) for number in SIGNALS}
-    try:
+    with handling(SIGNALS, handle) as caught:
         yield caught
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,6 +1,5 @@
 """A protocol while it runs, in lines, and what it came to, in tables."""
 
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import numbers, span
 from dartboard.train.build import TEST
 from dartboard.train.protocol.findings import Arm, NetworkFacts, ProtocolResult
+from dartboard.words import command
 
 
 class RunLines(Lines):
@@ -44,7 +44,7 @@ def choose_lines(*, quiet: bool, json: bool) -> Display:
     return RunLines(Terminal(stderr=json))
 
 
-def print_protocol(result: ProtocolResult, path: Path) -> None:
+def print_protocol(result: ProtocolResult, path: Path, plugins: Sequence[str] = ()) -> None:
     """Prints every search, every network and every seed, and whether searching was worth it."""
     terminal = Terminal()
     terminal.write(["", *_table("searches", _search_rows(result))])
@@ -56,8 +56,8 @@ def print_protocol(result: ProtocolResult, path: Path) -> None:
             terminal.write(labelled(label, words, terminal.width))
     terminal.write(labelled("verdict", result.verdict, terminal.width))
     terminal.write(places(path))
-    best = str(path / result.arms["found"].finals[0].run)
-    terminal.write(labelled("next", shlex.join(["dartboard", "export", best, "--format", "onnx"])))
+    best = path / result.arms["found"].finals[0].run
+    terminal.write(labelled("next", command("export", best, "--format", "onnx", plugins=plugins)))
 
 
 def _search_rows(result: ProtocolResult) -> list[tuple[str, ...]]:

@@ -146,14 +146,10 @@ def _others(folder: Path, planned: "dict[str, list[Planned]]") -> tuple[list[str
     from dartboard.runs import find_runs
 
     names = {own.name for runs in planned.values() for own in runs}
-    unknown = {stage for stage, runs in planned.items() if any(map(_is_unknown, runs))}
+    unknown = {stage for stage, runs in planned.items() if any(run.is_guess for run in runs)}
     there = [str(path.relative_to(folder)) for path in find_runs(folder)] if folder.is_dir() else []
     sure = [own for own in there if own.partition("/")[0] not in unknown]
     return [own for own in sure if own not in names], [own for own in sure if own in names]
-
-
-def _is_unknown(run: "Planned") -> bool:
-    return str(run.varied.get("cell", "")).startswith("any-")
 
 
 def _list(args: Namespace, planned: "dict[str, list[Planned]]") -> int:
@@ -192,15 +188,18 @@ def _work(args: Namespace, course: "Course") -> int:
 
 def _print(args: Namespace, rows: "list[Row]", folder: Path) -> int:
     from dartboard.cli.sweeping import print_rows
+    from dartboard.runs.sweeps import read_names
     from dartboard.scale.results import summary
     from dartboard.scale.sweep import failures
 
-    failed = failures(rows)
+    failed, ended = failures(rows), {row["name"] for row in rows}
+    unended = [name for name in read_names(folder) or () if name not in ended]
     if args.json:
         points = [vars(own) for own in summary(rows)]
-        print(json.dumps({"out": str(folder), "runs": rows, "summary": points, "failed": failed}))
+        found = {"out": str(folder), "runs": rows, "summary": points, "failed": failed, "unended": unended}
+        print(json.dumps(found))
     else:
-        print_rows(rows, folder)
+        print_rows(rows, folder, unended)
     for name, reason in failed.items():
         print(f"dartboard: {name} failed: {printable(reason)}", file=sys.stderr)
     return FAILED if failed else 0

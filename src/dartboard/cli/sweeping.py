@@ -18,6 +18,7 @@ from dartboard.runs._texts import rows_from_end
 from dartboard.scale.jobs import Job, Outcome
 from dartboard.scale.queue import Watch
 from dartboard.scale.results import PointRow, Row, summary
+from dartboard.words import command
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -165,12 +166,12 @@ def print_plan(planned: "Mapping[str, Sequence[Planned]]") -> None:
 
 
 def _unknown(runs: "Sequence[Planned]") -> str:
-    unknown = any(str(own.varied.get("cell", "")).startswith("any-") for own in runs)
+    unknown = any(own.is_guess for own in runs)
     return " for each cell that is found" if unknown else ""
 
 
-def print_rows(rows: Sequence[Row], folder: Path) -> None:
-    """Prints a line a point with means over seeds, and how many runs ended in what way."""
+def print_rows(rows: Sequence[Row], folder: Path, unended: Sequence[str] = ()) -> None:
+    """Prints a line a point with means over seeds, and how many runs ended in what way, or have not ended."""
     terminal = Terminal()
     points = summary(rows)
     head = ("stage", "settings", "runs", "accuracy", "95 % interval", "of", "time")
@@ -178,10 +179,10 @@ def print_rows(rows: Sequence[Row], folder: Path) -> None:
     widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
     terminal.write([""])
     terminal.write("".join(map(str.ljust, line, widths)).rstrip() for line in table)
-    counts = Counter(row["state"] for row in rows)
+    counts = Counter([*(row["state"] for row in rows), *("not ended" for _ in unended)])
     terminal.write(["", *labelled("runs", ", ".join(f"{own} {state}" for state, own in counts.items()))])
     terminal.write(labelled("sweep", str(folder)))
-    terminal.write(labelled("next", f"dartboard report {folder}"))
+    terminal.write(labelled("next", command("sweep" if unended else "report", folder)))
 
 
 def _cells(own: PointRow) -> tuple[str, ...]:

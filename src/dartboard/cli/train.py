@@ -182,4 +182,4 @@ def _print(result: "TrainResult", path: Path, args: Namespace) -> None:
     if args.json:
         print(json.dumps({"run": str(path)} | result.facts()))
     else:
-        print_training(result, path)
+        print_training(result, path, args.plugin)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from dartboard.parallel import cores
+
 SMALL = 16_000
 """Files of fewer bytes are read by one thread."""
 AT_ONCE = 1024  # files that wait for a thread; millions would fill the memory
@@ -29,7 +31,7 @@ def over_files(function: Callable[[str], T], files: Sequence[str]) -> Iterator[T
     if _usual_bytes(files) < SMALL:
         yield from map(function, files)
         return
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         for first in range(0, len(files), AT_ONCE):
             yield from pool.map(function, files[first : first + AT_ONCE])
 

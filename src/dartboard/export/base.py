@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dartboard.errors import ModelError
+from dartboard.errors import ModelError, one_line
 from dartboard.export.about import About
 from dartboard.nn.model import Model
 from dartboard.nn.network import CellNet
@@ -107,7 +107,7 @@ def find_package(name: str, extra: str) -> Any:
     except ModuleNotFoundError:
         raise ModelError(f"{name} is not installed; pip install 'dartboard[{extra}]'") from None
     except (ImportError, RuntimeError) as error:
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise ModelError(f"{name} cannot be imported ({reason}); pip install 'dartboard[{extra}]'") from None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dartboard.errors import ModelError
+from dartboard.errors import ModelError, one_line
 from dartboard.export.about import about, read_about
 from dartboard.export.base import FORMATS, Format, Logits, Opened, Order, example, find_package
 
@@ -64,7 +64,7 @@ def load(path: Path, device: torch.device) -> Opened:
     try:
         session = runtime.InferenceSession(path.read_bytes(), providers=providers)
     except Exception as error:  # noqa: BLE001  onnxruntime's errors have no root of their own
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise ModelError(f"{path}: not a network that onnxruntime can run ({reason})") from None
     texts = session.get_modelmeta().custom_metadata_map
 
@@ -73,7 +73,7 @@ def load(path: Path, device: torch.device) -> Opened:
             (entry,) = session.get_inputs()
             (logits,) = session.run(None, {entry.name: images.cpu().numpy()})
         except Exception as error:  # noqa: BLE001  onnxruntime's errors have no root of their own
-            reason = " ".join(str(error).split())
+            reason = one_line(error)
             raise ModelError(f"{path}: onnxruntime cannot run it ({reason})") from None
         return torch.from_numpy(logits).to(images.device)
 

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
-from dartboard.errors import ModelError
+from dartboard.errors import ModelError, one_line
 from dartboard.export.about import read_module
 from dartboard.export.base import FORMATS, Format, Opened, Order, plain
 from dartboard.export.blueprint import weights
@@ -54,7 +54,7 @@ def load(path: Path, device: torch.device) -> Opened:
     try:
         net = module.build().to(device)
     except (OSError, KeyError, ValueError, RuntimeError, AttributeError) as error:
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise ModelError(f"{path}: its network cannot be built ({reason})") from None
 
     def forward(images: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ def run_file(path: Path) -> ModuleType:
             )  # timm's, where a file is run again
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # noqa: BLE001  somebody's code can fail in any way
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise ModelError(f"{path}: cannot be run ({type(error).__name__}: {reason})") from None
     finally:
         del sys.modules[path.stem]

@@ -14,7 +14,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from dartboard.errors import DartboardError, ModelError
+from dartboard.errors import DartboardError, ModelError, one_line
 from dartboard.nn.network import CellNet, NetConfig
 from dartboard.space.files import space_from_json, space_to_json
 
@@ -109,7 +109,7 @@ def unpack_model(data: bytes) -> Model:
             raise ModelError("it has weights, but not what network they are of; dartboard train writes both")
         return _unpack(json.loads(header[KEY]), tensors)
     except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, DartboardError) as error:
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise ModelError(f"not a model that can be used ({reason})") from None
 
 

@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from typing import IO
 
-from dartboard.errors import OracleError
+from dartboard.errors import OracleError, one_line
 from dartboard.pickles import Allowed, Trim, read_pickle
 
 START_OF_ZIP = b"PK\x03\x04"
@@ -73,7 +73,7 @@ def read_zip(file: IO[bytes], trim: Trim) -> object:
     except OracleError:
         raise
     except DAMAGED as error:
-        raise OracleError(f"no whole file of torch.save ({' '.join(str(error).split())})") from None
+        raise OracleError(f"no whole file of torch.save ({one_line(error)})") from None
     return found
 
 

@@ -91,8 +91,7 @@ def finish(search: Search) -> None:
     config, device = search.config, torch.device(search.device)
 
     def make(hooks: Sequence[AnyHook]) -> Searcher:
-        parts = build(config)
-        return Searcher(parts.space, parts.method, parts.data, parts.options, device=device, hooks=hooks)
+        return Searcher(*build(config), device=device, hooks=hooks)
 
     with unheard():
         job = Job(search.name, resolved(config), build_space(config.space), make)

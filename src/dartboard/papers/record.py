@@ -3,7 +3,6 @@
 import json
 import math
 import platform
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -20,6 +19,7 @@ from dartboard.errors import RunError
 from dartboard.papers.base import PAPERS, REPRODUCTIONS, Finding, Reproduction, Row, Scale, Setting, Verdict
 from dartboard.papers.words import cell, repeated, said, sentence, span, word
 from dartboard.pictures.saving import save_figure
+from dartboard.words import command
 
 RECORD, NUMBERS, PAGE = "record.json", "numbers.json", "page.md"
 """The files of a reproduction, beside its pictures."""
@@ -90,7 +90,7 @@ class Record:
         full = [] if told.full is None else [["--full", *self._other(told.full)]]
         words = min([*laptop, *full], key=len)
         given = [part for key, value in self.given.items() for part in (f"--{key}", value)]
-        return shlex.join(["dartboard", "reproduce", self.name, *given, *words])
+        return command("reproduce", self.name, *given, *words)
 
     def _other(self, base: Scale) -> list[str]:
         """What differs from these numbers, as it is typed."""

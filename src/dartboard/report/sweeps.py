@@ -10,7 +10,7 @@ from dartboard.report.found import Member
 from dartboard.runs import find_runs, is_run
 from dartboard.runs._directory import SWEEP
 from dartboard.runs._texts import as_object, parse, read_yaml
-from dartboard.runs.lock import is_locked
+from dartboard.runs.sweeps import read_names
 
 ROWS = "results.jsonl"
 FIELDS = ("name", "stage", "state", "reason")
@@ -19,7 +19,7 @@ FIELDS = ("name", "stage", "state", "reason")
 def members_of(folder: Path) -> dict[Path, Member | None]:
     """The runs of a sweep by directory; None of those that have not ended yet.
 
-    Runs that the sweep does not speak of, because it has others by now, are left out as soon as it has ended.
+    Runs that are none of the sweep's, because it has others by now, are left out.
 
     Raises:
         RunError: If what it says is damaged.
@@ -27,13 +27,13 @@ def members_of(folder: Path) -> dict[Path, Member | None]:
     path, choosing = folder / ROWS, _choosing(folder)
     lines = path.read_bytes().splitlines() if path.is_file() else []
     rows = [_row(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
-    found: dict[Path, Member | None] = {
+    known = {
         folder / row["name"]: Member(row["stage"], row["state"], row["reason"], row["stage"] in choosing)
         for row in rows
     }
-    if not rows or is_locked(folder):
-        found |= {own: found.get(own) for own in find_runs(folder)}
-    return {own: member for own, member in found.items() if is_run(own)}
+    names = read_names(folder)
+    runs = [*known, *find_runs(folder)] if names is None else [folder / name for name in names]
+    return {own: known.get(own) for own in runs if is_run(own)}
 
 
 def _row(line: bytes, place: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dartboard.atomic import write_bytes
-from dartboard.errors import RunError
+from dartboard.errors import RunError, one_line
 from dartboard.report.gather import DAMAGED, gather, runs_in
 from dartboard.report.page import render
 from dartboard.report.standing import find_oracles
@@ -121,5 +121,5 @@ def try_report(run: Path, *, live: bool = False) -> str | None:
         write_report([run], run / REPORT, live=live)
     except Exception as error:  # hours of searching are worth more than a page about them
         log.debug("no report", exc_info=True)
-        return f"no report was written: {' '.join(str(error).split()) or type(error).__name__}"
+        return f"no report was written: {one_line(error)}"
     return None

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from dartboard.errors import RunError
+from dartboard.errors import RunError, one_line
 
 _CHANGED = "it was changed after it was written"
 _SHOWN = 60  # characters of a wrong value that an error shows
@@ -118,7 +118,7 @@ def _mapping(text: bytes, path: Path, loader: Any) -> dict[str, Any]:
     try:
         config = yaml.load(text, Loader=loader)  # noqa: S506  # one of the safe ones
     except (yaml.YAMLError, ValueError) as error:  # the latter for dates and numbers that cannot be
-        raise RunError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+        raise RunError(f"{path} is not YAML: {one_line(error)}") from None
     if not isinstance(config, dict):
         raise RunError(f"{path} holds no configuration: expected keys and values, got {config!r}")
     return config

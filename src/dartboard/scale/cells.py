@@ -19,6 +19,8 @@ from dartboard.train.build import VALID
 
 LONGEST = 200
 """Characters of what may be the path of a file."""
+GUESS = "any-"
+"""How labels begin of cells that stand for ones that are not found yet."""
 BEST = re.compile(r"best(?:\s+(\d{1,6}))?\s+of\s+(\S+)")
 
 
@@ -106,12 +108,12 @@ def _named_cell(number: int, name: str) -> FoundCell:
     return FoundCell(label or f"cell-{number}", text, home, space.stack.cells, data_of_run(name))
 
 
-def stand_in(config: Mapping[str, Any], label: str) -> FoundCell:
+def stand_in(config: Mapping[str, Any], number: int) -> FoundCell:
     """A cell that a search could find, to try things with before it has found one."""
     choice = SpaceChoice.model_validate(config["space"])
     space = build_space(choice)
     text = CODECS["json"].encode(sample(space, Random(0)))
-    return FoundCell(label, text, choice.name, space.stack.cells, _images(config))
+    return FoundCell(f"{GUESS}{number}", text, choice.name, space.stack.cells, _images(config))
 
 
 def _images(config: Mapping[str, Any]) -> dict[str, Any]:

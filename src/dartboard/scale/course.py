@@ -109,22 +109,30 @@ class Course:
         done = finished(self.folder, self._runs[source.stage])
         self.decisions.once(cells_key(name), lambda: self._choice(name, source, done))
         self._warn(name, source.stage, done)
-        return self._kept(name, source.stage) or []
+        return self._kept(name, source) or []
 
-    def _kept(self, name: str, before: str) -> list[FoundCell] | None:
+    def _kept(self, name: str, source: Source) -> list[FoundCell] | None:
         """The cells that were taken from the stage before; None if none were yet.
 
         Raises:
-            RunError: If that has other runs now.
+            RunError: If that has other runs now, or others of its cells are asked for.
         """
+        before = source.stage or ""
         taken, among = read_cells(self.decisions, name), [run.name for run in self._runs[before]]
-        if taken is not None and sorted(taken.among) != sorted(among):
+        if taken is None:
+            return None
+        if sorted(taken.among) != sorted(among):
             new = min({*among} ^ {*taken.among})
             raise RunError(
                 f"{name} has taken its cells from other runs of {before} already, {new} makes the "
                 f"difference; {ELSEWHERE}"
             )
-        return None if taken is None else list(taken.cells)
+        if taken.best != source.best:
+            raise RunError(
+                f"{name} has taken {_how_many(taken.best)} of {before} already, so it cannot take "
+                f"{_how_many(source.best)}; {ELSEWHERE}"
+            )
+        return list(taken.cells)
 
     def _warn(self, name: str, before: str, done: Mapping[str, Reading]) -> None:
         """Says which runs have no part in the cells of a stage, though they are finished or may be yet."""
@@ -143,7 +151,8 @@ class Course:
             raise RunError(f"no run of {before} came to its end, so {name} has no cells; see its errors")
         runs = self._runs[before]
         cells = take(source, runs, self._cells[before], done)
-        return {"among": [run.name for run in runs], "finished": list(done), "cells": to_plain(cells)}
+        among = [run.name for run in runs]
+        return {"best": source.best, "among": among, "finished": list(done), "cells": to_plain(cells)}
 
     def rehearse(self) -> dict[str, list[Planned]]:
         """By stage, its runs, as far as they can be known now; each different kind of run has been made once.
@@ -179,13 +188,13 @@ class Course:
             return []
         if source.stage is None:
             return _named(name, source)
-        if (kept := self._kept(name, source.stage)) is not None:
+        if (kept := self._kept(name, source)) is not None:
             return kept
         if self.stages[source.stage].do == "train":
             return self._cells[source.stage]
         runs = self._runs[source.stage]
         kinds = {repr([run.config["space"], run.config["data"]]): run.config for run in runs}
-        return [stand_in(config, f"any-{number}") for number, config in enumerate(kinds.values())]
+        return [stand_in(config, number) for number, config in enumerate(kinds.values())]
 
     def _is_there(self, run: Planned) -> bool:
         """Whether a run was begun; one that cannot be read is left to who does it.
@@ -240,3 +249,7 @@ def _named(stage: str, source: Source) -> list[FoundCell]:
         return named_cells(source.names)
     except DartboardError as error:
         raise OptionError(f"{stage}: cells: {error}") from None
+
+
+def _how_many(best: int | None) -> str:
+    return "all cells" if best is None else f"the best {best}"

@@ -37,11 +37,13 @@ class Choice:
         among: The runs of the stage before.
         finished: Those of them that were finished.
         cells: What is trained.
+        best: So many of the best were asked for; None for all.
     """
 
     among: Sequence[str]
     finished: Sequence[str]
     cells: Sequence[FoundCell]
+    best: int | None
 
 
 def key_of(stage: str, epochs: int) -> str:
@@ -92,8 +94,9 @@ def read_cells(decisions: Decisions, stage: str) -> Choice | None:
     among = _field(found, key, "among", _list_of(str))
     finished = _field({"finished": among, **found}, key, "finished", _list_of(str))
     cells = _field(found, key, "cells", _list_of(dict))
+    best = _field(found, key, "best", _is(int, type(None)))
     try:
-        return Choice(among, finished, [FoundCell(**own) for own in cells])
+        return Choice(among, finished, [FoundCell(**own) for own in cells], best)
     except TypeError:
         raise RunError(f"{NAME}: {key!r} has a cell that is none; {CHANGED}") from None
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from dartboard.search import Searcher, make_method
+from dartboard.search import Searcher
 from dartboard.search import config as search_config
-from dartboard.search.config import KeptImages, build_space, search_options
+from dartboard.search.config import KeptImages, build
 from dartboard.search.hooks import AnyHook
 from dartboard.search.plugins import check_plugins
 from dartboard.search.schedule import SCHEDULES
@@ -73,18 +73,14 @@ class Maker(KeptImages):
 
     def _search(self, values: Values, hooks: Sequence[AnyHook], space: SearchSpace | None) -> Searcher:
         config = SEARCH.validate(values)
-        check_plugins(config.plugins)
-        SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
-        method = make_method(config.method.name, config.method.options)
-        parts = space or build_space(config.space), method, self.images(config.data), search_options(config)
-        return Searcher(*parts, device=self.device, hooks=hooks)
+        return Searcher(*build(config, space, images=self), device=self.device, hooks=hooks)
 
     def _training(
         self, values: Values, hooks: Sequence[AnyHook], space: SearchSpace | None, test: bool
     ) -> Trainer:
         config = TRAIN.validate(values)
         check_plugins(config.plugins)
-        SCHEDULES[config.weights.schedule]
+        SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
         space = adopt(space or load_space(config.space.name or ""), decode(config.cell))
         data = self.images(config.data)
         if not test:

@@ -9,11 +9,6 @@ from dartboard.runs import Reading, is_run
 from dartboard.scale.jobs import Job
 
 
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def find_device(name: str | None, what: str = "the device") -> torch.device:
     """The device of a name; without one a GPU if there is one, else the CPU.
 

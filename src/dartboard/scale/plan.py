@@ -9,7 +9,7 @@ from typing import Any
 from dartboard.data import DATASETS, load_dataset
 from dartboard.errors import DartboardError, OptionError
 from dartboard.runs import flat
-from dartboard.scale.cells import FoundCell
+from dartboard.scale.cells import GUESS, FoundCell
 from dartboard.scale.config import Stage
 from dartboard.scale.points import CELL, FIRST, Point, name_of, nested, overlaid, points
 from dartboard.search import config as search_config
@@ -55,6 +55,11 @@ class Planned:
     def seed(self) -> int:
         """Where its chance starts."""
         return int(self.config[SEED])
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether its cell stands for one that is not found yet."""
+        return str(self.varied.get(CELL, "")).startswith(GUESS)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """The driver of a sweep: has the runs of its stages done, compares them, and keeps what came of it.
 
-In its directory are sweep.yaml, a folder for each stage with ordinary runs, decisions.json with what was
-decided, and the tables results.csv, results.jsonl and summary.csv. Whoever runs it again goes on with it.
+In its directory are sweep.yaml, plan.json with the names of its runs, a folder for each stage with ordinary
+runs, decisions.json with what was decided, and the tables results.csv, results.jsonl and summary.csv. Whoever
+runs it again goes on with it.
 """
 
 import logging
@@ -16,6 +17,7 @@ from dartboard import atomic
 from dartboard.errors import RunError
 from dartboard.runs import Lock
 from dartboard.runs._directory import SWEEP as CONFIG
+from dartboard.runs.sweeps import write_names
 from dartboard.scale.config import SweepConfig, load_sweep, plain
 from dartboard.scale.course import Course
 from dartboard.scale.executors.base import Executor
@@ -61,6 +63,7 @@ class Sweep:
     executor: Executor
     watch: Watch = field(default_factory=Watch)
     _rows: dict[str, Row | None] = field(default_factory=dict, init=False)
+    _names: dict[str, list[str]] = field(default_factory=dict, init=False)
     _written: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
@@ -84,8 +87,10 @@ class Sweep:
             self.folder.mkdir(parents=True, exist_ok=True)
             with Lock(self.folder):
                 atomic.remove_leftovers(self.folder)
-                self._rows = known_rows(self.folder, self.course.look_again())
+                planned = self.course.look_again()
+                self._rows = known_rows(self.folder, planned)
                 keep_config(self.folder, self.course.config)
+                self._keep_names(planned)
                 try:
                     for name in self.course.stages:
                         self._stage(name)
@@ -105,12 +110,19 @@ class Sweep:
     def _stage(self, name: str) -> None:
         runs = {run.name: run for run in self.course.plan(name)}
         self._rows |= {own: self._rows.get(own) for own in runs}
+        self._keep_names({name: list(runs.values())})
         self.watch.on_stage(name, list(runs))
         for epochs in self.course.stages[name].stop.after:
             for own, (state, reason) in self.rungs.ends(name, epochs, runs).items():
                 self._end(runs.pop(own), state, reason)
         for outcome in self._do(runs, None):
             self._note(runs[outcome.job.name], outcome)
+
+    def _keep_names(self, planned: Mapping[str, Sequence[Planned]]) -> None:
+        """Writes down which runs there are, as far as it is known."""
+        known = {stage: [run.name for run in runs if not run.is_guess] for stage, runs in planned.items()}
+        self._names |= known
+        write_names(self.folder, [own for names in self._names.values() for own in names])
 
     def _do(self, runs: Mapping[str, Planned], until: int | None) -> Iterator[Outcome]:
         return self.queue.do([self.course.job(run, until) for run in runs.values()])

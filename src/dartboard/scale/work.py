@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from dartboard.errors import DartboardError, InUseError, RunError, Stopped
+from dartboard.errors import DartboardError, InUseError, RunError, Stopped, one_line
 from dartboard.parallel import using_threads
 from dartboard.runs import SPACE, Reading, Run, flat, is_run
 from dartboard.scale.jobs import Job, Outcome, State
@@ -64,9 +64,9 @@ class Desk:
         except InUseError as error:
             return Outcome(job, "busy", str(error))
         except (DartboardError, OSError) as error:
-            return Outcome(job, "failed", _line(error))
+            return Outcome(job, "failed", one_line(error))
         except Exception as error:  # noqa: BLE001  # whatever somebody else's code raises
-            words = OUT_OF_MEMORY if is_out_of_memory(error) else f"{type(error).__name__}: {_line(error)}"
+            words = OUT_OF_MEMORY if is_out_of_memory(error) else f"{type(error).__name__}: {one_line(error)}"
             return Outcome(job, "failed", words)
 
     def _do(self, job: Job) -> State:
@@ -173,7 +173,3 @@ def check_same(job: Job, run: Reading) -> None:
 def _reopened(job: Job, device: torch.device) -> AbstractContextManager[Run | None]:
     """The run of a job that was begun before, to go on with; None for one that is new."""
     return Run.resume(job.path, device=str(device)) if is_run(job.path) else nullcontext()
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())

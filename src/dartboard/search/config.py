@@ -10,10 +10,10 @@ In YAML a search reads like this; what is left out has a default:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
@@ -77,8 +77,7 @@ class SearchConfig(SearchOptions):
     )
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(NamedTuple):
     """What a search is made of."""
 
     space: SearchSpace
@@ -87,13 +86,19 @@ class Parts:
     options: SearchOptions
 
 
-def build(config: SearchConfig, space: SearchSpace | None = None, progress: Progress | None = None) -> Parts:
+def build(
+    config: SearchConfig,
+    space: SearchSpace | None = None,
+    progress: Progress | None = None,
+    images: "KeptImages | None" = None,
+) -> Parts:
     """The parts that a configuration names.
 
     Args:
         config: What is asked for.
         space: Taken in the place of the one that is named, if given.
         progress: Is told how far the loading of images is.
+        images: Loads them, if others may have asked for the same.
 
     Raises:
         DartboardError: If there is no such space, method or data set, or an option does not fit it.
@@ -102,7 +107,7 @@ def build(config: SearchConfig, space: SearchSpace | None = None, progress: Prog
     SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
     method = make_method(config.method.name, config.method.options)
     space = space or build_space(config.space)
-    data = load_images(config.data.name, config.data.loading(progress))
+    data = (images or KeptImages(progress)).images(config.data)
     return Parts(space, method, data, search_options(config))
 
 
@@ -128,12 +133,12 @@ def load_images(name: str, loading: Loading) -> Dataset:
 class KeptImages:
     """Loads images; those that several ask for one after the other are loaded once.
 
-    Attributes:
-        progress: Is told how far the loading of images is, if it is there.
+    Args:
+        progress: Is told how far the loading of images is.
     """
 
-    def __init__(self) -> None:
-        self.progress: Progress | None = None
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.progress = progress
         self._images: tuple[object, Dataset] | None = None
 
     def images(self, choice: DataChoice) -> Dataset:

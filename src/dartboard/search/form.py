@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
-from dartboard.errors import OptionError, UnknownNameError
+from dartboard.errors import OptionError, UnknownNameError, one_line
 
 NAMED = ("space", "method", "data")
 """The groups that have a name; the name alone will do for them."""
@@ -139,7 +139,7 @@ def read_file(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise OptionError(f"cannot read the configuration {str(path)!r}: {error.strerror}") from None
     except (yaml.YAMLError, ValueError) as error:  # the latter for dates and numbers that cannot be
-        raise OptionError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+        raise OptionError(f"{path} is not YAML: {one_line(error)}") from None
     if found is not None and not isinstance(found, dict):
         raise OptionError(f"{path}: expected lines such as 'epochs: 25', got {found!r}")
     return {str(key): value for key, value in (found or {}).items()}
@@ -171,7 +171,7 @@ def _parse(key: str, text: str) -> Any:
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError) as error:
-        raise OptionError(f"{key}={text}: not a value in YAML ({' '.join(str(error).split())})") from None
+        raise OptionError(f"{key}={text}: not a value in YAML ({one_line(error)})") from None
 
 
 def _put(layer: dict[str, Any], key: str, value: Any) -> None:

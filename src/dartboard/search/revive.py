@@ -53,6 +53,6 @@ def searcher_of(
     if kind != "search":
         raise RunError(f"{run.path} is a run of dartboard {kind}; name one of dartboard search")
     parts = build(validate(run.config), load_space(str(run.path / SPACE)), progress)
-    searcher = Searcher(parts.space, parts.method, parts.data, parts.options, device=device)
+    searcher = Searcher(*parts, device=device)
     revive(searcher, run, fall_back=fall_back)
     return searcher

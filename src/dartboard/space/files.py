@@ -26,7 +26,7 @@ from typing import Annotated
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from dartboard.errors import SpaceError
+from dartboard.errors import SpaceError, one_line
 from dartboard.space._reading import explain, keys_of, shown
 from dartboard.space.catalog import SPACES, dense_edges, get_space, keep_per_node, stacked
 from dartboard.space.spec import Cell, Contest, Edge, SearchSpace, Stack
@@ -174,7 +174,7 @@ def _yaml_as_json(text: str) -> str:
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise SpaceError(f"{place}{error.problem or error.context}") from None
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:  # odd keys, dates, depth
-        raise SpaceError(" ".join(str(error).split())) from None
+        raise SpaceError(one_line(error)) from None
     if not isinstance(data, dict):
         raise SpaceError(f"expected the keys {', '.join(_ShortSpace.model_fields)}; got {shown(data)}")
     return as_json

@@ -3,6 +3,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from dartboard.cli.main import main
 from dartboard.runs import Lock
@@ -38,6 +39,15 @@ def test_what_to_do_next_depends_on_the_state(tmp_path: Path, capsys: Said) -> N
     make_training(tmp_path / "t", cell)
     assert main(["runs", "show", "t"]) == 0
     assert "dartboard export t --format onnx" in capsys.readouterr().out
+
+
+def test_plugins_that_a_run_needs_are_named(tmp_path: Path, capsys: Said) -> None:
+    run = make_search(tmp_path / "s")
+    config = yaml.safe_load((run.path / "config.yaml").read_text())
+    for plugins, words in ((["a b.py"], " --plugin 'a b.py'"), (3, "")):
+        (run.path / "config.yaml").write_text(yaml.safe_dump(config | {"plugins": plugins}))
+        assert main(["runs", "show", "s"]) == 0
+        assert f"dartboard train s --recipe quick{words}\n" in capsys.readouterr().out
 
 
 def test_json(tmp_path: Path, capsys: Said) -> None:

@@ -1,10 +1,9 @@
 """Say what a run is: its settings, its last epochs, what came out, and the commands to go on with it."""
 
 import json
-import shlex
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from dartboard.printable import printable
 from dartboard.runs.listing import Entry, read_entry
 from dartboard.runs.reading import Reading
 from dartboard.space import CODECS, Genotype
+from dartboard.words import command
 
 EPOCHS = 5
 """Epochs that are shown."""
@@ -38,9 +38,11 @@ def run(args: Namespace) -> int:
     """Describe the run."""
     reading = Reading.read(args.path)
     entry, genotype = read_entry(args.path), genotype_of(args.path)
+    plugins = reading.config.get("plugins")
+    following = commands(entry, plugins if isinstance(plugins, list) else ())
     if args.json:
         cell = None if genotype is None else json.loads(CODECS["json"].encode(genotype))
-        more = {"config": reading.config, "genotype": cell, "next": commands(entry)}
+        more = {"config": reading.config, "genotype": cell, "next": following}
         print(json.dumps(facts(entry) | more, default=str))
         return 0
     terminal = Terminal()
@@ -51,8 +53,8 @@ def run(args: Namespace) -> int:
         terminal.write(_result(reading))
     if genotype is not None:
         terminal.write(["", *draw_cells(genotype.archs, terminal), ""])
-    for command in commands(entry):
-        terminal.write(labelled("next", command))
+    for words in following:
+        terminal.write(labelled("next", words))
     return 0
 
 
@@ -113,17 +115,18 @@ def _result(reading: Reading) -> Iterator[Text]:
         yield from labelled("verdict", printable(verdict))
 
 
-def commands(entry: Entry) -> list[str]:
+def commands(entry: Entry, plugins: Sequence[str] = ()) -> list[str]:
     """What can be done with a run now, ready to be typed."""
-    path, kind = str(entry.path), entry.kind or "search"
+    path, kind = entry.path, entry.kind or "search"
     if entry.state == "stopped":
-        return [shlex.join(["dartboard", kind, "--resume", path])]
+        return [command(kind, "--resume", path, plugins=plugins)]
     if entry.state == "running":
-        return [shlex.join(["dartboard", "runs", "tail", path, "--follow"])]
+        return [command("runs", "tail", path, "--follow")]
     if entry.state == "damaged":
-        return [shlex.join(["dartboard", "runs", "rm", path])]
-    further = {
-        "search": [["train", path, "--recipe", "quick"]],
-        "train": [["evaluate", path], ["export", path, "--format", "onnx"]],
+        return [command("runs", "rm", path)]
+    further: dict[str, list[tuple[object, ...]]] = {
+        "search": [("train", path, "--recipe", "quick")],
+        "train": [("evaluate", path), ("export", path, "--format", "onnx")],
     }
-    return [shlex.join(["dartboard", *words]) for words in [*further.get(kind, []), ["report", path]]]
+    found = [command(*words, plugins=plugins) for words in further.get(kind, [])]
+    return [*found, command("report", path)]

@@ -9,6 +9,7 @@ from dartboard.report.html import Html, join, tag
 from dartboard.report.sections.base import Context, Section, copyable, facts, table
 from dartboard.report.words import moment
 from dartboard.runs import flat
+from dartboard.words import command
 
 VERSIONS = ("dartboard", "python", "torch", "numpy", "platform", "host", "device", "threads", "cuda")
 
@@ -43,20 +44,20 @@ def commands_of(origin: Origin, *, has_cell: bool) -> dict[str, str]:
         has_cell: Whether it is a search with a cell to train; it has none before its first epoch is over.
     """
     path = str(origin.path)
-    plugins = [word for own in origin.setting("plugins") or () for word in ("--plugin", str(own))]
     found: dict[str, list[str]] = {}
     if origin.state != "finished":
-        found["Resume"] = [origin.kind, "--resume", path, *plugins]
+        found["Resume"] = [origin.kind, "--resume", path]
     if origin.kind == "train":
-        found["Export the network"] = ["export", path, "--format", "onnx", *plugins]
+        found["Export the network"] = ["export", path, "--format", "onnx"]
     elif trained := sorted(origin.path.glob("final/found-*")):  # of a protocol
-        found["Export the best network"] = ["export", str(trained[0]), "--format", "onnx", *plugins]
+        found["Export the best network"] = ["export", str(trained[0]), "--format", "onnx"]
     elif has_cell:
         place = f"{path}-trained"
-        found["Train the found cell"] = ["train", path, "--recipe", "quick", "--out", place, *plugins]
-        found["Export the trained network"] = ["export", place, "--format", "onnx", *plugins]
-    found["Write this report anew"] = ["report", path]
-    return {what: shlex.join(["dartboard", *words]) for what, words in found.items()}
+        found["Train the found cell"] = ["train", path, "--recipe", "quick", "--out", place]
+        found["Export the trained network"] = ["export", place, "--format", "onnx"]
+    plugins = origin.setting("plugins") or ()
+    made = {what: command(*words, plugins=plugins) for what, words in found.items()}
+    return made | {"Write this report anew": command("report", path)}
 
 
 def settings(context: Context) -> Section:

@@ -12,8 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from dartboard.errors import DartboardError, OptionError
-from dartboard.scale.executors.remote import one_line
+from dartboard.errors import DartboardError, OptionError, one_line
 
 SLURM, LOCAL = "slurm", "local"
 GRACE = 60.0

@@ -10,10 +10,11 @@ import torch
 from pydantic import Field
 
 from dartboard.crew import Crew, Ended
+from dartboard.parallel import cores
 from dartboard.scale.executors.base import EXECUTORS
 from dartboard.scale.executors.remote import checked, fitted
 from dartboard.scale.jobs import Job, Outcome
-from dartboard.scale.machine import cores, find_device
+from dartboard.scale.machine import find_device
 from dartboard.scale.work import Desk
 from dartboard.search.options import Count, Options
 

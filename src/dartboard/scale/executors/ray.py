@@ -17,9 +17,9 @@ from typing import Any
 
 from pydantic import Field
 
-from dartboard.errors import DartboardError
+from dartboard.errors import DartboardError, one_line
 from dartboard.scale.executors.base import EXECUTORS
-from dartboard.scale.executors.remote import checked, fitted, one_line, perform
+from dartboard.scale.executors.remote import checked, fitted, perform
 from dartboard.scale.jobs import Job, Outcome, State
 from dartboard.search.options import Count, Options
 

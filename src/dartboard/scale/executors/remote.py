@@ -4,7 +4,6 @@ A job goes on as long as its flag is there: a small file that all machines see. 
 makes the job save its state and stop, however the two came to be on different machines.
 """
 
-import signal
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from dartboard.handlers import handling
 from dartboard.scale.jobs import Job, Outcome
 from dartboard.scale.work import Desk
 from dartboard.search.form import explain
@@ -40,7 +40,7 @@ def perform(job: Job, flag: Path, signals: Sequence[Signals] = ()) -> Outcome:
     if not flag.exists():
         return Outcome(job, "stopped")
     desk = Desk()
-    with _watched(flag, desk), _stopped_by(signals, desk) as caught:
+    with _watched(flag, desk), handling(signals, lambda _: desk.stop()) as caught:
         outcome = desk.attempt(job)
     if outcome.state == "stopped" and caught and flag.exists():
         return Outcome(job, "lost", f"its machine asked it to go, with {caught[0].name}; its state is saved")
@@ -67,31 +67,9 @@ def _watched(flag: Path, desk: Desk) -> Iterator[None]:
         thread.join()
 
 
-@contextmanager
-def _stopped_by(signals: Sequence[Signals], desk: Desk) -> Iterator[list[Signals]]:
-    """Inside, the work is asked to stop by signals; lends a list of those that came."""
-    caught: list[Signals] = []
-
-    def catch(number: int, _: object) -> None:
-        caught.append(Signals(number))
-        desk.stop()
-
-    before = {number: signal.signal(number, catch) for number in signals}
-    try:
-        yield caught
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def fitted(job: Job, *, threads: int | None, device: str | None) -> Job:
     """The job with threads and device as given where it says none itself."""
     return replace(job, threads=job.threads or threads, device=job.device or device)
-
-
-def one_line(error: BaseException) -> str:
-    """What an error says, in one line; its kind, if it says nothing."""
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def checked(model: type[M], values: Mapping[str, Any]) -> M:

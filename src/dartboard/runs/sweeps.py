@@ -1,0 +1,33 @@
+"""The names of the runs that a sweep has, so that others in its directory are told from them."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from dartboard import atomic
+from dartboard.errors import RunError
+from dartboard.runs._texts import read_object
+
+PLAN = "plan.json"
+
+
+def write_names(folder: Path, names: Sequence[str]) -> None:
+    """Writes down which runs the sweep of a directory has, unless that is what it says already."""
+    path, text = folder / PLAN, json.dumps({"runs": list(names)}, indent=0) + "\n"
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        atomic.write_text(path, text)
+
+
+def read_names(folder: Path) -> list[str] | None:
+    """The names of the runs of a sweep as far as they are known; None if nothing says them.
+
+    Raises:
+        RunError: If what says them is damaged.
+    """
+    path = folder / PLAN
+    if not path.is_file():
+        return None
+    names = read_object(path).get("runs")
+    if not isinstance(names, list) or not all(isinstance(own, str) for own in names):
+        raise RunError(f"{path} should say the names of runs; it was changed after it was written")
+    return names

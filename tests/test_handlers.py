@@ -1,0 +1,33 @@
+import signal
+from signal import SIGUSR1, SIGUSR2, Signals
+
+import pytest
+
+from dartboard.handlers import handling
+
+
+def test_signals_are_handled_inside_and_as_before_afterwards() -> None:
+    before = [signal.getsignal(own) for own in (SIGUSR1, SIGUSR2)]
+    heard: list[Signals] = []
+    with handling((SIGUSR1, SIGUSR2), heard.append) as caught:
+        for own in (SIGUSR2, SIGUSR1, SIGUSR2):
+            signal.raise_signal(own)
+        assert heard == caught == [SIGUSR2, SIGUSR1, SIGUSR2]
+    assert [signal.getsignal(own) for own in (SIGUSR1, SIGUSR2)] == before
+
+
+def test_one_that_raises_was_caught_and_is_as_before_afterwards() -> None:
+    before = signal.getsignal(SIGUSR1)
+
+    def refuse(own: Signals) -> None:
+        raise KeyboardInterrupt(own.name)
+
+    with pytest.raises(KeyboardInterrupt, match="SIGUSR1"), handling([SIGUSR1], refuse) as caught:
+        signal.raise_signal(SIGUSR1)
+    assert caught == [SIGUSR1]
+    assert signal.getsignal(SIGUSR1) == before
+
+
+def test_no_signal_is_no_handler() -> None:
+    with handling((), pytest.fail) as caught:
+        assert caught == []
