@@ -30,6 +30,21 @@ def test_one_process_is_all_there_is() -> None:
     ] * 2
 
 
+def test_norms_of_every_kind_have_statistics_of_their_own() -> None:
+    class Mine(nn.BatchNorm2d):
+        """Somebody's."""
+
+    class Together(Mine):
+        sees_all_ranks = True
+
+    own = nn.Sequential(Mine(2), nn.BatchNorm1d(2), nn.InstanceNorm2d(2, track_running_stats=True))
+    net = nn.Sequential(Together(2), nn.GroupNorm(1, 2), nn.InstanceNorm2d(2), own)
+    found = ALONE.unshared(net)
+    kept = [buffer for norm in own for buffer in (norm.running_mean, norm.running_var)]
+    assert len(found) == len(kept) == 6
+    assert all(one is other for one, other in zip(found, kept, strict=True))
+
+
 def test_rows_are_shared_out_evenly() -> None:
     rows = [row for rank in range(4) for row in range(12)[OneOf(rank, 4).rows(12)]]
     assert rows == list(range(12))

@@ -65,13 +65,16 @@ class Ranks:
         """Makes the batch-norms of a network, on its way to the device, see the examples of all ranks."""
 
     def unshared(self, net: nn.Module) -> list[Tensor]:
-        """The statistics of a network that each rank has from its own part of a batch."""
+        """The statistics of a network that each rank has from its own part of a batch.
+
+        They are those of all norms, of whatever kind, but for norms whose `sees_all_ranks` is true.
+        """
         return [
             statistic
             for module in net.modules()
-            if type(module) is nn.BatchNorm2d
-            for statistic in (module.running_mean, module.running_var)
-            if statistic is not None
+            if not getattr(module, "sees_all_ranks", False)
+            for name in ("running_mean", "running_var")
+            if isinstance(statistic := getattr(module, name, None), Tensor)
         ]
 
     def wrapped(self, forward: nn.Module, weights: Sequence[nn.Parameter]) -> "DistributedDataParallel":

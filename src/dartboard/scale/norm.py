@@ -57,6 +57,8 @@ class SyncNorm2d(nn.BatchNorm2d):
         exchange: With whom.
     """
 
+    sees_all_ranks = True
+
     def __init__(self, norm: nn.BatchNorm2d, exchange: Exchange) -> None:
         super().__init__(norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats)
         self.weight, self.bias = norm.weight, norm.bias
