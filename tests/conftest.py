@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
+
+from dartboard.runs import Run
 
 sys.path.insert(0, str(Path(__file__).parent))
+settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
+settings.load_profile("unhurried")
 
 
 @pytest.fixture
@@ -17,3 +22,18 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    """A new run."""
+    with Run.create(tmp_path / "run", {}) as run:
+        yield run
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file with few digits."""
+    from protocols import few
+
+    return few(tmp_path_factory.mktemp("data") / "few.npz")

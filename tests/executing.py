@@ -5,13 +5,16 @@ import os
 import secrets
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dartboard.runs import Run, is_run, list_checkpoints
 from dartboard.scale.executors import Executor
 from dartboard.scale.jobs import Job, Outcome
+from dartboard.scale.work import work
 from dartboard.search.plugins import load_plugin
+from sweeps import digest, search_job, train_job
 
 PATIENCE = 300
 """Something that takes so many seconds is stuck."""
@@ -82,3 +85,27 @@ def own_method(folder: Path, body: str = FAILS) -> tuple[str, str]:
     path, name = folder / "own.py", f"own-{secrets.token_hex(4)}"
     path.write_text(METHOD.format(body=body, name=name))
     return load_plugin(path), name
+
+
+def good_beside_bad(executor: Executor, folder: Path, data: str) -> tuple[list[Job], dict[str, Outcome]]:
+    """A search and the first epoch of a training, and what comes of them and of a search that fails."""
+    own, name = own_method(folder)
+    good = [search_job(folder, data), replace(train_job(folder, data), until=1)]
+    bad = search_job(folder, data, f"method={name}", name="bad", plugins=(own,))
+    found = outcomes(executor, [*good, bad])
+    assert [found[job.name].state for job in good] == ["finished", "paused"]
+    assert (found["bad"].state, found["bad"].error) == ("failed", "ZeroDivisionError: one line")
+    return good, found
+
+
+def assert_as_done_here(jobs: Sequence[Job], found: Mapping[str, Outcome]) -> None:
+    """Fails where a run is not the one that this process makes of its job, with one thread."""
+    for job in jobs:
+        assert Run.read(job.path).environment()[0]["threads"] == 1
+        other = replace(job, name=f"other/{job.name}", threads=1)
+        assert work(other).state == found[job.name].state
+        assert [row | {"seconds": 0} for row in Run.read(job.path).metrics()] == [
+            row | {"seconds": 0} for row in Run.read(other.path).metrics()
+        ]
+        if found[job.name].state == "finished":
+            assert digest(job.path) == digest(other.path)

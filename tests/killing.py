@@ -2,10 +2,14 @@
 
 import signal
 import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Timer
+from types import ModuleType
 
 from dartboard.runs import Run, list_checkpoints
 
@@ -40,27 +44,50 @@ class Kill:
     saved: int
 
 
-def kill(path, victim, rng, most):
-    """Kills a process at a random moment after a random place, well before its end.
+@dataclass(frozen=True)
+class Victim:
+    """A script whose processes are there to be killed.
 
     Args:
-        path: Its run.
-        victim: Starts it, so that it holds after so many places.
-        rng: Says when.
-        most: The last place after which it is killed.
+        module: The script, which takes a run's directory, a kind, and the places after which it holds.
+        words: More that it takes.
     """
-    places, pause = rng.randint(1, most), rng.uniform(0, 0.1)
-    with victim(places + 2 if most > 1 else 1) as process:
-        said = [process.stdout.readline().strip() for _ in range(places)]
-        time.sleep(pause)
-        process.kill()
-        assert process.wait() == -signal.SIGKILL
-    assert all(said)
-    run = Run.read(path)
-    assert run.state == "stopped"
-    assert run.result() is None
-    saved = [int(own.name[5:15]) for own in list_checkpoints(path / "checkpoints")]
-    return Kill(said[-1], max(saved, default=0))
+
+    module: ModuleType
+    words: tuple[str, ...] = ()
+
+    def start(self, path, kind, places=0):
+        """A process that holds after so many places, or never."""
+        return started([sys.executable, self.module.__file__, path, kind, places, *self.words])
+
+    def kill(self, path, kind, rng, most):
+        """Kills a process at a random moment after a random place, well before its end.
+
+        Args:
+            path: Its run.
+            kind: What it does.
+            rng: Says when.
+            most: The last place after which it is killed.
+        """
+        places, pause = rng.randint(1, most), rng.uniform(0, 0.1)
+        with self.start(path, kind, places + 2 if most > 1 else 1) as process:
+            said = [process.stdout.readline().strip() for _ in range(places)]
+            time.sleep(pause)
+            process.kill()
+            assert process.wait() == -signal.SIGKILL
+        assert all(said)
+        run = Run.read(path)
+        assert run.state == "stopped"
+        assert run.result() is None
+        saved = [int(own.name[5:15]) for own in list_checkpoints(path / "checkpoints")]
+        return Kill(said[-1], max(saved, default=0))
+
+    def finish(self, path, kind):
+        """Lets a process go to its end; returns the places it came to."""
+        with self.start(path, kind) as process:
+            said, _ = process.communicate(timeout=PATIENCE)
+            assert process.returncode == 0
+        return said.splitlines()
 
 
 def story(path):
@@ -73,3 +100,17 @@ def story(path):
         "metrics": rows,
         "epochs": [run.epoch(row["epoch"]) for row in rows],
     }
+
+
+def untouched(make, story=story):
+    """The story of a run that nobody kills.
+
+    Args:
+        make: The loop of a run.
+        story: All that is to be the same.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        with Run.create(path, {}) as run:
+            make(run).fit()
+        return story(path)

@@ -1,8 +1,10 @@
-"""The pages of the documentation, and the blocks of code in them."""
+"""The pages of the documentation, the blocks of code in them, and the scripts that make them."""
 
+import importlib.util
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(
@@ -62,3 +64,13 @@ def blocks_of(page: str) -> list[Block]:
 def _without_margin(found: re.Match[str]) -> str:
     margin = len(found["margin"])
     return "".join(line[margin:] if line.strip() else "\n" for line in found["text"].splitlines(True))
+
+
+def load_script(name: str) -> ModuleType:
+    """A script of the repository, loaded as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,4 +1,4 @@
-"""A reproduction for tests: small, quick, and gone when the block ends."""
+"""What the tests of reproductions share: a small one, gone when the block ends, and numbers of searches."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +11,18 @@ from pydantic import Field
 from dartboard.papers import REPRODUCTIONS, Finding, Reproduction, Row, Scale, Setting, Verdict, reproduction
 
 NAME = "xnas-figure-99"
+OTHER_NUMBERS: dict[str, object] = {
+    "channels": 8,
+    "epochs": 2,
+    "batch": 200,
+    "lr": 0.2,
+    "travel": 1.0,
+    "seeds": 2,
+    "images": "cluttered-digits",
+    "pad": 1,
+    "flip": True,
+}
+"""Numbers of searches that differ from those of tiny ones; a plan that reads them is another with each."""
 
 
 class Small(Scale):

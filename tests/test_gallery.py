@@ -1,6 +1,5 @@
 """The gallery of the analyses: every tool has its picture, and a command that makes it."""
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
@@ -8,6 +7,7 @@ from types import ModuleType
 import pytest
 
 from dartboard.cli.analyse import TOOLS
+from pages import load_script
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "analysis-gallery.md").read_text(encoding="utf-8")
@@ -17,12 +17,7 @@ LARGEST = 150_000
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
     """The script that makes the pictures."""
-    spec = importlib.util.spec_from_file_location("gallery", ROOT / "scripts" / "gallery.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("gallery")
 
 
 def test_every_tool_has_a_section_with_its_command(script: ModuleType) -> None:

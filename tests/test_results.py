@@ -1,6 +1,5 @@
 """The results that are kept: records of the benches that they stand beside, and tables made of them."""
 
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -16,6 +15,7 @@ from dartboard.bench.score import make_score
 from dartboard.oracle import load_oracle
 from dartboard.papers import Record, in_order, read_record
 from dartboard.papers.doing import choose_scale
+from pages import load_script
 
 ROOT = Path(__file__).parents[1]
 BENCHES = sorted(path.parent for path in (ROOT / "results").glob("*/bench.yaml"))
@@ -47,12 +47,7 @@ def test_pages_show_the_tables_that_are_there() -> None:
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
     """The script that writes the pages."""
-    spec = importlib.util.spec_from_file_location("update_docs", ROOT / "scripts" / "update_docs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("update_docs")
 
 
 @pytest.fixture(scope="module")

@@ -29,11 +29,6 @@ CELLS = {"darts": DARTS, "other": random_connections(DARTS, 1)[0]}
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
-
-
 def tiny(data: str, **more: Any) -> Any:
     base = {"data": {"name": data, "pad": 1, "flip": False}, "epochs": 2, "batch": 16}
     return make_settings(base, {"net": {"channels": 2, "cells": 3}}, more)

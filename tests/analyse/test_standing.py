@@ -3,7 +3,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dartboard.analyse.standing import Share, cells_of, connections, stand
@@ -27,9 +27,6 @@ from dartboard.space import (
     width,
 )
 from dartboard.space.catalog import stacked
-
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
 
 OPS = ("none", "skip_connect", "sep_conv_3x3")
 

@@ -3,7 +3,7 @@ from itertools import permutations, product
 from math import prod
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dartboard.analyse.variants import (
@@ -17,9 +17,6 @@ from dartboard.analyse.variants import (
 from dartboard.errors import GenotypeError, OptionError
 from dartboard.space import NONE, PUBLISHED, Cell, Edge, Genotype, decode, depth, get_published, width
 from dartboard.space.catalog import XNAS_OPS
-
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
 
 OPS = ("skip_connect", "sep_conv_3x3", "max_pool_3x3")
 NB201 = "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|avg_pool_3x3~2|"

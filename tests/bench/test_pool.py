@@ -1,6 +1,5 @@
 """Searches of a bench in several processes, of which some are really killed."""
 
-import json
 import os
 import signal
 import time
@@ -16,15 +15,10 @@ from dartboard.bench.jobs import Job, plan_jobs
 from dartboard.bench.pool import Pool, Setup
 from dartboard.errors import Stopped
 from dartboard.runs import Run, is_run, list_checkpoints
-from protocols import few
+from executing import holder
 
 PATIENCE = 60
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
 
 
 def jobs(data: str, *words: str, methods: str = "darts", seeds: str = "0") -> list[Job]:
@@ -33,11 +27,6 @@ def jobs(data: str, *words: str, methods: str = "darts", seeds: str = "0") -> li
 
 def pool(path: Path, count: int = 2) -> Pool:
     return Pool(Setup(place(path), 1, (PLUGIN,)), count)
-
-
-def holder(path: Path) -> int:
-    """The process that writes to a run."""
-    return int(json.loads((path / "lock").read_text())["pid"])
 
 
 def is_ripe(path: Path) -> bool:

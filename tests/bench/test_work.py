@@ -13,14 +13,8 @@ from dartboard.errors import Stopped
 from dartboard.runs import Run
 from dartboard.search import Searcher
 from dartboard.search.hooks import LoopHook
-from protocols import few
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
 
 
 def jobs(data: str, *words: str, methods: str = "darts,random-ws", seeds: str = "0") -> list[Job]:

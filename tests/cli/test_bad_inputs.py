@@ -10,14 +10,11 @@ import pytest
 from PIL import Image
 
 from dartboard.cli.main import main
+from frontdoor import complaint
 
 Capture = pytest.CaptureFixture[str]
 TINY = ("epochs=1", "batch=4", "net.channels=4", "net.auxiliary=0", "data.cutout=0", "--quiet")
-
-
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def contents() -> dict[Path, bytes]:
@@ -27,13 +24,9 @@ def contents() -> dict[Path, bytes]:
 def refused(capsys: Capture, *words: object) -> str:
     """The one line that is said; nothing in the folder is another afterwards."""
     before = contents()
-    assert main([str(word) for word in words]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("dartboard: error: ")
-    assert err.count("\n") == 1
+    said = complaint(capsys, *words)
     assert contents() == before
-    return err
+    return said
 
 
 def idx(images: int = 12, labels: int = 12, cut: int = 0) -> Path:

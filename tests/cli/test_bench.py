@@ -19,16 +19,12 @@ from dartboard.bench.jobs import plan_jobs
 from dartboard.bench.keeping import CONFIG, keep_config, read_config
 from dartboard.cli.main import main
 from dartboard.runs import Run, is_run, list_checkpoints
-from protocols import few, timeless
+from frontdoor import complaint, found
+from protocols import timeless
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE = 90
 pytestmark = pytest.mark.usefixtures("own_folder")
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
 
 
 @pytest.fixture(scope="module")
@@ -43,22 +39,6 @@ def usual(tiny: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = ["--methods", "darts,gaea-darts", "--seeds", "0-1", "queries=5"]
     assert main([*tiny, *words, "--out", str(out), "--quiet", "--json"]) == 0
     return out
-
-
-def complaint(capsys: Capture, *args: str) -> str:
-    assert main(list(args)) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err.removeprefix("dartboard: error: ").rstrip()
-
-
-def found(capsys: Capture, *args: str) -> dict[str, Any]:
-    assert main([*args, "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    assert out.count("\n") == 1
-    return dict(json.loads(out))
 
 
 def test_what_people_see(tiny: list[str], capsys: Capture) -> None:

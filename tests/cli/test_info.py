@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import frontdoor
 from dartboard.cli.main import main
 from dartboard.space import CODECS, PUBLISHED, SPACES, Genotype, count, get_published, get_space, load_space
 
@@ -26,11 +27,7 @@ def lines(capsys: pytest.CaptureFixture[str], *args: str) -> list[str]:
 
 
 def complaint(capsys: pytest.CaptureFixture[str], *args: str) -> str:
-    assert main(["info", *args]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err.removeprefix("dartboard: error: ").rstrip()
+    return frontdoor.complaint(capsys, "info", *args)
 
 
 def test_a_published_cell_as_json(capsys: pytest.CaptureFixture[str]) -> None:

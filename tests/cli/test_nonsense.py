@@ -5,25 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import frontdoor
 from dartboard.cli.main import main
 
 TINY = ("batch=256", "net.channels=4", "health.examples=64", "epochs=2", "--threads", "1")
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def complaint(capsys: Capture, command: str) -> str:
     """The one line that a search ends in."""
-    assert main(["search", *TINY, *command.split()]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("dartboard: error: ")
-    assert err.count("\n") == 1
-    return err
+    return frontdoor.complaint(capsys, "search", *TINY, *command.split())
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+import frontdoor
 from dartboard.cli.main import main
 from dartboard.oracle import nats
 from dartboard.oracle.nb201 import all_cells
@@ -36,11 +37,7 @@ def facts(capsys: Capture, cell: str, table: Path) -> dict[str, Any]:
 
 
 def complaint(capsys: Capture, *words: object) -> str:
-    assert main(["oracle", *map(str, words)]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err.removeprefix("dartboard: error: ").rstrip()
+    return frontdoor.complaint(capsys, "oracle", *words)
 
 
 def test_what_is_known_as_json(table: Path, capsys: Capture) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import frontdoor
 from dartboard.cli.main import main
 from dartboard.cli.picture import mixture_of
 from dartboard.space import PUBLISHED, get_space
@@ -20,11 +21,7 @@ def drawn(path: Path, *words: str) -> bytes:
 
 
 def complaint(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert main(["info", *words]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err.removeprefix("dartboard: error: ").rstrip()
+    return frontdoor.complaint(capsys, "info", *words)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import frontdoor
 from dartboard.cli.display import Display
 from dartboard.cli.main import main
 from dartboard.report import REPORT
@@ -37,19 +38,11 @@ def tiny(usual: Path) -> list[str]:
 
 
 def found(capsys: Capture, *args: str) -> dict[str, Any]:
-    assert main(["protocol", *args, "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    assert out.count("\n") == 1
-    return dict(json.loads(out))
+    return frontdoor.found(capsys, "protocol", *args)
 
 
 def complaint(capsys: Capture, *args: str) -> str:
-    assert main(["protocol", *args]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err.removeprefix("dartboard: error: ").rstrip()
+    return frontdoor.complaint(capsys, "protocol", *args)
 
 
 def test_json_is_one_object(usual: Path, tiny: list[str], capsys: Capture) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import frontdoor
 from dartboard.cli.main import main
 from dartboard.cli.reproduced import table
 from dartboard.errors import OptionError
@@ -51,11 +52,7 @@ def found(capsys: Capture, *words: str) -> dict[str, Any]:
 
 
 def complaint(capsys: Capture, *words: str) -> str:
-    assert main(["reproduce", *words]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err.removeprefix("dartboard: error: ").rstrip()
+    return frontdoor.complaint(capsys, "reproduce", *words)
 
 
 @pytest.mark.usefixtures("told")

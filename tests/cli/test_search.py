@@ -12,6 +12,7 @@ import pytest
 import torch
 import yaml
 
+import frontdoor
 from dartboard.cli.display import Display
 from dartboard.cli.main import main
 from dartboard.data import load_digits
@@ -22,11 +23,7 @@ from dartboard.search import Searcher
 TINY = ("batch=256", "net.channels=4", "health.examples=64", "epochs=2")
 KEYS = {"run", "genotype", "epochs", "seconds", "entropy", "valid_accuracy", "digest"}
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 @pytest.fixture(scope="module")
@@ -42,19 +39,11 @@ def digest(run: Path) -> str:
 
 
 def found(capsys: Capture, *args: str) -> dict[str, Any]:
-    assert main(["search", *args, "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    assert out.count("\n") == 1
-    return dict(json.loads(out))
+    return frontdoor.found(capsys, "search", *args)
 
 
 def complaint(capsys: Capture, *args: str) -> str:
-    assert main(["search", *args]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err.removeprefix("dartboard: error: ").rstrip()
+    return frontdoor.complaint(capsys, "search", *args)
 
 
 def test_json_is_one_object(usual: Path, capsys: Capture) -> None:

@@ -8,20 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
+import frontdoor
 from dartboard.cli.main import main
 from dartboard.runs import Run, find_runs, is_locked
-from protocols import few
 from scale import chaos
 from sweeps import digests, tiny
 
 Capture = pytest.CaptureFixture[str]
 HERE = ("--executor", "here", "--threads", "1")
 pytestmark = pytest.mark.usefixtures("own_folder")
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
 
 
 @pytest.fixture
@@ -36,11 +31,7 @@ def write(folder: Path, values: dict[str, Any]) -> str:
 
 
 def complaint(capsys: Capture, *args: str) -> str:
-    assert main(["sweep", *args]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err.removeprefix("dartboard: error: ").rstrip()
+    return frontdoor.complaint(capsys, "sweep", *args)
 
 
 def test_a_sweep_goes_on_with_its_file_or_its_directory(file: str, capsys: Capture) -> None:

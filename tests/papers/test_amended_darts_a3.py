@@ -28,6 +28,7 @@ from dartboard.papers.amended_darts_a3 import (
     plan,
     reproduce,
 )
+from reproducing import OTHER_NUMBERS
 
 TINY = Trap(nodes=1, epochs=1, retrain=1, batch=300, seeds=1, images="digits")
 
@@ -103,22 +104,7 @@ def test_every_number_of_a_training_makes_another(tmp_path):
     assert errors(asked, place, "trainings") == dict.fromkeys(asked, 1.5)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("nodes", 2),
-        ("channels", 8),
-        ("epochs", 2),
-        ("batch", 200),
-        ("lr", 0.2),
-        ("eta", 0.5),
-        ("travel", 1.0),
-        ("seeds", 2),
-        ("pad", 1),
-        ("flip", True),
-        ("images", "cluttered-digits"),
-    ],
-)
+@pytest.mark.parametrize(("key", "value"), (OTHER_NUMBERS | {"nodes": 2, "eta": 0.5}).items())
 def test_every_number_changes_the_searches(tmp_path, key, value):
     usual, other = (plan(Setting(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))
     assert usual != other

@@ -16,6 +16,7 @@ from dartboard.papers.amended_darts_a4 import (
     reproduce,
 )
 from dartboard.space.codecs import CODECS
+from reproducing import OTHER_NUMBERS
 
 TINY = Comparison(
     cells=3, epochs=1, batch=300, seeds=1, samples=3, kept=1, short=1, retrain=1, repeats=1, images="digits"
@@ -84,22 +85,7 @@ def test_networks_are_trained_as_the_scale_says(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("cells", 4),
-        ("channels", 8),
-        ("epochs", 2),
-        ("batch", 200),
-        ("lr", 0.2),
-        ("travel", 1.0),
-        ("seeds", 2),
-        ("images", "cluttered-digits"),
-        ("pad", 1),
-        ("flip", True),
-        ("cutout", 2),
-        ("auxiliary", 0.4),
-        ("drop_path", 0.2),
-    ],
+    ("key", "value"), (OTHER_NUMBERS | {"cells": 4, "cutout": 2, "auxiliary": 0.4, "drop_path": 0.2}).items()
 )
 def test_every_number_changes_the_searches(tmp_path, key, value):
     usual, other = (plan(setting(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))

@@ -12,6 +12,7 @@ from dartboard.papers.amended_darts_figure_2 import (
     plan,
     reproduce,
 )
+from reproducing import OTHER_NUMBERS
 
 TINY = Searches(nodes=1, epochs=1, batch=300, seeds=1)
 
@@ -68,22 +69,7 @@ def test_found_cells_are_counted_over_epochs(tmp_path):
     assert here["eta = 0, seed 0, normal cell"].startswith("2: ")
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("nodes", 2),
-        ("cells", 3),
-        ("channels", 8),
-        ("epochs", 2),
-        ("batch", 200),
-        ("lr", 0.2),
-        ("travel", 1.0),
-        ("seeds", 2),
-        ("images", "cluttered-digits"),
-        ("pad", 1),
-        ("flip", True),
-    ],
-)
+@pytest.mark.parametrize(("key", "value"), (OTHER_NUMBERS | {"nodes": 2, "cells": 3}).items())
 def test_every_number_changes_the_searches(tmp_path, key, value):
     usual, other = (plan(Setting(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))
     assert usual != other

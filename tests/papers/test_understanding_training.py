@@ -31,7 +31,6 @@ from dartboard.papers._understanding_training import (
 from dartboard.papers.base import REPRODUCTIONS, Finding, Setting, Verdict
 from dartboard.runs import Run
 from dartboard.space import Genotype
-from protocols import few
 
 Score = Callable[[str, float], float | None]
 """From a cell's label and a learning rate to its loss, the same at all epochs; None if it breaks off."""
@@ -304,11 +303,6 @@ def test_the_sizes_of_table_1_are_the_papers_but_for_enas() -> None:
 
 
 # Real trainings, small ones
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
 
 
 def test_figure_3_with_real_trainings(data: str, tmp_path: Path) -> None:

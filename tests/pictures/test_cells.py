@@ -11,9 +11,6 @@ from dartboard.pictures.cells import cell_figure, draw_cell
 from dartboard.pictures.saving import save_figure
 from dartboard.space import Cell, Genotype, get_published, get_space
 
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
-
 
 def drawn(cell: Cell, **options: object):
     axes = Figure((6, 3)).add_subplot()

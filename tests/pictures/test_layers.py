@@ -6,9 +6,6 @@ from hypothesis import strategies as st
 
 from dartboard.pictures.layers import Arrangement, Spot, Wire, arrange, layers
 
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
-
 BOX = (0.4, 0.3)
 
 

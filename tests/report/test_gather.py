@@ -69,21 +69,23 @@ def test_the_runs_of_a_protocol(tmp_path: Path) -> None:
     assert found.running
 
 
+def begin(path: Path, kind: str) -> None:
+    """A bench or a sweep that has no runs, which is an error until it has some."""
+    path.mkdir()
+    (path / f"{kind}.yaml").write_text("")
+    with pytest.raises(RunError, match=f"is a {kind} that has no runs yet"):
+        gather([path])
+
+
 def test_the_runs_of_a_bench(tmp_path: Path) -> None:
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "bench.yaml").write_text("")
-    with pytest.raises(RunError, match="is a bench that has no runs yet"):
-        gather([tmp_path / "b"])
+    begin(tmp_path / "b", "bench")
     for seed in range(2):
         make_search(tmp_path / "b" / "runs" / f"gaea-darts-s{seed}", seed=seed)
     assert [own.seed for own in gather([tmp_path / "b"]).searches] == [0, 1]
 
 
 def test_the_runs_of_a_sweep(tmp_path: Path) -> None:
-    (tmp_path / "w").mkdir()
-    (tmp_path / "w" / "sweep.yaml").write_text("")
-    with pytest.raises(RunError, match="is a sweep that has no runs yet"):
-        gather([tmp_path / "w"])
+    begin(tmp_path / "w", "sweep")
     for seed in range(2):
         make_search(tmp_path / "w" / "search" / f"darts-s{seed}", seed=seed)
     run = make_search(tmp_path / "w" / "other" / "darts-s0", seed=5)

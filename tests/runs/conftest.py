@@ -4,10 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from hypothesis import settings
-
-settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
-settings.load_profile("unhurried")
 
 Start = Callable[..., "subprocess.Popen[str]"]
 

@@ -11,17 +11,11 @@ import pytest
 
 from dartboard.runs import Run, find_runs
 from executing import until
-from protocols import few
 from rampage import STEP, long, shuffled, survives
 from ray_nodes import Nodes, nodes
 from scale import chaos
 
 pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in.*(FileIO|TextIOWrapper)")  # Ray's logs
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
 
 
 @pytest.fixture

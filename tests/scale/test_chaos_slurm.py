@@ -8,17 +8,11 @@ from subprocess import Popen
 
 import pytest
 
-from protocols import few
 from rampage import STEP, long, shuffled, survives
 from scale import chaos
 from slurm_commands import install
 
 LOCAL = ["slurm", "cluster=local", "jobs=2"]
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
 
 
 def test_a_driver_and_a_job_that_are_killed_lose_nothing(

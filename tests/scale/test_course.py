@@ -13,18 +13,12 @@ from dartboard.runs import Run
 from dartboard.scale.config import validate
 from dartboard.scale.course import Course
 from dartboard.space import CODECS, get_space, sample
-from protocols import few
 from sweeps import tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 NAMES = ["search/darts-s0", "search/darts-s1"]
 TRAINED = {"batch": 16, "net.channels": 4, "net.auxiliary": 0, "data.pad": 1, "epochs": 2}
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
 
 
 def cell(seed: int) -> str:

@@ -5,15 +5,9 @@ from random import Random
 
 import pytest
 
-from protocols import few
 from scale import chaos
 
 SEED = 7
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
 
 
 def test_killed_workers_and_drivers_lose_nothing(data: str, tmp_path: Path) -> None:

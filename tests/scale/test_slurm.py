@@ -13,17 +13,20 @@ from dartboard.errors import DartboardError, OptionError, UnknownNameError
 from dartboard.runs import Run, is_run
 from dartboard.scale.executors.slurm import SlurmExecutor, do_submission
 from dartboard.scale.executors.submission import Submission
-from dartboard.scale.work import work
-from executing import ENDLESS, gather, hit, holder, is_ripe, outcomes, own_method, until
-from protocols import few
-from sweeps import digest, search_job, train_job
+from executing import (
+    ENDLESS,
+    assert_as_done_here,
+    gather,
+    good_beside_bad,
+    hit,
+    holder,
+    is_ripe,
+    outcomes,
+    until,
+)
+from sweeps import search_job
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
 
 
 @pytest.fixture
@@ -41,21 +44,9 @@ def left(folder: Path) -> list[str]:
 def test_runs_are_those_of_this_process_and_a_failure_is_said(
     data: str, tmp_path: Path, local: SlurmExecutor
 ) -> None:
-    own, name = own_method(tmp_path)
-    good = [search_job(tmp_path, data), replace(train_job(tmp_path, data), until=1)]
-    bad = search_job(tmp_path, data, f"method={name}", name="bad", plugins=(own,))
-    found = outcomes(local, [*good, bad])
-    assert [found[job.name].state for job in good] == ["finished", "paused"]
-    assert (found["bad"].state, found["bad"].error) == ("failed", "ZeroDivisionError: one line")
+    good, found = good_beside_bad(local, tmp_path, data)
     assert [name[-4:] for name in left(tmp_path)] == [".err", ".out"]  # of what failed
-    for job in good:
-        assert Run.read(job.path).environment()[0]["threads"] == 1
-        other = replace(job, name=f"other/{job.name}", threads=1)
-        assert work(other).state == found[job.name].state
-        assert [row | {"seconds": 0} for row in Run.read(job.path).metrics()] == [
-            row | {"seconds": 0} for row in Run.read(other.path).metrics()
-        ]
-    assert digest(good[0].path) == digest(tmp_path / "other" / good[0].name)
+    assert_as_done_here(good, found)
 
 
 @pytest.mark.slow

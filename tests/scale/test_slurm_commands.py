@@ -14,16 +14,10 @@ from dartboard.runs import Run, is_run
 from dartboard.scale.executors import slurm
 from dartboard.scale.executors.slurm import SlurmExecutor
 from executing import ENDLESS, gather, hit, holder, is_ripe, until
-from protocols import few
 from slurm_commands import install
 from sweeps import search_job
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
 
 
 @pytest.fixture

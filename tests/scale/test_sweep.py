@@ -14,22 +14,11 @@ from dartboard.scale.queue import Watch
 from dartboard.scale.results import read_results
 from dartboard.scale.sweep import failures, read_sweep
 from dartboard.scale.work import work
-from dartboard.search.plugins import load_plugin
 from protocols import few, inner, settings, whole
 from scale.chaos import SLOWLY
 from sweeps import digest, digests, search_job, sweep, tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
-
-
-@pytest.fixture
-def plugins() -> tuple[str, ...]:
-    return (load_plugin(SLOWLY),)
 
 
 def test_runs_are_those_that_are_done_alone(data: str, tmp_path: Path) -> None:

@@ -18,24 +18,11 @@ from dartboard.scale.queue import Watch
 from dartboard.scale.results import read_results
 from dartboard.scale.sweep import Sweep, keep_config
 from dartboard.scale.work import work
-from dartboard.search.plugins import load_plugin
-from protocols import few
-from scale.chaos import SLOWLY
 from sweeps import search_job, sweep, tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 NAMES = ["search/darts-s0", "search/darts-s1"]
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
-
-
-@pytest.fixture
-def plugins() -> tuple[str, ...]:
-    return (load_plugin(SLOWLY),)
 
 
 def unrehearsed(folder: Path, values: dict[str, Any]) -> Sweep:

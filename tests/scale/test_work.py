@@ -12,15 +12,10 @@ from dartboard.errors import RunError
 from dartboard.runs import Run
 from dartboard.scale.jobs import Job
 from dartboard.scale.work import Desk, standing, work
-from protocols import few
+from executing import own_method
 from sweeps import SEARCH, TRAINING, digest, search_job, train_job
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
 
 
 def test_a_search_is_what_dartboard_search_does(data: str, tmp_path: Path) -> None:
@@ -127,22 +122,8 @@ def test_a_device_that_is_not_there(data: str, tmp_path: Path) -> None:
 
 
 def test_an_error_is_one_line_and_its_traceback_is_in_the_log(data: str, tmp_path: Path) -> None:
-    plugin = tmp_path / "own.py"
-    plugin.write_text(
-        "from dartboard.search.methods import METHODS\n"
-        "from dartboard.search.hooks import Hook\n"
-        "from dataclasses import replace\n"
-        "class Bad(Hook):\n"
-        "    def on_epoch_end(self, searcher, record):\n"
-        "        raise ZeroDivisionError('one\\nline')\n"
-        "@METHODS.register('bad-work')\n"
-        "def bad():\n"
-        "    return replace(METHODS['darts'](), hooks=(Bad(),))\n"
-    )
-    from dartboard.search.plugins import load_plugin
-
-    load_plugin(plugin)
-    job = search_job(tmp_path, data, "method=bad-work", plugins=(str(plugin),))
+    own, name = own_method(tmp_path)
+    job = search_job(tmp_path, data, f"method={name}", plugins=(own,))
     outcome = work(job)
     assert (outcome.state, outcome.error) == ("failed", "ZeroDivisionError: one line")
     assert "Traceback" in (job.path / "log.txt").read_text()
@@ -150,22 +131,8 @@ def test_an_error_is_one_line_and_its_traceback_is_in_the_log(data: str, tmp_pat
 
 
 def test_a_run_that_stops_by_itself_has_failed(data: str, tmp_path: Path) -> None:
-    plugin = tmp_path / "stopper.py"
-    plugin.write_text(
-        "from dartboard.search.methods import METHODS\n"
-        "from dartboard.search.hooks import Hook\n"
-        "from dataclasses import replace\n"
-        "class Stopper(Hook):\n"
-        "    def on_epoch_end(self, searcher, record):\n"
-        "        searcher.stop()\n"
-        "@METHODS.register('stopping-work')\n"
-        "def stopping():\n"
-        "    return replace(METHODS['darts'](), hooks=(Stopper(),))\n"
-    )
-    from dartboard.search.plugins import load_plugin
-
-    load_plugin(plugin)
-    job = search_job(tmp_path, data, "method=stopping-work", "epochs=3", plugins=(str(plugin),))
+    own, name = own_method(tmp_path, "searcher.stop()")
+    job = search_job(tmp_path, data, f"method={name}", "epochs=3", plugins=(own,))
     outcome = work(replace(job, until=2))
     assert outcome.state == "failed"
     assert "stopped by itself after 1 epochs" in outcome.error

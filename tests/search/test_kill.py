@@ -6,38 +6,27 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 
 import pytest
 
-import killing
 from dartboard.cli.main import main
 from dartboard.errors import CheckpointError, RunError
 from dartboard.runs import Run, list_checkpoints
 from dartboard.search import METHODS, Searcher
 from dartboard.search.config import build
 from dartboard.search.settings import load_config
-from killing import PATIENCE, started, story
+from killing import PATIENCE, Victim, started, story, untouched
 from search import victim
 
 SEED = 20
 LAST = victim.EPOCHS * victim.STEPS
+VICTIM = Victim(victim)
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-def victim_process(path, method, places=0):
-    """A search that holds after so many places, or never."""
-    return started([sys.executable, victim.__file__, path, method, places])
-
-
-def kill(path, method, rng, most):
-    """Kills a search at a random moment after a random place, well before its end."""
-    return killing.kill(path, lambda places: victim_process(path, method, places), rng, most)
 
 
 def resume(path, method, **how):
@@ -49,17 +38,13 @@ def resume(path, method, **how):
 @cache
 def undisturbed(method):
     """The story of a search that nobody touched."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "run"
-        with Run.create(path, {}) as run:
-            victim.make(method, run).fit()
-        return story(path)
+    return untouched(partial(victim.make, method))
 
 
 @pytest.mark.parametrize("method", ["xnas", "gdas", "asm"])
 def test_a_killed_search_goes_on_to_the_same_bits(tmp_path, method):
     rng = Random(f"{SEED} {method}")
-    killed = kill(tmp_path / "run", method, rng, most=11)
+    killed = VICTIM.kill(tmp_path / "run", method, rng, most=11)
     print(f"seed {SEED}: {method} killed after step {killed.place}")  # noqa: T201
     assert int(killed.place) < LAST
     assert killed.saved >= int(killed.place) - 2
@@ -85,16 +70,13 @@ def test_every_method_survives_kills(tmp_path, table, method):
     """Twice where something is trained; the others are killed before they choose, and choose the same."""
     rng, path = Random(f"{SEED} {method}"), tmp_path / "run"
     trains = bool(undisturbed(method)["metrics"])
-    kills = table[method] = [kill(path, method, rng, most=LAST // 2 if trains else 1)]
+    kills = table[method] = [VICTIM.kill(path, method, rng, most=LAST // 2 if trains else 1)]
     if trains:
-        kills.append(kill(path, method, rng, most=LAST - kills[0].saved - 3))
+        kills.append(VICTIM.kill(path, method, rng, most=LAST - kills[0].saved - 3))
         assert all(int(own.place) < LAST for own in kills)
     else:
         assert kills[0].place == "select"
-    with victim_process(path, method) as process:
-        said, _ = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0
-    steps = [int(line) for line in said.split()[:-1]]
+    steps = [int(place) for place in VICTIM.finish(path, method)[:-1]]
     assert steps == list(range(kills[-1].saved + 1, LAST + 1)) or not trains
     assert story(path) == undisturbed(method)
 
@@ -117,7 +99,7 @@ class Killed:
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
     path = tmp_path_factory.mktemp("killed") / "run"
-    with victim_process(path, "gaea-darts", 9) as process:
+    with VICTIM.start(path, "gaea-darts", 9) as process:
         for _ in range(9):
             process.stdout.readline()
         assert Run.read(path).state == "running"

@@ -2,7 +2,6 @@
 
 import logging
 import multiprocessing
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -20,6 +19,7 @@ from dartboard.search import Hook, Searcher, SearchOptions, Temperature, make_me
 from dartboard.search.state import capture, copied, restore
 from dartboard.search.step import Stepper
 from dartboard.space import get_space
+from loops import Compiled, Kernels, StopAt, again
 from searching import SHORT, digits, leaves, merged, nested, search
 
 
@@ -32,18 +32,6 @@ def digest(method: str = "gaea-darts") -> str:
 def plain(result):
     """A result without what no two searches share."""
     return replace(result, seconds=0)
-
-
-@pytest.fixture
-def run(tmp_path) -> Iterator[Run]:
-    with Run.create(tmp_path / "run", {}) as run:
-        yield run
-
-
-def again(run: Run) -> Run:
-    """The same run, opened by another process."""
-    run.close()
-    return Run.resume(run.path)
 
 
 # Chance
@@ -236,29 +224,14 @@ def test_both_paths_come_to_the_same_up_to_rounding():
 
 
 def test_deterministic_kernels_are_asked_for_while_it_runs():
-    class Look(Hook):
-        seen: tuple[bool, ...] = ()
-
-        def on_step_end(self, _searcher):
-            self.seen = (*self.seen, torch.are_deterministic_algorithms_enabled())
-
     for wanted in (True, False):
-        look = Look()
-        assert search(deterministic=wanted, hooks=[look]).fit().digest == digest()
-        assert set(look.seen) == {wanted}
+        kernels = Kernels()
+        assert search(deterministic=wanted, hooks=[kernels]).fit().digest == digest()
+        assert kernels.seen == {wanted}
         assert not torch.are_deterministic_algorithms_enabled()
 
 
 def test_compiling_is_left_to_torch(monkeypatch):
-    class Compiled(torch.nn.Module):
-        def __init__(self, net):
-            super().__init__()
-            self.net, self.calls = net, 0
-
-        def forward(self, *given, **more):
-            self.calls += 1
-            return self.net(*given, **more)
-
     monkeypatch.setattr(torch, "compile", Compiled)
     searcher = search(compile=True)
     assert searcher.fit().digest == search(net={"mix": "plain"}).fit().digest
@@ -371,17 +344,6 @@ def test_a_finished_run_comes_to_the_same_result_again(run):
 
 
 # Stopping and going on
-
-
-class StopAt(Hook):
-    """Stops the search after a step."""
-
-    def __init__(self, step):
-        self.step = step
-
-    def on_step_end(self, searcher):
-        if searcher.step == self.step:
-            searcher.stop()
 
 
 @pytest.mark.parametrize("step", [1, 3, 5, 6])

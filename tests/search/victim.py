@@ -6,23 +6,19 @@ Starts the search, or goes on with it, and writes a line at every place it comes
 then `select`. After so many places it waits to be killed.
 """
 
-import os
 import sys
-import time
 from pathlib import Path
 from random import Random
 
-import torch
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from dartboard.data import Dataset, ImageSet
-from dartboard.runs import Run
-from dartboard.search import Hook, Searcher, SearchOptions, make_method
+from dartboard.data import Dataset
+from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.search.options import CheckpointOptions, DataOptions, NetOptions
 from dartboard.space import get_space
+from victims import images, live
 
 EPOCHS, STEPS, BATCH = 3, 5, 4
-PATIENCE = 60
-"""Nobody kills it after so many seconds: it leaves by itself."""
 
 
 def score(genotype):
@@ -40,34 +36,6 @@ OPTIONS = {
 """What a method needs to have something to lose in a few steps."""
 
 
-class Places(Hook):
-    """Says where the search is, and holds it after so many places."""
-
-    def __init__(self, places):
-        self.left = places
-
-    def on_step_end(self, searcher):
-        self.say(searcher.step)
-
-    def on_select(self, _):
-        self.say("select")
-
-    def say(self, place):
-        os.write(1, f"{place}\n".encode())
-        self.left -= 1
-        if self.left == 0:
-            time.sleep(PATIENCE)
-            os._exit(3)
-
-
-def images():
-    """Random images, dark ones and bright ones; half of them are held out."""
-    labels = torch.arange(2 * STEPS * BATCH) % 2
-    chance = torch.Generator().manual_seed(0)
-    pixels = torch.randint(192, (len(labels), 3, 8, 8), generator=chance) + 64 * labels[:, None, None, None]
-    return Dataset("noise", ("dark", "bright"), ImageSet(pixels.to(torch.uint8), labels))
-
-
 def make(method, run, hooks=()):
     """The search, with chance wherever a search can have it."""
     options = SearchOptions(
@@ -78,16 +46,9 @@ def make(method, run, hooks=()):
         checkpoint=CheckpointOptions(steps=2),
     )
     made = make_method(method, OPTIONS.get(method, {}))
-    return Searcher(get_space("nano"), made, images(), options, run=run, hooks=hooks)
-
-
-def open_run(path):
-    """The run in a directory, which may have to be made."""
-    return Run.resume(path) if (path / "config.yaml").exists() else Run.create(path, {"victim": path.name})
+    data = Dataset("noise", ("dark", "bright"), images(2 * STEPS * BATCH))  # half of them are held out
+    return Searcher(get_space("nano"), made, data, options, run=run, hooks=hooks)
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    directory, method, places = sys.argv[1:]
-    with open_run(Path(directory)) as run:
-        make(method, run, [Places(int(places))]).fit()
+    live(make)

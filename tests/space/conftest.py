@@ -3,14 +3,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from dartboard.space import Cell, Contest, Edge, SearchSpace, Stack
 from dartboard.space.catalog import stacked
-
-settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
-settings.load_profile("unhurried")
 
 OPS = ("none", "skip_connect", "sep_conv_3x3")
 

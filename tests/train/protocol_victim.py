@@ -7,9 +7,7 @@ final selection or measurement of the runs inside, and each decision. After so m
 killed.
 """
 
-import os
 import sys
-import time
 from pathlib import Path
 
 import torch
@@ -18,32 +16,19 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import protocols
 from dartboard.runs import Run, is_run
-from dartboard.search.hooks import LoopHook
 from dartboard.train.protocol.decisions import Decisions
 from dartboard.train.protocol.protocol import reopen
-
-PATIENCE = 60
-"""Nobody kills it after so many seconds: it leaves by itself."""
+from victims import Places
 
 
-class Places(LoopHook):
-    """Says where the protocol is, and holds it after so many places."""
-
-    def __init__(self, places):
-        self.left = places
+class PlacesInside(Places):
+    """Says at which run of the protocol, too."""
 
     def on_step_end(self, loop):
         self.say(f"{loop.run.path.name} {loop.step}")
 
     def on_select(self, loop):
         self.say(f"{loop.run.path.name} select")
-
-    def say(self, place):
-        os.write(1, f"{place}\n".encode())
-        self.left -= 1
-        if self.left == 0:
-            time.sleep(PATIENCE)
-            os._exit(3)
 
 
 def spoken(once, places):
@@ -63,7 +48,7 @@ def spoken(once, places):
 if __name__ == "__main__":
     torch.set_num_threads(1)
     directory, images, count, *words = sys.argv[1:]
-    path, places = Path(directory), Places(int(count))
+    path, places = Path(directory), PlacesInside(int(count))
     Decisions.once = spoken(Decisions.once, places)
     if is_run(path):
         protocol = reopen(Run.resume(path), hooks=[places])

@@ -1,33 +1,22 @@
 """Trainings that are really killed, at random moments, and go on as if nothing had happened."""
 
-import sys
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 from random import Random
-from tempfile import TemporaryDirectory
 
 import pytest
 
 import killing
 from dartboard.runs import Run
 from dartboard.train.trainer import BEST, LAST
-from killing import PATIENCE, started
+from killing import Victim, untouched
 from train import victim
 
 SEED = 4
 STEPS = victim.EPOCHS * victim.STEPS
+VICTIM = Victim(victim)
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-def victim_process(path, kind, places=0):
-    """A training that holds after so many places, or never."""
-    return started([sys.executable, victim.__file__, path, kind, places])
-
-
-def kill(path, kind, rng, most):
-    return killing.kill(path, lambda places: victim_process(path, kind, places), rng, most)
 
 
 def story(path):
@@ -38,15 +27,11 @@ def story(path):
 @cache
 def undisturbed(kind):
     """The story of a training that nobody touched."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "run"
-        with Run.create(path, {}) as run:
-            victim.make(kind, run).fit()
-        return story(path)
+    return untouched(partial(victim.make, kind), story)
 
 
 def test_a_killed_training_goes_on_to_the_same_bits(tmp_path):
-    killed = kill(tmp_path / "run", "everything", Random(SEED), most=11)
+    killed = VICTIM.kill(tmp_path / "run", "everything", Random(SEED), most=11)
     assert int(killed.place) < STEPS
     assert killed.saved >= int(killed.place) - 2
     with Run.resume(tmp_path / "run") as run:
@@ -59,11 +44,8 @@ def test_a_killed_training_goes_on_to_the_same_bits(tmp_path):
 @pytest.mark.parametrize("kind", victim.KINDS)
 def test_every_kind_of_training_survives_kills(tmp_path, kind, seed):
     rng, path = Random(f"{SEED} {kind} {seed}"), tmp_path / "run"
-    first = kill(path, kind, rng, most=STEPS // 2)
-    second = kill(path, kind, rng, most=STEPS - first.saved - 3)
+    first = VICTIM.kill(path, kind, rng, most=STEPS // 2)
+    second = VICTIM.kill(path, kind, rng, most=STEPS - first.saved - 3)
     print(f"{kind}: killed after steps {first.place} and {second.place}")  # noqa: T201
-    with victim_process(path, kind) as process:
-        said, _ = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0
-    assert said.split()[-1] == "select"
+    assert VICTIM.finish(path, kind)[-1] == "select"
     assert story(path) == undisturbed(kind)

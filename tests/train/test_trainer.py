@@ -1,7 +1,6 @@
 """The training loop: what it promises, on trainings of eight steps."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -14,11 +13,11 @@ from dartboard.data import Dataset, ImageSet
 from dartboard.errors import CheckpointError, CompositionError, DataError, DivergedError, SpaceError, Stopped
 from dartboard.nn import count_flops, count_parameters, load_model
 from dartboard.nn.evaluation import measure
-from dartboard.runs import Run
 from dartboard.search.step import Stepper
 from dartboard.space import get_space
 from dartboard.train import Trainer, TrainHook, TrainOptions
 from dartboard.train.trainer import BEST, LAST
+from loops import Compiled, Kernels, StopAt, again
 from searching import leaves, nested
 from training import cells, digits, train
 
@@ -27,18 +26,6 @@ from training import cells, digits, train
 def digest() -> str:
     """What the short training comes to."""
     return train().fit().digest
-
-
-@pytest.fixture
-def run(tmp_path) -> Iterator[Run]:
-    with Run.create(tmp_path / "run", {}) as run:
-        yield run
-
-
-def again(run: Run) -> Run:
-    """The same run, opened by another process."""
-    run.close()
-    return Run.resume(run.path)
 
 
 # Options
@@ -139,15 +126,6 @@ def test_the_path_is_the_one_asked_for(mix, unused, monkeypatch):
 
 
 def test_compiling_is_left_to_torch(monkeypatch):
-    class Compiled(torch.nn.Module):
-        def __init__(self, net):
-            super().__init__()
-            self.net, self.calls = net, 0
-
-        def forward(self, *given, **more):
-            self.calls += 1
-            return self.net(*given, **more)
-
     monkeypatch.setattr(torch, "compile", Compiled)
     trainer = train(compile=True)
     assert trainer.fit().digest == train(net={"mix": "plain"}).fit().digest
@@ -155,16 +133,10 @@ def test_compiling_is_left_to_torch(monkeypatch):
 
 
 def test_deterministic_kernels_are_asked_for_while_it_runs():
-    class Look(TrainHook):
-        seen: tuple[bool, ...] = ()
-
-        def on_step_end(self, _loop):
-            self.seen = (*self.seen, torch.are_deterministic_algorithms_enabled())
-
     for wanted in (True, False):
-        look = Look()
-        assert train(deterministic=wanted, hooks=[look]).fit().digest == digest()
-        assert set(look.seen) == {wanted}
+        kernels = Kernels()
+        assert train(deterministic=wanted, hooks=[kernels]).fit().digest == digest()
+        assert kernels.seen == {wanted}
 
 
 def test_learned_changes_to_images_change_the_result():
@@ -386,15 +358,6 @@ def test_another_data_set_another_stem():
 
 
 # Stopping and going on
-
-
-class StopAt(TrainHook):
-    def __init__(self, step):
-        self.step = step
-
-    def on_step_end(self, loop):
-        if loop.step == self.step:
-            loop.stop()
 
 
 @pytest.mark.parametrize("step", [1, 4, 7, 8])

@@ -6,21 +6,17 @@ Starts the training, or goes on with it, and writes a line at every place it com
 step, then `select`. After so many places it waits to be killed.
 """
 
-import os
 import sys
-import time
 from pathlib import Path
 
-import torch
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from dartboard.data import Dataset, ImageSet
-from dartboard.runs import Run
+from dartboard.data import Dataset
 from dartboard.space import adopt, get_published, get_space
-from dartboard.train import Trainer, TrainHook, TrainOptions
+from dartboard.train import Trainer, TrainOptions
+from victims import images, live
 
 EPOCHS, STEPS, BATCH = 3, 5, 8
-PATIENCE = 60
-"""Nobody kills it after so many seconds: it leaves by itself."""
 
 KINDS = {
     "plain": {},
@@ -31,34 +27,6 @@ KINDS = {
     },
     "bf16": {"precision": "bf16"},
 }
-
-
-class Places(TrainHook):
-    """Says where the training is, and holds it after so many places."""
-
-    def __init__(self, places):
-        self.left = places
-
-    def on_step_end(self, loop):
-        self.say(loop.step)
-
-    def on_select(self, _):
-        self.say("select")
-
-    def say(self, place):
-        os.write(1, f"{place}\n".encode())
-        self.left -= 1
-        if self.left == 0:
-            time.sleep(PATIENCE)
-            os._exit(3)
-
-
-def images(count, seed):
-    """Random images, dark ones and bright ones."""
-    labels = torch.arange(count) % 2
-    chance = torch.Generator().manual_seed(seed)
-    pixels = torch.randint(192, (count, 3, 8, 8), generator=chance) + 64 * labels[:, None, None, None]
-    return ImageSet(pixels.to(torch.uint8), labels)
 
 
 def make(kind, run, hooks=()):
@@ -73,17 +41,9 @@ def make(kind, run, hooks=()):
     for key, value in KINDS[kind].items():
         values[key] = {**values.get(key, {}), **value} if isinstance(value, dict) else value
     space = adopt(get_space("darts"), get_published("darts-v2"))
-    data = Dataset("noise", ("dark", "bright"), images(STEPS * BATCH, 0), images(20, 1))
+    data = Dataset("noise", ("dark", "bright"), images(STEPS * BATCH), images(20, seed=1))
     return Trainer(space, data, TrainOptions.model_validate(values), run=run, hooks=hooks)
 
 
-def open_run(path):
-    """The run in a directory, which may have to be made."""
-    return Run.resume(path) if (path / "config.yaml").exists() else Run.create(path, {"victim": path.name})
-
-
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    directory, kind, places = sys.argv[1:]
-    with open_run(Path(directory)) as run:
-        make(kind, run, [Places(int(places))]).fit()
+    live(make)

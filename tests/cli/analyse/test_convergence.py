@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+import frontdoor
 from dartboard.analyse.variants import random_connections, widest
 from dartboard.cli.main import main
 from dartboard.runs import Run
 from dartboard.space import CODECS, decode, get_published, load_space, space_to_json
-from protocols import few
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE = 120
@@ -22,25 +22,12 @@ TINY = ("epochs=2", "batch=16", "net.channels=2", "net.cells=3")
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
-
-
 def found(capsys: Capture, *args: str) -> dict[str, Any]:
-    assert main(["analyse", "convergence", *args, "--json", "--quiet"]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    assert out.count("\n") == 1
-    return dict(json.loads(out))
+    return frontdoor.found(capsys, "analyse", "convergence", *args, "--quiet")
 
 
 def complaint(capsys: Capture, *args: str) -> str:
-    assert main(["analyse", "convergence", *args]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err.removeprefix("dartboard: error: ").rstrip()
+    return frontdoor.complaint(capsys, "analyse", "convergence", *args)
 
 
 def test_what_people_see(data: str, capsys: Capture) -> None:

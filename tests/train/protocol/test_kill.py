@@ -1,29 +1,21 @@
 """Protocols that are really killed, at random moments, and go on as if nothing had happened."""
 
-import sys
 from random import Random
 
 import pytest
 import torch
 
-import killing
-from killing import PATIENCE, started
+from killing import Victim
 from protocols import chronicle, few, settings, whole
 from train import protocol_victim
 
 SEED = 5
 WORDS = ("train.checkpoint.steps=2", "search.checkpoint.steps=2", "seeds=1")
+VICTIM = Victim(protocol_victim, WORDS)
 PLACES = 40
 """A kill comes after one of the first so many places; there are more in the whole protocol."""
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """As the processes: how sums are split among threads can change their last bits."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
@@ -35,22 +27,13 @@ def folder(tmp_path_factory):
     return path
 
 
-def victim(folder, path, places=0):
-    """A protocol that holds after so many places, or never."""
-    words = [path, folder / "few.npz", places, *WORDS]
-    return started([sys.executable, protocol_victim.__file__, *words])
-
-
 def finish(folder, path):
     """Lets the protocol go to its end; returns the places it came to."""
-    with victim(folder, path) as process:
-        said, _ = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0
-    return said.splitlines()
+    return VICTIM.finish(path, folder / "few.npz")
 
 
 def kill(folder, path, rng, most):
-    return killing.kill(path, lambda places: victim(folder, path, places), rng, most).place
+    return VICTIM.kill(path, folder / "few.npz", rng, most).place
 
 
 def test_a_killed_protocol_goes_on_to_the_same_result(folder, tmp_path):
@@ -89,7 +72,7 @@ def test_a_protocol_killed_while_it_decides(which, places, folder, tmp_path):
     decisions = [number for number, words in enumerate(places, 1) if words.startswith("decides")]
     assert len(decisions) == 8
     count = decisions[which]
-    with victim(folder, tmp_path / "run", count) as process:
+    with VICTIM.start(tmp_path / "run", folder / "few.npz", count) as process:
         heard = [process.stdout.readline().strip() for _ in range(count)]
         process.kill()
         process.wait()

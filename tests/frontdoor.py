@@ -1,0 +1,29 @@
+"""What the program says to those who come through its own front door."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dartboard.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def complaint(capsys: Capture, *words: object) -> str:
+    """The one line in which a command ends that was wrong."""
+    assert main([str(word) for word in words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("dartboard: error: ")
+    return err.removeprefix("dartboard: error: ").rstrip()
+
+
+def found(capsys: Capture, *words: object) -> dict[str, Any]:
+    """The one object that a command prints as JSON, and nothing else."""
+    assert main([*map(str, words), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.count("\n") == 1
+    return dict(json.loads(out))
