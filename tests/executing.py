@@ -94,7 +94,8 @@ def good_beside_bad(executor: Executor, folder: Path, data: str) -> tuple[list[J
     bad = search_job(folder, data, f"method={name}", name="bad", plugins=(own,))
     found = outcomes(executor, [*good, bad])
     assert [found[job.name].state for job in good] == ["finished", "paused"]
-    assert (found["bad"].state, found["bad"].error) == ("failed", "ZeroDivisionError: one line")
+    words = f"ZeroDivisionError: one line; see {bad.path}/log.txt"
+    assert (found["bad"].state, found["bad"].error) == ("failed", words)
     return good, found
 
 

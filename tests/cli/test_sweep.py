@@ -1,4 +1,5 @@
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -83,6 +84,47 @@ def test_runs_that_have_not_ended_are_counted(file: str, capsys: Capture) -> Non
     assert "darts-s1" in page
 
 
+def test_where_nothing_ended_there_is_no_table(file: str, capsys: Capture) -> None:
+    assert main(["sweep", file, *HERE, "--quiet"]) == 0
+    Path("runs/small/results.jsonl").write_text("")
+    capsys.readouterr()
+    assert main(["sweep", "runs/small", "--show"]) == 0
+    out = capsys.readouterr().out
+    assert "accuracy" not in out
+    assert "2 not ended" in out
+
+
+def test_where_no_run_came_about_nothing_can_be_reported(data: str, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["sweep", write(tmp_path, tiny(data, settings={"epochs": 1})), *HERE, "--quiet"]) == 0
+    assert "dartboard report" in capsys.readouterr().out
+    rows = Path("runs/small/results.jsonl").read_text()
+    shutil.rmtree("runs/small/search")
+    Path("runs/small/results.jsonl").write_text(rows.replace('"finished"', '"failed"'))
+    assert main(["sweep", "runs/small", "--show"]) == 1
+    assert "dartboard report" not in capsys.readouterr().out
+
+
+def test_what_plugins_print_is_no_part_of_the_answer(file: str, capsys: Capture) -> None:
+    Path("loud.py").write_text("print('here I am')")
+    assert main(["sweep", file, "--dry-run", "--json", "--plugin", "loud.py"]) == 0
+    out, err = capsys.readouterr()
+    assert len(json.loads(out)["runs"]) == 2
+    assert err == "here I am\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--executor", "pol"], "no executor called 'pol'; did you mean 'pool'?"),
+        (["executor.jbos=3"], "no setting called 'jbos'; did you mean 'jobs'?"),
+        (["--executor", "slurm", "executor.time=0"], "time=0"),
+        (["--device", "nowhere"], "the device nowhere cannot be used"),
+    ],
+)
+def test_a_dry_run_looks_at_the_executor(words: list[str], said: str, file: str, capsys: Capture) -> None:
+    assert said in complaint(capsys, file, "--dry-run", *words)
+
+
 def test_a_dry_run_does_nothing(file: str, capsys: Capture) -> None:
     assert main(["sweep", file, "--dry-run", "grid.method=[darts, gdas]", "method.lr=0.1"]) == 0
     out = capsys.readouterr().out
@@ -140,7 +182,8 @@ def test_failures_are_told_and_the_others_are_done(data: str, tmp_path: Path, ca
     assert main(["sweep", write(tmp_path, values), *HERE, "--plugin", chaos.SLOWLY]) == 1
     out, err = capsys.readouterr()
     name = "search/failing-darts-method.times9-s0"
-    words = "RuntimeError: attempt 1 of failing-darts-method.times9-s0 fails"
+    log = Path("runs/small", name, "log.txt").resolve()
+    words = f"RuntimeError: attempt 1 of failing-darts-method.times9-s0 fails; see {log}"
     assert err == f"dartboard: {name} failed: {words}\n"
     assert f"{name}  failed, begun again: RuntimeError: attempt 0" in out
     assert f"{name}  failed: {words}" in out

@@ -43,7 +43,7 @@ def test_lines_say_what_happens(tmp_path: Path, capsys: Capture) -> None:
         f"search: 2 runs, in {tmp_path}/search",
         "search/a  lost, begun again: its process ended",
         "search/a  waits: in use by process 7",
-        "search/a  paused after 2 epochs",
+        "search/a  paused after epoch 2",
         "search/a  dropped: too bad  1 left, 0 s",
         "search/b  test 25.00%  3 s  none left",
     ]

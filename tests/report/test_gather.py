@@ -73,7 +73,7 @@ def begin(path: Path, kind: str) -> None:
     """A bench or a sweep that has no runs, which is an error until it has some."""
     path.mkdir()
     (path / f"{kind}.yaml").write_text("")
-    with pytest.raises(RunError, match=f"is a {kind} that has no runs yet"):
+    with pytest.raises(RunError, match=f"is a {kind} that has no runs to report on"):
         gather([path])
 
 

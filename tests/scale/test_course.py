@@ -32,7 +32,7 @@ def decide(folder: Path, **decisions: Any) -> None:
 
 
 def compared(*names: str, **more: Any) -> dict[str, Any]:
-    return {"accuracies": dict.fromkeys(names, 0.5), "dropped": {}, "failed": {}, **more}
+    return {"keep": 3, "accuracies": dict.fromkeys(names, 0.5), "dropped": {}, "failed": {}, **more}
 
 
 def rungs(data: str) -> dict[str, Any]:
@@ -71,6 +71,8 @@ def finish(course: Course, names: Sequence[str], stage: str = "search", **result
         ({"search_after_1": {}}, "'search after 1' does not say accuracies as it should"),
         ({"search_after_1": "x"}, "'search after 1' does not say accuracies"),
         ({"search_after_1": compared(*NAMES, dropped=[])}, "'search after 1' does not say dropped"),
+        ({"search_after_1": compared(*NAMES, keep="x")}, "'search after 1' does not say keep"),
+        ({"search_after_1": compared(*NAMES, keep=1)}, "after 1 epochs already, to keep 1 and not 3; name"),
         ({"search_after_1": compared(*NAMES) | {"accuracies": {NAMES[0]: "x"}}}, "does not say accuracies"),
     ],
 )

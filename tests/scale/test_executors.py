@@ -3,7 +3,7 @@
 import pytest
 
 from dartboard.errors import OptionError, UnknownNameError
-from dartboard.scale.executors import make_executor
+from dartboard.scale.executors import EXECUTORS, check_executor, make_executor
 from dartboard.scale.executors.pool import Pool, PoolOptions, Share, share_out
 
 
@@ -48,3 +48,23 @@ def test_an_option_that_is_not_there(name: str) -> None:
         make_executor(name, {"threads": 0})
     with pytest.raises(OptionError, match="the device nowhere cannot be used"):
         make_executor(name, {"device": "nowhere"})
+
+
+@pytest.mark.parametrize("name", ["here", "pool", "ray", "slurm"])
+def test_what_is_asked_of_an_executor_is_checked_without_it(name: str) -> None:
+    check_executor(name, {"threads": 1})
+    with pytest.raises(UnknownNameError, match="no setting called 'thread'; did you mean 'threads'"):
+        check_executor(name, {"thread": 1})
+    with pytest.raises(OptionError, match="threads=0"):
+        check_executor(name, {"threads": 0})
+
+
+def test_submitit_checks_its_own() -> None:
+    check_executor("slurm", {"slurm_qos": "high"})
+
+
+def test_an_executor_of_somebody_else_need_not_check() -> None:
+    EXECUTORS.register("of-somebody")(lambda **_: pytest.fail("it is not to be made"))
+    check_executor("of-somebody", {"anything": 1})
+    with pytest.raises(UnknownNameError, match="did you mean 'of-somebody'"):
+        check_executor("of-sombody", {})

@@ -1,6 +1,7 @@
 """Jobs that fail, are lost or are held by others, on an executor that does as it is told."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,7 @@ def test_what_fails_is_begun_again(tmp_path: Path, tries: int, begun: int, end: 
 
 def test_what_is_lost_without_getting_further_is_given_up(tmp_path: Path) -> None:
     told = Told({"a": ["lost"]})
-    words = "lost 3 times without getting further; if memory ran out, use fewer jobs"
+    words = "lost 3 times without getting further"
     assert do(told, tmp_path)["a"] == ("failed", words)
     assert told.begun == ["a"] * 3
 
@@ -92,6 +93,18 @@ def test_a_stop_waits_for_what_is_under_way(tmp_path: Path) -> None:
     with pytest.raises(Stopped, match="stopped; runs not begun: 2"):
         list(queue.do(jobs))
     assert told.under_way == []
+
+
+def test_what_is_lost_while_it_stops_has_not_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told({"a": ["lost"], "b": ["finished"]})
+    queue, found = Queue(told, 1, Watch()), []
+    monkeypatch.setattr(told, "stop", lambda: None)
+    told.on_begin = lambda job: queue.stop() if job.name == "b" else None
+    with suppress(Stopped):
+        for own in queue.do([Job(name, str(tmp_path), "search", {}) for name in "ab"]):
+            found.append(own.job.name)  # noqa: PERF401  # until it raises
+        pytest.fail("it was to stop")
+    assert found == ["b"]
 
 
 def test_a_watch_is_told_everything(tmp_path: Path) -> None:

@@ -80,7 +80,8 @@ def test_a_run_that_fails_too_often_is_given_up(data: str, tmp_path: Path, ray: 
     found = {
         outcome.job.name: outcome for outcome in Queue(ray, 2, Watch()).do([bad, search_job(tmp_path, data)])
     }
-    assert (found["bad"].state, found["bad"].error) == ("failed", "ZeroDivisionError: one line")
+    words = f"ZeroDivisionError: one line; see {bad.path}/log.txt"
+    assert (found["bad"].state, found["bad"].error) == ("failed", words)
     assert len(Run.read(bad.path).environment()) == 2
     assert found["search/darts-s0"].state == "finished"
 

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,6 +48,22 @@ def test_runs_are_those_of_this_process_and_a_failure_is_said(
     good, found = good_beside_bad(local, tmp_path, data)
     assert [name[-4:] for name in left(tmp_path)] == [".err", ".out"]  # of what failed
     assert_as_done_here(good, found)
+
+
+def test_jobs_see_no_ctrl_c_and_no_modules_where_the_program_is(
+    data: str, tmp_path: Path, local: SlurmExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "grp.py").write_text("raise RuntimeError('not the module that is meant')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    job = search_job(tmp_path, data, "epochs=2", "checkpoint.steps=2")
+    local.begin(job)
+    until(lambda: is_run(job.path) and Run.read(job.path).state != "stopped")
+    with suppress(ProcessLookupError):
+        os.kill(holder(job.path), signal.SIGINT)
+    assert [own.state for own in gather(local, 1).values()] == ["finished"]
+    assert "PYTHONSAFEPATH" not in os.environ
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 @pytest.mark.slow

@@ -59,7 +59,7 @@ def test_what_fails_is_tried_again_and_does_not_stop_others(
     assert [row["state"] for row in found] == states
     name = "search/failing-darts-method.times2-s0"
     assert Run.read(tmp_path / name).config["plugins"] == [SLOWLY]
-    reason = "RuntimeError: attempt 1 of failing-darts-method.times2-s0 fails"
+    reason = f"RuntimeError: attempt 1 of failing-darts-method.times2-s0 fails; see {tmp_path / name}/log.txt"
     assert failures(found) == ({name: reason} if tries == 2 else {})
     assert "Traceback" in (tmp_path / name / "log.txt").read_text()
     again = sweep(tmp_path, values, plugins=plugins).run()  # whoever runs it again has new tries
@@ -87,6 +87,25 @@ def test_the_clearly_bad_go_no_further(executor: str, data: str, tmp_path: Path)
     assert taken["accuracies"][kept["name"]] == best
     again = sweep(tmp_path, stopping(data, after=1, keep=1)).run()
     assert again == rows
+
+
+def test_what_was_finished_before_a_comparison_stays_so(data: str, tmp_path: Path) -> None:
+    values = stopping(data, after=1, keep=1)
+    first = {"grid": {**values["grid"], "seed": 0}, "stop": {}}
+    before = sweep(tmp_path, values | first).run()
+    assert [row["state"] for row in before] == ["finished"] * 2
+    rows = {row["name"]: row for row in sweep(tmp_path, values).run()}
+    assert [rows[own["name"]] for own in before] == before
+    [taken] = json.loads((tmp_path / "decisions.json").read_text()).values()
+    assert len(taken["accuracies"]) == 4
+    assert set(taken["dropped"]) <= {*rows} - {own["name"] for own in before}
+    assert taken["dropped"]
+
+
+def test_another_number_to_keep_is_refused_afterwards(data: str, tmp_path: Path) -> None:
+    sweep(tmp_path, stopping(data, after=1, keep=1)).run()
+    with pytest.raises(RunError, match="compared after 1 epochs already, to keep 1 and not 2; name"):
+        sweep(tmp_path, stopping(data, after=1, keep=2)).run()
 
 
 def test_rungs_and_how_many_are_kept_matter(data: str, tmp_path: Path) -> None:

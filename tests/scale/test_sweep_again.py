@@ -68,7 +68,12 @@ def test_a_stop_keeps_what_is_known_of_later_stages(data: str, tmp_path: Path) -
 
 def test_what_another_driver_decided_meanwhile_counts(data: str, tmp_path: Path) -> None:
     own = sweep(tmp_path, tiny(data, stop={"after": 1, "keep": 2}))
-    other = {"accuracies": dict.fromkeys(NAMES, 0.5), "dropped": {NAMES[0]: "elsewhere"}, "failed": {}}
+    other = {
+        "keep": 2,
+        "accuracies": dict.fromkeys(NAMES, 0.5),
+        "dropped": {NAMES[0]: "elsewhere"},
+        "failed": {},
+    }
     (tmp_path / "decisions.json").write_text(json.dumps({"search after 1": other}))
     first, second = own.run()
     assert (second["state"], second["epochs"]) == ("finished", 2)

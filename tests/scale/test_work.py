@@ -125,7 +125,8 @@ def test_an_error_is_one_line_and_its_traceback_is_in_the_log(data: str, tmp_pat
     own, name = own_method(tmp_path)
     job = search_job(tmp_path, data, f"method={name}", plugins=(own,))
     outcome = work(job)
-    assert (outcome.state, outcome.error) == ("failed", "ZeroDivisionError: one line")
+    words = f"ZeroDivisionError: one line; see {job.path}/log.txt"
+    assert (outcome.state, outcome.error) == ("failed", words)
     assert "Traceback" in (job.path / "log.txt").read_text()
     assert Run.read(job.path).state == "stopped"
 

@@ -1,8 +1,10 @@
 """Argument types that several verbs share; what they refuse, they say how to write."""
 
 import math
+import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from types import ModuleType
 
 from dartboard.errors import DartboardError
@@ -92,4 +94,5 @@ def load_plugins(files: Sequence[str]) -> list[str]:
         return []
     from dartboard.search.plugins import load_plugin  # with all that plugins may need, torch included
 
-    return [load_plugin(file) for file in files]
+    with redirect_stdout(sys.stderr):  # what they print is no part of what the program answers
+        return [load_plugin(file) for file in files]

@@ -53,12 +53,15 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Do what is missing, and print the tables."""
+    from dartboard.scale.executors import check_executor
+
     _check_flags(args)
     if args.show:
         from dartboard.scale.results import read_results
 
         return _print(args, read_results(_folder(args)), _folder(args))
     course = _course(args)
+    check_executor(course.config.executor.name, course.config.executor.options)
     _check_place(course.folder)
     planned = _rehearse(args, course)
     _check_others(args, course.folder, planned)

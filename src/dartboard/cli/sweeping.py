@@ -13,7 +13,7 @@ from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
 from dartboard.errors import RunError
 from dartboard.printable import printable
-from dartboard.runs._directory import METRICS
+from dartboard.runs._directory import METRICS, is_run
 from dartboard.runs._texts import rows_from_end
 from dartboard.scale.jobs import Job, Outcome
 from dartboard.scale.queue import Watch
@@ -64,7 +64,7 @@ class Lines(Watch):
         elif again:
             self.say(f"{name}  {outcome.state}, begun again: {reason}")
         elif outcome.state == "paused":
-            self.say(f"{name}  paused after {outcome.job.until} epochs")
+            self.say(f"{name}  paused after epoch {outcome.job.until}")
 
     def on_row(self, row: Mapping[str, Any]) -> None:
         self._left.discard(row["name"])
@@ -173,16 +173,23 @@ def _unknown(runs: "Sequence[Planned]") -> str:
 def print_rows(rows: Sequence[Row], folder: Path, unended: Sequence[str] = ()) -> None:
     """Prints a line a point with means over seeds, and how many runs ended in what way, or have not ended."""
     terminal = Terminal()
-    points = summary(rows)
+    if rows:
+        _print_points(summary(rows), terminal)
+    counts = Counter([*(row["state"] for row in rows), *("not ended" for _ in unended)])
+    terminal.write(["", *labelled("runs", ", ".join(f"{own} {state}" for state, own in counts.items()))])
+    terminal.write(labelled("sweep", str(folder)))
+    if unended:
+        terminal.write(labelled("next", command("sweep", folder)))
+    elif any(is_run(Path(row["path"])) for row in rows):
+        terminal.write(labelled("next", command("report", folder)))
+
+
+def _print_points(points: Sequence[PointRow], terminal: Terminal) -> None:
     head = ("stage", "settings", "runs", "accuracy", "95 % interval", "of", "time")
     table = [head, *(_cells(own) for own in points)]
     widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
     terminal.write([""])
     terminal.write("".join(map(str.ljust, line, widths)).rstrip() for line in table)
-    counts = Counter([*(row["state"] for row in rows), *("not ended" for _ in unended)])
-    terminal.write(["", *labelled("runs", ", ".join(f"{own} {state}" for state, own in counts.items()))])
-    terminal.write(labelled("sweep", str(folder)))
-    terminal.write(labelled("next", command("sweep" if unended else "report", folder)))
 
 
 def _cells(own: PointRow) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ def _inside(path: Path) -> dict[Path, Member | None]:
         return {path: None}
     found = members_of(path) if kind == "sweep" else dict.fromkeys(find_runs(path / "runs"))
     if not found:
-        raise RunError(f"{path} is a {kind} that has no runs yet")
+        raise RunError(f"{path} is a {kind} that has no runs to report on")
     return found
 
 

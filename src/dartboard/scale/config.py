@@ -32,7 +32,7 @@ from dartboard.search.options import Count, Options
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 """Names of stages are names of folders and parts of settings."""
-TAKEN = ("lock", "ray", "slurm", "stages")
+TAKEN = ("images", "lock", "ray", "slurm", "stages")
 """What is in a sweep and is no stage."""
 OUTSIDE = ("do", "recipe", "grid", "runs", "cells", "stop")
 """What a sweep of several stages says in each of them."""

@@ -177,7 +177,7 @@ class Course:
         for name, stage in self.stages.items():
             self._cells[name] = self._imagined(name)
             self._runs[name] = self._planned(name)
-            check_rungs(self.decisions, name, stage.stop.after, [run.name for run in self._runs[name]])
+            check_rungs(self.decisions, name, stage.stop, [run.name for run in self._runs[name]])
             check(self._runs[name])
         self.rest()
         return dict(self._runs)

@@ -6,6 +6,7 @@ from typing import Any
 
 from dartboard.errors import RunError
 from dartboard.scale.cells import FoundCell
+from dartboard.scale.config import Stop
 from dartboard.train.protocol.decisions import NAME, Decisions
 
 CHANGED = "it was changed after it was written"
@@ -17,12 +18,14 @@ class Taken:
     """How the runs of a stage were compared.
 
     Args:
+        keep: How many were to go further.
         accuracies: Of those that got there; None where a method trains nothing.
         dropped: Why some go no further, those that came late among them.
         failed: Why some had not got there.
         late: Those of them that have got there since.
     """
 
+    keep: int
     accuracies: Mapping[str, float | None]
     dropped: Mapping[str, str]
     failed: Mapping[str, str]
@@ -78,7 +81,8 @@ def read_rung(decisions: Decisions, stage: str, epochs: int) -> Taken | None:
         if (said := decisions.get(late_key(stage, epochs, own))) is not None:
             late[own] = _field(said, late_key(stage, epochs, own), "reason", _is(str, type(None)))
     more = {own: reason for own, reason in late.items() if reason is not None}
-    return Taken(accuracies, {**dropped, **more}, failed, list(late))
+    keep = _field(found, key, "keep", _is(int))
+    return Taken(keep, accuracies, {**dropped, **more}, failed, list(late))
 
 
 def read_cells(decisions: Decisions, stage: str) -> Choice | None:
@@ -101,17 +105,22 @@ def read_cells(decisions: Decisions, stage: str) -> Choice | None:
         raise RunError(f"{NAME}: {key!r} has a cell that is none; {CHANGED}") from None
 
 
-def check_rungs(decisions: Decisions, stage: str, after: Sequence[int], names: Sequence[str]) -> None:
+def check_rungs(decisions: Decisions, stage: str, stop: Stop, names: Sequence[str]) -> None:
     """Refuses runs that were not there when others were compared, and the lack of some that were.
 
     Raises:
-        RunError: Names one.
+        RunError: Names one; or says that other numbers of them were kept.
     """
     alive = list(names)
-    for epochs in after:
+    for epochs in stop.after:
         taken = read_rung(decisions, stage, epochs)
         if taken is None:
             return
+        if taken.keep != stop.keep:
+            raise RunError(
+                f"the runs of {stage} were compared after {epochs} epochs already, to keep {taken.keep} and "
+                f"not {stop.keep}; {ELSEWHERE}"
+            )
         new = [own for own in alive if own not in taken.accuracies and own not in taken.failed]
         gone = [own for own in taken.accuracies if own not in alive]
         gone += [own for own in taken.failed if own not in names]

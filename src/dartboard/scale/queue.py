@@ -121,7 +121,7 @@ class Queue:
         job, before = self._begun.pop(outcome.job.name)
         again = self._again(outcome, before)
         self.watch.on_end(outcome, again)
-        if again:
+        if again or (outcome.state == "lost" and self._stopping):  # it goes on when the sweep does
             return
         if outcome.state == "lost":
             outcome = replace(outcome, state="failed", error=self._lost(outcome))
@@ -130,7 +130,7 @@ class Queue:
 
     def _lost(self, outcome: Outcome) -> str:
         last = f"; the last time, {outcome.error}" if outcome.error else ""
-        return f"lost {self.tries} times without getting further; if memory ran out, use fewer jobs{last}"
+        return f"lost {self.tries} times without getting further{last}"
 
     def _again(self, outcome: Outcome, before: object) -> bool:
         """Whether a job is begun again; puts it where it waits."""

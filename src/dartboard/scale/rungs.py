@@ -2,6 +2,7 @@
 
 A comparison is made once, by the runs that got there, and stands. A run that failed before it may be tried
 again: when it gets there it goes further if it would have done so among the others, whatever these did since.
+Runs that were finished before there was a comparison take part in it, and stay finished.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Literal
 
 from dartboard.errors import RunError
 from dartboard.runs import Reading
+from dartboard.scale.choosing import finished
 from dartboard.scale.course import Course
 from dartboard.scale.decided import Taken, key_of, late_key, read_rung
 from dartboard.scale.jobs import Outcome
@@ -89,8 +91,11 @@ class Rungs:
         for group in _groups(runs, accuracies):
             found = {own: accuracies[own] for own in group}
             dropped |= self._sift(stage, found, runs[group[0]])
+        done = finished(self.course.folder, [runs[own] for own in dropped])
+        dropped = {own: reason for own, reason in dropped.items() if own not in done}
         if accuracies:
-            values = {"accuracies": accuracies, "dropped": dropped, "failed": self._failed[stage]}
+            keep, failed = self.course.stages[stage].stop.keep, self._failed[stage]
+            values = {"keep": keep, "accuracies": accuracies, "dropped": dropped, "failed": failed}
             self._record(key_of(stage, epochs), values)
         return dropped
 

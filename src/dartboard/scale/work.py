@@ -10,6 +10,8 @@ import torch
 from dartboard.errors import DartboardError, InUseError, RunError, Stopped, one_line
 from dartboard.parallel import using_threads
 from dartboard.runs import SPACE, Reading, Run, flat, is_run
+from dartboard.runs._directory import LOG
+from dartboard.scale.images import check_images
 from dartboard.scale.jobs import Job, Outcome, State
 from dartboard.scale.loops import Maker, filled
 from dartboard.scale.machine import find_device, machine_of
@@ -57,7 +59,7 @@ class Desk:
             self._loop.stop()
 
     def attempt(self, job: Job) -> Outcome:
-        """What comes of a job; the traceback of an error is in the log of its run."""
+        """What comes of a job; what somebody else's code raises is in the log of its run as a whole."""
         try:
             with unheard():
                 return Outcome(job, self._do(job))
@@ -66,7 +68,7 @@ class Desk:
         except (DartboardError, OSError) as error:
             return Outcome(job, "failed", one_line(error))
         except Exception as error:  # noqa: BLE001  # whatever somebody else's code raises
-            words = OUT_OF_MEMORY if is_out_of_memory(error) else f"{type(error).__name__}: {one_line(error)}"
+            words = OUT_OF_MEMORY if is_out_of_memory(error) else _unexpected(job, error)
             return Outcome(job, "failed", words)
 
     def _do(self, job: Job) -> State:
@@ -83,7 +85,8 @@ class Desk:
         with _reopened(job, device) as run:
             loop = self._make(job, device)
             if run is not None:
-                return self._run(job, loop, run)
+                return self._run(job, loop, run)  # its state says which images it saw
+        check_images(job, loop.data)
         with Run.create(job.path, job.config, space=loop.space, device=str(device)) as run:
             return self._run(job, loop, run)
 
@@ -112,6 +115,13 @@ class Desk:
         finally:
             self._loop = None
         return "finished"
+
+
+def _unexpected(job: Job, error: Exception) -> str:
+    """What somebody else's code raised, and where more is said of it."""
+    kind, said, file = type(error).__name__, one_line(error), job.path / LOG
+    words = kind if said == kind else f"{kind}: {said}"
+    return f"{words}; see {file}" if file.is_file() else words
 
 
 def _paused(job: Job, epochs: int) -> State:

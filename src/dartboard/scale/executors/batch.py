@@ -6,8 +6,8 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +17,8 @@ from dartboard.errors import DartboardError, OptionError, one_line
 SLURM, LOCAL = "slurm", "local"
 GRACE = 60.0
 """Seconds that a process of this machine has to end when its job has."""
+SAFE = "PYTHONSAFEPATH"
+"""Keeps Python from looking for modules where it is started."""
 OVER = (
     "BOOT_FAIL",
     "CANCELLED",
@@ -94,7 +96,8 @@ class Batch:
             DartboardError: If the queue refuses it.
         """
         try:
-            handle = self._open(folder).submit(function, argument)
+            with _apart():
+                handle = self._open(folder).submit(function, argument)
         except (RuntimeError, OSError) as error:
             raise DartboardError(f"the queue refuses a job: {one_line(error)}") from None
         self._handles[handle.job_id] = handle
@@ -144,8 +147,9 @@ class Batch:
             with suppress(OSError):
                 self._handles[name].cancel(check=False)
         elif self._cluster == LOCAL and _is_submitit(name):
-            with suppress(ProcessLookupError):
-                os.kill(int(name), signal.SIGINT)
+            for child in _children(name):  # the process that watches them ends by itself
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
 
     def forget(self, name: str, folder: Path, *, keep: bool) -> None:
         """Watches a job no longer.
@@ -165,6 +169,30 @@ class Batch:
         for link in folder.glob(".submission_file_*"):
             if not link.exists():
                 link.unlink(missing_ok=True)
+
+
+@contextmanager
+def _apart() -> Iterator[None]:
+    """Processes that start inside see no Ctrl-C, and no modules that lie where the program was started."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = os.environ.get(SAFE)
+    os.environ[SAFE] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE]
+        else:
+            os.environ[SAFE] = before
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _children(name: str) -> list[int]:
+    """The processes that one of this machine has started."""
+    try:
+        return [int(own) for own in Path(f"/proc/{name}/task/{name}/children").read_text().split()]
+    except OSError:
+        return []
 
 
 def _wait(handle: Any) -> None:

@@ -1,7 +1,7 @@
 """The executor that does jobs in this process, one after the other."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -37,10 +37,16 @@ class Here:
     room = 1
 
     def __init__(self, **options: Any) -> None:
-        self._options = checked(HereOptions, options)
-        find_device(self._options.device)  # one that is not there is better known at once
+        self._options = self.check(options)
         self._desk = Desk()
         self._jobs: deque[Job] = deque()
+
+    @staticmethod
+    def check(options: Mapping[str, Any]) -> HereOptions:
+        """What plain values ask for; raises a DartboardError if it cannot be."""
+        own = checked(HereOptions, options)
+        find_device(own.device)  # one that is not there is better known at once
+        return own
 
     def begin(self, job: Job) -> None:
         """Takes a job, which is done when somebody asks what has ended."""

@@ -1,9 +1,10 @@
 """The executor that does jobs in processes of this machine: a run a device, or cores shared out."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from signal import SIGKILL
 from typing import Any
 
 import torch
@@ -76,6 +77,13 @@ def hire(card: str | None) -> Desk:
     return Desk()
 
 
+def _how(code: int | None) -> str:
+    """How a process ended, in words."""
+    if code == -SIGKILL:
+        return "its process was killed; if memory ran out, use fewer jobs"
+    return f"its process ended with code {code}"
+
+
 @EXECUTORS.register("pool")
 class Pool:
     """Does jobs in processes that end with this one; they are started when they are needed, and used again.
@@ -85,13 +93,19 @@ class Pool:
     """
 
     def __init__(self, **options: Any) -> None:
-        self._options = checked(PoolOptions, options)
-        find_device(self._options.device)  # one that is not there is better known at once
+        self._options = self.check(options)
         self.share = share_out(self._options, visible_cards(), cores())
         self.room = len(self.share.cards)
         self._crew: Crew[Job, Outcome] = Crew([partial(hire, card) for card in self.share.cards])
         self._jobs: dict[str, Job] = {}
         self._stopping = self._told = False
+
+    @staticmethod
+    def check(options: Mapping[str, Any]) -> PoolOptions:
+        """What plain values ask for; raises a DartboardError if it cannot be."""
+        own = checked(PoolOptions, options)
+        find_device(own.device)  # one that is not there is better known at once
+        return own
 
     def begin(self, job: Job) -> None:
         """Gives a job to a process that has nothing to do."""
@@ -108,7 +122,7 @@ class Pool:
     def _outcome(self, ended: Ended[Job, Outcome]) -> Outcome:
         job = self._jobs.pop(ended.job.name)
         if ended.outcome is None:
-            return Outcome(job, "lost", f"its process ended with code {ended.code}")
+            return Outcome(job, "lost", _how(ended.code))
         return Outcome(job, ended.outcome.state, ended.outcome.error)
 
     def stop(self) -> None:

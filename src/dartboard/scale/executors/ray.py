@@ -8,7 +8,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,7 +80,7 @@ class RayExecutor:
     """
 
     def __init__(self, **options: Any) -> None:
-        self._options = checked(RayOptions, options)
+        self._options = self.check(options)
         self._ray = find_ray()
         self._tasks: dict[Any, _Task] = {}
         self._flags: Path | None = None
@@ -92,6 +92,11 @@ class RayExecutor:
         self._looked, self.room = time.monotonic(), self._count_room()
         wanted = {"num_cpus": self._options.cpus, "num_gpus": self._gpus}
         self._do = self._ray.remote(**wanted, max_retries=0)(_do)
+
+    @staticmethod
+    def check(options: Mapping[str, Any]) -> RayOptions:
+        """What plain values ask for; raises a DartboardError if it cannot be."""
+        return checked(RayOptions, options)
 
     def begin(self, job: Job) -> None:
         """Gives a job to Ray, which keeps it until there is room for it."""

@@ -6,7 +6,7 @@ over again; one whose machine fails goes on from its last checkpoint.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from signal import Signals
@@ -94,8 +94,7 @@ class SlurmExecutor:
 
     def __init__(self, **options: Any) -> None:
         own = {name: value for name, value in options.items() if name.startswith(OWN)}
-        others = {name: value for name, value in options.items() if name not in own}
-        self._options = checked(SlurmOptions, others)
+        self._options = self.check(options)
         self._batch = Batch(self._options.cluster, self._options.parameters() | own, self._options.poll)
         self.room = self._options.jobs
         self._folder: Path | None = None
@@ -103,6 +102,11 @@ class SlurmExecutor:
         self._tasks: list[_Task] = []
         self._refused: list[Outcome] = []
         self._accepted = self._stopping = False
+
+    @staticmethod
+    def check(options: Mapping[str, Any]) -> SlurmOptions:
+        """What plain values ask for, but for submitit's own; raises a DartboardError if it cannot be."""
+        return checked(SlurmOptions, {key: own for key, own in options.items() if not key.startswith(OWN)})
 
     def begin(self, job: Job) -> None:
         """Hands a job to the queue, unless an earlier driver has, and it is there still.
@@ -190,7 +194,8 @@ class SlurmExecutor:
             outcome = Outcome(task.job, "stopped")
         elif outcome is None and gone:
             logs = self._logs(task.submission) / f"{task.id}_0_log.err"
-            outcome = Outcome(task.job, "lost", f"job {task.id}: {self._batch.state(task.id)}; see {logs}")
+            more = f"; see {logs}" if logs.exists() else ""
+            outcome = Outcome(task.job, "lost", f"job {task.id}: {self._batch.state(task.id)}{more}")
         if outcome is not None:
             self._withdraw(task.submission, keep=outcome.state in TOLD)
         return outcome

@@ -1,0 +1,63 @@
+"""The images that the runs of a sweep have in common: all of them must see the same.
+
+A folder of pictures can change while a sweep is under way, or before it is run again. Whoever is the first to
+use some images writes down what they are; runs that would see others under the same name are refused.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from dartboard import atomic
+from dartboard.data import Dataset
+from dartboard.errors import DataError
+from dartboard.scale.decided import ELSEWHERE
+from dartboard.scale.jobs import Job
+from dartboard.search.config import SOURCE
+
+FOLDER = "images"
+"""In the sweep's; a file for each set of images, with what it is."""
+
+
+def check_images(job: Job, data: Dataset) -> None:
+    """Refuses images that are not those which other runs of the sweep saw.
+
+    Args:
+        job: Who is about to see them.
+        data: What was loaded for it.
+
+    Raises:
+        DataError: If others were loaded before.
+    """
+    path = _place(job)
+    if not path.exists():
+        write_first(path, data.fingerprint)
+    if path.read_text(encoding="utf-8").strip() != data.fingerprint:
+        name = job.config["data"]["name"]
+        raise DataError(
+            f"the images of {name} are not those that earlier runs of this sweep saw; {ELSEWHERE}, or bring "
+            "those back"
+        )
+
+
+def _place(job: Job) -> Path:
+    """The file of the images that a job names; parts that must not be looked at are left out of them."""
+    asked = {name: value for name, value in job.config["data"].items() if name in SOURCE}
+    text = json.dumps({**asked, "test": job.test}, sort_keys=True, default=str)
+    return Path(job.folder) / FOLDER / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"
+
+
+def write_first(path: Path, text: str) -> None:
+    """Writes a file whole, unless somebody else was the first to."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    own = path.with_name(f"{path.stem}.{os.getpid()}-{os.urandom(4).hex()}")
+    atomic.write_text(own, text + "\n")
+    try:
+        os.link(own, path)  # unlike a move it never takes the place of another's
+    except FileExistsError:
+        pass
+    except OSError:  # there are file systems without links
+        atomic.write_text(path, text + "\n")
+    finally:
+        own.unlink(missing_ok=True)
