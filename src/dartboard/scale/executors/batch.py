@@ -147,9 +147,9 @@ class Batch:
             with suppress(OSError):
                 self._handles[name].cancel(check=False)
         elif self._cluster == LOCAL and _is_submitit(name):
-            for child in _children(name):  # the process that watches them ends by itself
+            for own in [int(name), *_started_by(name)]:  # first the one that could start others
                 with suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
+                    os.kill(own, signal.SIGKILL)
 
     def forget(self, name: str, folder: Path, *, keep: bool) -> None:
         """Watches a job no longer.
@@ -187,12 +187,13 @@ def _apart() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _children(name: str) -> list[int]:
-    """The processes that one of this machine has started."""
+def _started_by(name: str) -> list[int]:
+    """The processes that one of this machine has started, and those that they have."""
     try:
-        return [int(own) for own in Path(f"/proc/{name}/task/{name}/children").read_text().split()]
+        own = Path(f"/proc/{name}/task/{name}/children").read_text().split()
     except OSError:
         return []
+    return [number for child in own for number in (int(child), *_started_by(child))]
 
 
 def _wait(handle: Any) -> None:
