@@ -46,6 +46,7 @@ COMMON = (
     "ranks",
     "registry",
     "words",
+    "yaml_text",
 )
 
 

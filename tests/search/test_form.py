@@ -107,7 +107,8 @@ def test_an_unknown_key_gets_a_hint(word: str, message: str) -> None:
         ("net.mix=fast", "net.mix='fast': input should be 'fused' or 'plain'"),
         ("space.without=[1]", "space.without.0=1: input should be a valid string"),
         ("weights.lr.x=3", "weights.lr={'x': 3}: input should be a valid number"),
-        ("weights=[1", "weights=[1: not a value in YAML"),
+        ("weights=[1", "weights=[1: not a value in YAML (expected ',' or ']', but got '<stream end>')"),
+        ("net={stem: a, stem: b}", "net={stem: a, stem: b}: stem is said twice; leave out one of them"),
         ("weights", "expected a setting such as weights.lr=0.05, got 'weights'"),
         ("=3", "expected a setting such as weights.lr=0.05, got '=3'"),
         ("a..b=3", "expected a setting such as weights.lr=0.05, got 'a..b=3'"),
@@ -146,8 +147,13 @@ def test_a_misspelt_variable_is_not_ignored() -> None:
     ("text", "message"),
     [
         ("- 1", "expected lines such as 'epochs: 25', got \\[1\\]"),
-        ("a: [", "is not YAML: while parsing"),
-        ("a: 2020-13-45", "is not YAML: month must be"),
+        ("a: [", r"mine\.yaml is not YAML: line 1, column 5: expected the node content"),
+        ("b: 1\na: 2020-13-45", r"is not YAML: line 2, column 4: month must be"),
+        (
+            "epochs: 1\nbatch: 2\nepochs: 3",
+            r"mine\.yaml, line 3, column 1: epochs is said twice; leave out one",
+        ),
+        ("net: {channels: 1, channels: 2}", r"line 1, column 20: net\.channels is said twice; leave out one"),
     ],
 )
 def test_a_file_that_is_no_configuration(text: str, message: str, tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
-from dartboard.errors import OptionError, UnknownNameError, one_line
+from dartboard import yaml_text
+from dartboard.errors import OptionError, UnknownNameError
 
 NAMED = ("space", "method", "data")
 """The groups that have a name; the name alone will do for them."""
@@ -135,11 +135,11 @@ def long_form(layer: Layer) -> dict[str, Any]:
 def read_file(path: Path) -> dict[str, Any]:
     """The settings in a YAML file."""
     try:
-        found = yaml.safe_load(path.read_bytes())
+        found = yaml_text.load(path.read_bytes())
     except OSError as error:
         raise OptionError(f"cannot read the configuration {str(path)!r}: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError) as error:  # the latter for dates and numbers that cannot be
-        raise OptionError(f"{path} is not YAML: {one_line(error)}") from None
+    except yaml_text.YamlError as error:
+        raise OptionError(error.about(path)) from None
     if found is not None and not isinstance(found, dict):
         raise OptionError(f"{path}: expected lines such as 'epochs: 25', got {found!r}")
     return {str(key): value for key, value in (found or {}).items()}
@@ -169,9 +169,11 @@ def from_words(words: Iterable[str]) -> dict[str, Any]:
 
 def _parse(key: str, text: str) -> Any:
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:
-        raise OptionError(f"{key}={text}: not a value in YAML ({one_line(error)})") from None
+        return yaml_text.load(text)
+    except yaml_text.TwiceError as error:
+        raise OptionError(f"{key}={text}: {error.reason}") from None
+    except yaml_text.YamlError as error:
+        raise OptionError(f"{key}={text}: not a value in YAML ({error.reason})") from None
 
 
 def _put(layer: dict[str, Any], key: str, value: Any) -> None:
