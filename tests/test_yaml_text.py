@@ -10,7 +10,7 @@ from dartboard.search.settings import load_config
 from dartboard.space import load_space
 from dartboard.train.config import TRAIN
 from dartboard.train.protocol.config import load_protocol
-from dartboard.yaml_text import QuickReader, Reader, TwiceError, YamlError, load
+from dartboard.yaml_text import QuickReader, Reader, TwiceError, YamlError, load, shown
 
 READERS = pytest.mark.parametrize("reader", [Reader, QuickReader])
 
@@ -84,3 +84,7 @@ def test_every_file_is_read_so(read: object, tmp_path: Path) -> None:
     file.write_text("name: a\nepochs: 1\nname: b\n")
     with pytest.raises(DartboardError, match=r"mine\.yaml.*line 3, column 1: name is said twice"):
         read(file)  # type: ignore[operator]
+
+
+def test_values_are_shown_as_they_are_written() -> None:
+    assert shown({"a": [True, None, 1.5, "x"], "b": False}) == "{a: [true, null, 1.5, 'x'], b: false}"

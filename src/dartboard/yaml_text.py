@@ -98,3 +98,14 @@ def _entries(node: yaml.MappingNode, place: str) -> list[tuple[str, yaml.Node]]:
             raise TwiceError(words, key.start_mark)
         found[key.tag, key.value] = value
     return [(name, value) for (_, name), value in found.items()]
+
+
+def shown(value: object) -> str:
+    """A value as an error shows it: texts in quotes, all else as it is written in YAML."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(shown, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {shown(own)}' for key, own in value.items())}}}"
+    return repr(value)

@@ -141,7 +141,7 @@ def read_file(path: Path) -> dict[str, Any]:
     except yaml_text.YamlError as error:
         raise OptionError(error.about(path)) from None
     if found is not None and not isinstance(found, dict):
-        raise OptionError(f"{path}: expected lines such as 'epochs: 25', got {found!r}")
+        raise OptionError(f"{path}: expected lines such as 'epochs: 25', got {yaml_text.shown(found)}")
     return {str(key): value for key, value in (found or {}).items()}
 
 
@@ -202,7 +202,7 @@ def explain(error: ValidationError, model: type[BaseModel]) -> OptionError | Unk
         reason = _expected(model, place)
     elif first["type"] == "tuple_type":
         reason = "expected a list such as [one, two]"
-    return OptionError(f"{key}={first['input']!r}: {reason}")
+    return OptionError(f"{key}={yaml_text.shown(first['input'])}: {reason}")
 
 
 def _expected(model: type[BaseModel], groups: Sequence[str]) -> str:
