@@ -120,7 +120,12 @@ def test_another_executor_leaves_the_options_behind(tmp_path: Path) -> None:
         ({"name": ".."}, "name: expected the name of a folder such as methods, got '..'"),
         ({"name": ""}, "name: expected the name of a folder such as methods, got ''"),
         ({"do": "dance"}, "do='dance': input should be 'search' or 'train'"),
-        ({"grid": [1]}, "grid=[1]"),
+        ({"grid": [1]}, "grid=[1]: expected a group such as {seed: 0..4}"),
+        ({"grid": {"seed": None}}, "grid.seed=null: expected values such as [1, 2] or 0..4"),
+        ({"settings": 3}, "settings=3: expected a group such as {epochs: 25}"),
+        ({"runs": {"seed": 3}}, "runs={seed: 3}: expected a list such as [{epochs: 5}, {epochs: 10}]"),
+        ({"runs": [3]}, "runs.0=3: expected a group such as {epochs: 25}"),
+        ({"stop": 1}, "stop=1: expected a group such as {after: 5}"),
         ({"tries": 0}, "tries=0"),
         ({"tries": True}, "tries=true: expected a number"),
         ({"stop": {"after": 0}}, "stop.after.0=0"),
@@ -153,3 +158,13 @@ def test_what_cannot_be_is_told(tmp_path: Path, values: dict[str, Any], words: s
 def test_a_word_that_is_no_setting(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="expected a setting such as"):
         load(tmp_path, {}, "epochs")
+
+
+def test_what_has_nothing_in_it_says_nothing(tmp_path: Path) -> None:
+    empty = dict.fromkeys(("settings", "grid", "runs", "stop", "words"))
+    whole = {"executor": None, "stages": None, **empty, "grid": {"seed": 1}}
+    assert load(tmp_path, whole) == load(tmp_path, {"grid": {"seed": 1}})
+    assert load(tmp_path, {"stages": {"a": empty, "b": None}}) == load(
+        tmp_path, {"stages": {"a": {}, "b": {}}}
+    )
+    assert load(tmp_path, {"grid": None}, "grid.seed=0..1").grid == {"seed": (0, 1)}

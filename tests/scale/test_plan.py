@@ -113,3 +113,11 @@ def test_schedules_are_known_before_the_first_run() -> None:
     assert words in told({"grid": {"weights.schedule": ["cosine", "nosuch"]}})
     with pytest.raises(DartboardError, match="no schedule called 'nosuch'"):
         trainings({"grid": {"weights.schedule": ["cosine", "nosuch"]}})
+
+
+def test_the_setting_that_is_wrong_is_named_once() -> None:
+    assert told({"grid": {"seed": -1}}) == "search: seed=-1: input should be greater than or equal to 0"
+    grid = {"method": ["darts"], "seed": [True]}
+    assert told({"grid": grid}) == "search: method.name=darts: seed=true: expected a number"
+    assert told({"settings": {"epochs": True}}) == "search: epochs=true: expected a number"
+    assert told({"runs": [{"epochs": True}]}) == "search: epochs=true: expected a number"

@@ -181,3 +181,10 @@ def test_a_missing_file_and_an_empty_one(tmp_path: Path) -> None:
 def test_an_unknown_recipe() -> None:
     with pytest.raises(UnknownNameError, match="no recipe called 'dart'; did you mean 'darts'"):
         load_config(recipe="dart")
+
+
+def test_a_group_with_nothing_in_it_says_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("weights:\nspace:\nepochs: 3\n")
+    assert load_config(file=file) == SearchConfig(epochs=3)
+    assert load_config(recipe="darts", file=file) == load_config(recipe="darts", words=["epochs=3"])

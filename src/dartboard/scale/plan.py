@@ -1,6 +1,7 @@
 """From the stages of a sweep to its runs: the name and the whole configuration of each."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -156,7 +157,7 @@ class Planner:
             form = SEARCH if kind == "search" else TRAIN
             return values | {SEED: form.validate(values | {SEED: point[SEED]}).seed}
         except DartboardError as error:
-            raise OptionError(f"{self.name}: {_words(point)}{error}") from None
+            raise OptionError(f"{self.name}: {_words(point, str(error))}{error}") from None
 
     def _planned(self, kind: str, values: dict[str, Any], first: Point, rest: Point) -> Planned:
         """A run; what it varies is told by the values it has, however they were spelt."""
@@ -203,9 +204,11 @@ def _rest(point: Point) -> Point:
     return {name: value for name, value in point.items() if name != SEED}
 
 
-def _words(point: Point) -> str:
-    """The settings of a point, to begin an error with."""
-    return "".join(f"{name}={value} " for name, value in point.items()).rstrip() + ": " if point else ""
+def _words(point: Point, error: str) -> str:
+    """The settings of a point, to begin an error with; but for the one that the error begins with itself."""
+    named = re.split("[=:]", error)[0]
+    words = [f"{name}={value}" for name, value in point.items() if name != named]
+    return " ".join(words) + ": " if words else ""
 
 
 def _with_images(cell: FoundCell, layers: Sequence[Mapping[str, Any]]) -> TrainConfig:

@@ -10,6 +10,7 @@ from typing import Any
 from dartboard.errors import OptionError
 from dartboard.search.form import CHOICES, NAMED
 from dartboard.search.options import MOST
+from dartboard.yaml_text import shown
 
 RANGE = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
 ODD = re.compile(r"[^A-Za-z0-9.+_-]+")
@@ -135,8 +136,8 @@ def spread(name: str, value: object) -> tuple[Any, ...]:
     """
     several = value if isinstance(value, list | tuple) else (value,)
     found = [one for own in several for one in _range(name, own)]
-    if not found or {} in found:
-        raise OptionError(f"grid.{name}={value!r}: expected values such as [1, 2] or 0..4")
+    if not found or {} in found or value is None:
+        raise OptionError(f"grid.{name}={shown(value)}: expected values such as [1, 2] or 0..4")
     return tuple(found)
 
 
