@@ -26,7 +26,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator
 
 from dartboard.errors import DartboardError, OptionError
-from dartboard.scale.points import flattened, overlaid, regridded, settings, spread_all
+from dartboard.scale.points import (
+    check_count,
+    count_points,
+    flattened,
+    overlaid,
+    regridded,
+    settings,
+    spread_all,
+)
 from dartboard.search.form import Form, Layer, from_words, read_file
 from dartboard.search.options import Count, Options
 from dartboard.yaml_text import shown
@@ -37,6 +45,9 @@ TAKEN = ("lock", "ray", "slurm", "stages")
 """What is in a sweep and is no stage."""
 OUTSIDE = ("do", "recipe", "grid", "runs", "cells", "stop")
 """What a sweep of several stages says in each of them."""
+
+NEEDED = ("recipe", "settings", "grid", "runs", "cells", "words", "stages")
+"""What a sweep says at least one of; without it there would be one run with all defaults."""
 
 
 def _group(value: object) -> object:
@@ -173,7 +184,11 @@ def load_sweep(file: str | Path, words: Iterable[str] = (), flags: Layer | None 
     layer = _joined(layer, flags or {})
     for word in words:
         layer = _joined(layer, _from_word(word, layer.get("stages") or {}))
-    return validate(layer)
+    config = validate(layer)
+    if not any(getattr(config, key) for key in NEEDED):
+        words = "a sweep has a grid such as {seed: 0..4}, runs, settings or stages"
+        raise OptionError(f"{file} says nothing of its runs; {words}")
+    return config
 
 
 def validate(layer: Layer) -> SweepConfig:
@@ -186,6 +201,7 @@ def validate(layer: Layer) -> SweepConfig:
     parts = {str(name): _stage(str(name), values) for name, values in stages.items()}
     config = SWEEP.validate({**layer, "stages": parts})
     for name, stage in config.parts.items():
+        check_count(f"stages.{name}" if parts else "grid", count_points(stage.grid, stage.runs))
         _check_words(stage, f"stages.{name}." if parts else "")
     return config
 
