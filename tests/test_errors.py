@@ -21,7 +21,8 @@ def test_a_message_reads_as_it_was_written() -> None:
 
 
 def test_an_error_comes_back_from_another_process_as_it_was() -> None:
-    error = UnknownNameError("op", "sep_conv_3x4", ["sep_conv_3x3", "none"])
+    error = UnknownNameError("op", "sep_conv_3x4", ["sep_conv_3x3", "none"], "; see ops")
+    assert str(error).endswith("'sep_conv_3x3'?; see ops")
     again = pickle.loads(pickle.dumps(error))  # noqa: S301
     assert type(again) is UnknownNameError
     assert str(again) == str(error)

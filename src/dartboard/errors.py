@@ -73,16 +73,23 @@ class Stopped(DartboardError):  # noqa: N818
 
 
 class UnknownNameError(DartboardError, KeyError):
-    """A name that nothing is registered under."""
+    """A name that nothing is registered under.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    Args:
+        kind: What it would be the name of.
+        name: The name.
+        known: The names that there are.
+        more: What is said after them.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], more: str = "") -> None:
         known = sorted(known)
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-        super().__init__(f"no {kind} called {name!r}; {hint}")
-        self._asked = kind, name, known
+        super().__init__(f"no {kind} called {name!r}; {hint}{more}")
+        self._asked = kind, name, known, more
 
-    def __reduce__(self) -> tuple[type["UnknownNameError"], tuple[str, str, list[str]]]:
+    def __reduce__(self) -> tuple[type["UnknownNameError"], tuple[str, str, list[str], str]]:
         return (
             UnknownNameError,
             self._asked,
