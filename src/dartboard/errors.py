@@ -101,4 +101,11 @@ class UnknownNameError(DartboardError, KeyError):
 
 def one_line(error: BaseException) -> str:
     """What an error says, in one line; its kind, if it says nothing."""
-    return " ".join(str(error).split()) or type(error).__name__
+    words = _of_system(error) if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(words.split()) or type(error).__name__
+
+
+def _of_system(error: OSError) -> str:
+    """What the system could not do, without the number that it has for that."""
+    files = [str(name) for name in (error.filename, error.filename2) if name is not None]
+    return f"cannot read or write {' or '.join(files)}: {error.strerror}" if files else str(error.strerror)

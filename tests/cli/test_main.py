@@ -70,7 +70,20 @@ def test_an_unreadable_file_is_a_mistake(
 ) -> None:
     fail_with(monkeypatch, PermissionError(13, "Permission denied", "cell.json"))
     assert main(["info"]) == 2
-    assert capsys.readouterr().err == "dartboard: error: [Errno 13] Permission denied: 'cell.json'\n"
+    assert capsys.readouterr().err == "dartboard: error: cannot read or write cell.json: Permission denied\n"
+
+
+@pytest.mark.usefixtures("own_folder")
+@pytest.mark.parametrize("words", [["sweep", "sweep.yaml"], ["search", "epochs=1"]])
+def test_a_place_that_nothing_can_be_written_to(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("sweep.yaml").write_text("grid: {seed: 0}\nsettings: {epochs: 1}\n")
+    (tmp_path / "file").touch()
+    place = tmp_path / "file" / "out"
+    assert main([*words, "--out", str(place)]) == 2
+    err = capsys.readouterr().err.splitlines()[-1]
+    assert err == f"dartboard: error: cannot read or write {place}: Not a directory"
 
 
 def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
