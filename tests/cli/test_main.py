@@ -10,7 +10,8 @@ import pytest
 
 import dartboard as package
 from dartboard.cli import info
-from dartboard.cli.main import VERBS, main
+from dartboard.cli.main import main
+from dartboard.cli.verbs import VERBS
 from dartboard.errors import SpaceError
 
 
@@ -92,6 +93,23 @@ def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert capsys.readouterr().err == "dartboard: interrupted\n"
 
 
+def test_an_interrupt_is_quiet_while_verbs_are_loaded() -> None:
+    code = """if True:
+        import os, signal, sys
+        class Finder:
+            def find_spec(self, name, *_):
+                if name == "dartboard.cli.sweep":
+                    os.kill(os.getpid(), signal.SIGINT)
+        sys.meta_path.insert(0, Finder())
+        from dartboard.cli.main import main
+        sys.exit(main(["--version"]))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "dartboard: interrupted\n")
+
+
 def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     fail_with(monkeypatch, ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
@@ -136,6 +154,14 @@ def test_torch_is_loaded_only_where_a_network_is_built(args: list[str]) -> None:
 
 def test_the_program_is_installed(program: Path) -> None:
     done = subprocess.run([program, "inof"], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "dartboard: error: no verb called 'inof'; did you mean 'info'?\n"
+
+
+def test_the_package_is_the_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dartboard", "inof"], capture_output=True, text=True, check=False, timeout=60
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "dartboard: error: no verb called 'inof'; did you mean 'info'?\n"
 
