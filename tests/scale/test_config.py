@@ -121,7 +121,7 @@ def test_another_executor_leaves_the_options_behind(tmp_path: Path) -> None:
         ({"name": ""}, "name: expected the name of a folder such as methods, got ''"),
         ({"do": "dance"}, "do='dance': input should be 'search' or 'train'"),
         ({"grid": [1]}, "grid=[1]: expected a group such as {seed: 0..4}"),
-        ({"grid": {"seed": None}}, "grid.seed=null: expected values such as [1, 2] or 0..4"),
+        ({"grid": {"seed": None}}, "sweep.yaml: grid.seed=null: expected values such as [1, 2] or 0..4"),
         (
             {"grid": {"seed": "0..9999", "batch": "1..9999"}},
             "grid: 99,990,000 runs are too many; at most 100,000",
@@ -130,7 +130,7 @@ def test_another_executor_leaves_the_options_behind(tmp_path: Path) -> None:
             {"stages": {"a": {"grid": {"seed": "0..99999"}, "runs": [{"batch": 1}, {"batch": 2}]}}},
             "stages.a: 200,000 runs are too many; at most 100,000",
         ),
-        ({"grid": {"method": ["darts", "darts"]}}, "grid.method.name: 'darts' stands there twice"),
+        ({"grid": {"method": ["darts", "darts"]}}, "sweep.yaml: grid.method: 'darts' stands there twice"),
         ({}, "says nothing of its runs; a sweep has a grid such as {seed: 0..4}, runs, settings or stages"),
         ({"kind": "sweep", "grid": {}, "name": "x"}, "says nothing of its runs; a sweep has a grid such as"),
         ({"settings": 3}, "settings=3: expected a group such as {epochs: 25}"),

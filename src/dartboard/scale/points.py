@@ -149,7 +149,9 @@ def _check_once(name: str, values: Iterable[object]) -> None:
     seen: set[str] = set()
     for text in map(shown, values):
         if text in seen:
-            raise OptionError(f"grid.{name}: {text} stands there twice; leave out one of them")
+            raise OptionError(
+                f"grid.{name.removesuffix('.name')}: {text} stands there twice; leave out one of them"
+            )
         seen.add(text)
 
 

@@ -207,7 +207,8 @@ def explain(error: ValidationError, model: type[BaseModel]) -> OptionError | Unk
     if first["type"] == "extra_forbidden":
         return UnknownNameError("setting", key, _known(model, place[:-1]))
     if first["type"] == "value_error":  # values that do not go together
-        return OptionError(f"{key}: {first['ctx']['error']}")
+        words = str(first["ctx"]["error"])
+        return OptionError(words if words.startswith(f"{key}.") else f"{key}: {words}")
     reason = first["msg"][0].lower() + first["msg"][1:]
     if first["type"] == "model_type":
         reason = _expected(model, place)
