@@ -21,7 +21,8 @@ def test_a_message_reads_as_it_was_written() -> None:
 
 
 def test_an_error_comes_back_from_another_process_as_it_was() -> None:
-    error = UnknownNameError("op", "sep_conv_3x4", ["sep_conv_3x3", "none"])
+    error = UnknownNameError("op", "sep_conv_3x4", ["sep_conv_3x3", "none"], "; see ops")
+    assert str(error).endswith("'sep_conv_3x3'?; see ops")
     again = pickle.loads(pickle.dumps(error))  # noqa: S301
     assert type(again) is UnknownNameError
     assert str(again) == str(error)
@@ -30,3 +31,16 @@ def test_an_error_comes_back_from_another_process_as_it_was() -> None:
 def test_what_an_error_says_is_one_line() -> None:
     assert one_line(ValueError(" two\n  lines ")) == "two lines"
     assert one_line(KeyboardInterrupt()) == "KeyboardInterrupt"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (FileNotFoundError(2, "No such file", "/proc/foo"), "cannot read or write /proc/foo: No such file"),
+        (OSError(18, "Invalid link", "a", None, "b"), "cannot read or write a or b: Invalid link"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError("what others say"), "what others say"),
+    ],
+)
+def test_errors_of_the_system_are_in_words(error: OSError, words: str) -> None:
+    assert one_line(error) == words

@@ -31,6 +31,7 @@ STANDS_ON: dict[str, tuple[str, ...]] = {
     "export": ("nn",),
     "papers": ("analyse", "bench", "scale"),
     "cli": ("papers", "export", "report", "scale"),
+    "__main__": ("cli",),
 }
 # Parts beside the order: every folder may use them, and they use only each other.
 COMMON = (
@@ -46,6 +47,7 @@ COMMON = (
     "ranks",
     "registry",
     "words",
+    "yaml_text",
 )
 
 

@@ -73,16 +73,23 @@ class Stopped(DartboardError):  # noqa: N818
 
 
 class UnknownNameError(DartboardError, KeyError):
-    """A name that nothing is registered under."""
+    """A name that nothing is registered under.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    Args:
+        kind: What it would be the name of.
+        name: The name.
+        known: The names that there are.
+        more: What is said after them.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], more: str = "") -> None:
         known = sorted(known)
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-        super().__init__(f"no {kind} called {name!r}; {hint}")
-        self._asked = kind, name, known
+        super().__init__(f"no {kind} called {name!r}; {hint}{more}")
+        self._asked = kind, name, known, more
 
-    def __reduce__(self) -> tuple[type["UnknownNameError"], tuple[str, str, list[str]]]:
+    def __reduce__(self) -> tuple[type["UnknownNameError"], tuple[str, str, list[str], str]]:
         return (
             UnknownNameError,
             self._asked,
@@ -94,4 +101,11 @@ class UnknownNameError(DartboardError, KeyError):
 
 def one_line(error: BaseException) -> str:
     """What an error says, in one line; its kind, if it says nothing."""
-    return " ".join(str(error).split()) or type(error).__name__
+    words = _of_system(error) if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(words.split()) or type(error).__name__
+
+
+def _of_system(error: OSError) -> str:
+    """What the system could not do, without the number that it has for that."""
+    files = [str(name) for name in (error.filename, error.filename2) if name is not None]
+    return f"cannot read or write {' or '.join(files)}: {error.strerror}" if files else str(error.strerror)

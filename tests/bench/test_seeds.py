@@ -17,7 +17,6 @@ def test_one_number_is_one_seed() -> None:
     assert as_seeds([5, 6]) == [5, 6]
 
 
-@pytest.mark.parametrize("value", [True, [False], (1, True), "x"])
-def test_what_cannot_be_seeds(value: object) -> None:
-    with pytest.raises(ValueError, match="expected seeds such as 0-9, 0,3,5 or 7, got "):
-        as_seeds(value)
+def test_what_cannot_be_seeds() -> None:
+    with pytest.raises(ValueError, match="expected seeds such as 0-9, 0,3,5 or 7, got 'x'"):
+        as_seeds("x")

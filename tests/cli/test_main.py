@@ -10,7 +10,8 @@ import pytest
 
 import dartboard as package
 from dartboard.cli import info
-from dartboard.cli.main import VERBS, main
+from dartboard.cli.main import main
+from dartboard.cli.verbs import VERBS
 from dartboard.errors import SpaceError
 
 
@@ -70,13 +71,43 @@ def test_an_unreadable_file_is_a_mistake(
 ) -> None:
     fail_with(monkeypatch, PermissionError(13, "Permission denied", "cell.json"))
     assert main(["info"]) == 2
-    assert capsys.readouterr().err == "dartboard: error: [Errno 13] Permission denied: 'cell.json'\n"
+    assert capsys.readouterr().err == "dartboard: error: cannot read or write cell.json: Permission denied\n"
+
+
+@pytest.mark.usefixtures("own_folder")
+@pytest.mark.parametrize("words", [["sweep", "sweep.yaml"], ["search", "epochs=1"]])
+def test_a_place_that_nothing_can_be_written_to(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("sweep.yaml").write_text("grid: {seed: 0}\nsettings: {epochs: 1}\n")
+    (tmp_path / "file").touch()
+    place = tmp_path / "file" / "out"
+    assert main([*words, "--out", str(place)]) == 2
+    err = capsys.readouterr().err.splitlines()[-1]
+    assert err == f"dartboard: error: cannot read or write {place}: Not a directory"
 
 
 def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     fail_with(monkeypatch, KeyboardInterrupt())
     assert main(["info"]) == 130
     assert capsys.readouterr().err == "dartboard: interrupted\n"
+
+
+def test_an_interrupt_is_quiet_while_verbs_are_loaded() -> None:
+    code = """if True:
+        import os, signal, sys
+        class Finder:
+            def find_spec(self, name, *_):
+                if name == "dartboard.cli.sweep":
+                    os.kill(os.getpid(), signal.SIGINT)
+        sys.meta_path.insert(0, Finder())
+        from dartboard.cli.main import main
+        sys.exit(main(["--version"]))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "dartboard: interrupted\n")
 
 
 def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,6 +154,14 @@ def test_torch_is_loaded_only_where_a_network_is_built(args: list[str]) -> None:
 
 def test_the_program_is_installed(program: Path) -> None:
     done = subprocess.run([program, "inof"], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "dartboard: error: no verb called 'inof'; did you mean 'info'?\n"
+
+
+def test_the_package_is_the_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dartboard", "inof"], capture_output=True, text=True, check=False, timeout=60
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "dartboard: error: no verb called 'inof'; did you mean 'info'?\n"
 

@@ -173,8 +173,22 @@ def test_a_wrong_path_is_met_with_the_file_beside_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["no/such/folder", "zebra.npz", "ZEBRA.NPZ"])
 def test_a_path_that_is_like_no_other_is_named(name: str) -> None:
-    with pytest.raises(DataError, match=f"there is no file or folder '{name}' to read a data set from$"):
+    words = (
+        f"there is no file or folder '{name}' to read a data set from; files and folders are looked for in "
+    )
+    with pytest.raises(DataError) as told:
         load_dataset(name)
+    assert str(told.value) == f"{words}{Path.cwd()}"
+
+
+def test_a_name_says_where_it_was_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        UnknownNameError, match=f"there are cifar10, .*; files and .* looked for in {tmp_path}$"
+    ):
+        load_dataset("photos")
+    with pytest.raises(DataError, match=r"to read a data set from$"):
+        load_dataset("/no/such/folder")
 
 
 def test_a_wrong_path_is_met_with_the_folder_beside_it(tmp_path: Path) -> None:

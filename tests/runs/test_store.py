@@ -130,7 +130,7 @@ def test_a_damaged_file_is_named_and_the_lock_released(run, name):
         ("metrics.jsonl", '{"loss": 1}\n', "line 1 has no epoch with a whole number; it was changed"),
         ("metrics.jsonl", '{"epoch": "0"}\n', "line 1 has no epoch with a whole number"),
         ("metrics.jsonl", '{"epoch": 0}\n[1]\n', r"line 2 should hold names and values, not \[1\]"),
-        ("config.yaml", "when: 2020-13-45", "is not YAML: month must be"),
+        ("config.yaml", "when: 2020-13-45", "is not YAML: line 1, column 7: month must be"),
     ],
 )
 def test_a_file_that_somebody_changed_is_named_and_nothing_is_written(run, name, text, words):

@@ -98,7 +98,7 @@ def test_broken_json_is_named(tmp_path, text):
         (b"\xff\xff", "is not YAML"),
         (b"", "holds no configuration: expected keys and values, got None"),
         (b"- 1", r"got \[1\]"),
-        (b"a: 2020-13-45", "is not YAML: month must be"),
+        (b"a: 2020-13-45", "is not YAML: line 1, column 4: month must be"),
         (b"a: !!python/object/apply:os.getcwd []", "is not YAML"),
     ],
 )

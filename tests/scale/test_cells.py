@@ -3,7 +3,7 @@ from random import Random
 
 import pytest
 
-from dartboard.errors import OptionError, RunError, UnknownNameError
+from dartboard.errors import DartboardError, OptionError, RunError
 from dartboard.runs import Reading, Run
 from dartboard.scale.cells import (
     Source,
@@ -33,6 +33,7 @@ def stages(cells: object) -> dict[str, object]:
         ("best of one", Source("one", 1)),
         ("best 3 of one", Source("one", 3)),
         ("darts-v2", Source(None, names=("darts-v2",))),
+        ("gone/cell.json", Source(None, names=("gone/cell.json",))),
         (["darts-v1", "darts-v2"], Source(None, names=("darts-v1", "darts-v2"))),
     ],
 )
@@ -40,18 +41,38 @@ def test_where_cells_come_from(cells: object, source: Source) -> None:
     assert source_of("two", stages(cells)) == source  # type: ignore[arg-type]
 
 
-def test_stages_that_do_not_come_before() -> None:
-    with pytest.raises(UnknownNameError, match="no stage before two called 'three'"):
-        source_of("two", stages("best of three"))  # type: ignore[arg-type]
-    with pytest.raises(
-        OptionError, match="two: cells: best 0 of one: expected at least 1, such as best 3 of"
-    ):
-        source_of("two", stages("best 0 of one"))  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ("best of three", "two: cells: three comes later; before it there is one"),
+        ("three", "two: cells: three comes later; before it there is one"),
+        ("two", "two: cells: two is this stage itself; before it there is one"),
+        ("best 2 of two", "two: cells: two is this stage itself; before it there is one"),
+        ("best of oen", "no stage before two called 'oen'; did you mean 'one'?"),
+        ("onee", "no stage before two, or published cell, called 'onee'; did you mean 'one'?"),
+        ("darts-v3", "no stage before two, or published cell, called 'darts-v3'; did you mean 'darts-v"),
+        ("bset of one", "two: cells: bset of one: expected best of one, best 3 of one, or a list such as"),
+        (
+            "best three of one",
+            "two: cells: best three of one: expected best of one, best 3 of one, or a list",
+        ),
+        ("best 0 of one", "two: cells: best 0 of one: expected at least 1, such as best 3 of one"),
+        ([], "two: trainings need cells: a stage before it, best of one, or a list such as [darts-v2]"),
+    ],
+)
+def test_cells_that_cannot_be(cells: object, words: str) -> None:
+    with pytest.raises(DartboardError) as told:
+        source_of("two", stages(cells))  # type: ignore[arg-type]
+    assert str(told.value).startswith(words)
+
+
+def test_the_first_stage_has_none_before_it() -> None:
     alone = validate({"do": "train", "cells": "best of one"}).parts
-    with pytest.raises(OptionError, match="train: cells: best of one: there is no stage before it"):
+    with pytest.raises(OptionError, match="train: cells: one: there is no stage before it; name cells"):
         source_of("train", alone)
-    with pytest.raises(OptionError, match="two: trainings need cells"):
-        source_of("two", stages([]))  # type: ignore[arg-type]
+    first = validate({"stages": {"a": {"do": "train", "cells": "b"}, "b": {}}}).parts
+    with pytest.raises(OptionError, match="a: cells: b comes later; there is no stage before it"):
+        source_of("a", first)
 
 
 def test_the_best_are_so_in_the_mean() -> None:

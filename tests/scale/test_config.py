@@ -104,12 +104,12 @@ def test_cells_are_no_settings(place: str, tmp_path: Path) -> None:
 
 
 def test_another_executor_leaves_the_options_behind(tmp_path: Path) -> None:
-    values = {"executor": {"name": "slurm", "partition": "gpu"}}
+    values = {"grid": {"seed": 0}, "executor": {"name": "slurm", "partition": "gpu"}}
     same = load(tmp_path, values, executor={"jobs": 3})
     assert (same.executor.name, same.executor.options) == ("slurm", {"partition": "gpu", "jobs": 3})
     other = load(tmp_path, values, executor={"name": "pool", "jobs": 3})
     assert (other.executor.name, other.executor.options) == ("pool", {"jobs": 3})
-    assert load(tmp_path, {"executor": "here"}).executor.name == "here"
+    assert load(tmp_path, {**values, "executor": "here"}).executor.name == "here"
 
 
 @pytest.mark.parametrize(
@@ -120,12 +120,29 @@ def test_another_executor_leaves_the_options_behind(tmp_path: Path) -> None:
         ({"name": ".."}, "name: expected the name of a folder such as methods, got '..'"),
         ({"name": ""}, "name: expected the name of a folder such as methods, got ''"),
         ({"do": "dance"}, "do='dance': input should be 'search' or 'train'"),
-        ({"grid": [1]}, "grid=[1]"),
+        ({"grid": [1]}, "grid=[1]: expected a group such as {seed: 0..4}"),
+        ({"grid": {"seed": None}}, "sweep.yaml: grid.seed=null: expected values such as [1, 2] or 0..4"),
+        (
+            {"grid": {"seed": "0..9999", "batch": "1..9999"}},
+            "grid: 99,990,000 runs are too many; at most 100,000",
+        ),
+        (
+            {"stages": {"a": {"grid": {"seed": "0..99999"}, "runs": [{"batch": 1}, {"batch": 2}]}}},
+            "stages.a: 200,000 runs are too many; at most 100,000",
+        ),
+        ({"grid": {"method": ["darts", "darts"]}}, "sweep.yaml: grid.method: 'darts' stands there twice"),
+        ({}, "says nothing of its runs; a sweep has a grid such as {seed: 0..4}, runs, settings or stages"),
+        ({"kind": "sweep", "grid": {}, "name": "x"}, "says nothing of its runs; a sweep has a grid such as"),
+        ({"settings": 3}, "settings=3: expected a group such as {epochs: 25}"),
+        ({"runs": {"seed": 3}}, "runs={seed: 3}: expected a list such as [{epochs: 5}, {epochs: 10}]"),
+        ({"runs": [3]}, "runs.0=3: expected a group such as {epochs: 25}"),
+        ({"stop": 1}, "stop=1: expected a group such as {after: 5}"),
         ({"tries": 0}, "tries=0"),
-        ({"tries": True}, "tries=True: input should be a valid integer"),
+        ({"tries": True}, "tries=true: expected a number"),
         ({"stop": {"after": 0}}, "stop.after.0=0"),
-        ({"stop": {"after": True}}, "stop.after.0=True: input should be a valid integer"),
-        ({"stop": {"keep": True}}, "stop.keep=True: input should be a valid integer"),
+        ({"stop": {"after": True}}, "stop.after=true: expected a number"),
+        ({"stop": {"keep": True}}, "stop.keep=true: expected a number"),
+        ({"stop": {"after": [1, True]}}, "stop.after=[1, true]: expected a number"),
         ({"stop": {"after": [20, 5]}}, "expected epochs in rising order, such as [5, 20], got [20, 5]"),
         ({"stop": {"epochs": 3}}, "no setting called 'stop.epochs'; did you mean"),
         ({"stages": [1]}, "stages=[1]: expected a group"),
@@ -152,3 +169,18 @@ def test_what_cannot_be_is_told(tmp_path: Path, values: dict[str, Any], words: s
 def test_a_word_that_is_no_setting(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="expected a setting such as"):
         load(tmp_path, {}, "epochs")
+
+
+def test_what_has_nothing_in_it_says_nothing(tmp_path: Path) -> None:
+    empty = dict.fromkeys(("settings", "grid", "runs", "stop", "words"))
+    whole = {"executor": None, "stages": None, **empty, "grid": {"seed": 1}}
+    assert load(tmp_path, whole) == load(tmp_path, {"grid": {"seed": 1}})
+    assert load(tmp_path, {"stages": {"a": empty, "b": None}}) == load(
+        tmp_path, {"stages": {"a": {}, "b": {}}}
+    )
+    assert load(tmp_path, {"grid": None}, "grid.seed=0..1").grid == {"seed": (0, 1)}
+
+
+def test_an_empty_file_may_leave_the_runs_to_words(tmp_path: Path) -> None:
+    assert load(tmp_path, {}, "grid.seed=0..1").grid == {"seed": (0, 1)}
+    assert load(tmp_path, {}, "epochs=3").words == {"epochs": 3}

@@ -86,11 +86,41 @@ def test_methods_of_a_grid_have_options_of_their_own() -> None:
 
 
 def test_values_are_the_same_however_they_are_spelt() -> None:
-    [run] = searches({"grid": {"weights.lr": [0.001, "1e-3"], "batch": [64, 64.0], "seed": [0, 0.0]}})
+    [run] = searches({"grid": {"weights.lr": ["1e-3"], "batch": [64.0], "seed": [0.0]}})
     assert run.name == "search/darts-batch64-lr0.001-s0"
     assert run.varied == {"method.name": "darts", "weights.lr": 0.001, "batch": 64}
-    [run] = searches({"grid": {"method": ["darts"], "method.lr": ["1e-3", 0.001]}})
+    [run] = searches({"grid": {"method": ["darts"], "method.lr": ["1e-3"]}})
     assert run.name == "search/darts-method.lr0.001-s0"
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ({"runs": [{"seed": 3}, {"seed": 3}]}, "darts-s3"),
+        ({"grid": {"seed": [0, 0.0]}}, "darts-s0"),
+        ({"grid": {"weights.lr": [0.001, "1e-3"]}}, "darts-lr0.001-s0"),
+        ({"grid": {"method.lr": ["1e-3", 0.001]}}, "darts-method.lr0.001-s0"),
+        ({"grid": {"data": ["few.npz", "./few.npz"]}}, "darts-few-s0"),
+    ],
+)
+def test_a_run_is_there_once(
+    values: dict[str, Any], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    few(tmp_path / "few.npz")
+    assert told(values) == f"search/{name} would be there twice; leave out one of the two runs"
+
+
+def test_a_cell_is_trained_once() -> None:
+    stage = validate({"do": "train", "cells": "x"}).parts["train"]
+    with pytest.raises(DartboardError, match="train/darts-v2-s0 would be there twice"):
+        Planner("train", stage, {}).trainings(named_cells(["darts-v2", "darts-v2"]), lambda _: False)
+
+
+def test_cells_count_among_the_runs() -> None:
+    stage = validate({"do": "train", "cells": "x", "grid": {"seed": "0..59999"}}).parts["train"]
+    with pytest.raises(DartboardError, match=r"^train: 120,000 runs are too many; at most 100,000$"):
+        Planner("train", stage, {}).trainings(named_cells(["darts-v1", "darts-v2"]), lambda _: False)
 
 
 def test_images_are_the_same_however_their_file_is_named(
@@ -98,8 +128,8 @@ def test_images_are_the_same_however_their_file_is_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     few(tmp_path / "few.npz")
-    [run] = searches({"grid": {"data": ["few.npz", "./few.npz"]}})
-    assert (run.name, run.varied["data.name"]) == ("search/darts-few-s0", "few.npz")
+    [run] = searches({"grid": {"data": ["./few.npz"]}})
+    assert (run.name, run.varied["data.name"]) == ("search/darts-few-s0", "./few.npz")
 
 
 def test_runs_that_are_the_same_are_refused() -> None:
@@ -113,3 +143,11 @@ def test_schedules_are_known_before_the_first_run() -> None:
     assert words in told({"grid": {"weights.schedule": ["cosine", "nosuch"]}})
     with pytest.raises(DartboardError, match="no schedule called 'nosuch'"):
         trainings({"grid": {"weights.schedule": ["cosine", "nosuch"]}})
+
+
+def test_the_setting_that_is_wrong_is_named_once() -> None:
+    assert told({"grid": {"seed": -1}}) == "search: seed=-1: input should be greater than or equal to 0"
+    grid = {"method": ["darts"], "seed": [True]}
+    assert told({"grid": grid}) == "search: method.name=darts: seed=true: expected a number"
+    assert told({"settings": {"epochs": True}}) == "search: epochs=true: expected a number"
+    assert told({"runs": [{"epochs": True}]}) == "search: epochs=true: expected a number"

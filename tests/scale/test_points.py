@@ -2,7 +2,16 @@ import pytest
 
 from dartboard.errors import OptionError
 from dartboard.scale.plan import KNOWN
-from dartboard.scale.points import flattened, name_of, nested, overlaid, points, spread
+from dartboard.scale.points import (
+    check_count,
+    count_points,
+    flattened,
+    name_of,
+    nested,
+    overlaid,
+    points,
+    spread,
+)
 
 SEARCH = KNOWN["search"]
 
@@ -57,10 +66,33 @@ def test_values_of_a_grid(value: object, found: tuple[object, ...]) -> None:
     assert spread("seed", value) == found
 
 
-@pytest.mark.parametrize("value", [[], [{}], "4..1", "0..99999999"])
-def test_a_grid_without_values(value: object) -> None:
-    with pytest.raises(OptionError, match=r"grid\.seed="):
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ([], "grid.seed=[]: expected values such as [1, 2] or 0..4"),
+        ([{}], "grid.seed=[{}]: expected values such as [1, 2] or 0..4"),
+        (None, "grid.seed=null: expected values such as [1, 2] or 0..4"),
+        ("4..1", "grid.seed=4..1: a range such as 0..4 goes from the smaller number to the larger"),
+        ("0..99999999", "grid.seed=0..99999999: 100,000,000 values are too many; at most 100,000"),
+        ([0, 0], "grid.seed: 0 stands there twice; leave out one of them"),
+        (["0..3", 2], "grid.seed: 2 stands there twice; leave out one of them"),
+        (["darts", "xnas", "darts"], "grid.seed: 'darts' stands there twice; leave out one of them"),
+        ([{"name": "a"}, {"name": "a"}], "grid.seed: {name: 'a'} stands there twice; leave out one of them"),
+    ],
+)
+def test_values_that_a_grid_cannot_have(value: object, words: str) -> None:
+    with pytest.raises(OptionError) as told:
         spread("seed", value)
+    assert str(told.value) == words
+
+
+def test_points_are_counted_before_they_are_made() -> None:
+    grid, rows = {"seed": (0, 1), "epochs": (2, 3, 4)}, [{"batch": 1}, {"batch": 2}]
+    assert count_points(grid, rows) == len(list(points(grid, rows))) == 12
+    assert count_points({}, []) == 1
+    check_count("grid", 100_000)
+    with pytest.raises(OptionError, match=r"^grid: 100,001 runs are too many; at most 100,000$"):
+        check_count("grid", 100_001)
 
 
 def test_every_combination_with_every_row() -> None:

@@ -100,14 +100,23 @@ def test_an_unknown_key_gets_a_hint(word: str, message: str) -> None:
         ("weights.lr=.inf", "weights.lr=inf: input should be a finite number"),
         ("data.valid=.nan", "data.valid=nan: input should be a finite number"),
         ("epochs=2020-13-45", "epochs=2020-13-45: not a value in YAML (month must be in 1..12)"),
+        ("epochs=true", "epochs=true: expected a number"),
+        ("seed=true", "seed=true: expected a number"),
+        ("data.seed=false", "data.seed=false: expected a number"),
+        ("weights.lr=true", "weights.lr=true: expected a number"),
+        ("data.valid=true", "data.valid=true: expected a number"),
+        ("space.cells=true", "space.cells=true: expected a number"),
+        ("net.stem=true", "net.stem=true: input should be a valid string"),
+        ("epochs=null", "epochs=null: input should be a valid integer"),
         ("net=3", "net=3: expected a group such as {channels: 16}"),
         ("method=3", "method=3: expected a name, or a group such as {name: darts, lr: 0.1}"),
         ("space=[nano]", "space=['nano']: expected a name, or a group such as {name: nb201, cells: 3}"),
         ("space.without=3", "space.without=3: expected a list such as [one, two]"),
         ("net.mix=fast", "net.mix='fast': input should be 'fused' or 'plain'"),
         ("space.without=[1]", "space.without.0=1: input should be a valid string"),
-        ("weights.lr.x=3", "weights.lr={'x': 3}: input should be a valid number"),
-        ("weights=[1", "weights=[1: not a value in YAML"),
+        ("weights.lr.x=3", "weights.lr={x: 3}: input should be a valid number"),
+        ("weights=[1", "weights=[1: not a value in YAML (expected ',' or ']', but got '<stream end>')"),
+        ("net={stem: a, stem: b}", "net={stem: a, stem: b}: stem is said twice; leave out one of them"),
         ("weights", "expected a setting such as weights.lr=0.05, got 'weights'"),
         ("=3", "expected a setting such as weights.lr=0.05, got '=3'"),
         ("a..b=3", "expected a setting such as weights.lr=0.05, got 'a..b=3'"),
@@ -146,8 +155,13 @@ def test_a_misspelt_variable_is_not_ignored() -> None:
     ("text", "message"),
     [
         ("- 1", "expected lines such as 'epochs: 25', got \\[1\\]"),
-        ("a: [", "is not YAML: while parsing"),
-        ("a: 2020-13-45", "is not YAML: month must be"),
+        ("a: [", r"mine\.yaml is not YAML: line 1, column 5: expected the node content"),
+        ("b: 1\na: 2020-13-45", r"is not YAML: line 2, column 4: month must be"),
+        (
+            "epochs: 1\nbatch: 2\nepochs: 3",
+            r"mine\.yaml, line 3, column 1: epochs is said twice; leave out one",
+        ),
+        ("net: {channels: 1, channels: 2}", r"line 1, column 20: net\.channels is said twice; leave out one"),
     ],
 )
 def test_a_file_that_is_no_configuration(text: str, message: str, tmp_path: Path) -> None:
@@ -167,3 +181,10 @@ def test_a_missing_file_and_an_empty_one(tmp_path: Path) -> None:
 def test_an_unknown_recipe() -> None:
     with pytest.raises(UnknownNameError, match="no recipe called 'dart'; did you mean 'darts'"):
         load_config(recipe="dart")
+
+
+def test_a_group_with_nothing_in_it_says_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("weights:\nspace:\nepochs: 3\n")
+    assert load_config(file=file) == SearchConfig(epochs=3)
+    assert load_config(recipe="darts", file=file) == load_config(recipe="darts", words=["epochs=3"])

@@ -89,6 +89,7 @@ def test_a_wrong_option_gets_a_hint():
     ("name", "options", "words"),
     [
         ("darts", {"lr": "fast"}, "method.lr='fast' of darts: input should be a valid number"),
+        ("darts", {"lr": True}, "method.lr=true of darts: expected a number"),
         (
             "darts",
             {"bilevel": "perhaps"},

@@ -27,7 +27,4 @@ def as_seeds(value: object) -> object:
     """Several seeds where a text or one number says them; raises ValueError if they cannot be seeds."""
     if isinstance(value, str):
         return parse_seeds(value)
-    several = value if isinstance(value, list | tuple) else (value,)
-    if any(isinstance(own, bool) for own in several):
-        raise ValueError(f"expected seeds such as 0-9, 0,3,5 or 7, got {value!r}")
     return (value,) if isinstance(value, int) else value

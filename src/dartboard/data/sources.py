@@ -132,8 +132,16 @@ def load_dataset(name: str, loading: Loading | None = None) -> Dataset:
     if name and _exists(path):
         return resized(_read(path, loading), loading.size)
     if "/" in name or path.suffix.lower() in READERS:
-        raise DataError(f"there is no file or folder {name!r} to read a data set from{_hint(path)}")
-    raise UnknownNameError(f"{DATASETS.kind}, file or folder", name, DATASETS)
+        words = f"there is no file or folder {name!r} to read a data set from"
+        raise DataError(f"{words}{_hint(path)}{_start(path)}")
+    raise UnknownNameError(f"{DATASETS.kind}, file or folder", name, DATASETS, _start(path))
+
+
+def _start(path: Path) -> str:
+    """Says where a name is looked up that is no full path."""
+    with suppress(OSError):  # the directory may be gone
+        return "" if path.is_absolute() else f"; files and folders are looked for in {Path.cwd()}"
+    return ""
 
 
 def _named(name: str, loading: Loading) -> Dataset:

@@ -10,12 +10,12 @@ from typing import Any
 
 import yaml
 
-from dartboard.errors import RunError, one_line
+from dartboard import yaml_text
+from dartboard.errors import RunError
 
 _CHANGED = "it was changed after it was written"
 _SHOWN = 60  # characters of a wrong value that an error shows
 _END = 16384  # bytes that are read of the end of a file
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the quick one is not in every build
 
 
 class _Dumper(yaml.SafeDumper):
@@ -111,14 +111,14 @@ def to_yaml(config: Mapping[str, Any]) -> str:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping that a YAML file holds; RunError if it holds none."""
-    return _mapping(path.read_bytes(), path, _Loader)
+    return _mapping(path.read_bytes(), path)
 
 
-def _mapping(text: bytes, path: Path, loader: Any) -> dict[str, Any]:
+def _mapping(text: bytes, path: Path) -> dict[str, Any]:
     try:
-        config = yaml.load(text, Loader=loader)  # noqa: S506  # one of the safe ones
-    except (yaml.YAMLError, ValueError) as error:  # the latter for dates and numbers that cannot be
-        raise RunError(f"{path} is not YAML: {one_line(error)}") from None
+        config = yaml_text.load(text, yaml_text.QuickReader)
+    except yaml_text.YamlError as error:
+        raise RunError(error.about(path)) from None
     if not isinstance(config, dict):
         raise RunError(f"{path} holds no configuration: expected keys and values, got {config!r}")
     return config
@@ -133,7 +133,7 @@ def read_blocks(path: Path, keys: Sequence[str]) -> dict[str, Any]:
     text = path.read_bytes()
     pattern = rf"^(?:{'|'.join(map(re.escape, keys))}):.*\n?(?:[ \t-].*\n?)*"
     blocks = re.findall(pattern.encode(), text, re.MULTILINE)
-    return _mapping(b"".join(blocks) or text, path, _Loader)
+    return _mapping(b"".join(blocks) or text, path)
 
 
 def row(text: bytes, place: str) -> dict[str, Any]:

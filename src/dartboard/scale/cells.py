@@ -3,13 +3,21 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 from statistics import fmean
 from typing import Any
 
-from dartboard.errors import OptionError, RunError, UnknownNameError
+from dartboard.errors import (
+    DartboardError,
+    GenotypeError,
+    OptionError,
+    RunError,
+    SpaceError,
+    UnknownNameError,
+)
 from dartboard.runs import SPACE, Reading
 from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_name, space_of_run
 from dartboard.scale.config import Stage
@@ -21,6 +29,8 @@ LONGEST = 200
 """Characters of what may be the path of a file."""
 GUESS = "any-"
 """How labels begin of cells that stand for ones that are not found yet."""
+LIKE_BEST = re.compile(r"\w+(?:\s+\S+)?\s+of\s+(\S+)")
+"""What is `best of` a stage but for its spelling."""
 BEST = re.compile(r"best(?:\s+(\d{1,6}))?\s+of\s+(\S+)")
 
 
@@ -71,21 +81,56 @@ def source_of(name: str, stages: Mapping[str, Stage]) -> Source:
         raise OptionError(
             f"{name}: trainings need cells: a stage before it, best of one, or a list such as [darts-v2]"
         )
-    match = BEST.fullmatch(cells.strip()) if isinstance(cells, str) else None
-    before = list(stages)[: list(stages).index(name)]
+    if not isinstance(cells, str):
+        return Source(None, names=cells)
+    match = BEST.fullmatch(cells.strip())
     if match is not None:
-        return _best(name, match, before)
-    if isinstance(cells, str) and cells in before:
+        return _best(name, match, stages)
+    if cells in stages:
+        _check_before(name, cells, stages)
         return Source(cells)
-    return Source(None, names=(cells,) if isinstance(cells, str) else cells)
+    _check_meant(name, cells, _before(name, stages))
+    return Source(None, names=(cells,))
 
 
-def _best(name: str, match: re.Match[str], before: Sequence[str]) -> Source:
-    count, stage = int(match[1] or 1), match[2]
+def _before(name: str, stages: Mapping[str, Stage]) -> list[str]:
+    return list(stages)[: list(stages).index(name)]
+
+
+def _check_before(name: str, stage: str, stages: Mapping[str, Stage]) -> None:
+    """Refuses a stage that does not come before this one."""
+    before = _before(name, stages)
+    if stage in before:
+        return
+    if stage in stages:
+        when = "is this stage itself" if stage == name else "comes later"
+        others = f"before it there is {', '.join(before)}" if before else "there is no stage before it"
+        raise OptionError(f"{name}: cells: {stage} {when}; {others}")
     if not before:
-        raise OptionError(f"{name}: cells: {match[0]}: there is no stage before it; name cells in a list")
-    if stage not in before:
-        raise UnknownNameError(f"stage before {name}", stage, before)
+        raise OptionError(f"{name}: cells: {stage}: there is no stage before it; name cells in a list")
+    raise UnknownNameError(f"stage before {name}", stage, before)
+
+
+def _check_meant(name: str, cells: str, before: Sequence[str]) -> None:
+    """Refuses what is neither a stage nor a cell; what is wrong with a cell is told when it is read."""
+    with suppress(GenotypeError, SpaceError, RunError):
+        try:
+            find_genotype(cells)
+        except UnknownNameError:
+            raise _unknown(name, cells, before) from None
+
+
+def _unknown(name: str, cells: str, before: Sequence[str]) -> DartboardError:
+    match = LIKE_BEST.fullmatch(cells.strip())
+    if match is None:
+        return UnknownNameError(f"stage before {name}, or published cell,", cells, [*before, *PUBLISHED])
+    words = f"expected best of {match[1]}, best 3 of {match[1]}, or a list such as [darts-v2]"
+    return OptionError(f"{name}: cells: {cells}: {words}")
+
+
+def _best(name: str, match: re.Match[str], stages: Mapping[str, Stage]) -> Source:
+    count, stage = int(match[1] or 1), match[2]
+    _check_before(name, stage, stages)
     if not count:
         raise OptionError(f"{name}: cells: {match[0]}: expected at least 1, such as best 3 of {stage}")
     return Source(stage, count)

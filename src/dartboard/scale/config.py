@@ -26,9 +26,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator
 
 from dartboard.errors import DartboardError, OptionError
-from dartboard.scale.points import flattened, overlaid, regridded, settings, spread_all
+from dartboard.scale.points import (
+    check_count,
+    count_points,
+    flattened,
+    overlaid,
+    regridded,
+    settings,
+    spread_all,
+)
 from dartboard.search.form import Form, Layer, from_words, read_file
 from dartboard.search.options import Count, Options
+from dartboard.yaml_text import shown
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 """Names of stages are names of folders and parts of settings."""
@@ -37,13 +46,22 @@ TAKEN = ("images", "lock", "ray", "slurm", "stages")
 OUTSIDE = ("do", "recipe", "grid", "runs", "cells", "stop")
 """What a sweep of several stages says in each of them."""
 
+NEEDED = ("recipe", "settings", "grid", "runs", "cells", "words", "stages")
+"""What a sweep says at least one of; without it there would be one run with all defaults."""
+
 
 def _group(value: object) -> object:
+    value = {} if value is None else value
     return settings(value) if isinstance(value, Mapping) else value
 
 
 def _grid(value: object) -> object:
+    value = {} if value is None else value
     return spread_all(value) if isinstance(value, Mapping) else value
+
+
+def _rows(value: object) -> object:
+    return () if value is None else value
 
 
 def _several(value: object) -> object:
@@ -64,7 +82,9 @@ class Stop(Options):
     """When runs that are clearly worse than the best of their stage go no further."""
 
     after: Annotated[tuple[Number, ...], BeforeValidator(_several)] = Field(
-        default=(), description="after so many epochs, or after each of several; by default never"
+        default=(),
+        examples=[5],
+        description="after so many epochs, or after each of several; by default never",
     )
     keep: Number = Field(default=3, description="at most so many go further")
 
@@ -83,10 +103,14 @@ class Stage(Options):
     recipe: str | None = Field(default=None, description="the settings of a paper, below all others")
     settings: Settings = Field(default={}, description="of all runs")
     grid: Annotated[dict[str, tuple[Any, ...]], BeforeValidator(_grid)] = Field(
-        default={}, description="by setting, its values; every combination is a run"
+        default={},
+        examples=["{seed: 0..4}"],
+        description="by setting, its values; every combination is a run",
     )
-    runs: tuple[Settings, ...] = Field(
-        default=(), description="settings of runs, each with every combination of the grid"
+    runs: Annotated[tuple[Settings, ...], BeforeValidator(_rows)] = Field(
+        default=(),
+        examples=["[{epochs: 5}, {epochs: 10}]"],
+        description="settings of runs, each with every combination of the grid",
     )
     cells: str | tuple[str, ...] = Field(
         default=(), description="what is trained: of a stage, best of a stage, best N of a stage, or a list"
@@ -160,19 +184,24 @@ def load_sweep(file: str | Path, words: Iterable[str] = (), flags: Layer | None 
     layer = _joined(layer, flags or {})
     for word in words:
         layer = _joined(layer, _from_word(word, layer.get("stages") or {}))
-    return validate(layer)
+    config = validate(layer)
+    if not any(getattr(config, key) for key in NEEDED):
+        words = "a sweep has a grid such as {seed: 0..4}, runs, settings or stages"
+        raise OptionError(f"{file} says nothing of its runs; {words}")
+    return config
 
 
 def validate(layer: Layer) -> SweepConfig:
     """The sweep that plain values say; raises as `load_sweep`."""
     stages = layer.get("stages") or {}
     if not isinstance(stages, Mapping):
-        raise OptionError(f"stages={stages!r}: expected a group such as {{search: {{do: search}}}}")
+        raise OptionError(f"stages={shown(stages)}: expected a group such as {{search: {{do: search}}}}")
     if stages and (wrong := [key for key in OUTSIDE if key in layer]):
         raise OptionError(f"{wrong[0]}: a sweep of several stages says it in each; move it into one of them")
     parts = {str(name): _stage(str(name), values) for name, values in stages.items()}
     config = SWEEP.validate({**layer, "stages": parts})
     for name, stage in config.parts.items():
+        check_count(f"stages.{name}" if parts else "grid", count_points(stage.grid, stage.runs))
         _check_words(stage, f"stages.{name}." if parts else "")
     return config
 
@@ -195,8 +224,9 @@ def _stage(name: str, values: object) -> Stage:
     if not LABEL.fullmatch(name) or name in TAKEN:
         words = f"a stage has letters, digits, - and _ in its name, and is not called {' or '.join(TAKEN)}"
         raise OptionError(f"stages.{name}: {words}")
+    values = {} if values is None else values
     if not isinstance(values, Mapping):
-        raise OptionError(f"stages.{name}={values!r}: expected a group such as {{do: search}}")
+        raise OptionError(f"stages.{name}={shown(values)}: expected a group such as {{do: search}}")
     try:
         return STAGE.validate(values)
     except DartboardError as error:

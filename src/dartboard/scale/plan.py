@@ -1,6 +1,7 @@
 """From the stages of a sweep to its runs: the name and the whole configuration of each."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from dartboard.errors import DartboardError, OptionError
 from dartboard.runs import flat
 from dartboard.scale.cells import GUESS, FoundCell
 from dartboard.scale.config import Stage
-from dartboard.scale.points import CELL, FIRST, Point, name_of, nested, overlaid, points
+from dartboard.scale.points import CELL, FIRST, Point, check_count, name_of, nested, overlaid, points
 from dartboard.search import config as search_config
 from dartboard.search.config import DataChoice, SearchConfig
 from dartboard.search.plugins import check_plugins
@@ -99,8 +100,9 @@ class Planner:
         Raises:
             DartboardError: If one of them cannot be; says which.
         """
-        every = [(cell, point) for cell in cells for point in self._points()]
-        return self._distinct(self._training(cell, point, has_valid) for cell, point in every)
+        cells, own = list(cells), self._points()
+        check_count(self.name, len(cells) * len(own))
+        return self._distinct(self._training(cell, point, has_valid) for cell in cells for point in own)
 
     def _points(self) -> list[Point]:
         return list(points(self.stage.grid, self.stage.runs))
@@ -156,7 +158,7 @@ class Planner:
             form = SEARCH if kind == "search" else TRAIN
             return values | {SEED: form.validate(values | {SEED: point[SEED]}).seed}
         except DartboardError as error:
-            raise OptionError(f"{self.name}: {_words(point)}{error}") from None
+            raise OptionError(f"{self.name}: {_words(point, str(error))}{error}") from None
 
     def _planned(self, kind: str, values: dict[str, Any], first: Point, rest: Point) -> Planned:
         """A run; what it varies is told by the values it has, however they were spelt."""
@@ -174,15 +176,18 @@ class Planner:
             raise OptionError(f"{self.name}: stop.after: {words}; set an earlier one, or more epochs")
 
     def _distinct(self, runs: Iterable[Planned]) -> list[Planned]:
-        """Runs by their names, equal ones once."""
+        """Runs of which no two are the same, or called the same."""
         found: dict[str, Planned] = {}
         names: dict[str, str] = {}
         for run in runs:
-            if found.setdefault(run.name, run).config != run.config:
+            if run.name in found and found[run.name].config != run.config:
                 raise OptionError(f"two different runs would be called {run.name}; give them to two stages")
+            if run.name in found:
+                raise OptionError(f"{run.name} would be there twice; leave out one of the two runs")
             other = names.setdefault(f"{run.varied.get(CELL)} {run.config}", run.name)
             if other != run.name:
                 raise OptionError(f"{other} and {run.name} are the same run; leave out one of them")
+            found[run.name] = run
         return list(found.values())
 
 
@@ -203,9 +208,11 @@ def _rest(point: Point) -> Point:
     return {name: value for name, value in point.items() if name != SEED}
 
 
-def _words(point: Point) -> str:
-    """The settings of a point, to begin an error with."""
-    return "".join(f"{name}={value} " for name, value in point.items()).rstrip() + ": " if point else ""
+def _words(point: Point, error: str) -> str:
+    """The settings of a point, to begin an error with; but for the one that the error begins with itself."""
+    named = re.split("[=:]", error)[0]
+    words = [f"{name}={value}" for name, value in point.items() if name != named]
+    return " ".join(words) + ": " if words else ""
 
 
 def _with_images(cell: FoundCell, layers: Sequence[Mapping[str, Any]]) -> TrainConfig:

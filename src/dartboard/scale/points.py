@@ -1,5 +1,6 @@
 """The points of a sweep: which settings each of its runs has of its own, and what the run is called."""
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -9,13 +10,16 @@ from typing import Any
 
 from dartboard.errors import OptionError
 from dartboard.search.form import CHOICES, NAMED
-from dartboard.search.options import MOST
+from dartboard.yaml_text import shown
 
 RANGE = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
 ODD = re.compile(r"[^A-Za-z0-9.+_-]+")
 """What names of directories do without."""
 LONGEST = 80
 """Characters of a name."""
+RUNS = 100_000
+"""The most runs of a stage: all are planned before the first one starts, which takes half a gigabyte of
+memory for so many, and each gets a directory."""
 CELL = "cell"
 """What trainings vary besides their settings: the label of their cell."""
 FIRST = (CELL, *(f"{group}.name" for group in NAMED))
@@ -131,13 +135,24 @@ def spread(name: str, value: object) -> tuple[Any, ...]:
     """The values that a setting of a grid has: those of a list, and of ranges such as `0..4`.
 
     Raises:
-        OptionError: If there are none.
+        OptionError: If there are none or too many, or one stands twice.
     """
     several = value if isinstance(value, list | tuple) else (value,)
     found = [one for own in several for one in _range(name, own)]
-    if not found or {} in found:
-        raise OptionError(f"grid.{name}={value!r}: expected values such as [1, 2] or 0..4")
+    if not found or {} in found or value is None:
+        raise OptionError(f"grid.{name}={shown(value)}: expected values such as [1, 2] or 0..4")
+    _check_once(name, found)
     return tuple(found)
+
+
+def _check_once(name: str, values: Iterable[object]) -> None:
+    seen: set[str] = set()
+    for text in map(shown, values):
+        if text in seen:
+            raise OptionError(
+                f"grid.{name.removesuffix('.name')}: {text} stands there twice; leave out one of them"
+            )
+        seen.add(text)
 
 
 def _match(value: object) -> re.Match[str] | None:
@@ -150,9 +165,27 @@ def _range(name: str, value: object) -> Sequence[Any]:
     if match is None:
         return (value,)
     first, last = int(match[1]), int(match[2])
-    if not first <= last < first + MOST:
-        raise OptionError(f"grid.{name}={value!r}: expected a range such as 0..4")
+    if first > last:
+        raise OptionError(
+            f"grid.{name}={value}: a range such as 0..4 goes from the smaller number to the larger"
+        )
+    check_count(f"grid.{name}={value}", last - first + 1, "values")
     return range(first, last + 1)
+
+
+def check_count(place: str, count: int, what: str = "runs") -> None:
+    """Refuses more runs, or values for them, than a stage can have.
+
+    Raises:
+        OptionError: Begins with the place, and says how many there are.
+    """
+    if count > RUNS:
+        raise OptionError(f"{place}: {count:,} {what} are too many; at most {RUNS:,}")
+
+
+def count_points(grid: Mapping[str, Sequence[Any]], rows: Sequence[Mapping[str, Any]]) -> int:
+    """How many `points` there are, without making them."""
+    return math.prod(map(len, grid.values())) * max(len(rows), 1)
 
 
 def points(grid: Mapping[str, Sequence[Any]], rows: Sequence[Mapping[str, Any]]) -> Iterator[Point]:

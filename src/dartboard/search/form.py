@@ -7,15 +7,15 @@ DARTBOARD_SEARCH_WEIGHTS__LR, flags, and words like `weights.lr=0.05`.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeGuard, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
-from dartboard.errors import OptionError, UnknownNameError, one_line
+from dartboard import yaml_text
+from dartboard.errors import OptionError, UnknownNameError
 
 NAMED = ("space", "method", "data")
 """The groups that have a name; the name alone will do for them."""
@@ -28,6 +28,9 @@ EXAMPLES = {
     "data": "{name: digits, pad: 1}",
 }
 """What groups with a name look like."""
+
+LIKE = {"tuple_type": ("list", "[one, two]"), "dict_type": ("group", "{epochs: 25}")}
+"""By kind of mistake, what was expected, and what it looks like unless the setting has examples."""
 
 Layer = Mapping[str, Any]
 """Settings from one place, nested."""
@@ -93,16 +96,24 @@ class Form(Generic[C]):
             def settings_customise_sources(
                 cls, settings_cls: type[BaseSettings], *_: Source, **__: Source
             ) -> tuple[Source, ...]:
-                return tuple(_LayerSource(settings_cls, long_form(layer)) for layer in reversed(layers))
+                return tuple(_LayerSource(settings_cls, said) for said in map(self.said, reversed(layers)))
 
         return self.validate(Merged().model_extra or {})
 
     def validate(self, values: Layer) -> C:
         """The configuration that plain values say."""
         try:
-            return self.model.model_validate(long_form(values))
+            return self.model.model_validate(self.said(values))
         except ValidationError as error:
             raise explain(error, self.model) from None
+
+    def said(self, layer: Layer) -> dict[str, Any]:
+        """The layer with names alone as groups, and without the groups that have nothing in them."""
+        fields = self.model.model_fields
+        groups = [name for name, field in fields.items() if _is_group(field.annotation)]
+        return {
+            key: value for key, value in long_form(layer).items() if value is not None or key not in groups
+        }
 
 
 class _LayerSource(Source):
@@ -135,13 +146,13 @@ def long_form(layer: Layer) -> dict[str, Any]:
 def read_file(path: Path) -> dict[str, Any]:
     """The settings in a YAML file."""
     try:
-        found = yaml.safe_load(path.read_bytes())
+        found = yaml_text.load(path.read_bytes())
     except OSError as error:
         raise OptionError(f"cannot read the configuration {str(path)!r}: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError) as error:  # the latter for dates and numbers that cannot be
-        raise OptionError(f"{path} is not YAML: {one_line(error)}") from None
+    except yaml_text.YamlError as error:
+        raise OptionError(error.about(path)) from None
     if found is not None and not isinstance(found, dict):
-        raise OptionError(f"{path}: expected lines such as 'epochs: 25', got {found!r}")
+        raise OptionError(f"{path}: expected lines such as 'epochs: 25', got {yaml_text.shown(found)}")
     return {str(key): value for key, value in (found or {}).items()}
 
 
@@ -169,9 +180,11 @@ def from_words(words: Iterable[str]) -> dict[str, Any]:
 
 def _parse(key: str, text: str) -> Any:
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:
-        raise OptionError(f"{key}={text}: not a value in YAML ({one_line(error)})") from None
+        return yaml_text.load(text)
+    except yaml_text.TwiceError as error:
+        raise OptionError(f"{key}={text}: {error.reason}") from None
+    except yaml_text.YamlError as error:
+        raise OptionError(f"{key}={text}: not a value in YAML ({error.reason})") from None
 
 
 def _put(layer: dict[str, Any], key: str, value: Any) -> None:
@@ -194,13 +207,14 @@ def explain(error: ValidationError, model: type[BaseModel]) -> OptionError | Unk
     if first["type"] == "extra_forbidden":
         return UnknownNameError("setting", key, _known(model, place[:-1]))
     if first["type"] == "value_error":  # values that do not go together
-        return OptionError(f"{key}: {first['ctx']['error']}")
+        words = str(first["ctx"]["error"])
+        return OptionError(words if words.startswith(f"{key}.") else f"{key}: {words}")
     reason = first["msg"][0].lower() + first["msg"][1:]
     if first["type"] == "model_type":
         reason = _expected(model, place)
-    elif first["type"] == "tuple_type":
-        reason = "expected a list such as [one, two]"
-    return OptionError(f"{key}={first['input']!r}: {reason}")
+    elif first["type"] in LIKE:
+        reason = _like(model, place, *LIKE[first["type"]])
+    return OptionError(f"{key}={yaml_text.shown(first['input'])}: {reason}")
 
 
 def _expected(model: type[BaseModel], groups: Sequence[str]) -> str:
@@ -208,7 +222,14 @@ def _expected(model: type[BaseModel], groups: Sequence[str]) -> str:
     if groups[-1] in EXAMPLES:
         return f"expected a name, or a group such as {EXAMPLES[groups[-1]]}"
     name, field = next(iter(_group(model, groups).model_fields.items()))
-    return f"expected a group such as {{{name}: {field.default}}}"
+    return f"expected a group such as {{{name}: {(field.examples or [field.default])[0]}}}"
+
+
+def _like(model: type[BaseModel], place: Sequence[str], kind: str, example: str) -> str:
+    """What a setting looks like that is a list, or a group of any names."""
+    field = model.model_fields.get(".".join(place))
+    examples = (field and field.examples) or [example]
+    return f"expected a {kind} such as {examples[0]}"
 
 
 def _known(model: type[BaseModel], groups: Sequence[str]) -> list[str]:
@@ -220,6 +241,10 @@ def _group(model: type[BaseModel], groups: Sequence[str]) -> type[BaseModel]:
     """What checks a group of the configuration."""
     for group in groups:
         kind = model.model_fields[group].annotation
-        assert isinstance(kind, type) and issubclass(kind, BaseModel)  # noqa: S101, PT018
+        assert _is_group(kind)  # noqa: S101
         model = kind
     return model
+
+
+def _is_group(kind: Any) -> TypeGuard[type[BaseModel]]:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)

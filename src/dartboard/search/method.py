@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticCustomError
 from torch.optim import Optimizer
 
 from dartboard.arch.gradient import ArchGradient
@@ -18,9 +19,11 @@ from dartboard.errors import CompositionError, OptionError, UnknownNameError
 from dartboard.registry import Registry
 from dartboard.relax.base import Relaxation
 from dartboard.search.hooks import Hook
+from dartboard.search.options import check_number
 from dartboard.search.plan import Plan
 from dartboard.search.select import FromStrengths, Selector
 from dartboard.space.spec import SearchSpace
+from dartboard.yaml_text import shown
 
 STRONGEST = FromStrengths()
 Relax = Callable[[SearchSpace, torch.Generator], Relaxation]
@@ -122,10 +125,13 @@ def check_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _checked(name: str, key: str, kind: Any, value: Any) -> Any:
     try:
+        check_number(kind, value)
         checked = TypeAdapter(kind).validate_python(value)
+    except PydanticCustomError as error:
+        raise OptionError(f"method.{key}={shown(value)} of {name}: {error.message()}") from None
     except ValidationError as error:
         reason = error.errors()[0]["msg"].lower()
-        raise OptionError(f"method.{key}={value!r} of {name}: {reason}") from None
+        raise OptionError(f"method.{key}={shown(value)} of {name}: {reason}") from None
     if isinstance(checked, float) and not math.isfinite(checked):
         raise OptionError(f"method.{key}={value!r} of {name}: input should be a finite number")
     return checked

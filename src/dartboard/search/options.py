@@ -1,8 +1,9 @@
 """The numbers of a search, checked when they are given; every default is first-order DARTS' own."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from dartboard.data import CENTRE, Augment, Loading
 from dartboard.data.autoaugment import Policy
@@ -20,6 +21,36 @@ class Options(BaseModel):
     """A group of options: immutable, and what it does not know it refuses."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check_number(cls, value: object, info: ValidationInfo) -> object:
+        if isinstance(value, bool | list | tuple):  # all others are told apart without help
+            check_number(cls.model_fields[str(info.field_name)].annotation, value)
+        return value
+
+
+def check_number(kind: Any, value: object) -> None:
+    """Refuses true and false where a number is wanted; they would be taken for 1 and 0.
+
+    Args:
+        kind: The type that is wanted, or that of several such things.
+        value: What is given, or several of them.
+
+    Raises:
+        PydanticCustomError: As those that pydantic itself finds.
+    """
+    several = value if isinstance(value, list | tuple) else (value,)
+    kinds = _kinds(kind)
+    if any(isinstance(own, bool) for own in several) and kinds & {int, float} and bool not in kinds:
+        raise PydanticCustomError("number", "expected a number")
+
+
+def _kinds(kind: Any) -> set[Any]:
+    """The types that a type is made of."""
+    return {own for inner in get_args(kind) for own in _kinds(inner)} | {
+        kind if isinstance(kind, type) else None
+    }
 
 
 class NetOptions(Options):

@@ -23,9 +23,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from dartboard import yaml_text
 from dartboard.errors import SpaceError, one_line
 from dartboard.space._reading import explain, keys_of, shown
 from dartboard.space.catalog import SPACES, dense_edges, get_space, keep_per_node, stacked
@@ -167,13 +167,9 @@ def space_from_yaml(text: str) -> SearchSpace:
 
 def _yaml_as_json(text: str) -> str:
     try:
-        data = yaml.safe_load(text)
+        data = yaml_text.load(text)
         as_json = json.dumps(data, default=str)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise SpaceError(f"{place}{error.problem or error.context}") from None
-    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:  # odd keys, dates, depth
+    except (TypeError, ValueError, RecursionError) as error:  # not YAML, odd keys, depth
         raise SpaceError(one_line(error)) from None
     if not isinstance(data, dict):
         raise SpaceError(f"expected the keys {', '.join(_ShortSpace.model_fields)}; got {shown(data)}")

@@ -99,6 +99,7 @@ def test_what_is_resolved_says_the_same(tmp_path: Path, monkeypatch: pytest.Monk
         ({"words": ["train.epochs=0"]}, OptionError, "train.epochs=0: input should be greater than or"),
         ({"words": [f"train.seed={2**62}"]}, OptionError, f"train.seed={2**62}: input should be less than"),
         ({"recipes": {"train": "quik"}}, UnknownNameError, "no training recipe called 'quik'; did you mean"),
+        ({"flags": {"train": {"data": 3}}}, OptionError, "train.data=3: expected a name, or a group such as"),
         ({"flags": {"search": 3}}, OptionError, "search=3: expected a group such as {epochs: 25}"),
         ({"file": "no.yaml"}, OptionError, "cannot read the configuration 'no.yaml'"),
         ({"files": {"train": "no.yaml"}}, OptionError, "cannot read the configuration 'no.yaml'"),
@@ -108,3 +109,10 @@ def test_mistakes_are_named(given: dict[str, Any], kind: type[DartboardError], w
     with pytest.raises(kind) as error:
         load_protocol(**given)
     assert words in str(error.value)
+
+
+def test_a_group_with_nothing_in_it_says_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    for text in ("search:\ntrain:\n", "search: {weights: , data: }\ntrain: {data: }\n"):
+        file.write_text(f"{text}seeds: 2\n")
+        assert load_protocol(file=file) == load_protocol(words=["seeds=2"])

@@ -69,10 +69,8 @@ class _Anything(BaseModel):
 
 PROTOCOL = Form(ProtocolConfig, {}, "DARTBOARD_PROTOCOL_")
 _OWN = Form(_Anything, PROTOCOL.recipes, PROTOCOL.prefix)
-_INNER = {
-    "search": Form(_Anything, SEARCH.recipes, SEARCH.prefix),
-    "train": Form(_Anything, TRAIN.recipes, TRAIN.prefix),
-}
+_KINDS: dict[str, Form[Any]] = {"search": SEARCH, "train": TRAIN}
+_INNER = {name: Form(_Anything, form.recipes, form.prefix) for name, form in _KINDS.items()}
 """What a protocol is made of, by the group in which its settings are."""
 
 
@@ -116,24 +114,25 @@ def load_protocol(
         recipe = form.recipes[recipes[group]]() if group in recipes else {}
         own = read_file(Path(files[group])) if group in files else {}
         variables = from_environment(environment, form.prefix)
-        return dict(form.merge([base, recipe, whole, own, variables, *later]).model_extra or {})
+        layers = map(_KINDS[group].said, [base, recipe, whole, own, variables, *later])
+        return dict(form.merge(list(layers)).model_extra or {})
 
     seed = {"seed": values["seed"]} if "seed" in values else {}
     search = inner("search", seed)
     source = _source(search)
     train = inner("train", {**seed, "data": source})
-    if train["data"].get("name") != source.get("name"):  # other images keep nothing of these
+    if _source(train).get("name") != source.get("name"):  # other images keep nothing of these
         train = inner("train", seed)
     return PROTOCOL.validate({**values, "search": search, "train": train})
 
 
 def _split(layer: Layer) -> dict[str, Layer]:
     """The settings of a search, of a training, and under no name the others."""
-    for name in _INNER:
-        if not isinstance(layer.get(name, {}), Mapping):
-            raise OptionError(f"{name}={layer[name]!r}: expected a group such as {{epochs: 25}}")
-    others = {key: value for key, value in layer.items() if key not in _INNER}
-    return {"": others, **{name: layer.get(name, {}) for name in _INNER}}
+    groups = {name: {} if layer.get(name) is None else layer[name] for name in _INNER}
+    for name, own in groups.items():
+        if not isinstance(own, Mapping):
+            raise OptionError(f"{name}={own!r}: expected a group such as {{epochs: 25}}")
+    return {"": {key: value for key, value in layer.items() if key not in _INNER}, **groups}
 
 
 def _split_words(words: Iterable[str]) -> dict[str, Layer]:
