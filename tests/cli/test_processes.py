@@ -88,6 +88,35 @@ def test_a_rank_that_dies_ends_the_search_which_goes_on_to_the_same_bits(tmp_pat
     assert [own["processes"] for own in Run.read(tmp_path / "alone").environment()] == [2, 1]
 
 
+def test_one_process_goes_on_as_two_would_have(tmp_path: Path) -> None:
+    """Batch-norms that are not synchronised see the same images together in pieces as in processes."""
+    facts(*SEARCH, "sync_norms=false", "--processes", 2, "--out", "whole", folder=tmp_path)
+    shutil.copytree(tmp_path / "whole", tmp_path / "alone")
+    for checkpoint in list_checkpoints(tmp_path / "alone" / "checkpoints")[2:]:
+        shutil.rmtree(checkpoint)
+    done = program("search", "--resume", "alone", "--no-report", "--processes", 1, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    whole, alone = (Run.read(tmp_path / name).metrics() for name in ("whole", "alone"))
+    assert [row["pieces"] for row in whole + alone] == [1, 1, 1, 2, 2, 2]
+    for name in ("train_loss", "valid_accuracy", "entropy"):
+        assert [row[name] for row in alone] == pytest.approx([row[name] for row in whole], rel=1e-5)
+
+
+def test_more_processes_go_on_differently_and_say_so(tmp_path: Path) -> None:
+    words = "epochs=1", "sync_norms=false", "pieces=1"
+    facts(*SEARCH, *words, "--out", "run", folder=tmp_path)
+    for checkpoint in list_checkpoints(tmp_path / "run" / "checkpoints")[2:]:
+        shutil.rmtree(checkpoint)
+    again = "search", "--resume", "run", "--no-report", "--quiet", "--processes", 2
+    done = program(*again, folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr == (
+        "dartboard: the run used processes 1, now 2, where batch-norms see other parts of each batch: "
+        "from here on it differs by more than rounding; a run with sync_norms=true would not\n"
+    )
+    assert program(*again, folder=tmp_path).stderr == ""
+
+
 def test_interrupted_processes_save_and_stop_together(tmp_path: Path) -> None:
     command = [PROGRAM, *SEARCH, "epochs=300", "--processes", "2", "--out", "run", "--quiet"]
     with started(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:

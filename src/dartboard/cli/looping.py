@@ -129,6 +129,7 @@ def reopen(
         make: Makes the loop.
         ranks: The processes that share it; only rank 0 writes to the run.
     """
+    from dartboard.cli.display import Changes
     from dartboard.cli.progress import progress
     from dartboard.runs import SPACE, Run
     from dartboard.space import load_space
@@ -142,6 +143,8 @@ def reopen(
         run.close()
         raise
     loop.run = None if ranks.rank else run
+    if not ranks.rank:
+        loop.hooks = (Changes(), *loop.hooks)  # first: before a display draws
     return loop, loop.run
 
 
