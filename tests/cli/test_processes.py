@@ -167,6 +167,19 @@ def test_a_batch_that_cannot_be_shared_out_is_one_line(tmp_path: Path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize(("batch", "count", "fitting"), [(64, 3, "2 or 4"), (15, 4, "3 or 5"), (7, 9, "7")])
+def test_a_run_whose_batch_cannot_be_shared_out_names_who_could(
+    batch: int, count: int, fitting: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Run.create(tmp_path / "run", {"batch": batch}):
+        pass
+    assert main(["search", "--resume", str(tmp_path / "run"), "--processes", str(count)]) == 2
+    assert capsys.readouterr().err == (
+        f"dartboard: error: the run's batch of {batch} cannot be shared out evenly among {count} processes; "
+        f"go on with --processes {fitting}\n"
+    )
+
+
 def test_torchrun_has_the_last_word(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

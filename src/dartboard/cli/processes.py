@@ -58,12 +58,29 @@ def launch(args: Namespace) -> int | None:
     from dartboard.scale import launch as launching
 
     count = wanted(args)
+    if args.resume is not None:
+        _check_share(args.resume, count)
     if is_launched():
         launching.end_with_launcher()
         args.quiet = args.quiet or is_silent()
     if count == 1 or is_launched():
         return None
     return launching.launch(count, args.words)
+
+
+def _check_share(path: str, count: int) -> None:
+    """Raises if the batch of a run, which is settled, cannot be shared out; says who could share it."""
+    from dartboard.runs import Run
+
+    batch = Run.read(path).config.get("batch")
+    if not isinstance(batch, int) or batch < 1 or batch % count == 0:
+        return  # what is no number is complained of by who reads all settings
+    even = [own for own in range(1, batch + 1) if batch % own == 0]
+    near = [max(own for own in even if own < count), *[own for own in even if own > count][:1]]
+    raise UsageError(
+        f"the run's batch of {batch} cannot be shared out evenly among {count} processes; go on with "
+        f"--processes {' or '.join(map(str, near))}"
+    )
 
 
 def is_silent() -> bool:
