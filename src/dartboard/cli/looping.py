@@ -2,8 +2,8 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -146,6 +146,23 @@ def reopen(
     if not ranks.rank:
         loop.hooks = (Changes(), *loop.hooks)  # first: before a display draws
     return loop, loop.run
+
+
+@contextmanager
+def opened(run: "Run | None", args: Namespace) -> Iterator[None]:
+    """Inside, who is interrupted is told how to go on with the run, which is closed at the end.
+
+    Args:
+        run: The run; None on all ranks but the first.
+        args: What was typed; `args.verb` is the verb.
+    """
+    with run or nullcontext():
+        try:
+            yield
+        except KeyboardInterrupt:
+            if run is None:
+                raise
+            raise KeyboardInterrupt(f"go on with: {_resume_command(run.path, args)}") from None
 
 
 def machine(args: Namespace) -> tuple[str | None, int | None]:

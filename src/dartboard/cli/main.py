@@ -27,7 +27,7 @@ from dartboard.cli import (
 )
 from dartboard.cli import list as list_
 from dartboard.cli.arguments import UsageError, add_words
-from dartboard.cli.processes import let_the_first_speak
+from dartboard.cli.processes import is_silent, let_the_first_speak
 from dartboard.errors import DartboardError, UnknownNameError, one_line
 from dartboard.printable import printable
 
@@ -91,8 +91,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"dartboard: error: {OUT_OF_MEMORY}", file=sys.stderr)
         return MISTAKE
-    except KeyboardInterrupt:
-        print("dartboard: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as cut:
+        if not is_silent():
+            print("; ".join(["dartboard: interrupted", *map(str, cut.args)]), file=sys.stderr)
         return INTERRUPTED
     return code
 

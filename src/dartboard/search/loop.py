@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 CHECK_STEPS = 50
 """On a device that the host would have to wait for, numbers are looked at every so many steps."""
+UNSTARTED = "stopped before the first step"
 AGREE_STEPS = 10
 """Processes that share a loop ask each other every so many steps whether to stop."""
 
@@ -210,7 +211,8 @@ class Loop(ABC, Generic[R, E]):
         """
         if self.ranks.any(self._stopping):
             self._stopping = False
-            raise Stopped(f"stopped after step {self.step} of {self.plan.epochs * self.plan.steps}")
+            steps = self.plan.epochs * self.plan.steps
+            raise Stopped(f"stopped after step {self.step} of {steps}" if self.step else UNSTARTED)
 
     def _resume(self, fall_back: bool) -> None:
         found = self.ranks.first(lambda: None if self.run is None else self.run.load(fall_back=fall_back))
