@@ -14,6 +14,7 @@ import pytest
 from dartboard.cli.main import main
 from dartboard.runs import Run, list_checkpoints
 from killing import PATIENCE, started
+from together import free_port
 
 PROGRAM = Path(sys.executable).with_name("dartboard")
 SEARCH = (
@@ -130,6 +131,21 @@ def test_interrupted_processes_save_and_stop_together(tmp_path: Path) -> None:
     assert len(said) == 2
     newest = max(own.name for own in list_checkpoints(tmp_path / "run" / "checkpoints"))
     assert f"stopped after step {int(newest.removeprefix('step-'))} of" in said[1]
+
+
+def test_an_interrupt_ends_a_process_that_waits_for_others() -> None:
+    """The other was interrupted on its way, and will never come."""
+    alone = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+    code = (
+        "import torch; from dartboard.cli.processes import joined; print('waits', flush=True)\n"
+        "with joined(torch.device('cpu')): pass"
+    )
+    env = plain() | alone | {"MASTER_PORT": str(free_port())}
+    with started([sys.executable, "-c", code], env=env, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "waits\n"
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == -signal.SIGINT
 
 
 def test_processes_end_with_who_has_launched_them(tmp_path: Path) -> None:

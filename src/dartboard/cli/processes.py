@@ -1,10 +1,11 @@
 """Searches and trainings that several processes share: the flag, who starts them, and what each may say."""
 
 import os
+import signal
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from dartboard.cli.arguments import UsageError, positive
@@ -121,12 +122,30 @@ def joined(device: "torch.device") -> Iterator["Ranks"]:
     from dartboard.scale import distributed
 
     try:
-        with distributed.joined(device) as ranks:
+        with ExitStack() as stack:
+            with _ended_by_interrupts():
+                ranks = stack.enter_context(distributed.joined(device))
             yield ranks
     except RuntimeError as error:
         if not is_lost(error):
             raise
         raise RankError(GONE) from error
+
+
+@contextmanager
+def _ended_by_interrupts() -> Iterator[None]:
+    """Inside, Ctrl-C ends a process at once if others were started with it.
+
+    While torch waits for another that has been interrupted on its way here, it hears of nothing else.
+    """
+    if not is_launched():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def is_lost(error: RuntimeError) -> bool:
