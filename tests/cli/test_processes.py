@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
+from dartboard.cli.display import Display
+from dartboard.cli.looping import fit
 from dartboard.cli.main import main
 from dartboard.runs import Run, list_checkpoints
 from killing import PATIENCE, started
@@ -131,6 +134,35 @@ def test_interrupted_processes_save_and_stop_together(tmp_path: Path) -> None:
     assert len(said) == 2
     newest = max(own.name for own in list_checkpoints(tmp_path / "run" / "checkpoints"))
     assert f"stopped after step {int(newest.removeprefix('step-'))} of" in said[1]
+
+
+class Deserted:
+    """A loop that is interrupted, and then finds that the others have ended."""
+
+    hooks = ()
+
+    def __init__(self, *numbers: signal.Signals) -> None:
+        self.numbers = numbers
+
+    def stop(self) -> None:
+        pass
+
+    def fit(self, **_: object) -> None:
+        for number in self.numbers:
+            signal.raise_signal(number)
+        raise RuntimeError("Connection closed by peer")
+
+
+def test_who_was_interrupted_with_the_first_leaves_the_word_to_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    args = Namespace(resume=None, fall_back=False)
+    assert fit(Deserted(signal.SIGINT), None, args, Display(), lambda: "soon") == 130
+    assert capsys.readouterr().err == ""
+    with pytest.raises(RuntimeError, match="Connection closed"):
+        fit(Deserted(), None, args, Display(), lambda: "soon")
 
 
 def test_an_interrupt_ends_a_process_that_waits_for_others() -> None:

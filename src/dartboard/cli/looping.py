@@ -219,6 +219,8 @@ def fit(
             _say_stopped(str(stopped) or "interrupted", run, args)
             return SIGNALLED + caught[0] if caught else 0
         except RuntimeError as error:
+            if run is None and caught and processes.is_lost(error):
+                return SIGNALLED + caught[0]  # the first was interrupted too, and has said how to go on
             if run is None or not processes.is_lost(error):
                 raise
             raise RankError(f"{processes.GONE}; go on with: {_resume_command(run.path, args)}") from error
