@@ -1,6 +1,6 @@
 """The processes that share one loop, each with its part of every batch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from torch import Tensor, nn
@@ -31,6 +31,10 @@ class Ranks:
         """The rows of a batch of this size that are this rank's."""
         own = self.share(size)
         return slice(self.rank * own, (self.rank + 1) * own)
+
+    def whole(self, own: int) -> int:
+        """How many rows a batch has of which this rank has so many."""
+        return self.count * own
 
     def share(self, size: int) -> int:
         """How many rows of a batch each rank has.
@@ -69,13 +73,7 @@ class Ranks:
 
         They are those of all norms, of whatever kind, but for norms whose `sees_all_ranks` is true.
         """
-        return [
-            statistic
-            for module in net.modules()
-            if not getattr(module, "sees_all_ranks", False)
-            for name in ("running_mean", "running_var")
-            if isinstance(statistic := getattr(module, name, None), Tensor)
-        ]
+        return statistics(own for own in net.modules() if not getattr(own, "sees_all_ranks", False))
 
     def wrapped(self, forward: nn.Module, weights: Sequence[nn.Parameter]) -> "DistributedDataParallel":
         """A module with whose backward pass the gradients of the weights are added up over all ranks.
@@ -85,6 +83,16 @@ class Ranks:
             weights: All of them.
         """
         raise NotImplementedError  # one process alone has nothing to add up
+
+
+def statistics(modules: Iterable[nn.Module]) -> list[Tensor]:
+    """The running statistics of those modules that are norms, of whatever kind."""
+    return [
+        statistic
+        for module in modules
+        for name in ("running_mean", "running_var")
+        if isinstance(statistic := getattr(module, name, None), Tensor)
+    ]
 
 
 ALONE = Ranks()

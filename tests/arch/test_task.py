@@ -61,6 +61,42 @@ def test_a_batch_passes_in_pieces_with_their_shares():
     assert torch.equal(torch.cat([labels for (_, labels), _ in parts]), y)
 
 
+@pytest.mark.parametrize("pieces", [2, 3])
+def test_pieces_meet_with_the_chance_of_the_whole_batch(pieces):
+    found = []
+    for count in (1, pieces):
+        task = problem(relax="gumbel-softmax")
+        task.net.drop_path, task.pieces = 0.4, count
+        for norm in norms_of(task.net):
+            norm.eval()  # else it would couple what passes together
+        torch.manual_seed(5)
+        said = [task.loss(piece)[1] for piece, _ in task.split(batch(0, size=5))]
+        found.append((torch.cat(said), torch.rand(3), task.relaxation().blend(0).live))
+    torch.testing.assert_close(found[1][0], found[0][0])
+    assert torch.equal(found[1][1], found[0][1])
+    assert found[1][2] == found[0][2]
+
+
+def norms_of(net):
+    return [own for own in net.modules() if isinstance(own, nn.BatchNorm2d)]
+
+
+def test_statistics_become_the_mean_of_what_pieces_make_of_them():
+    (x, y), task = batch(0, size=5), problem()
+    first = norms_of(task.net)[0]
+    start, made = first.running_mean.clone(), []
+    for own in (slice(0, 3), slice(3, 5)):
+        with task.undisturbed():
+            task.loss((x[own], y[own]))
+            made.append(first.running_mean.clone())
+    task.pieces = 2
+    for piece, _ in task.split((x, y)):
+        task.loss(piece)
+    torch.testing.assert_close(first.running_mean, 0.6 * made[0] + 0.4 * made[1])
+    assert first.num_batches_tracked == 1
+    assert not torch.equal(first.running_mean, start)
+
+
 def test_a_probe_sees_the_weights_it_is_given():
     task, other = problem(), problem(seed=1)
     other.relaxation.load_state_dict(task.relaxation.state_dict())

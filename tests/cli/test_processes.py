@@ -7,13 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
+from dartboard.cli.display import Display
+from dartboard.cli.looping import fit
 from dartboard.cli.main import main
 from dartboard.runs import Run, list_checkpoints
 from killing import PATIENCE, started
+from together import free_port
 
 PROGRAM = Path(sys.executable).with_name("dartboard")
 SEARCH = (
@@ -88,6 +92,35 @@ def test_a_rank_that_dies_ends_the_search_which_goes_on_to_the_same_bits(tmp_pat
     assert [own["processes"] for own in Run.read(tmp_path / "alone").environment()] == [2, 1]
 
 
+def test_one_process_goes_on_as_two_would_have(tmp_path: Path) -> None:
+    """Batch-norms that are not synchronised see the same images together in pieces as in processes."""
+    facts(*SEARCH, "sync_norms=false", "--processes", 2, "--out", "whole", folder=tmp_path)
+    shutil.copytree(tmp_path / "whole", tmp_path / "alone")
+    for checkpoint in list_checkpoints(tmp_path / "alone" / "checkpoints")[2:]:
+        shutil.rmtree(checkpoint)
+    done = program("search", "--resume", "alone", "--no-report", "--processes", 1, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    whole, alone = (Run.read(tmp_path / name).metrics() for name in ("whole", "alone"))
+    assert [row["pieces"] for row in whole + alone] == [1, 1, 1, 2, 2, 2]
+    for name in ("train_loss", "valid_accuracy", "entropy"):
+        assert [row[name] for row in alone] == pytest.approx([row[name] for row in whole], rel=1e-5)
+
+
+def test_more_processes_go_on_differently_and_say_so(tmp_path: Path) -> None:
+    words = "epochs=1", "sync_norms=false", "pieces=1"
+    facts(*SEARCH, *words, "--out", "run", folder=tmp_path)
+    for checkpoint in list_checkpoints(tmp_path / "run" / "checkpoints")[2:]:
+        shutil.rmtree(checkpoint)
+    again = "search", "--resume", "run", "--no-report", "--quiet", "--processes", 2
+    done = program(*again, folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr == (
+        "dartboard: the run used processes 1, now 2, where batch-norms see other parts of each batch: "
+        "from here on it differs by more than rounding; a run with sync_norms=true would not\n"
+    )
+    assert program(*again, folder=tmp_path).stderr == ""
+
+
 def test_interrupted_processes_save_and_stop_together(tmp_path: Path) -> None:
     command = [PROGRAM, *SEARCH, "epochs=300", "--processes", "2", "--out", "run", "--quiet"]
     with started(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
@@ -101,6 +134,50 @@ def test_interrupted_processes_save_and_stop_together(tmp_path: Path) -> None:
     assert len(said) == 2
     newest = max(own.name for own in list_checkpoints(tmp_path / "run" / "checkpoints"))
     assert f"stopped after step {int(newest.removeprefix('step-'))} of" in said[1]
+
+
+class Deserted:
+    """A loop that is interrupted, and then finds that the others have ended."""
+
+    hooks = ()
+
+    def __init__(self, *numbers: signal.Signals) -> None:
+        self.numbers = numbers
+
+    def stop(self) -> None:
+        pass
+
+    def fit(self, **_: object) -> None:
+        for number in self.numbers:
+            signal.raise_signal(number)
+        raise RuntimeError("Connection closed by peer")
+
+
+def test_who_was_interrupted_with_the_first_leaves_the_word_to_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    args = Namespace(resume=None, fall_back=False)
+    assert fit(Deserted(signal.SIGINT), None, args, Display(), lambda: "soon") == 130
+    assert capsys.readouterr().err == ""
+    with pytest.raises(RuntimeError, match="Connection closed"):
+        fit(Deserted(), None, args, Display(), lambda: "soon")
+
+
+def test_an_interrupt_ends_a_process_that_waits_for_others() -> None:
+    """The other was interrupted on its way, and will never come."""
+    alone = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+    code = (
+        "import torch; from dartboard.cli.processes import joined; print('waits', flush=True)\n"
+        "with joined(torch.device('cpu')): pass"
+    )
+    env = plain() | alone | {"MASTER_PORT": str(free_port())}
+    with started([sys.executable, "-c", code], env=env, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "waits\n"
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == -signal.SIGINT
 
 
 def test_processes_end_with_who_has_launched_them(tmp_path: Path) -> None:
@@ -136,6 +213,19 @@ def test_a_batch_that_cannot_be_shared_out_is_one_line(tmp_path: Path) -> None:
         "set batch=14 or batch=16\n"
     )
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(("batch", "count", "fitting"), [(64, 3, "2 or 4"), (15, 4, "3 or 5"), (7, 9, "7")])
+def test_a_run_whose_batch_cannot_be_shared_out_names_who_could(
+    batch: int, count: int, fitting: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Run.create(tmp_path / "run", {"batch": batch}):
+        pass
+    assert main(["search", "--resume", str(tmp_path / "run"), "--processes", str(count)]) == 2
+    assert capsys.readouterr().err == (
+        f"dartboard: error: the run's batch of {batch} cannot be shared out evenly among {count} processes; "
+        f"go on with --processes {fitting}\n"
+    )
 
 
 def test_torchrun_has_the_last_word(

@@ -206,6 +206,36 @@ def test_a_second_signal_leaves_at_once(capsys: Capture) -> None:
     assert not Path("run/checkpoints").exists()
 
 
+def test_who_is_stopped_during_the_forecast_has_not_begun(
+    usual: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = Searcher.train_step
+
+    def signalled(searcher: Searcher) -> None:
+        step(searcher)
+        if searcher.step == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Searcher, "train_step", signalled)
+        assert main(["search", *TINY, "--out", "run"]) == 130
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == "stopped before the first step; go on with: dartboard search --resume run"
+    assert found(capsys, "--resume", "run")["digest"] == digest(usual)
+
+
+def test_who_is_interrupted_before_anything_is_watched_is_told_how_to_go_on(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dartboard.cli.search.fit", interrupt)
+    assert main(["search", *TINY, "--out", "run", "--quiet"]) == 130
+    said = "dartboard: interrupted; go on with: dartboard search --resume run\n"
+    assert capsys.readouterr() == ("", said)
+
+
 def test_a_finished_run_says_its_result_again(usual: Path, capsys: Capture) -> None:
     assert found(capsys, "--resume", str(usual))["digest"] == digest(usual)
 

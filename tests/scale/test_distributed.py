@@ -1,13 +1,14 @@
 """Several processes that share a loop go the way of one."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from scale_cases import CASES, Case, apart, follow
+from scale_cases import CASES, IN_PIECES, Case, apart, follow
 from together import together
 
 SAME = 1e-8
@@ -57,20 +58,36 @@ def test_as_many_processes_go_on_to_the_same_bits(count: int) -> None:
     assert together(count, FOLDER / "resumed.py") == [same] * count
 
 
-def only_parameters(trail: dict[str, Any]) -> dict[str, Any]:
-    kept = [{key: value for key, value in own.items() if "running_" not in key} for own in trail["trail"]]
-    kept = [{key: value for key, value in own.items() if "num_batches" not in key} for own in kept]
-    return {"trail": kept}
+APART = ("darts-2nd", "gdas", "gaea-darts-erm, joint", "xnas, wipeout", "asm", "training, mixup", *IN_PIECES)
+"""With whatever could tell pieces from processes: chance, statistics, second derivatives."""
 
 
-@pytest.mark.parametrize("pieces", [1, 2])
-def test_batch_norms_that_are_not_synchronised_see_as_many_pieces(pieces: int, tmp_path: Path) -> None:
-    name, more = f"darts in {pieces}", {"net": {"channels": 4}}
-    found = only_parameters(taken_by_two(tmp_path, name, sync=False)[name])
-    alone = follow(Case("darts", more=more | {"pieces": 2 * pieces}, steps=8))
-    assert apart(only_parameters(alone), found) < SAME
-    other = follow(Case("darts", more=more | {"pieces": pieces}, steps=8))
-    assert apart(only_parameters(other), found) > SAME
+@pytest.fixture(scope="module")
+def two_apart(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    return taken_by_two(tmp_path_factory.mktemp("apart"), *APART, sync=False)
+
+
+@pytest.mark.parametrize("name", APART)
+def test_batch_norms_that_are_not_synchronised_see_as_many_pieces(
+    name: str, two_apart: dict[str, dict[str, Any]]
+) -> None:
+    case, found = (CASES | IN_PIECES)[name], two_apart[name]
+    assert apart(follow(in_pieces(case, 2 * case.more.get("pieces", 1))), found) < SAME
+    assert apart(follow(replace(in_pieces(case, 1), steps=2)), {"trail": found["trail"][:2]}) > SAME
+
+
+def in_pieces(case: Case, pieces: int) -> Case:
+    return replace(case, more=case.more | {"pieces": pieces})
+
+
+@pytest.mark.parametrize("name", ["gdas", "xnas, wipeout", "asm", "training, mixup", *IN_PIECES])
+def test_one_process_goes_on_with_the_parts_that_two_had(
+    name: str, two_apart: dict[str, dict[str, Any]]
+) -> None:
+    resumed = follow((CASES | IN_PIECES)[name], sync=False, start=two_apart[name]["half"])
+    later = {"trail": two_apart[name]["trail"][-len(resumed["trail"]) :]}
+    assert 0 < len(resumed["trail"]) < len(two_apart[name]["trail"])
+    assert apart(later, resumed) < SAME
 
 
 def test_processes_meet() -> None:

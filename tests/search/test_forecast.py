@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 import torch
 
+from dartboard.errors import Stopped
 from dartboard.search import Searcher
 from dartboard.search.forecast import Forecast, forecast
 from searching import search
@@ -56,6 +57,17 @@ def test_everything_is_put_back_when_a_step_fails(monkeypatch: pytest.MonkeyPatc
         forecast(searcher)
     assert all(torch.equal(before[name], value) for name, value in searcher.net.state_dict().items())
     assert searcher.step == 0
+
+
+def test_who_is_stopped_in_a_forecast_has_not_begun() -> None:
+    searcher = search("darts")
+    searcher.stop()
+    with pytest.raises(Stopped, match=r"^stopped before the first step$"):
+        forecast(searcher)
+    assert searcher.step == 0
+    searcher.stop()
+    with pytest.raises(Stopped, match=r"^stopped before the first step$"):
+        searcher.fit()
 
 
 @pytest.mark.parametrize("steps", [1, 4])

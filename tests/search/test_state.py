@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from dartboard.errors import CheckpointError
+from dartboard.ranks import Ranks
 from dartboard.runs import Run
 from dartboard.search import Hook
 from dartboard.search.state import capture, chance, copied, restore, set_chance
@@ -69,6 +70,54 @@ def test_a_state_holds_where_the_search_is():
     assert (searcher.epoch, searcher.step, searcher.task.pieces) == (1, 4, 2)
     assert searcher.seconds >= note.state["seconds"]
     assert searcher.meter.counts == [1, 1]
+
+
+class Several(Ranks):
+    """This process as one of several that never meet."""
+
+    def __init__(self, count):
+        self.count = count
+
+
+def gone_on(before, now, pieces=1, **options):
+    """The pieces of a search that goes on in another number of processes, and what is said of it."""
+    state = copied(capture(search(ranks=Several(before), pieces=pieces, **options)))
+    searcher = search(ranks=Several(now), **options)
+    restore(searcher, state)
+    return searcher.task.pieces, searcher.changed
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "pieces", "expected"),
+    [(2, 1, 1, 2), (2, 1, 2, 4), (4, 2, 1, 2), (1, 2, 2, 1), (1, 4, 8, 2), (2, 2, 3, 3)],
+)
+def test_other_numbers_of_processes_keep_the_parts_that_norms_see(before, now, pieces, expected):
+    assert gone_on(before, now, pieces) == (expected, "")
+
+
+@pytest.mark.parametrize(("before", "now", "pieces"), [(1, 2, 1), (2, 1, 3), (4, 8, 1)])
+def test_parts_that_cannot_be_kept_are_mentioned(before, now, pieces):
+    kept, said = gone_on(before, now, pieces)
+    assert kept == min(pieces, 16 // now)
+    assert said == (
+        f"the run used processes {before}, now {now}, where batch-norms see other parts of each batch: from "
+        "here on it differs by more than rounding; a run with sync_norms=true would not"
+    )
+
+
+def test_synchronised_norms_see_the_whole_batch_in_any_number_of_processes():
+    assert gone_on(2, 1, sync_norms=True) == gone_on(1, 2, sync_norms=True) == (1, "")
+    pieces, said = gone_on(2, 1, pieces=2, sync_norms=True)
+    assert pieces == 2
+    assert said.endswith("a run with pieces=1 would not")
+
+
+def test_states_without_a_number_of_processes_keep_their_pieces():
+    state = copied(capture(search(pieces=2)))
+    del state["processes"]
+    searcher = search(ranks=Several(2))
+    restore(searcher, state)
+    assert (searcher.task.pieces, searcher.changed) == (2, "")
 
 
 def test_a_copied_state_stands_alone():

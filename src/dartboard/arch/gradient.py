@@ -19,6 +19,7 @@ from dartboard.arch.products import Exact, Products, gradients
 from dartboard.arch.task import Batch, Task, frozen
 from dartboard.arch.unroll import virtual_step
 from dartboard.errors import CompositionError
+from dartboard.ranks import Ranks
 from dartboard.registry import Registry
 from dartboard.relax.base import Relaxation
 from dartboard.relax.categorical import Categorical
@@ -194,16 +195,17 @@ def make_point(task: Task, train: Batch, arch: Batch) -> tuple[Point, list[Tenso
     """The losses of two batches as functions of the weights; the list fills with the second's values."""
     losses: list[Tensor] = []
 
-    def loss(piece: Batch, share: float, weights: Sequence[Tensor]) -> Tensor:
-        return share * task.probe(piece, weights)
+    def loss(piece: Batch, share: float, place: Ranks, weights: Sequence[Tensor]) -> Tensor:
+        with task.at(place):
+            return share * task.probe(piece, weights)
 
-    def valid(piece: Batch, share: float, weights: Sequence[Tensor]) -> Tensor:
-        value = loss(piece, share, weights)
+    def valid(piece: Batch, share: float, place: Ranks, weights: Sequence[Tensor]) -> Tensor:
+        value = loss(piece, share, place, weights)
         losses.append(value.detach())
         return value
 
-    parts = [partial(loss, *piece) for piece in task.split(train)]
-    judged = [partial(valid, *piece) for piece in task.split(arch)]
+    parts = [partial(loss, *piece) for piece in task.parts(train)]
+    judged = [partial(valid, *piece) for piece in task.parts(arch)]
     leaves = task.own_weights, task.relaxation.arch_parameters()
     return Point(parts, judged, *leaves, task.ranks), losses
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.parallel import DistributedDataParallel
 
+from dartboard.arch.pieces import Passes, Piece
 from dartboard.nn.mixture import Mixture
 from dartboard.nn.network import CellNet
 from dartboard.ranks import ALONE, Ranks
@@ -34,9 +35,8 @@ class Task:
             rank's part of what they are for the whole batch, until `total` adds them up.
 
     Attributes:
-        pieces: In how many pieces a batch passes the network, to save memory; gradients are those of the
-            whole batch but for batch-norms, which see a piece at a time, and relaxations that draw, which
-            draw for each piece.
+        pieces: In how many pieces a batch passes the network, to save memory; all is as for the whole batch
+            but for batch-norms, which see a piece at a time, as with so many ranks.
     """
 
     def __init__(
@@ -75,10 +75,44 @@ class Task:
         return list(self._named.values())
 
     def split(self, batch: Batch) -> Iterator[tuple[Batch, float]]:
-        """The pieces of a batch, each with its share of the examples of all ranks."""
+        """The pieces of a batch, each with its share of the examples of all ranks.
+
+        Each is to pass before the next is asked for: they meet with the same chance, which is drawn for the
+        whole batch, and statistics become the mean of what each piece makes of them.
+        """
+        parts = self.parts(batch)
+        if len(parts) == 1:
+            yield parts[0][:2]
+            return
+        passes = Passes(self.net, self.relaxation)
+        for piece, share, place in parts:
+            passes.again()
+            self.net.ranks = place
+            yield piece, share
+            passes.add(share * self.ranks.count)
+        passes.settle()
+        self.net.ranks = self.ranks
+
+    def parts(self, batch: Batch) -> list[tuple[Batch, float, Ranks]]:
+        """The pieces of a batch, the share of each, and what `at` is to be told when it passes alone."""
         x, y = batch
-        for images, labels in zip(x.chunk(self.pieces), y.chunk(self.pieces), strict=True):
-            yield (images, labels), len(labels) / self.size(batch)
+        pieces = list(zip(x.chunk(self.pieces), y.chunk(self.pieces), strict=True))
+        whole, start, found = self.size(batch), self.ranks.rank * len(y), []
+        for piece in pieces:
+            size = len(piece[1])
+            place = Piece(whole, start, size) if len(pieces) > 1 else self.ranks
+            found.append((piece, size / whole, place))
+            start += size
+        return found
+
+    @contextmanager
+    def at(self, place: Ranks) -> Iterator[None]:
+        """Inside, what passes the network is the piece at that place."""
+        self.net.ranks = place
+        try:
+            yield
+        finally:
+            self.net.ranks = self.ranks
 
     def size(self, batch: Batch) -> int:
         """How many examples there are in the batches of all ranks."""
@@ -110,11 +144,8 @@ class Task:
     @contextmanager
     def repeated(self) -> Iterator[None]:
         """Inside, every rank passes the same examples, and meets with the same chance."""
-        self.net.ranks = ALONE
-        try:
+        with self.at(ALONE):
             yield
-        finally:
-            self.net.ranks = self.ranks
 
     @torch.no_grad()
     def even_out(self) -> None:

@@ -94,6 +94,14 @@ class _Notes(logging.Handler):
         self._display.note(record.getMessage())
 
 
+class Changes(LoopHook[Any, Any, Any]):
+    """Says on standard error what goes on differently than before, if there is more to come."""
+
+    def on_start(self, loop: AnyLoop) -> None:
+        if loop.changed and loop.epoch < loop.plan.epochs:
+            sys.stderr.write(f"dartboard: {loop.changed}\n")
+
+
 class Lines(Display):
     """One plain line an epoch."""
 

@@ -2,8 +2,8 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -129,6 +129,7 @@ def reopen(
         make: Makes the loop.
         ranks: The processes that share it; only rank 0 writes to the run.
     """
+    from dartboard.cli.display import Changes
     from dartboard.cli.progress import progress
     from dartboard.runs import SPACE, Run
     from dartboard.space import load_space
@@ -142,7 +143,26 @@ def reopen(
         run.close()
         raise
     loop.run = None if ranks.rank else run
+    if not ranks.rank:
+        loop.hooks = (Changes(), *loop.hooks)  # first: before a display draws
     return loop, loop.run
+
+
+@contextmanager
+def opened(run: "Run | None", args: Namespace) -> Iterator[None]:
+    """Inside, who is interrupted is told how to go on with the run, which is closed at the end.
+
+    Args:
+        run: The run; None on all ranks but the first.
+        args: What was typed; `args.verb` is the verb.
+    """
+    with run or nullcontext():
+        try:
+            yield
+        except KeyboardInterrupt:
+            if run is None:
+                raise
+            raise KeyboardInterrupt(f"go on with: {_resume_command(run.path, args)}") from None
 
 
 def machine(args: Namespace) -> tuple[str | None, int | None]:
@@ -199,6 +219,8 @@ def fit(
             _say_stopped(str(stopped) or "interrupted", run, args)
             return SIGNALLED + caught[0] if caught else 0
         except RuntimeError as error:
+            if run is None and caught and processes.is_lost(error):
+                return SIGNALLED + caught[0]  # the first was interrupted too, and has said how to go on
             if run is None or not processes.is_lost(error):
                 raise
             raise RankError(f"{processes.GONE}; go on with: {_resume_command(run.path, args)}") from error

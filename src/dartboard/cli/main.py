@@ -35,8 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"dartboard: error: {OUT_OF_MEMORY}", file=sys.stderr)
         return MISTAKE
-    except KeyboardInterrupt:
-        print("dartboard: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as cut:
+        if not _is_silent():
+            print("; ".join(["dartboard: interrupted", *map(str, cut.args)]), file=sys.stderr)
         return INTERRUPTED
     return code
 
@@ -51,6 +52,12 @@ def _let_the_first_speak() -> None:
     from dartboard.cli.processes import let_the_first_speak
 
     let_the_first_speak()
+
+
+def _is_silent() -> bool:
+    from dartboard.cli.processes import is_silent
+
+    return is_silent()
 
 
 def _is_out_of_memory(error: Exception) -> bool:

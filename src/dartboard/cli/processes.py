@@ -1,10 +1,11 @@
 """Searches and trainings that several processes share: the flag, who starts them, and what each may say."""
 
 import os
+import signal
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from dartboard.cli.arguments import UsageError, positive
@@ -58,12 +59,29 @@ def launch(args: Namespace) -> int | None:
     from dartboard.scale import launch as launching
 
     count = wanted(args)
+    if args.resume is not None:
+        _check_share(args.resume, count)
     if is_launched():
         launching.end_with_launcher()
         args.quiet = args.quiet or is_silent()
     if count == 1 or is_launched():
         return None
     return launching.launch(count, args.words)
+
+
+def _check_share(path: str, count: int) -> None:
+    """Raises if the batch of a run, which is settled, cannot be shared out; says who could share it."""
+    from dartboard.runs import Run
+
+    batch = Run.read(path).config.get("batch")
+    if not isinstance(batch, int) or batch < 1 or batch % count == 0:
+        return  # what is no number is complained of by who reads all settings
+    even = [own for own in range(1, batch + 1) if batch % own == 0]
+    near = [max(own for own in even if own < count), *[own for own in even if own > count][:1]]
+    raise UsageError(
+        f"the run's batch of {batch} cannot be shared out evenly among {count} processes; go on with "
+        f"--processes {' or '.join(map(str, near))}"
+    )
 
 
 def is_silent() -> bool:
@@ -104,12 +122,30 @@ def joined(device: "torch.device") -> Iterator["Ranks"]:
     from dartboard.scale import distributed
 
     try:
-        with distributed.joined(device) as ranks:
+        with ExitStack() as stack:
+            with _ended_by_interrupts():
+                ranks = stack.enter_context(distributed.joined(device))
             yield ranks
     except RuntimeError as error:
         if not is_lost(error):
             raise
         raise RankError(GONE) from error
+
+
+@contextmanager
+def _ended_by_interrupts() -> Iterator[None]:
+    """Inside, Ctrl-C ends a process at once if others were started with it.
+
+    While torch waits for another that has been interrupted on its way here, it hears of nothing else.
+    """
+    if not is_launched():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def is_lost(error: RuntimeError) -> bool:

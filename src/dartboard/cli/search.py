@@ -8,13 +8,12 @@ Everything is written to a run directory. Ctrl-C saves and stops; --resume goes 
 import json
 import os
 from argparse import ArgumentParser, Namespace
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli import processes
 from dartboard.cli.arguments import load_plugins
-from dartboard.cli.looping import add_flags, check_flags, fit, in_words, machine, reopen
+from dartboard.cli.looping import add_flags, check_flags, fit, in_words, machine, opened, reopen
 from dartboard.space import SPACES
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def run(args: Namespace) -> int:
         display = choose_display(quiet=args.quiet or ranks.rank > 0, json=args.json)
         start = _start if args.resume is None else _reopen
         searcher, run = start(args, device, display, ranks)
-        with run or nullcontext():
+        with opened(run, args):
             if run is not None:
                 display.say([_plan(searcher, run), f"writing to {run.path}"])
             result = fit(searcher, run, args, display, lambda: _forecast(searcher), ranks)

@@ -10,14 +10,13 @@ import json
 import os
 import re
 from argparse import ArgumentParser, Namespace
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli import processes
 from dartboard.cli.arguments import UsageError, load_plugins
-from dartboard.cli.looping import add_flags, check_flags, fit, in_words, machine, reopen
+from dartboard.cli.looping import add_flags, check_flags, fit, in_words, machine, opened, reopen
 
 if TYPE_CHECKING:
     import torch
@@ -59,7 +58,7 @@ def run(args: Namespace) -> int:
         display = choose_display(quiet=args.quiet or ranks.rank > 0, json=args.json, screen=Curve)
         start = _start if args.resume is None else _reopen
         trainer, run = start(args, device, display, ranks)
-        with run or nullcontext():
+        with opened(run, args):
             if run is not None:
                 display.say([_plan(trainer), f"writing to {run.path}"])
             result = fit(trainer, run, args, display, lambda: _forecast(trainer), ranks)

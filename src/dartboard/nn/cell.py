@@ -130,7 +130,7 @@ class CellModule(nn.Module):
 
         Every rank draws for all examples, so that each example meets with the same wherever it is.
         """
-        keep, examples = 1 - probability, ranks.count * x.shape[0]
+        keep, examples = 1 - probability, ranks.whole(x.shape[0])
         factors = x.new_empty(examples, len(self.cell.edges)).bernoulli_(keep)[ranks.rows(examples)] / keep
         for index, edge in enumerate(self.cell.edges):
             if edge.target in self.cell.joins:

@@ -11,8 +11,9 @@ from typing import Any
 
 import torch
 
+from dartboard.errors import Stopped
 from dartboard.search.evaluate import accuracy
-from dartboard.search.loop import Loop
+from dartboard.search.loop import UNSTARTED, Loop
 from dartboard.search.memory import peak_memory
 from dartboard.search.searcher import Searcher
 from dartboard.search.state import capture, copied, restore
@@ -54,10 +55,12 @@ def forecast(searcher: Searcher, steps: int = 3) -> Forecast:
 
 @contextmanager
 def put_back(loop: Loop[Any, Any]) -> Iterator[None]:
-    """Restores the loop and torch's generators when the block ends."""
+    """Restores the loop and torch's generators when the block ends; who is stopped in it has not begun."""
     state = copied(capture(loop))
     try:
         yield
+    except Stopped:
+        raise Stopped(UNSTARTED) from None
     finally:
         restore(loop, state)
 

@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 CHECK_STEPS = 50
 """On a device that the host would have to wait for, numbers are looked at every so many steps."""
+UNSTARTED = "stopped before the first step"
 AGREE_STEPS = 10
 """Processes that share a loop ask each other every so many steps whether to stop."""
 
@@ -76,6 +77,7 @@ class Loop(ABC, Generic[R, E]):
     Attributes:
         epoch: How many epochs are complete.
         step: How many steps have been taken, over all epochs.
+        changed: What goes on differently than in the processes that saved the state, in words; "" if nothing.
     """
 
     data: Dataset
@@ -98,6 +100,7 @@ class Loop(ABC, Generic[R, E]):
         self.ranks = ranks
         self.device, self.run, self.hooks = torch.device(device), run, tuple(hooks)
         self.epoch = self.step = 0
+        self.changed = ""
         self.meter = Meter(self.device, ranks)
         self._clock = self._saved = monotonic()
         self._stopping = False
@@ -208,13 +211,16 @@ class Loop(ABC, Generic[R, E]):
         """
         if self.ranks.any(self._stopping):
             self._stopping = False
-            raise Stopped(f"stopped after step {self.step} of {self.plan.epochs * self.plan.steps}")
+            steps = self.plan.epochs * self.plan.steps
+            raise Stopped(f"stopped after step {self.step} of {steps}" if self.step else UNSTARTED)
 
     def _resume(self, fall_back: bool) -> None:
         found = self.ranks.first(lambda: None if self.run is None else self.run.load(fall_back=fall_back))
         if found is not None:
             restore(self, found[1])
             log.info("resumed at step %d, epoch %d", self.step, self.epoch)
+            if self.changed:
+                log.info("%s", self.changed)
         if self.run is not None:
             self.run.rewind(self.epoch)
 
@@ -230,8 +236,8 @@ class Loop(ABC, Generic[R, E]):
                 raise
             if self.ranks.count > 1:  # the others are in the middle of a step that this rank cannot end
                 raise RankError(
-                    f"out of memory on rank {self.ranks.rank}; go on with more processes, or start again "
-                    f"with pieces={pieces}"
+                    f"out of memory on rank {self.ranks.rank}; go on with more than "
+                    f"{self.ranks.count * self.task.pieces} processes, or start again with pieces={pieces}"
                 ) from error
         else:
             self._end_epoch(record)

@@ -29,6 +29,7 @@ def capture(loop: "Loop[Any, Any]") -> dict[str, Any]:
         "step": loop.step,
         "seconds": loop.seconds,
         "pieces": loop.task.pieces,
+        "processes": loop.ranks.count,
         "net": dict(loop.net.state_dict()),
         "optimiser": loop.optimiser.state_dict(),
         "scaler": None if scaler is None else scaler.state_dict(),
@@ -79,10 +80,30 @@ def _restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
     if loop.stepper.scaler is not None:
         loop.stepper.scaler.load_state_dict(state["scaler"])
     loop.meter.load_state_dict(state["meter"])
-    loop.task.pieces = state["pieces"]
+    loop.task.pieces, loop.changed = _pieces(loop, state)
     loop.epoch, loop.step = state["epoch"], state["step"]
     loop.seconds = state["seconds"]
     set_chance(loop.device, state["chance"])
+
+
+def _pieces(loop: "Loop[Any, Any]", state: dict[str, Any]) -> tuple[int, str]:
+    """In how many pieces each process is to pass its part of a batch, and in words what that changes.
+
+    Batch-norms that each process has for itself see the same images together as before wherever as many
+    pieces as there were come out, over all processes.
+    """
+    count, batch, pieces = loop.ranks.count, loop.options.batch, state["pieces"]
+    before = state.get("processes", count)  # states from before it was recorded
+    parts = before * pieces
+    if before == count or (loop.options.sync_norms and pieces == 1):
+        return pieces, ""
+    if not (loop.options.sync_norms or parts % count or batch % parts):
+        return parts // count, ""
+    remedy = "pieces=1" if loop.options.sync_norms else "sync_norms=true"
+    return min(pieces, loop.ranks.share(batch)), (
+        f"the run used processes {before}, now {count}, where batch-norms see other parts of each batch: "
+        f"from here on it differs by more than rounding; a run with {remedy} would not"
+    )
 
 
 def copied(state: Any) -> Any:

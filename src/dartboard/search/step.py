@@ -3,9 +3,9 @@
 Nothing here waits for the device, unless the guard does.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -16,15 +16,8 @@ from torch.optim import Optimizer
 from dartboard.arch.gradient import ArchGradient, JointGradient
 from dartboard.arch.task import Batch, Task, frozen
 
-T = TypeVar("T")
 Guard = Callable[[Mapping[str, Tensor]], None]
 """Looks at numbers by name before anything is moved by them, and raises if they are not finite."""
-
-
-def _counted_down(things: Iterable[T]) -> Iterator[tuple[int, T]]:
-    """Each thing with how many come after it."""
-    held = list(things)
-    return zip(reversed(range(len(held))), held, strict=True)
 
 
 def _no_guard(_: Mapping[str, Tensor]) -> None:
@@ -67,8 +60,9 @@ class Stepper:
         self._start()
         losses, said = [], []
         with frozen(self.task.relaxation.arch_parameters()):
-            for left, (piece, share) in _counted_down(self.task.split(batch)):
-                with self.task.gathered(last=not left):
+            last = len(self.task.parts(batch))
+            for count, (piece, share) in enumerate(self.task.split(batch), 1):
+                with self.task.gathered(last=count == last):
                     loss, logits = self.task.loss(piece)
                     self.task.scaled(share * loss).backward()
                 losses.append(share * loss.detach())
