@@ -11,6 +11,7 @@ import yaml
 
 from dartboard.bench import load_bench, plan_jobs
 from dartboard.cli import main as program
+from dartboard.cli import verbs
 from dartboard.papers import REPRODUCTIONS
 from dartboard.papers.doing import choose_scale
 from dartboard.scale.config import load_sweep
@@ -52,7 +53,7 @@ def check(words: Words) -> None:
     Raises:
         DartboardError: If a flag, a recipe, a method or a setting is not there.
     """
-    args = program._parse(words)
+    args = verbs.parse(words)
     if getattr(args, "resume", None) is None and words[0] in CHECKS:
         CHECKS[words[0]](args)
 

@@ -274,8 +274,8 @@ def test_cells_that_were_taken_stay(data: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"cells": "serch"}, "screen: cells: no published cell called 'serch'"),
-        ({"cells": "best of final"}, "no stage before screen called 'final'; there are search"),
+        ({"cells": "serch"}, "called 'serch'; did you mean 'search'?"),
+        ({"cells": "best of final"}, "screen: cells: final comes later; before it there is search"),
         ({"cells": ()}, "screen: trainings need cells"),
         ({"settings": {"epoch": 1}}, "screen: no setting called 'epoch'; did you mean 'epochs'"),
         ({"settings": {**TRAINED, "net.channels": 0}}, "screen: net.channels=0"),

@@ -73,7 +73,7 @@ def run(argv: Sequence[str]) -> int:
     if verb is not None and verb not in VERBS:
         raise UnknownNameError("verb", verb, VERBS)
     try:
-        args = _parse(argv)
+        args = parse(argv)
         args.words = list(argv)
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
@@ -81,7 +81,7 @@ def run(argv: Sequence[str]) -> int:
     return code
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
+def parse(argv: Sequence[str]) -> argparse.Namespace:
     """What the words mean; overrides may stand anywhere among the flags of a verb that takes them."""
     parser = make_parser()
     args, rest = parser.parse_known_args(_completed(argv))
