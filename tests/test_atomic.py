@@ -5,7 +5,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from dartboard.atomic import discard, is_leftover, remove_leftovers, whole_directory, write_bytes, write_text
+from dartboard.atomic import (
+    discard,
+    is_leftover,
+    remove_leftovers,
+    whole_directory,
+    write_bytes,
+    write_first,
+    write_text,
+)
 
 
 @contextmanager
@@ -138,3 +146,18 @@ def test_a_directory_goes_with_everything_in_it(tmp_path):
     (tmp_path / "d" / "inner").mkdir(parents=True)
     discard(tmp_path / "d")
     assert names(tmp_path) == []
+
+
+def test_the_first_of_several_writers_counts(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    write_first(path, "first\n")
+    write_first(path, "second\n")
+    assert path.read_text() == "first\n"
+    monkeypatch.setattr(os, "link", refuse)
+    write_first(path.with_name("b.txt"), "third\n")
+    assert path.with_name("b.txt").read_text() == "third\n"
+    assert sorted(own.name for own in path.parent.iterdir()) == ["a.txt", "b.txt"]
+
+
+def refuse(*_):
+    raise PermissionError("no links here")

@@ -3,7 +3,7 @@ from signal import SIGUSR1, SIGUSR2, Signals
 
 import pytest
 
-from dartboard.handlers import handling
+from dartboard.handlers import handling, held_back
 
 
 def test_signals_are_handled_inside_and_as_before_afterwards() -> None:
@@ -31,3 +31,12 @@ def test_one_that_raises_was_caught_and_is_as_before_afterwards() -> None:
 def test_no_signal_is_no_handler() -> None:
     with handling((), pytest.fail) as caught:
         assert caught == []
+
+
+def test_what_is_held_back_comes_afterwards() -> None:
+    heard: list[Signals] = []
+    with handling([SIGUSR1], heard.append):
+        with held_back([SIGUSR1]):
+            signal.raise_signal(SIGUSR1)
+            assert heard == []
+        assert heard == [SIGUSR1]

@@ -23,14 +23,33 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
+def write_changed(path: Path, text: str) -> None:
+    """As `write_text`, unless that is what the file says already."""
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        write_text(path, text)
+
+
+def write_first(path: Path, text: str) -> None:
+    """Writes a text, in UTF-8, unless there is such a file already: the first of several writers counts."""
+    temporary = _temporary(path)
+    try:
+        _write(temporary, path, text.encode())
+        try:
+            os.link(temporary, path)  # unlike a move it never takes the place of another's
+        except FileExistsError:
+            pass
+        except OSError:  # there are file systems without links
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync(path.parent)
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Puts bytes in the place of the file, if there is one; if that fails the file is as it was."""
     temporary = _temporary(path)
     try:
-        with _naming(path), temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        _write(temporary, path, data)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -74,6 +93,14 @@ def remove_leftovers(folder: Path) -> None:
 def is_leftover(path: Path) -> bool:
     """Whether a thing has a temporary name."""
     return _TEMPORARY.fullmatch(path.name) is not None
+
+
+def _write(temporary: Path, path: Path, data: bytes) -> None:
+    """Forces bytes to disk under a temporary name; errors name the file that is meant."""
+    with _naming(path), temporary.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _temporary(path: Path) -> Path:

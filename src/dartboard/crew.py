@@ -18,6 +18,8 @@ from multiprocessing.connection import Connection, wait
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
+from dartboard.handlers import held_back
+
 STOP = "stop"
 GRACE = 5.0
 """Seconds that a process with nothing to do has to end by itself."""
@@ -200,12 +202,10 @@ def apart() -> Iterator[None]:
     """Processes that start inside see no Ctrl-C or SIGTERM, and do not run the program's main file again."""
     main = sys.modules["__main__"]
     resource_tracker.ensure_running()  # it lets the signals through when it starts
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "This DataLoader will create")  # more than there are cores
+    with held_back(SIGNALS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "This DataLoader will create")  # more than there are cores
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
             yield
-    finally:
-        sys.modules["__main__"] = main
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        finally:
+            sys.modules["__main__"] = main

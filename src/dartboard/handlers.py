@@ -1,4 +1,4 @@
-"""Handlers of signals, for a while."""
+"""Signals that are handled, or held back, for a while."""
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -29,3 +29,13 @@ def handling(signals: Sequence[Signals], handle: Callable[[Signals], None]) -> I
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def held_back(signals: Sequence[Signals]) -> Iterator[None]:
+    """Inside, signals wait until afterwards; processes that start inside do not see them at all."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

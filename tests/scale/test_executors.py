@@ -63,8 +63,9 @@ def test_submitit_checks_its_own() -> None:
     check_executor("slurm", {"slurm_qos": "high"})
 
 
-def test_an_executor_of_somebody_else_need_not_check() -> None:
-    EXECUTORS.register("of-somebody")(lambda **_: pytest.fail("it is not to be made"))
+def test_an_executor_of_somebody_else_need_not_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse = lambda **_: pytest.fail("it is not to be made")  # noqa: E731
+    monkeypatch.setitem(EXECUTORS._things, "of-somebody", refuse)
     check_executor("of-somebody", {"anything": 1})
     with pytest.raises(UnknownNameError, match="did you mean 'of-somebody'"):
         check_executor("of-sombody", {})

@@ -7,8 +7,9 @@ import pytest
 
 from dartboard.errors import RunError
 from dartboard.runs import Run
+from dartboard.runs.sweeps import RESULTS
 from dartboard.scale.plan import Planned
-from dartboard.scale.results import CSV, LINES, SUMMARY, read_results, row_of, summary, write_results
+from dartboard.scale.results import CSV, SUMMARY, read_results, row_of, summary, write_results
 from dartboard.scale.work import work
 from protocols import few
 from sweeps import search_job, train_job
@@ -67,7 +68,7 @@ def test_tables_are_written_and_read_again(tmp_path: Path) -> None:
 def test_a_sweep_without_results(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"has no results\.jsonl; none of its runs has ended yet"):
         read_results(tmp_path)
-    (tmp_path / LINES).write_text(json.dumps(ROWS[0]) + "\n?")
+    (tmp_path / RESULTS).write_text(json.dumps(ROWS[0]) + "\n?")
     with pytest.raises(RunError, match="line 2 is not JSON"):
         read_results(tmp_path)
 
@@ -82,7 +83,7 @@ def test_a_sweep_without_results(tmp_path: Path) -> None:
     ],
 )
 def test_results_of_another_shape(line: Any, words: str, tmp_path: Path) -> None:
-    (tmp_path / LINES).write_text(json.dumps(line))
+    (tmp_path / RESULTS).write_text(json.dumps(line))
     with pytest.raises(RunError, match=words):
         read_results(tmp_path)
 

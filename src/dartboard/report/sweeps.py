@@ -10,9 +10,8 @@ from dartboard.report.found import Member
 from dartboard.runs import find_runs, is_run
 from dartboard.runs._directory import SWEEP
 from dartboard.runs._texts import as_object, parse, read_yaml
-from dartboard.runs.sweeps import read_names
+from dartboard.runs.sweeps import RESULTS, read_names
 
-ROWS = "results.jsonl"
 FIELDS = ("name", "stage", "state", "reason")
 
 
@@ -24,7 +23,7 @@ def members_of(folder: Path) -> dict[Path, Member | None]:
     Raises:
         RunError: If what it says is damaged.
     """
-    path, choosing = folder / ROWS, _choosing(folder)
+    path, choosing = folder / RESULTS, _choosing(folder)
     lines = path.read_bytes().splitlines() if path.is_file() else []
     rows = [_row(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
     known = {

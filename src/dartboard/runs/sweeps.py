@@ -1,4 +1,4 @@
-"""The names of the runs that a sweep has, so that others in its directory are told from them."""
+"""Files in the directory of a sweep: which runs are its own, and what came of them."""
 
 import json
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from dartboard.errors import RunError
 from dartboard.runs._texts import read_object
 
 PLAN = "plan.json"
+RESULTS = "results.jsonl"
+"""What came of the runs that have ended, a line each."""
 
 
 def write_names(folder: Path, names: Sequence[str]) -> None:
     """Writes down which runs the sweep of a directory has, unless that is what it says already."""
-    path, text = folder / PLAN, json.dumps({"runs": list(names)}, indent=0) + "\n"
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        atomic.write_text(path, text)
+    atomic.write_changed(folder / PLAN, json.dumps({"runs": list(names)}, indent=0) + "\n")
 
 
 def read_names(folder: Path) -> list[str] | None:

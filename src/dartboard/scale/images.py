@@ -6,7 +6,6 @@ use some images writes down what they are; runs that would see others under the 
 
 import hashlib
 import json
-import os
 from pathlib import Path
 
 from dartboard import atomic
@@ -32,7 +31,8 @@ def check_images(job: Job, data: Dataset) -> None:
     """
     path = _place(job)
     if not path.exists():
-        write_first(path, data.fingerprint)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write_first(path, data.fingerprint + "\n")
     if path.read_text(encoding="utf-8").strip() != data.fingerprint:
         name = job.config["data"]["name"]
         raise DataError(
@@ -46,18 +46,3 @@ def _place(job: Job) -> Path:
     asked = {name: value for name, value in job.config["data"].items() if name in SOURCE}
     text = json.dumps({**asked, "test": job.test}, sort_keys=True, default=str)
     return Path(job.folder) / FOLDER / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"
-
-
-def write_first(path: Path, text: str) -> None:
-    """Writes a file whole, unless somebody else was the first to."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    own = path.with_name(f"{path.stem}.{os.getpid()}-{os.urandom(4).hex()}")
-    atomic.write_text(own, text + "\n")
-    try:
-        os.link(own, path)  # unlike a move it never takes the place of another's
-    except FileExistsError:
-        pass
-    except OSError:  # there are file systems without links
-        atomic.write_text(path, text + "\n")
-    finally:
-        own.unlink(missing_ok=True)

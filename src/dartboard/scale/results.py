@@ -14,11 +14,12 @@ from dartboard.bootstrap import mean_interval
 from dartboard.errors import RunError
 from dartboard.runs import Reading
 from dartboard.runs._texts import as_object, parse, plain
+from dartboard.runs.sweeps import RESULTS
 from dartboard.scale.plan import Planned
 from dartboard.train.build import TEST, VALID
 from dartboard.train.protocol.compare import summarise
 
-CSV, LINES, SUMMARY = "results.csv", "results.jsonl", "summary.csv"
+CSV, SUMMARY = "results.csv", "summary.csv"
 Row = dict[str, Any]
 """Plain values by column."""
 End = Literal["finished", "dropped", "failed"]
@@ -192,7 +193,7 @@ def write_results(folder: Path, rows: Sequence[Row]) -> list[Path]:
     points = [vars(own) for own in summary(rows)]
     numbers = [name for name in NUMBERS if any(name in row for row in rows)]
     texts = {
-        LINES: lines,
+        RESULTS: lines,
         CSV: _table(COLUMNS, numbers, rows),
         SUMMARY: _table(POINT[:2], [*POINT[2:], "seconds"], points),
     }
@@ -227,9 +228,9 @@ def read_results(folder: Path) -> list[Row]:
     Raises:
         RunError: If there are none yet, or they are damaged.
     """
-    path = folder / LINES
+    path = folder / RESULTS
     if not path.is_file():
-        raise RunError(f"{folder} has no {LINES}; none of its runs has ended yet")
+        raise RunError(f"{folder} has no {RESULTS}; none of its runs has ended yet")
     lines = path.read_bytes().splitlines()
     return [_row(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
 

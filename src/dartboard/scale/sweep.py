@@ -157,10 +157,7 @@ def known_rows(folder: Path, planned: Mapping[str, Sequence[Planned]]) -> dict[s
 
 def keep_config(folder: Path, config: SweepConfig) -> None:
     """Writes down what the sweep of a directory is."""
-    text = yaml.safe_dump(plain(config), sort_keys=False)
-    path = folder / CONFIG
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        atomic.write_text(path, text)
+    atomic.write_changed(folder / CONFIG, yaml.safe_dump(plain(config), sort_keys=False))
 
 
 def failures(rows: Sequence[Row]) -> dict[str, str]:

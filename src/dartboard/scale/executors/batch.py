@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from dartboard.errors import DartboardError, OptionError, one_line
+from dartboard.handlers import held_back
 
 SLURM, LOCAL = "slurm", "local"
 GRACE = 60.0
@@ -174,17 +175,16 @@ class Batch:
 @contextmanager
 def _apart() -> Iterator[None]:
     """Processes that start inside see no Ctrl-C, and no modules that lie where the program was started."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     before = os.environ.get(SAFE)
     os.environ[SAFE] = "1"
     try:
-        yield
+        with held_back([signal.SIGINT]):
+            yield
     finally:
         if before is None:
             del os.environ[SAFE]
         else:
             os.environ[SAFE] = before
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _started_by(name: str) -> list[int]:
