@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
 # Two test workers with one thread each: more would fight over the cores.
 WORKERS ?= 2
+CODE := src tests benchmarks scripts docs papers
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
@@ -30,9 +31,9 @@ test: $(VENV)/.dev
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.dev
-	$(BIN)/ruff format --check src tests benchmarks scripts docs
-	$(BIN)/ruff check src tests benchmarks scripts docs
-	$(BIN)/mypy --strict src
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/mypy --strict src papers/src
 	$(BIN)/python -m pytest -q tests/test_imports.py
 
 docs: $(VENV)/.dev
@@ -46,12 +47,12 @@ slow: $(VENV)/.dev
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 format: $(VENV)/.dev
-	$(BIN)/ruff check --fix-only --quiet src tests benchmarks scripts docs
-	$(BIN)/ruff format src tests benchmarks scripts docs
+	$(BIN)/ruff check --fix-only --quiet $(CODE)
+	$(BIN)/ruff format $(CODE)
 
 clean:
-	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
-	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info papers/src/*.egg-info
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 clean-all: clean
 	rm -rf $(VENV)
@@ -59,10 +60,10 @@ clean-all: clean
 $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/pip
-	$(INSTALL) .
+$(VENV)/.core: pyproject.toml papers/pyproject.toml constraints.txt | $(BIN)/pip
+	$(INSTALL) . --editable ./papers
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/pip
-	$(INSTALL) '.[test,dev]'
+$(VENV)/.dev: pyproject.toml papers/pyproject.toml constraints.txt | $(BIN)/pip
+	$(INSTALL) '.[test,dev]' --editable ./papers
 	@touch $@ $(VENV)/.core

@@ -11,9 +11,9 @@ from typing import TypeVar
 import torch
 
 from dartboard.data import Dataset, ImageSet
-from dartboard.ranks import ALONE, Ranks
+from dartboard.distributed.group import ALONE, Ranks
+from dartboard.engine.options import NetOptions
 from dartboard.search import Searcher, SearchOptions, make_method
-from dartboard.search.options import NetOptions
 from dartboard.space import SearchSpace
 
 

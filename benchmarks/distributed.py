@@ -27,9 +27,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from _common import make_searcher
+from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.process_group import joined
 from dartboard.nn import CellNet, NetConfig, count_flops, count_parameters
-from dartboard.ranks import ALONE, Ranks
-from dartboard.scale.distributed import joined
 from dartboard.search import Searcher
 from dartboard.space import get_space
 

@@ -18,9 +18,9 @@ import torch
 import torch.nn.functional as F
 
 from _common import added_memory, in_fork, median_seconds, seconds
-from dartboard.analyse.directions import draw_direction, weights_of
-from dartboard.analyse.landscape import landscape
-from dartboard.analyse.site import GridOptions, Surveyor, prepare_site
+from dartboard.analysis.directions import draw_direction, weights_of
+from dartboard.analysis.landscape import landscape
+from dartboard.analysis.site import GridOptions, Surveyor, prepare_site
 from dartboard.data import ImageSet, sweep
 from dartboard.nn import CellNet, Model, NetConfig
 from dartboard.space import adopt, get_published, get_space

@@ -28,7 +28,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from dartboard.data import Augment, Batch, Dataset, ImageFiles, ImageSet, Stream, load_dataset
-from dartboard.data.workers import PREFETCH
+from dartboard.data.prefetch import PREFETCH
 from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.space import get_space
 

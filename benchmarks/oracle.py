@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 
 from _common import added_memory, in_fork, seconds
-from dartboard.oracle import load_nb201
 from dartboard.space import sample
+from dartboard.tables import load_nb201
 
 
 def use_all(path: Path) -> None:

@@ -24,11 +24,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from _common import in_fork, status
-from dartboard.runs._texts import to_yaml
-from dartboard.scale.config import validate
-from dartboard.scale.course import Course
-from dartboard.scale.jobs import Job, Outcome
-from dartboard.scale.sweep import Sweep
+from dartboard.jobs.job import Job, Outcome
+from dartboard.runs.text_files import to_yaml
+from dartboard.sweep.config import validate
+from dartboard.sweep.planner import Course
+from dartboard.sweep.sweep import Sweep
 
 PROGRAM = Path(sys.executable).with_name("dartboard")
 WORDS = ("batch=64", "net.channels=8", "health.examples=256")

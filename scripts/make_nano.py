@@ -1,7 +1,7 @@
 """Makes the nano benchmark: trains all 216 cells of nano with several seeds, and packs what came of it.
 
     python scripts/make_nano.py WORK --workers 2          # may be stopped and run again
-    python scripts/make_nano.py WORK --pack src/dartboard/oracle/nano.npz
+    python scripts/make_nano.py WORK --pack src/dartboard/tables/nano.npz
 
 Each training is a small file in WORK. Packing writes the .npz and its sha256, and prints how well the
 benchmark tells architectures apart.
@@ -22,10 +22,10 @@ import torch
 from scipy.stats import spearmanr
 
 import dartboard
-from dartboard.atomic import write_bytes, write_text
-from dartboard.bench.exhaustive import Plan, gather, make
 from dartboard.data import load_dataset
 from dartboard.errors import DartboardError
+from dartboard.scoreboard.exhaustive import Plan, gather, make
+from dartboard.utils.atomic import write_bytes, write_text
 
 SEEDS = 3
 OPTIONS = {

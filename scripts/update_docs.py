@@ -1,7 +1,7 @@
 """Puts what is in results/ into the pages that show it.
 
     dartboard bench --config results/nano/bench.yaml --results results/nano --out results/nano --show
-    dartboard reproduce xnas-figure-3 --out results/papers
+    dartboard reproduce xnas-figure-3 --out papers/results
     python scripts/update_docs.py
 
 A page shows the table of a bench between the lines `<!-- table NAME -->` and `<!-- end of table -->`. Pages
@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from dartboard.papers import PAPERS, Record, in_order, read_record
-from dartboard.papers.record import RECORD
-from dartboard.papers.words import cell, sentence
+from dartboard_papers import PAPERS, Record, in_order, read_record
+from dartboard_papers.record import RECORD
+from dartboard_papers.words import cell, sentence
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- (table|measured|reproduced) ([\w -]+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
@@ -35,7 +35,7 @@ HEAD = """\
 # The papers on a laptop
 
 Figures and tables of the papers behind dartboard, redone: what each reports, what was measured here, and
-whether its claim held. This page is made from the records in `results/papers` by `scripts/update_docs.py`.
+whether its claim held. This page is made from the records in `papers/results` by `scripts/update_docs.py`.
 
 ```sh
 dartboard reproduce --list
@@ -47,7 +47,7 @@ paper's own numbers, where it gives them, for a GPU. How a claim is tested was f
 here; where the test or the procedure came later or was changed, the section says so. Those of GAEA's table
 2 and figures 4 and 5 were written when the searches that they look at, which are in `results/nb201`, were
 known. No seed is left out: where a section has means alone, what each came to is in
-`results/papers/NAME/numbers.json`. *Held* means that the paper's claim was seen at this size, *did not
+`papers/results/NAME/numbers.json`. *Held* means that the paper's claim was seen at this size, *did not
 hold* that it was not, *not testable here* that what ran here can show neither. Times are those of a machine
 that did much else, and up to ten times what a quiet one takes; `dartboard reproduce --list` has the latter.
 """
@@ -193,7 +193,7 @@ def _write(path: Path, text: str) -> None:
 
 def main() -> None:
     """Write all pages anew."""
-    docs, results = ROOT / "docs", ROOT / "results" / "papers"
+    docs, results = ROOT / "docs", ROOT / "papers" / "results"
     records = read_records(results)
     copy_pictures(pictures(records, results), docs / FIGURES)
     _write(docs / PAGE, papers_page(records))

@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from dartboard.bench.config import BenchConfig, load_bench
-from dartboard.bench.records import BenchRecord, read_records
-from dartboard.bench.work import Desk, Place
-from dartboard.oracle import Oracle, load_oracle
-from dartboard.search.plugins import load_plugin
+from dartboard.plugins import load_plugin
+from dartboard.scoreboard.config import BenchConfig, load_bench
+from dartboard.scoreboard.records import BenchRecord, read_records
+from dartboard.scoreboard.runner import Desk, Place
+from dartboard.tables import Oracle, load_oracle
 from protocols import timeless
 
 PLUGIN = str(Path(__file__).with_name("toy_oracle.py"))

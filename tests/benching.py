@@ -5,11 +5,11 @@ from functools import cache
 
 import numpy as np
 
-from dartboard.bench.baselines import Baseline
-from dartboard.bench.records import BenchRecord, Correlation, Point
-from dartboard.oracle import NasBench201, Oracle, Ranking, Record
-from dartboard.oracle.nb201 import COLUMNS
+from dartboard.scoreboard.baselines import Baseline
+from dartboard.scoreboard.records import BenchRecord, Correlation, Point
 from dartboard.space import Genotype, SearchSpace, enumerate_genotypes, get_space
+from dartboard.tables import NasBench201, Oracle, Ranking, Record
+from dartboard.tables.nb201 import COLUMNS
 from nb201_data import made_up
 
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from dartboard.jobs.executors import Executor
+from dartboard.jobs.job import Job, Outcome
+from dartboard.jobs.runner import work
+from dartboard.plugins import load_plugin
 from dartboard.runs import Run, is_run, list_checkpoints
-from dartboard.scale.executors import Executor
-from dartboard.scale.jobs import Job, Outcome
-from dartboard.scale.work import work
-from dartboard.search.plugins import load_plugin
 from sweeps import digest, search_job, train_job
 
 PATIENCE = 300

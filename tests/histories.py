@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from dartboard.papers._searching import configure, searches
-from dartboard.papers.base import Setting
 from dartboard.runs import Run
+from dartboard_papers._searching import configure, searches
+from dartboard_papers.base import Setting
 from protocols import few
 from searching import SHORT
 

@@ -7,10 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dartboard.analyse.directions import draw_direction, weights_of
+from dartboard.analysis.directions import draw_direction, weights_of
 from dartboard.data import ImageSet
 from dartboard.nn import Model
-from dartboard.nn.model import load_model, pack_model
+from dartboard.nn.model_file import load_model, pack_model
 from dartboard.nn.network import CellNet
 from dartboard.space import SearchSpace
 from dartboard.train.trainer import LAST

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.oracle.nb201 import COLUMNS, all_cells
+from dartboard.tables.nb201 import COLUMNS, all_cells
 
 Columns = dict[str, list[object]]
 

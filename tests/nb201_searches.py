@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from dartboard.bench import BenchRecord, Point
-from dartboard.papers._scoreboard import Board
+from dartboard.scoreboard import BenchRecord, Point
+from dartboard_papers._scoreboard import Board
 
 BEST = 0.95
 OPS = ("nor_conv_3x3", "skip_connect")

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from dartboard.runs import Run
-from dartboard.train.protocol.config import ProtocolConfig, load_protocol, resolved
-from dartboard.train.protocol.protocol import Protocol
+from dartboard.sweep.protocol.config import ProtocolConfig, load_protocol, resolved
+from dartboard.sweep.protocol.protocol import Protocol
 from training import digits
 
 TINY = (

@@ -7,7 +7,7 @@ from random import Random
 from time import monotonic
 from typing import Any
 
-from scale import chaos
+from sweep import chaos
 
 STEP = 0.4
 """Seconds that a step of a long search takes at least."""

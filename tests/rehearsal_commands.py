@@ -9,16 +9,16 @@ from typing import Any
 
 import yaml
 
-from dartboard.bench import load_bench, plan_jobs
 from dartboard.cli import main as program
 from dartboard.cli import verbs
-from dartboard.papers import REPRODUCTIONS
-from dartboard.papers.doing import choose_scale
-from dartboard.scale.config import load_sweep
+from dartboard.scoreboard import load_bench, plan_jobs
 from dartboard.search import METHODS
 from dartboard.search.settings import load_config
 from dartboard.space import get_published, load_space
+from dartboard.sweep.config import load_sweep
 from dartboard.train.config import TRAIN
+from dartboard_papers import REPRODUCTIONS
+from dartboard_papers.doing import choose_scale
 from pages import ROOT
 from rehearsal_tables import CHECKED, SMALLER
 

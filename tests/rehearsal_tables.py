@@ -44,10 +44,10 @@ SMALLER = (
 CHECKED = (
     r"^data get ",  # downloads
     r"^demo",  # half a minute
-    r"^reproduce (?!.*--list)",  # minutes each; tests/papers does them small
-    r"^oracle import ",  # gigabytes that nobody has here; tests/oracle reads files in their layouts
-    r"--executor (slurm|ray)",  # clusters; tests/scale has them
-    r"--processes 4",  # tests/scale has two
+    r"^reproduce (?!.*--list)",  # minutes each; papers/tests does them small
+    r"^oracle import ",  # gigabytes that nobody has here; tests/tables reads files in their layouts
+    r"--executor (slurm|ray)",  # clusters; tests/sweep has them
+    r"--processes 4",  # tests/sweep has two
     r"^bench .*--config results/",  # an hour
     r"imagenet",  # a hundred gigabytes
     r"^search .*--recipe (amended-s2|asm) ",  # 15 and 20 cells, each with decisions of its own

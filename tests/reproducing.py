@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from dartboard.papers import REPRODUCTIONS, Finding, Reproduction, Row, Scale, Setting, Verdict, reproduction
+from dartboard_papers import REPRODUCTIONS, Finding, Reproduction, Row, Scale, Setting, Verdict, reproduction
 
 NAME = "xnas-figure-99"
 OTHER_NUMBERS: dict[str, object] = {

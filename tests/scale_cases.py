@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from dartboard.data import Batch, Stream, load_dataset
-from dartboard.ranks import ALONE, Ranks
+from dartboard.distributed.group import ALONE, Ranks
+from dartboard.engine.state import capture, copied, restore
 from dartboard.runs import digest
 from dartboard.search import Searcher, SearchOptions, make_method
-from dartboard.search.state import capture, copied, restore
 from dartboard.space import adopt, decode, get_space
 from dartboard.train import Trainer, TrainOptions
 

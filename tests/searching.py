@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 import lab
-from dartboard.arch.task import Batch, Task
+from dartboard.arch.objective import Batch, Task
 from dartboard.data import Dataset, ImageSet, load_dataset
 from dartboard.relax import RELAXATIONS
 from dartboard.relax.categorical import Categorical

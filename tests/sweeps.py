@@ -7,15 +7,15 @@ from typing import Any
 
 import yaml
 
+from dartboard.jobs.executors import make_executor
+from dartboard.jobs.job import Job
 from dartboard.runs import Run, find_runs
-from dartboard.scale.config import validate
-from dartboard.scale.course import Course
-from dartboard.scale.executors import make_executor
-from dartboard.scale.jobs import Job
-from dartboard.scale.sweep import Sweep
 from dartboard.search import config as search_config
 from dartboard.search.settings import load_config
 from dartboard.space import CODECS, get_space, sample
+from dartboard.sweep.config import validate
+from dartboard.sweep.planner import Course
+from dartboard.sweep.sweep import Sweep
 from dartboard.train import config as train_config
 from dartboard.train.config import TRAIN
 

@@ -14,41 +14,33 @@ ROOT = Path(dartboard.__file__).parent
 
 # What each folder stands on; what those stand on is allowed as well.
 STANDS_ON: dict[str, tuple[str, ...]] = {
-    "space": (),
-    "data": (),
-    "nn": ("space",),
+    "utils": (),
+    "plugins": ("utils",),
+    "space": ("utils",),
+    "tables": ("space",),
+    "viz": ("space",),
+    "distributed": ("utils",),
+    "data": ("distributed",),
+    "nn": ("space", "distributed"),
     "relax": ("nn",),
     "arch": ("relax",),
-    "oracle": ("space",),
     "runs": ("space",),
-    "search": ("arch", "data", "oracle", "runs"),
+    "config": ("data", "runs", "plugins"),
+    "engine": ("arch", "config"),
+    "search": ("engine", "tables"),
     "train": ("search",),
-    "pictures": ("space",),
-    "analyse": ("train", "pictures"),
-    "bench": ("train", "pictures"),
-    "report": ("analyse", "bench"),
-    "scale": ("train",),
+    "jobs": ("train",),
+    "sweep": ("jobs",),
+    "scoreboard": ("jobs", "viz"),
+    "analysis": ("jobs", "viz"),
     "export": ("nn",),
-    "papers": ("analyse", "bench", "scale"),
-    "cli": ("papers", "export", "report", "scale"),
+    "report": ("analysis", "scoreboard"),
+    "integrations": ("train", "viz"),
+    "cli": ("export", "integrations", "report", "sweep"),
     "__main__": ("cli",),
 }
 # Parts beside the order: every folder may use them, and they use only each other.
-COMMON = (
-    "atomic",
-    "bootstrap",
-    "crew",
-    "errors",
-    "handlers",
-    "npz",
-    "parallel",
-    "pickles",
-    "printable",
-    "ranks",
-    "registry",
-    "words",
-    "yaml_text",
-)
+COMMON = ("errors", "registry")
 
 
 @dataclass(frozen=True)

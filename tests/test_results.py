@@ -7,19 +7,19 @@ from types import ModuleType
 
 import pytest
 
-from dartboard.bench.config import load_bench
-from dartboard.bench.jobs import oracle_name, plan_jobs
-from dartboard.bench.keeping import find_record
-from dartboard.bench.records import read_records
-from dartboard.bench.score import make_score
-from dartboard.oracle import load_oracle
-from dartboard.papers import Record, in_order, read_record
-from dartboard.papers.doing import choose_scale
+from dartboard.scoreboard.config import load_bench
+from dartboard.scoreboard.jobs import oracle_name, plan_jobs
+from dartboard.scoreboard.records import read_records
+from dartboard.scoreboard.score import make_score
+from dartboard.scoreboard.store import find_record
+from dartboard.tables import load_oracle
+from dartboard_papers import Record, in_order, read_record
+from dartboard_papers.doing import choose_scale
 from pages import load_script
 
 ROOT = Path(__file__).parents[1]
 BENCHES = sorted(path.parent for path in (ROOT / "results").glob("*/bench.yaml"))
-REPRODUCED = sorted(path.parent for path in (ROOT / "results" / "papers").glob("*/record.json"))
+REPRODUCED = sorted(path.parent for path in (ROOT / "papers" / "results").glob("*/record.json"))
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 BLOCK = re.compile(r"<!-- table ([\w-]+) -->\n\n(.*?)\n<!-- end of table -->", re.DOTALL)
 
@@ -79,7 +79,7 @@ def test_the_page_of_the_papers_is_that_of_its_records(
     page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
     assert page == script.papers_page(records)
     figures = {path.name for path in (ROOT / "docs" / "figures" / "papers").iterdir()}
-    assert figures == set(script.pictures(records, ROOT / "results" / "papers"))
+    assert figures == set(script.pictures(records, ROOT / "papers" / "results"))
 
 
 def test_the_page_shows_what_was_run_and_what_was_not(script: ModuleType, records: dict[str, Record]) -> None:

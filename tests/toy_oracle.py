@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dartboard.oracle import ORACLES, SHIPPED, Ranking, Record
 from dartboard.space import CODECS, Genotype, enumerate_genotypes, get_space, restrict
+from dartboard.tables import ORACLES, SHIPPED, Ranking, Record
 
 SECONDS = 0.01
 

@@ -11,8 +11,8 @@ from torch.optim import SGD, Adam
 
 import lab
 from dartboard.arch.gradient import GRADIENTS, Amended, ClippedRewards, FirstOrder, SecondOrder
-from dartboard.arch.products import Exact, Finite
-from dartboard.arch.task import Task
+from dartboard.arch.hvp import Exact, Finite
+from dartboard.arch.objective import Task
 from dartboard.errors import CompositionError
 from dartboard.nn import Blend, all_live
 from dartboard.space import get_space

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from dartboard.arch.hvp import Exact, Finite, gradients
 from dartboard.arch.hypergradient import Point, amended, first_order, second_order
-from dartboard.arch.products import Exact, Finite, gradients
 
 
 def draw(generator: torch.Generator, *shape: int) -> Tensor:

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from benches import PLUGIN, TINY, settings, story
-from dartboard.bench.jobs import plan_jobs
-from dartboard.bench.keeping import CONFIG, keep_config, read_config
 from dartboard.cli.main import main
 from dartboard.runs import Run, is_run, list_checkpoints
+from dartboard.scoreboard.jobs import plan_jobs
+from dartboard.scoreboard.store import CONFIG, keep_config, read_config
 from frontdoor import complaint, found
 from protocols import timeless
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dartboard.cli.main import main
-from dartboard.data.published.downloads import DOWNLOADS
+from dartboard.data.datasets.downloads import DOWNLOADS
 from imagefiles import fill, idx_files, save
 from server import Server, serve
 

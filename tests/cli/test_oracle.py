@@ -6,10 +6,10 @@ import pytest
 
 import frontdoor
 from dartboard.cli.main import main
-from dartboard.oracle import nats
-from dartboard.oracle.nb201 import all_cells
-from dartboard.oracle.table import read_columns, write_columns
 from dartboard.space import CODECS, decode
+from dartboard.tables import nats_files
+from dartboard.tables.csv_table import read_columns, write_columns
+from dartboard.tables.nb201 import all_cells
 from nats_data import nats_folder
 from nb201_data import made_up, real_table
 
@@ -114,7 +114,7 @@ def test_a_genotype_of_another_space(table: Path, capsys: Capture) -> None:
 def test_a_table_from_official_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    monkeypatch.setattr(nats, "check_cells", len)  # three are quicker to write than all
+    monkeypatch.setattr(nats_files, "check_cells", len)  # three are quicker to write than all
     folder, out = nats_folder(tmp_path / "simple", all_cells()[:3], 3), tmp_path / "table.csv.gz"
     words = ["oracle", "import", "nb201", str(folder), "--out", str(out)]
     assert main(words) == 0

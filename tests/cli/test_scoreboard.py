@@ -2,8 +2,8 @@ import pytest
 from rich.text import Text
 
 from benching import SmallOracle, random_at, record
-from dartboard.bench.table import Table, make_table
 from dartboard.cli.scoreboard import print_table, table_lines
+from dartboard.scoreboard.table import Table, make_table
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import yaml
 import frontdoor
 from dartboard.cli.main import main
 from dartboard.runs import Run, find_runs, is_locked
-from scale import chaos
+from sweep import chaos
 from sweeps import digests, tiny
 
 Capture = pytest.CaptureFixture[str]

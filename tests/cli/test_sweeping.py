@@ -11,8 +11,8 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn
 from dartboard.cli import sweeping
 from dartboard.cli.sweeping import Bars, Lines, choose_watch, print_plan, print_rows
 from dartboard.cli.terminal import Terminal
-from dartboard.scale.jobs import Job, Outcome
-from dartboard.scale.plan import Planned
+from dartboard.jobs.job import Job, Outcome
+from dartboard.sweep.plan import Planned
 
 Capture = pytest.CaptureFixture[str]
 

@@ -4,9 +4,9 @@ import pytest
 
 from benches import settings
 from benching import record
-from dartboard.bench.jobs import Job, plan_jobs
-from dartboard.bench.work import Outcome
 from dartboard.cli.tally import Tally, plan
+from dartboard.scoreboard.jobs import Job, plan_jobs
+from dartboard.scoreboard.runner import Outcome
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from dartboard.cli.main import MISTAKE, main
-from dartboard.report import tensorboard
-from dartboard.report.tensorboard import TensorBoardHook
+from dartboard.integrations import tensorboard
+from dartboard.integrations.tensorboard import TensorBoardHook
 from protocols import TINY as PROTOCOL
 from protocols import few
 

@@ -8,7 +8,7 @@ from torch.optim import SGD
 
 import lab
 from dartboard.arch.gradient import GRADIENTS
-from dartboard.arch.task import Task
+from dartboard.arch.objective import Task
 from dartboard.errors import CompositionError
 from dartboard.relax import RELAXATIONS
 from dartboard.space import get_space

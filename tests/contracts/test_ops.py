@@ -8,8 +8,8 @@ import torch
 import lab
 from dartboard.errors import NetworkError
 from dartboard.nn import OPS, Site, build_op
-from dartboard.nn.fanout import Candidate, outputs
-from dartboard.nn.source import Source
+from dartboard.nn.fast.fanout import Candidate, outputs
+from dartboard.nn.node_source import Source
 
 POOLS = ("max_pool_3x3", "avg_pool_3x3")
 SIZES = [(8, 8), (7, 7), (9, 6), (5, 5), (4, 3), (2, 2), (1, 1), (1, 4)]

@@ -12,7 +12,7 @@ from safetensors.torch import load, save
 import lab
 from dartboard.errors import CompositionError
 from dartboard.relax import RELAXATIONS
-from dartboard.relax.samplers import Dice
+from dartboard.relax.sampling import Dice
 from dartboard.space import SPACES, get_space
 
 

@@ -12,7 +12,7 @@ import vision
 from dartboard.data import Augment, ImageSet, Stream
 from dartboard.data import autoaugment as module
 from dartboard.data.autoaugment import POLICIES, autoaugment, load_policy
-from dartboard.data.files import to_tensor
+from dartboard.data.image_files import to_tensor
 from dartboard.errors import DataError
 
 needs_torchvision = pytest.mark.skipif(not vision.importable(), reason="needs torchvision")

@@ -12,8 +12,8 @@ from torch import Tensor
 import vision
 import working
 from dartboard.data import CENTRE, Augment, Batch, ImageFiles, ImageSet, Stream, load_dataset, sweep
-from dartboard.data.boxes import central_box, view
-from dartboard.data.reading import read_centre
+from dartboard.data.batch_reader import read_centre
+from dartboard.data.crops import central_box, view
 from dartboard.errors import DataError
 
 STEPS = [0, 1, 2, 3, 4, 5, 11, 12, 4, 0, 0]

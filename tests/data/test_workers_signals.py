@@ -15,7 +15,7 @@ from PIL import Image
 
 import working
 from dartboard.cli.main import main
-from dartboard.data.workers import Ahead
+from dartboard.data.prefetch import Ahead
 from dartboard.runs import Run, list_checkpoints
 from killing import PATIENCE, story
 
@@ -24,7 +24,7 @@ import sys, torch
 sys.path.insert(0, {tests!r})
 import working
 from dartboard.cli.main import main
-from dartboard.data.workers import Ahead
+from dartboard.data.prefetch import Ahead
 torch.randn(600, 600) @ torch.randn(600, 600)  # in several threads
 ahead = Ahead(working.sleepy, lambda number: number, workers=2)
 try:
@@ -91,7 +91,7 @@ signal.signal(signal.SIGTERM, lambda *_: None)
 sys.path.insert(0, {tests!r})
 import working
 from dartboard.cli.main import main
-from dartboard.data.workers import Ahead
+from dartboard.data.prefetch import Ahead
 print(flush=True)
 for _ in range(2):
     ahead = Ahead(working.sleepy, lambda number: number, workers=2)

@@ -18,7 +18,7 @@ from rehearsal import PLAYS, as_pattern, rehearse
 
 PATIENCE = 600
 """Seconds; machines that test are busy."""
-HEAVY = ["dartboard.search", "dartboard.train", "dartboard.report", "dartboard.papers"]
+HEAVY = ["dartboard.search", "dartboard.train", "dartboard.report", "dartboard_papers"]
 """What processes begin with, so that they begin at once."""
 
 

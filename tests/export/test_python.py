@@ -139,7 +139,7 @@ found.main([])
 def test_image_files_are_read_as_they_are_measured(tmp_path, make_model, channels, centre):
     from PIL import Image
 
-    from dartboard.data.reading import read_centre
+    from dartboard.data.batch_reader import read_centre
 
     model = replace(make_model("nano", input=(channels, 8, 8)), centre=centre)
     export_model(model, tmp_path / "net.py", "python")

@@ -8,8 +8,8 @@ import lab
 from dartboard.errors import NetworkError, UnknownNameError
 from dartboard.nn import OPS, Blend, Op, Site, build_op
 from dartboard.nn.mixture import all_live
+from dartboard.nn.node_source import Source
 from dartboard.nn.ops import Wrapped
-from dartboard.nn.source import Source
 from dartboard.space import Cell, Edge, SearchSpace, Stack
 
 SITE = Site(4, 4)

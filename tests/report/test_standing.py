@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from dartboard.errors import OptionError, OracleError
-from dartboard.oracle import load_oracle
-from dartboard.report.gather import gather
+from dartboard.report.load import gather
 from dartboard.report.standing import find_oracles
 from dartboard.space import get_space
+from dartboard.tables import load_oracle
 from reports import found_cell, make_search
 
 

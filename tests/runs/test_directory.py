@@ -4,7 +4,7 @@ import pytest
 
 from dartboard.errors import RunError
 from dartboard.runs import Lock, is_locked
-from dartboard.runs._directory import check_free, check_run, is_run, taking
+from dartboard.runs.directory import check_free, check_run, is_run, taking
 
 
 def make_run(path: Path) -> Path:

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 import torch
 
-from dartboard.atomic import is_leftover
 from dartboard.runs import Run, list_checkpoints, load_checkpoint, save_checkpoint
+from dartboard.utils.atomic import is_leftover
 
 # For every line read, forks a writer and lets it be killed: so many seconds "after" the first thing it has
 # written, or "before" its so many-th operation on files. Answers with its exit code.

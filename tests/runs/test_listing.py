@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dartboard.runs import Lock, Run, find_runs, is_locked, read_entry
-from dartboard.runs._texts import read_blocks, rows_from_end, to_yaml
+from dartboard.runs.text_files import read_blocks, rows_from_end, to_yaml
 from reports import found_cell, make_search, make_training
 
 

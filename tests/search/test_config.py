@@ -11,8 +11,8 @@ from dartboard.errors import CompositionError, DataError, OptionError, SpaceErro
 from dartboard.runs import Run
 from dartboard.search import METHODS, SearchOptions
 from dartboard.search.config import SearchConfig, build, build_space, resolved, search_options
+from dartboard.search.loaders import divide
 from dartboard.search.settings import load_config, validate
-from dartboard.search.supply import divide
 from dartboard.space import get_space
 
 YAML_SPACE = """

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import lab
+from dartboard.engine.state import capture, copied, restore
 from dartboard.errors import CompositionError, OptionError, UnknownNameError
 from dartboard.search import Hook, Temperature, Wipeout
-from dartboard.search.state import capture, copied, restore
 from dartboard.space import Cell, Contest, Edge, Stack
 from dartboard.space.catalog import stacked
 from searching import search

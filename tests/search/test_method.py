@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from dartboard.arch.gradient import Amended, ClippedRewards, FirstOrder, SecondOrder
-from dartboard.arch.products import Exact, Finite
+from dartboard.arch.hvp import Exact, Finite
 from dartboard.errors import CompositionError, OptionError, UnknownNameError
 from dartboard.relax import RELAXATIONS
 from dartboard.search import METHODS, Method, Plan, make_method

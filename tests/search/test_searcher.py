@@ -13,11 +13,11 @@ import dartboard.nn.cell
 import dartboard.search.searcher
 import vision
 from dartboard.data import Dataset, ImageFiles
+from dartboard.engine.state import capture, copied, restore
+from dartboard.engine.step import Stepper
 from dartboard.errors import CheckpointError, CompositionError, DivergedError, OptionError, Stopped
 from dartboard.runs import Run
 from dartboard.search import Hook, Searcher, SearchOptions, Temperature, make_method
-from dartboard.search.state import capture, copied, restore
-from dartboard.search.step import Stepper
 from dartboard.space import get_space
 from loops import Compiled, Kernels, StopAt, again
 from searching import SHORT, digits, leaves, merged, nested, search

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 import lab
-from dartboard.arch.task import Task
+from dartboard.arch.objective import Task
 from dartboard.nn import one_hot
 from dartboard.relax import RELAXATIONS
 from dartboard.search.select import strongest

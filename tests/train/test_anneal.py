@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from dartboard.search.options import WeightOptions
+from dartboard.engine.options import WeightOptions
 from dartboard.train.anneal import learning_rate, powered
 from dartboard.train.options import TrainWeightOptions
 

@@ -10,10 +10,10 @@ import torch
 import dartboard.nn.cell
 import vision
 from dartboard.data import Dataset, ImageSet
+from dartboard.engine.step import Stepper
 from dartboard.errors import CheckpointError, CompositionError, DataError, DivergedError, SpaceError, Stopped
 from dartboard.nn import count_flops, count_parameters, load_model
 from dartboard.nn.evaluation import measure
-from dartboard.search.step import Stepper
 from dartboard.space import get_space
 from dartboard.train import Trainer, TrainHook, TrainOptions
 from dartboard.train.trainer import BEST, LAST

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 from torch import Tensor
 
-from dartboard.arch.products import gradients
-from dartboard.arch.task import Batch, Task
-from dartboard.relax.samplers import aside
+from dartboard.arch.hvp import gradients
+from dartboard.arch.objective import Batch, Task
+from dartboard.relax.sampling import aside
 
 SMALL = 3
 """Matrices up to this size are written out, as Lanczos' method asks for more."""

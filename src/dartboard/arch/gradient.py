@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from dartboard.arch.experts import clip_rewards
+from dartboard.arch.hvp import Exact, Products, gradients
 from dartboard.arch.hypergradient import Point, amended, second_order, train_slopes
-from dartboard.arch.products import Exact, Products, gradients
-from dartboard.arch.task import Batch, Task, frozen
+from dartboard.arch.objective import Batch, Task, frozen
+from dartboard.arch.optim.experts import clip_rewards
 from dartboard.arch.unroll import virtual_step
+from dartboard.distributed.group import Ranks
 from dartboard.errors import CompositionError
-from dartboard.ranks import Ranks
 from dartboard.registry import Registry
 from dartboard.relax.base import Relaxation
 from dartboard.relax.categorical import Categorical

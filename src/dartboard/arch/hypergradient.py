@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from dartboard.arch.products import Loss, Products, gradients
-from dartboard.arch.task import add_up
-from dartboard.ranks import ALONE, Ranks
+from dartboard.arch.hvp import Loss, Products, gradients
+from dartboard.arch.objective import add_up
+from dartboard.distributed.group import ALONE, Ranks
 
 
 @dataclass(frozen=True)

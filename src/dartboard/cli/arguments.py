@@ -92,7 +92,7 @@ def load_plugins(files: Sequence[str]) -> list[str]:
     """Run the files that were named; returns their full paths."""
     if not files:
         return []
-    from dartboard.search.plugins import load_plugin  # with all that plugins may need, torch included
+    from dartboard.plugins import load_plugin
 
     with redirect_stdout(sys.stderr):  # what they print is no part of what the program answers
         return [load_plugin(file) for file in files]

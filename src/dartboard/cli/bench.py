@@ -25,11 +25,11 @@ from dartboard.errors import DartboardError, OptionError, Stopped
 if TYPE_CHECKING:
     import torch
 
-    from dartboard.bench.config import BenchConfig
-    from dartboard.bench.jobs import Job
-    from dartboard.bench.pool import Pool
-    from dartboard.bench.work import Desk, Place
-    from dartboard.oracle import Oracle
+    from dartboard.scoreboard.config import BenchConfig
+    from dartboard.scoreboard.jobs import Job
+    from dartboard.scoreboard.pool import Pool
+    from dartboard.scoreboard.runner import Desk, Place
+    from dartboard.tables import Oracle
 
 FAILED = 1
 SEARCHING = ("jobs", "threads", "device", "fall_back")
@@ -64,9 +64,9 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Do what is missing, and print the table."""
     _check_show(args)
-    from dartboard.bench.jobs import check_space, oracle_name, plan_jobs
-    from dartboard.bench.score import check_queries
-    from dartboard.oracle import load_oracle
+    from dartboard.scoreboard.jobs import check_space, oracle_name, plan_jobs
+    from dartboard.scoreboard.score import check_queries
+    from dartboard.tables import load_oracle
 
     config = _configure(args)
     out = _out(args, config)
@@ -92,8 +92,8 @@ def _check_show(args: Namespace) -> None:
 
 def _check_there(args: Namespace, out: Path) -> None:
     """Refuses to show what is not there."""
-    from dartboard.bench.keeping import CONFIG
-    from dartboard.bench.records import record_files
+    from dartboard.scoreboard.records import record_files
+    from dartboard.scoreboard.store import CONFIG
 
     if args.show and not (out / CONFIG).exists() and not record_files(_records(args, out)):
         raise UsageError(
@@ -103,7 +103,7 @@ def _check_there(args: Namespace, out: Path) -> None:
 
 def _configure(args: Namespace) -> "BenchConfig":
     """The settings; a directory that has a bench says those that are not given."""
-    from dartboard.bench.keeping import CONFIG
+    from dartboard.scoreboard.store import CONFIG
 
     plugins = load_plugins(args.plugin)
     if args.config is not None:
@@ -113,7 +113,7 @@ def _configure(args: Namespace) -> "BenchConfig":
 
 
 def _load(args: Namespace, plugins: list[str], file: str | None) -> "BenchConfig":
-    from dartboard.bench.config import load_bench
+    from dartboard.scoreboard.config import load_bench
 
     search = {key: value for key in ("space", "data") if (value := getattr(args, key)) is not None}
     own = {key: value for key in ("oracle", "seeds") if (value := getattr(args, key)) is not None}
@@ -127,7 +127,7 @@ def _load(args: Namespace, plugins: list[str], file: str | None) -> "BenchConfig
 
 
 def _out(args: Namespace, config: "BenchConfig") -> Path:
-    from dartboard.bench.jobs import common
+    from dartboard.scoreboard.jobs import common
 
     if args.out is not None:
         return Path(args.out)
@@ -142,15 +142,15 @@ def _records(args: Namespace, out: Path) -> Path:
 
 def _check_records(args: Namespace, out: Path, oracle: "Oracle") -> None:
     """Refuses what the table would refuse: that is better known before the searches."""
-    from dartboard.bench.records import read_records
-    from dartboard.bench.table import check_records
+    from dartboard.scoreboard.records import read_records
+    from dartboard.scoreboard.table import check_records
 
     check_records(read_records(_records(args, out)), oracle)
 
 
 def _place(args: Namespace, config: "BenchConfig", out: Path, device: "torch.device") -> "Place":
-    from dartboard.bench.jobs import oracle_name
-    from dartboard.bench.work import Place
+    from dartboard.scoreboard.jobs import oracle_name
+    from dartboard.scoreboard.runner import Place
 
     return Place(
         runs=out / "runs",
@@ -165,10 +165,10 @@ def _place(args: Namespace, config: "BenchConfig", out: Path, device: "torch.dev
 
 def _work(args: Namespace, config: "BenchConfig", jobs: "list[Job]", out: Path) -> dict[str, str] | int:
     """Does what is missing: why searches failed, by name, or the exit code where a signal stopped it."""
-    from dartboard.bench.keeping import check_run, find_record, joined, keep_config
     from dartboard.cli.machine import prepare
     from dartboard.cli.signals import stop_on_signals
     from dartboard.cli.standings import choose_lines
+    from dartboard.scoreboard.store import check_run, find_record, joined, keep_config
 
     joined(out, config)  # what is refused is better known before images are loaded
     place = _place(args, config, out, prepare(args.device, args.threads or 1))
@@ -201,9 +201,9 @@ def _make_folder(folder: Path) -> None:
 
 def _worker(args: Namespace, place: "Place", missing: "list[Job]") -> "Desk | Pool":
     """What does the searches, when one of each method could be made."""
-    from dartboard.bench.pool import Pool, Setup
-    from dartboard.bench.work import Desk
     from dartboard.cli.progress import progress
+    from dartboard.scoreboard.pool import Pool, Setup
+    from dartboard.scoreboard.runner import Desk
 
     desk = Desk(place)
     with progress(quiet=args.quiet) as desk.maker.progress:
@@ -227,9 +227,9 @@ def _score(
     args: Namespace, config: "BenchConfig", out: Path, oracle: "Oracle", failed: dict[str, str]
 ) -> int:
     """Prints and writes the table of all that the directory has been asked for."""
-    from dartboard.bench.keeping import joined
-    from dartboard.bench.score import make_score
     from dartboard.cli.scoreboard import print_table
+    from dartboard.scoreboard.score import make_score
+    from dartboard.scoreboard.store import joined
 
     score = make_score(joined(out, config), _records(args, out), oracle)
     if not args.json:

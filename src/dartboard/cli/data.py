@@ -15,7 +15,7 @@ from rich.text import Text
 from dartboard.cli.progress import progress
 from dartboard.cli.terminal import Terminal
 from dartboard.errors import UnknownNameError
-from dartboard.printable import printable
+from dartboard.utils.text import printable
 
 if TYPE_CHECKING:
     from dartboard.data import Dataset
@@ -49,8 +49,8 @@ def run(args: Namespace) -> int:
 
 def _get(args: Namespace) -> int:
     from dartboard.data import DATASETS
-    from dartboard.data.published.catalog import OFFICIAL
-    from dartboard.data.published.obtain import is_complete, obtain
+    from dartboard.data.datasets.obtain import is_complete, obtain
+    from dartboard.data.datasets.official import OFFICIAL
 
     if args.name not in DATASETS:
         raise UnknownNameError("data set", args.name, DATASETS)
@@ -128,9 +128,9 @@ def _table(facts: dict[str, Any]) -> Iterable[Text | str]:
 
 
 def _where(_: Namespace) -> int:
-    from dartboard.data.published.catalog import OFFICIAL
-    from dartboard.data.published.obtain import is_complete
-    from dartboard.data.published.places import data_root
+    from dartboard.data.datasets.obtain import is_complete
+    from dartboard.data.datasets.official import OFFICIAL
+    from dartboard.data.datasets.root import data_root
 
     rows = [(name, is_complete(name)) for name in OFFICIAL]
     Terminal().write([str(data_root())])

@@ -124,7 +124,7 @@ def _print(exported: "Exported", facts: dict[str, Any], args: Namespace) -> None
     from dartboard.cli.report import labelled
     from dartboard.cli.terminal import Terminal
     from dartboard.cli.words import size
-    from dartboard.words import command
+    from dartboard.utils.text import command
 
     files = {str(path): count for path, count in exported.files.items()}
     if args.json:

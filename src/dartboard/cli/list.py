@@ -50,8 +50,8 @@ def _recipes() -> Rows:
 
 def _datasets() -> Rows:
     from dartboard.data import DATASETS
-    from dartboard.data.published.catalog import OFFICIAL
-    from dartboard.data.published.obtain import is_complete
+    from dartboard.data.datasets.obtain import is_complete
+    from dartboard.data.datasets.official import OFFICIAL
 
     there = {name for name in DATASETS if name not in OFFICIAL or is_complete(name) is not None}
     return [(name, "is there" if name in there else "is not there", about) for name, about in _rows(DATASETS)]
@@ -79,7 +79,7 @@ def _train_settings() -> Rows:
 
 def _protocol_settings() -> Rows:
     from dartboard.cli.options import setting_entries
-    from dartboard.train.protocol import ProtocolConfig
+    from dartboard.sweep.protocol import ProtocolConfig
 
     own = [entry for entry in setting_entries(ProtocolConfig) if "." not in entry.key]
     inner = [("search.KEY", "", "", "a setting of searches"), ("train.KEY", "", "", "a setting of trainings")]
@@ -87,7 +87,7 @@ def _protocol_settings() -> Rows:
 
 
 def _oracles() -> Rows:
-    from dartboard.oracle import ORACLES
+    from dartboard.tables import ORACLES
 
     return _rows(ORACLES)
 

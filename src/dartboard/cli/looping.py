@@ -11,19 +11,18 @@ from dartboard.cli import processes, watching
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
 from dartboard.cli.words import size, span
 from dartboard.errors import RankError, Stopped
-from dartboard.printable import printable
-from dartboard.words import command
+from dartboard.utils.text import command, printable
 
 if TYPE_CHECKING:
     import torch
 
     from dartboard.cli.display import Display
-    from dartboard.data.loading import Progress
-    from dartboard.ranks import Ranks
+    from dartboard.data.load_options import Progress
+    from dartboard.distributed.group import Ranks
+    from dartboard.engine.loop import Loop, Outcome
     from dartboard.runs import Run
     from dartboard.search.forecast import Forecast
     from dartboard.search.hooks import AnyHook
-    from dartboard.search.loop import Loop, Outcome
     from dartboard.space import SearchSpace
 
 SIGNALLED = 128  # a shell adds the number of the signal
@@ -274,7 +273,7 @@ def in_words(forecast: "Callable[[], Forecast]", ranks: "Ranks | None" = None) -
     Raises:
         RankError: If memory is short where others wait for this rank.
     """
-    from dartboard.search.memory import is_out_of_memory
+    from dartboard.engine.memory import is_out_of_memory
 
     try:
         ahead = forecast()

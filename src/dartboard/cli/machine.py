@@ -2,7 +2,7 @@
 
 import torch
 
-from dartboard.scale.machine import find_device
+from dartboard.jobs.device import find_device
 
 
 def prepare(device: str | None, threads: int | None) -> torch.device:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 
 from dartboard.errors import DartboardError, one_line
-from dartboard.printable import printable
+from dartboard.utils.text import printable
 
 MISTAKE = 2
 OUT_OF_MEMORY = "out of memory; use a smaller net.channels or batch, or fewer cells"
@@ -61,7 +61,7 @@ def _is_silent() -> bool:
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    from dartboard.search.memory import is_out_of_memory
+    from dartboard.engine.memory import is_out_of_memory
 
     return is_out_of_memory(error)
 

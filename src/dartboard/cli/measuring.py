@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dartboard.cli.progress import progress
 from dartboard.data import Batch, Dataset, Images, Loading, load_dataset, sweep
-from dartboard.data.loading import Progress
+from dartboard.data.load_options import Progress
 from dartboard.errors import DataError
 from dartboard.export.about import About
 from dartboard.export.base import Opened

@@ -10,7 +10,7 @@ from dartboard.errors import ModelError
 from dartboard.export.about import about
 from dartboard.export.base import FORMATS, Opened
 from dartboard.export.exporting import open_exported
-from dartboard.nn.model import MODEL_KIND, Model, load_model
+from dartboard.nn.model_file import MODEL_KIND, Model, load_model
 from dartboard.runs import Run, is_run
 from dartboard.train.trainer import BEST, LAST
 

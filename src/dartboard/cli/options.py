@@ -45,7 +45,7 @@ def method_entries(name: str) -> list[Entry]:
 
 def setting_entries(model: type[BaseModel]) -> list[Entry]:
     """All settings of a configuration, those that name something first."""
-    from dartboard.search.form import NAMED
+    from dartboard.config.loader import NAMED
 
     def place(entry: Entry) -> tuple[int, bool]:
         group, _, name = entry.key.partition(".")

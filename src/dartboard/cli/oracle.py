@@ -22,7 +22,7 @@ from dartboard.errors import OracleError
 from dartboard.space import CODECS, Genotype
 
 if TYPE_CHECKING:
-    from dartboard.oracle import Oracle, Record, Standing
+    from dartboard.tables import Oracle, Record, Standing
 
 HEAD = ("", "valid", "test", "best", "regret", "rank", "percentile", "parameters", "FLOPs")
 """Names of the columns for people."""
@@ -83,7 +83,7 @@ class Answer:
 
 
 def _query(args: Namespace) -> int:
-    from dartboard.oracle import load_oracle
+    from dartboard.tables import load_oracle
 
     genotype = find_genotype(args.genotype)
     oracle = load_oracle(args.oracle, args.table)
@@ -99,7 +99,7 @@ def _query(args: Namespace) -> int:
 
 
 def _import(args: Namespace) -> int:
-    from dartboard.oracle import IMPORTS
+    from dartboard.tables import IMPORTS
 
     convert = IMPORTS[args.oracle]
     if args.out.exists():
@@ -119,7 +119,7 @@ def _answer(oracle: "Oracle", genotype: Genotype, dataset: str) -> Answer:
 
 def _isomorphic(oracle: "Oracle", genotype: Genotype) -> list[str] | None:
     """The other architectures that count as the same one, as texts; None where that is not known."""
-    from dartboard.oracle import KnowsIsomorphic
+    from dartboard.tables import KnowsIsomorphic
 
     if not isinstance(oracle, KnowsIsomorphic):
         return None

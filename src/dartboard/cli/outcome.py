@@ -13,7 +13,7 @@ from dartboard.report import REPORT
 from dartboard.search.record import Result
 from dartboard.train import TrainResult
 from dartboard.train.build import VALID
-from dartboard.words import command
+from dartboard.utils.text import command
 
 
 def print_outcome(result: Result, path: Path, plugins: Sequence[str] = ()) -> None:

@@ -41,8 +41,8 @@ def draw(what: Genotype | SearchSpace, args: Namespace) -> Path | None:
     """Write the drawing that was asked for, and say where it is; None if none was."""
     if args.out is None:
         return None
-    from dartboard.pictures.cells import cell_figure
-    from dartboard.pictures.saving import save_as
+    from dartboard.viz.cells import cell_figure
+    from dartboard.viz.figures import save_as
 
     if not args.strengths:
         return save_as(cell_figure(what), args.out)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from dartboard.cli.arguments import UsageError, positive
 from dartboard.errors import RankError
-from dartboard.parallel import cores, started_together
+from dartboard.utils.parallel import cores, started_together
 
 if TYPE_CHECKING:
     import torch
 
-    from dartboard.ranks import Ranks
+    from dartboard.distributed.group import Ranks
 
 GRACE = 20.0
 """Seconds that another rank has to say what all have met with, before this one does."""
@@ -56,7 +56,7 @@ def wanted(args: Namespace) -> int:
 
 def launch(args: Namespace) -> int | None:
     """The exit code of the processes that share the work, if there are several and this is none of them."""
-    from dartboard.scale import launch as launching
+    from dartboard.distributed import launch as launching
 
     count = wanted(args)
     if args.resume is not None:
@@ -119,12 +119,12 @@ def joined(device: "torch.device") -> Iterator["Ranks"]:
     Raises:
         RankError: If another process has ended.
     """
-    from dartboard.scale import distributed
+    from dartboard.distributed import process_group
 
     try:
         with ExitStack() as stack:
             with _ended_by_interrupts():
-                ranks = stack.enter_context(distributed.joined(device))
+                ranks = stack.enter_context(process_group.joined(device))
             yield ranks
     except RuntimeError as error:
         if not is_lost(error):

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from dartboard.cli.display import Display
     from dartboard.runs import Run
-    from dartboard.train.protocol.config import ProtocolConfig
-    from dartboard.train.protocol.protocol import Protocol
+    from dartboard.sweep.protocol.config import ProtocolConfig
+    from dartboard.sweep.protocol.protocol import Protocol
 
 NAMED = ("space", "method", "data", "seed", "search_recipe", "train_recipe", "search_config", "train_config")
 """Flags that are settings of the protocol."""
@@ -73,8 +73,8 @@ def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple
     from dartboard.cli.places import claim, search_name
     from dartboard.cli.progress import progress
     from dartboard.runs import Run
-    from dartboard.train.protocol.config import resolved
-    from dartboard.train.protocol.protocol import Protocol
+    from dartboard.sweep.protocol.config import resolved
+    from dartboard.sweep.protocol.protocol import Protocol
 
     config = _configure(args, load_plugins(args.plugin))
     with progress(quiet=args.quiet) as tell:
@@ -88,7 +88,7 @@ def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple
 
 
 def _configure(args: Namespace, plugins: list[str]) -> "ProtocolConfig":
-    from dartboard.train.protocol.config import load_protocol
+    from dartboard.sweep.protocol.config import load_protocol
 
     def given(**names: str) -> dict[str, Any]:
         return {key: getattr(args, name) for key, name in names.items() if getattr(args, name) is not None}
@@ -112,7 +112,7 @@ def _reopen(args: Namespace, device: "torch.device", display: "Display") -> tupl
     """The protocol of a run that is there already."""
     from dartboard.cli.progress import progress
     from dartboard.runs import Run
-    from dartboard.train.protocol.protocol import reopen
+    from dartboard.sweep.protocol.protocol import reopen
 
     load_plugins(args.plugin)
     run = Run.resume(args.resume, device=str(device))
@@ -139,6 +139,6 @@ def _plan(protocol: "Protocol") -> str:
 
 
 def _forecast(protocol: "Protocol") -> str:
-    from dartboard.train.protocol.outlook import forecast
+    from dartboard.sweep.protocol.forecast import forecast
 
     return in_words(lambda: forecast(protocol.jobs))

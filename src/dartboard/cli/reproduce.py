@@ -20,7 +20,7 @@ from dartboard.errors import DartboardError, one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dartboard.papers import Reproduction, Setting
+    from dartboard_papers import Reproduction, Setting
 
 ALL = "all"
 FAILED = 1
@@ -55,7 +55,7 @@ def run(args: Namespace) -> int:
         raise UsageError(f"all of them have no {args.overrides[0]!r} in common; name one")
     from dartboard.cli.machine import prepare
     from dartboard.cli.signals import interrupt_on_signals
-    from dartboard.papers import REPRODUCTIONS, Setting, in_order
+    from dartboard_papers import REPRODUCTIONS, Setting, in_order
 
     chosen = in_order() if args.name == ALL else [REPRODUCTIONS[args.name]]
     device = prepare(args.device, args.threads)
@@ -86,7 +86,7 @@ def _do_all(args: Namespace, chosen: "Sequence[Reproduction[Any]]", setting: "Se
 
 def _missing(args: Namespace, told: "Reproduction[Any]", setting: "Setting") -> str:
     """What is not given and one cannot do without, as it is typed; nothing where all is there."""
-    from dartboard.papers.doing import choose_scale
+    from dartboard_papers.doing import choose_scale
 
     return " and ".join(f"--{key}" for key in told.lacks(setting, choose_scale(told, full=args.full)))
 
@@ -101,7 +101,7 @@ def _do(args: Namespace, told: "Reproduction[Any]", setting: "Setting") -> int:
     """Does one, and prints what came of it."""
     from dartboard.cli.progress import progress
     from dartboard.cli.reproduced import print_heading, print_record
-    from dartboard.papers.doing import check_given, choose_scale, reproduce
+    from dartboard_papers.doing import check_given, choose_scale, reproduce
 
     scale, folder = choose_scale(told, args.overrides, full=args.full), setting.folder / told.name
     check_given(told, scale, setting)
@@ -118,7 +118,7 @@ def _do(args: Namespace, told: "Reproduction[Any]", setting: "Setting") -> int:
 
 def _list(args: Namespace) -> int:
     from dartboard.cli.reproduced import facts, print_list, print_one
-    from dartboard.papers import REPRODUCTIONS, in_order
+    from dartboard_papers import REPRODUCTIONS, in_order
 
     given = [name for name in DOING if getattr(args, name) not in (None, False, [])]
     if given:

@@ -12,9 +12,9 @@ from dartboard.cli.options import setting_entries, typed
 from dartboard.cli.report import labelled
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
-from dartboard.papers import PAPERS, Record, Reproduction, Row, Scale, Setting
-from dartboard.papers.words import repeated, said
-from dartboard.papers.words import span as precise
+from dartboard_papers import PAPERS, Record, Reproduction, Row, Scale, Setting
+from dartboard_papers.words import repeated, said
+from dartboard_papers.words import span as precise
 
 COLOURS = {"held": "green", "did not hold": "red", "not testable here": "yellow"}
 """Of verdicts."""

@@ -10,7 +10,7 @@ from rich.text import Text
 from dartboard.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from dartboard.bench.table import Table
+    from dartboard.scoreboard.table import Table
 
 Columns = list[tuple[str, ...]]
 """Each column from its name down."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import torch
 
     from dartboard.cli.display import Display
-    from dartboard.data.loading import Progress
-    from dartboard.ranks import Ranks
+    from dartboard.data.load_options import Progress
+    from dartboard.distributed.group import Ranks
     from dartboard.runs import Run
     from dartboard.search import Result, Searcher
     from dartboard.search.config import Parts

@@ -10,9 +10,9 @@ from dartboard.cli.outcome import places
 from dartboard.cli.report import LABEL, labelled
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import numbers, span
+from dartboard.sweep.protocol.results import Arm, NetworkFacts, ProtocolResult
 from dartboard.train.build import TEST
-from dartboard.train.protocol.findings import Arm, NetworkFacts, ProtocolResult
-from dartboard.words import command
+from dartboard.utils.text import command
 
 
 class RunLines(Lines):

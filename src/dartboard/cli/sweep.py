@@ -13,18 +13,18 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dartboard.atomic import is_leftover
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
 from dartboard.cli.looping import SIGNALLED
 from dartboard.cli.places import RUNS
 from dartboard.errors import RunError, Stopped
-from dartboard.printable import printable
+from dartboard.utils.atomic import is_leftover
+from dartboard.utils.text import printable
 
 if TYPE_CHECKING:
-    from dartboard.scale.config import SweepConfig
-    from dartboard.scale.course import Course
-    from dartboard.scale.plan import Planned
-    from dartboard.scale.results import Row
+    from dartboard.sweep.config import SweepConfig
+    from dartboard.sweep.plan import Planned
+    from dartboard.sweep.planner import Course
+    from dartboard.sweep.results import Row
 
 FAILED = 1
 MACHINE = ("jobs", "threads", "device")
@@ -53,11 +53,11 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Do what is missing, and print the tables."""
-    from dartboard.scale.executors import check_executor
+    from dartboard.jobs.executors import check_executor
 
     _check_flags(args)
     if args.show:
-        from dartboard.scale.results import read_results
+        from dartboard.sweep.results import read_results
 
         return _print(args, read_results(_folder(args)), _folder(args))
     course = _course(args)
@@ -77,8 +77,8 @@ def _check_flags(args: Namespace) -> None:
 
 
 def _file(args: Namespace) -> Path:
-    from dartboard.runs._directory import SWEEP
-    from dartboard.scale.sweep import read_sweep
+    from dartboard.runs.directory import SWEEP
+    from dartboard.sweep.sweep import read_sweep
 
     if args.sweep.is_dir():
         read_sweep(args.sweep)  # what is no sweep is told
@@ -94,7 +94,7 @@ def _folder(args: Namespace) -> Path:
 
 
 def _load(args: Namespace) -> "SweepConfig":
-    from dartboard.scale.config import load_sweep
+    from dartboard.sweep.config import load_sweep
 
     chosen = {key: value for key in MACHINE if (value := getattr(args, key)) is not None}
     chosen |= {"name": args.executor} if args.executor is not None else {}
@@ -102,7 +102,7 @@ def _load(args: Namespace) -> "SweepConfig":
 
 
 def _course(args: Namespace) -> "Course":
-    from dartboard.scale.course import Course
+    from dartboard.sweep.planner import Course
 
     plugins = tuple(load_plugins(args.plugin))
     return Course(_load(args), _folder(args), plugins, fall_back=args.fall_back)
@@ -111,7 +111,7 @@ def _course(args: Namespace) -> "Course":
 def _check_place(folder: Path) -> None:
     """Refuses a directory with something else in it."""
     from dartboard.runs.lock import NAME as LOCK
-    from dartboard.scale.sweep import is_sweep
+    from dartboard.sweep.sweep import is_sweep
 
     if folder.is_file():
         raise RunError(f"{folder} is a file; name another directory with --out")
@@ -173,8 +173,8 @@ def _list(args: Namespace, planned: "dict[str, list[Planned]]") -> int:
 def _work(args: Namespace, course: "Course") -> int:
     from dartboard.cli.signals import stop_on_signals
     from dartboard.cli.sweeping import choose_watch
-    from dartboard.scale.executors import make_executor
-    from dartboard.scale.sweep import Sweep
+    from dartboard.jobs.executors import make_executor
+    from dartboard.sweep.sweep import Sweep
 
     chosen = course.config.executor
     with choose_watch(course, quiet=args.quiet, json=args.json) as watch:
@@ -191,9 +191,9 @@ def _work(args: Namespace, course: "Course") -> int:
 
 def _print(args: Namespace, rows: "list[Row]", folder: Path) -> int:
     from dartboard.cli.sweeping import print_rows
-    from dartboard.runs.sweeps import read_names
-    from dartboard.scale.results import summary
-    from dartboard.scale.sweep import failures
+    from dartboard.runs.sweep_files import read_names
+    from dartboard.sweep.results import summary
+    from dartboard.sweep.sweep import failures
 
     failed, ended = failures(rows), {row["name"] for row in rows}
     unended = [name for name in read_names(folder) or () if name not in ended]

@@ -12,19 +12,18 @@ from dartboard.cli.report import labelled
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
 from dartboard.errors import RunError
-from dartboard.printable import printable
-from dartboard.runs._directory import METRICS, is_run
-from dartboard.runs._texts import rows_from_end
-from dartboard.scale.jobs import Job, Outcome
-from dartboard.scale.queue import Watch
-from dartboard.scale.results import PointRow, Row, summary
-from dartboard.words import command
+from dartboard.jobs.job import Job, Outcome
+from dartboard.jobs.queue import Watch
+from dartboard.runs.directory import METRICS, is_run
+from dartboard.runs.text_files import rows_from_end
+from dartboard.sweep.results import PointRow, Row, summary
+from dartboard.utils.text import command, printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from dartboard.scale.course import Course
-    from dartboard.scale.plan import Planned
+    from dartboard.sweep.plan import Planned
+    from dartboard.sweep.planner import Course
 
 REPORT = "report.html"
 REFRESH = 1.0

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from dartboard.cli.words import span
 
 if TYPE_CHECKING:
-    from dartboard.bench.config import BenchConfig
-    from dartboard.bench.work import Outcome
     from dartboard.cli.display import Display
+    from dartboard.scoreboard.config import BenchConfig
+    from dartboard.scoreboard.runner import Outcome
 
 
 def plan(config: "BenchConfig", count: int, missing: int, device: str) -> str:
@@ -22,7 +22,7 @@ def plan(config: "BenchConfig", count: int, missing: int, device: str) -> str:
         missing: How many of them are still to do.
         device: Where.
     """
-    from dartboard.bench.jobs import common
+    from dartboard.scoreboard.jobs import common
 
     search, searches = common(config), "1 search" if count == 1 else f"{count} searches"
     what = f"{searches} of {search.space.name} on {search.data.name}, on {device}"

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import torch
 
     from dartboard.cli.display import Display
-    from dartboard.data.loading import Progress
-    from dartboard.ranks import Ranks
+    from dartboard.data.load_options import Progress
+    from dartboard.distributed.group import Ranks
     from dartboard.runs import Run
     from dartboard.space import SearchSpace
     from dartboard.train import Trainer, TrainResult
@@ -79,7 +79,7 @@ def _find_cell(args: Namespace) -> None:
             raise UsageError(f"--resume goes on with the cell of the run; leave out {args.cell}")
         return
     if args.cell is None and args.config is not None:
-        from dartboard.search.form import read_file
+        from dartboard.config.loader import read_file
 
         args.cell = read_file(Path(args.config)).get("cell")  # of a training; a search has none yet
     if not isinstance(args.cell, str):

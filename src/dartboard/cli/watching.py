@@ -28,7 +28,7 @@ def check_flag(args: Namespace) -> None:
     folder = _folder(args)
     if folder is None:
         return
-    from dartboard.report.tensorboard import check_installed
+    from dartboard.integrations.tensorboard import check_installed
 
     check_installed()
     if folder.exists() and not folder.is_dir():
@@ -46,7 +46,7 @@ def watched(loop: Hooked, run: Path, args: Namespace) -> AbstractContextManager[
     folder = _folder(args)
     if folder is None:
         return nullcontext()
-    from dartboard.report.tensorboard import TensorBoardHook
+    from dartboard.integrations.tensorboard import TensorBoardHook
 
     hook = TensorBoardHook(folder / run.resolve().name, run)
     loop.hooks = (*loop.hooks, hook)

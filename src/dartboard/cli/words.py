@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dartboard.words import span
+from dartboard.utils.text import span
 
 __all__ = ["LABELS", "bars", "numbers", "size", "span"]
 

@@ -1,13 +1,13 @@
 """Images to search and train on."""
 
-from dartboard.data.augment import PLAIN, Augment, Augmentation
-from dartboard.data.digits import BRIGHTEST, Digits, load_digits
-from dartboard.data.files import ImageFiles
-from dartboard.data.loading import Loading
-from dartboard.data.sets import Dataset, Images, ImageSet, Shape
-from dartboard.data.sources import DATASETS, READERS, load_dataset
+from dartboard.data.catalog import DATASETS, READERS, load_dataset
+from dartboard.data.dataset import Dataset, Images, ImageSet, Shape
+from dartboard.data.datasets.digits import BRIGHTEST, Digits, load_digits
+from dartboard.data.image_files import ImageFiles
+from dartboard.data.load_options import Loading
+from dartboard.data.loader import CENTRE, Batch, Stream, sweep
 from dartboard.data.split import split
-from dartboard.data.stream import CENTRE, Batch, Stream, sweep
+from dartboard.data.transforms import PLAIN, Augment, Augmentation
 
 __all__ = [
     "BRIGHTEST",

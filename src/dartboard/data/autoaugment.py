@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from dartboard.data.files import MODES, to_tensor
+from dartboard.data.image_files import MODES, to_tensor
 from dartboard.errors import DataError
 
 Policy = Literal["none", "cifar10", "svhn", "imagenet"]

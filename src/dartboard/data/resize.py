@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dartboard.data.files import ImageFiles
-from dartboard.data.sets import Dataset, Images, ImageSet
+from dartboard.data.dataset import Dataset, Images, ImageSet
+from dartboard.data.image_files import ImageFiles
 
 AT_ONCE = 4096
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
-from dartboard.data.chance import generator
+from dartboard.data.rng import generator
 from dartboard.errors import DataError
 
 

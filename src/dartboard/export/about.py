@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from dartboard.errors import ModelError
-from dartboard.nn.model import Model
+from dartboard.nn.model_file import Model
 
 BRIGHTEST = 255
 NAMES = ("classes", "input", "centre", "mean", "deviation", "unit_mean", "unit_deviation")

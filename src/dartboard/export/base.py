@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from dartboard.errors import ModelError, one_line
 from dartboard.export.about import About
-from dartboard.nn.model import Model
+from dartboard.nn.model_file import Model
 from dartboard.nn.network import CellNet
 from dartboard.registry import Registry
 

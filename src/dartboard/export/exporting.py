@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 import torch
 from torch import Tensor
 
-from dartboard.atomic import write_bytes
 from dartboard.errors import ModelError, UnknownNameError
 from dartboard.export.base import FORMATS, Format, Opened, Order
-from dartboard.nn.model import Model
+from dartboard.nn.model_file import Model
+from dartboard.utils.atomic import write_bytes
 
 TOLERANCE = 1e-4
 """The most that a logit may differ, where the largest is 1 or less; in proportion where it is more."""

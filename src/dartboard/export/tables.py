@@ -8,8 +8,8 @@ from textwrap import wrap
 from dartboard.errors import ModelError
 from dartboard.export.about import BRIGHTEST, About
 from dartboard.export.blueprint import BETWEEN, is_adapted, lines
-from dartboard.nn.measure import count_parameters
-from dartboard.nn.model import Model
+from dartboard.nn.costs import count_parameters
+from dartboard.nn.model_file import Model
 from dartboard.nn.network import CellNet
 from dartboard.space.spec import Cell, SearchSpace
 

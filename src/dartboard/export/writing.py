@@ -18,7 +18,7 @@ from dartboard.export.tables import (
     stack_table,
     title,
 )
-from dartboard.nn.model import Model
+from dartboard.nn.model_file import Model
 from dartboard.nn.network import CellNet
 
 USED = ("build", "preprocess", "main")

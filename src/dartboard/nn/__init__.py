@@ -1,9 +1,9 @@
 """Networks: one builder for supernets and discrete networks, and the ops they are made of."""
 
+from dartboard.nn.costs import count_flops, count_parameters
 from dartboard.nn.inherit import inherit
-from dartboard.nn.measure import count_flops, count_parameters
 from dartboard.nn.mixture import ArchMixture, Blend, Mixture, all_live, one_hot, uniform
-from dartboard.nn.model import Model, load_model, pack_model, unpack_model
+from dartboard.nn.model_file import Model, load_model, pack_model, unpack_model
 from dartboard.nn.network import CellNet, NetConfig
 from dartboard.nn.ops import OPS, Op, Site, build_op
 

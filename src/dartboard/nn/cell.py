@@ -1,7 +1,7 @@
 """A cell as a module: the same class for supernets and for discrete networks.
 
 Two ways of computing it give the same result: `dartboard.nn.plain` is the formula as papers write it,
-`dartboard.nn.fused` shares work between the edges that leave a node.
+`dartboard.nn.fast.fused` shares work between the edges that leave a node.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dartboard.distributed.group import ALONE, Ranks
 from dartboard.errors import NetworkError
-from dartboard.nn.fanout import Candidate
-from dartboard.nn.fused import fused_nodes
+from dartboard.nn.fast.fanout import Candidate
+from dartboard.nn.fast.fused import fused_nodes
 from dartboard.nn.mixture import Blend, Live
 from dartboard.nn.ops import FactorizedReduce, Op, ReLUConvNorm, Site, build_op
 from dartboard.nn.plain import plain_nodes
-from dartboard.ranks import ALONE, Ranks
 from dartboard.space.spec import Cell
 
 

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from dartboard.distributed.group import ALONE, Ranks
 from dartboard.errors import DataError, ModelError
-from dartboard.ranks import ALONE, Ranks
 
 TOP = 5
 """Top-5 accuracy asks whether the true class is among so many; with fewer classes, among all."""

@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from dartboard.nn.matching import match_edges
+from dartboard.nn.edge_matching import match_edges
 from dartboard.space.genotype import Genotype, restrict
 from dartboard.space.spec import Cell, SearchSpace
 

@@ -7,12 +7,12 @@ from typing import Literal, overload
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dartboard.distributed.group import ALONE, Ranks
 from dartboard.errors import NetworkError
 from dartboard.nn.cell import CellModule, CellOptions, Feed
-from dartboard.nn.depthwise import channels_last
+from dartboard.nn.fast.depthwise import channels_last
 from dartboard.nn.heads import STEMS, AuxiliaryHead, Classifier, PoolReduction, ResidualReduction
 from dartboard.nn.mixture import Live, Mixture, uniform
-from dartboard.ranks import ALONE, Ranks
 from dartboard.space.spec import SearchSpace, Slot
 
 IMAGENET_SIZE = 128

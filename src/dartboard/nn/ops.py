@@ -2,7 +2,7 @@
 
 An op computes `norm(body(x))`, or `body(x)` where it has no norm. The split is what lets the network fold
 the last batch-norm of a candidate into its weight, and `fan_out` lets all copies of an op that leave one
-node run as one (see `dartboard.nn.fanout`). A plain `nn.Module` is a valid op too: it is wrapped and
+node run as one (see `dartboard.nn.fast.fanout`). A plain `nn.Module` is a valid op too: it is wrapped and
 simply called.
 """
 
@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dartboard.errors import NetworkError
-from dartboard.nn.depthwise import depthwise
-from dartboard.nn.norm import normalise, normalise_relu_depthwise
-from dartboard.nn.source import Source
+from dartboard.nn.fast.depthwise import depthwise
+from dartboard.nn.fast.norm import normalise, normalise_relu_depthwise
+from dartboard.nn.node_source import Source
 from dartboard.registry import Registry
 from dartboard.space.spec import NONE
 

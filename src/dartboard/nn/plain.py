@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from dartboard.nn.fanout import times
+from dartboard.nn.fast.fanout import times
 from dartboard.nn.mixture import Blend
 
 if TYPE_CHECKING:

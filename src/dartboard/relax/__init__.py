@@ -5,7 +5,7 @@ from dartboard.relax.base import Relaxation, Strength
 from dartboard.relax.catalog import RELAXATIONS
 from dartboard.relax.categorical import Categorical, simplex, softmax
 from dartboard.relax.per_example import Feedback, PerExample
-from dartboard.relax.samplers import Gumbel, RandomArchitecture, aside
+from dartboard.relax.sampling import Gumbel, RandomArchitecture, aside
 
 __all__ = [
     "RELAXATIONS",

@@ -15,7 +15,7 @@ from dartboard.errors import CompositionError, RelaxationError
 from dartboard.nn.mixture import Blend, Live
 from dartboard.relax.base import Relaxation, Strength
 from dartboard.relax.candidates import Candidates
-from dartboard.relax.forms import Simplex
+from dartboard.relax.parametrization import Simplex
 from dartboard.space.spec import SearchSpace
 
 Layers = list[Tensor]

@@ -11,7 +11,7 @@ from dartboard.registry import Registry
 from dartboard.relax import categorical
 from dartboard.relax.attention import Attention
 from dartboard.relax.base import Relaxation
-from dartboard.relax.samplers import Gumbel, RandomArchitecture
+from dartboard.relax.sampling import Gumbel, RandomArchitecture
 from dartboard.space.spec import SearchSpace
 
 RELAXATIONS: Registry[Callable[[SearchSpace, torch.Generator], Relaxation]] = Registry("relaxation")

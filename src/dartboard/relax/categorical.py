@@ -16,7 +16,7 @@ from dartboard.errors import CompositionError
 from dartboard.nn.mixture import ArchMixture, Blend, Live
 from dartboard.relax.base import Relaxation, Strength
 from dartboard.relax.candidates import Candidates, edge_groups, group_mask, group_places
-from dartboard.relax.forms import Form, Logits, Simplex
+from dartboard.relax.parametrization import Form, Logits, Simplex
 from dartboard.relax.per_example import PerExample
 from dartboard.space.spec import Cell, SearchSpace
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dartboard.analyse.trajectories import band
-from dartboard.pictures.looks import COLOURS, looks
-from dartboard.report.found import Floats, Row, SearchFound, TrainFound
+from dartboard.analysis.trajectories import band
 from dartboard.report.html import Html, data, tag
+from dartboard.report.models import Floats, Row, SearchFound, TrainFound
 from dartboard.report.words import slug
+from dartboard.viz.line_styles import COLOURS, looks
 
 DASHES = {"-": "solid", "-.": "dashdot", ":": "dot"}
 """What plotly calls matplotlib's lines."""

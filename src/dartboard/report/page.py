@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import dartboard
-from dartboard.analyse.trajectories import grouped
+from dartboard.analysis.trajectories import grouped
 from dartboard.errors import DartboardError
-from dartboard.report.found import Material
 from dartboard.report.html import Html, data, tag
+from dartboard.report.models import Material
 from dartboard.report.sections import (
     cell,
     curves,

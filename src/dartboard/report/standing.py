@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dartboard.errors import GenotypeError, OptionError, OracleError
-from dartboard.oracle import ORACLES, SHIPPED, Oracle, load_oracle
-from dartboard.report.found import SearchFound
+from dartboard.report.models import SearchFound
 from dartboard.space import Genotype
+from dartboard.tables import ORACLES, SHIPPED, Oracle, load_oracle
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from dartboard.errors import RunError
-from dartboard.report.found import Member
+from dartboard.report.models import Member
 from dartboard.runs import find_runs, is_run
-from dartboard.runs._directory import SWEEP
-from dartboard.runs._texts import as_object, parse, read_yaml
-from dartboard.runs.sweeps import RESULTS, read_names
+from dartboard.runs.directory import SWEEP
+from dartboard.runs.sweep_files import RESULTS, read_names
+from dartboard.runs.text_files import as_object, parse, read_yaml
 
 FIELDS = ("name", "stage", "state", "reason")
 

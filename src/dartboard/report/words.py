@@ -3,7 +3,7 @@
 import re
 from datetime import datetime
 
-from dartboard.pictures.plan import words
+from dartboard.viz.cell_diagram import words
 
 SHORT = {"sep conv": "sep", "dil conv": "dil", "max pool": "max", "avg pool": "avg", "nor conv": "conv"}
 """What ops are called where there is little room."""

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dartboard.atomic import write_bytes
 from dartboard.errors import RunError, one_line
-from dartboard.report.gather import DAMAGED, gather, runs_in
+from dartboard.report.load import DAMAGED, gather, runs_in
 from dartboard.report.page import render
 from dartboard.report.standing import find_oracles
 from dartboard.runs import Run
 from dartboard.search.hooks import LoopHook
+from dartboard.utils.atomic import write_bytes
 
 REPORT = "report.html"
 """What the report of a run is called in its directory."""

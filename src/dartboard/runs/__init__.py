@@ -7,16 +7,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dartboard.atomic import whole_directory, write_bytes, write_text
-    from dartboard.runs._directory import SPACE, is_run
-    from dartboard.runs._texts import flat
     from dartboard.runs.checkpoint import latest_state, list_checkpoints, load_checkpoint, save_checkpoint
+    from dartboard.runs.directory import SPACE, is_run
     from dartboard.runs.environment import describe_environment
     from dartboard.runs.listing import Entry, find_runs, read_entry
     from dartboard.runs.lock import Lock, is_locked
-    from dartboard.runs.reading import Reading
+    from dartboard.runs.run_files import Reading
     from dartboard.runs.store import Run
+    from dartboard.runs.text_files import flat
     from dartboard.runs.tree import Tree, digest, pack, unpack
+    from dartboard.utils.atomic import whole_directory, write_bytes, write_text
 
 __all__ = [
     "SPACE",
@@ -44,14 +44,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "dartboard.atomic": ("whole_directory", "write_bytes", "write_text"),
-    "dartboard.runs._directory": ("SPACE", "is_run"),
-    "dartboard.runs._texts": ("flat",),
+    "dartboard.utils.atomic": ("whole_directory", "write_bytes", "write_text"),
+    "dartboard.runs.directory": ("SPACE", "is_run"),
+    "dartboard.runs.text_files": ("flat",),
     "dartboard.runs.checkpoint": ("latest_state", "list_checkpoints", "load_checkpoint", "save_checkpoint"),
     "dartboard.runs.environment": ("describe_environment",),
     "dartboard.runs.listing": ("Entry", "find_runs", "read_entry"),
     "dartboard.runs.lock": ("Lock", "is_locked"),
-    "dartboard.runs.reading": ("Reading",),
+    "dartboard.runs.run_files": ("Reading",),
     "dartboard.runs.store": ("Run",),
     "dartboard.runs.tree": ("Tree", "digest", "pack", "unpack"),
 }

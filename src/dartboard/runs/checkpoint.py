@@ -14,9 +14,9 @@ from pathlib import Path
 import safetensors.torch
 from torch import Tensor
 
-from dartboard import atomic
 from dartboard.errors import CheckpointError, RunError
 from dartboard.runs.tree import JSON, Tree, pack, unpack
+from dartboard.utils import atomic
 
 FORMAT = 1
 TENSORS = "tensors.safetensors"

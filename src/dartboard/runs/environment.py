@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 import dartboard
-from dartboard.parallel import started_together
+from dartboard.utils.parallel import started_together
 
 _SECONDS = 5  # that git may take
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from dartboard.errors import RunError
-from dartboard.runs import _texts
-from dartboard.runs._directory import CHECKPOINTS, CONFIG, EPOCHS, LOG, METRICS, RESULT, State, state_of
+from dartboard.runs import text_files
+from dartboard.runs.directory import CHECKPOINTS, CONFIG, EPOCHS, LOG, METRICS, RESULT, State, state_of
 
 DAMAGED: Literal["damaged"] = "damaged"
 STATES = ("running", "finished", "stopped", DAMAGED)
@@ -97,10 +97,10 @@ def read_entry(path: Path) -> Entry:
     """What a run says of itself; one that is damaged says that, and what can be read still."""
     mistakes: list[str] = []
     nothing: dict[str, Any] = {}
-    config = _tried(lambda: _texts.read_blocks(path / CONFIG, _KEYS), nothing, mistakes)
+    config = _tried(lambda: text_files.read_blocks(path / CONFIG, _KEYS), nothing, mistakes)
     state = state_of(path)
     finished = state == "finished"
-    result = _tried(lambda: _texts.read_object(path / RESULT), nothing, mistakes) if finished else nothing
+    result = _tried(lambda: text_files.read_object(path / RESULT), nothing, mistakes) if finished else nothing
     rows = _tried(lambda: _newest(path / METRICS), [nothing][:0], mistakes)
     chosen = config.get("search") if config.get("kind") == "protocol" else config
     return Entry(
@@ -128,7 +128,7 @@ def _tried(read: Callable[[], T], otherwise: T, mistakes: list[str]) -> T:
 def _newest(path: Path) -> list[dict[str, Any]]:
     """The newest epochs, the last first, back to one whose accuracy was measured."""
     rows = []
-    for row in _texts.rows_from_end(path):
+    for row in text_files.rows_from_end(path):
         rows.append(row)
         if any(f"{part}_accuracy" in row for part in PARTS):
             break

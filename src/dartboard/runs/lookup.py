@@ -44,7 +44,7 @@ def _is_file(text: str) -> bool:
 def _is_run(text: str) -> bool:
     with suppress(OSError):
         if Path(text).is_dir():
-            from dartboard.runs._directory import is_run
+            from dartboard.runs.directory import is_run
 
             return is_run(Path(text))
     return False

@@ -20,10 +20,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from dartboard import atomic
 from dartboard.errors import RunError
-from dartboard.runs import _texts
-from dartboard.runs._directory import (
+from dartboard.runs import text_files
+from dartboard.runs.checkpoint import latest_state, save_checkpoint
+from dartboard.runs.directory import (
     CHECKPOINTS,
     CONFIG,
     ENVIRONMENT,
@@ -37,12 +37,12 @@ from dartboard.runs._directory import (
     check_run,
     taking,
 )
-from dartboard.runs.checkpoint import latest_state, save_checkpoint
 from dartboard.runs.environment import describe_environment
 from dartboard.runs.lock import Lock
-from dartboard.runs.reading import Reading
+from dartboard.runs.run_files import Reading
 from dartboard.runs.tree import Tree
 from dartboard.space import SearchSpace, space_to_json
+from dartboard.utils import atomic
 
 __all__ = ["METRICS", "Run", "State"]
 
@@ -80,7 +80,7 @@ class Run(Reading):
         Raises:
             RunError: If the directory is a run or holds something else, or YAML cannot say `config`.
         """
-        path, text = Path(path), _texts.to_yaml(config)
+        path, text = Path(path), text_files.to_yaml(config)
         check_free(path)
         path.mkdir(parents=True, exist_ok=True)
         with taking(path) as lock:
@@ -88,9 +88,9 @@ class Run(Reading):
             atomic.remove_leftovers(path)
             if space is not None:
                 atomic.write_text(path / SPACE, space_to_json(space) + "\n")
-            atomic.write_text(path / ENVIRONMENT, _texts.pretty([describe_environment(device)]))
+            atomic.write_text(path / ENVIRONMENT, text_files.pretty([describe_environment(device)]))
             atomic.write_text(path / CONFIG, text)  # last: from here on it is a run
-            return cls(path, _texts.read_yaml(path / CONFIG), lock)
+            return cls(path, text_files.read_yaml(path / CONFIG), lock)
 
     @classmethod
     def resume(cls, path: str | Path, *, device: str | None = None) -> "Run":
@@ -105,10 +105,10 @@ class Run(Reading):
             for folder in (path, path / EPOCHS):
                 if folder.is_dir():
                     atomic.remove_leftovers(folder)
-            run = cls(path, _texts.read_yaml(path / CONFIG), lock)
+            run = cls(path, text_files.read_yaml(path / CONFIG), lock)
             run.metrics()  # what is damaged is better known before anything is written
             starts = [*run.environment(), describe_environment(device)]
-            atomic.write_text(path / ENVIRONMENT, _texts.pretty(starts))
+            atomic.write_text(path / ENVIRONMENT, text_files.pretty(starts))
             return run
 
     def record(self, epoch: int, metrics: Mapping[str, Any], details: Mapping[str, Any]) -> None:
@@ -120,8 +120,8 @@ class Run(Reading):
             RunError: If the epoch is recorded already or a number is not finite.
         """
         self._check_writable()
-        row = {"epoch": epoch, **_texts.plain(metrics, "metrics")}
-        text = _texts.pretty(_texts.plain(details, "details"))
+        row = {"epoch": epoch, **text_files.plain(metrics, "metrics")}
+        text = text_files.pretty(text_files.plain(details, "details"))
         self._check_next(epoch, row)
         (self.path / RESULT).unlink(missing_ok=True)
         (self.path / EPOCHS).mkdir(exist_ok=True)
@@ -155,7 +155,7 @@ class Run(Reading):
     def finish(self, result: Mapping[str, Any]) -> None:
         """Writes what came out; from then on the run is finished."""
         self._check_writable()
-        atomic.write_text(self.path / RESULT, _texts.pretty(_texts.plain(result, "result")))
+        atomic.write_text(self.path / RESULT, text_files.pretty(text_files.plain(result, "result")))
 
     def log_handler(self) -> logging.Handler:
         """A handler that appends to log.txt, with times in UTC; closed with the run."""
@@ -198,4 +198,4 @@ class Run(Reading):
             raise RunError(f"epoch {epoch} cannot follow epoch {last}, which is recorded; rewind first")
 
     def _write_metrics(self, rows: list[dict[str, Any]]) -> None:
-        atomic.write_text(self.path / METRICS, "".join(map(_texts.line, rows)))
+        atomic.write_text(self.path / METRICS, "".join(map(text_files.line, rows)))

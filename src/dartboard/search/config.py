@@ -17,15 +17,17 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from dartboard.config.loader import NAMED
+from dartboard.config.schema import Count, Options
 from dartboard.data import DATASETS, Dataset, Loading, load_dataset
-from dartboard.data.loading import Progress
+from dartboard.data.load_options import Progress
+from dartboard.engine.memory import is_out_of_memory
+from dartboard.engine.options import DataOptions, SourceOptions
+from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import DataError
-from dartboard.search.form import NAMED
-from dartboard.search.memory import is_out_of_memory
+from dartboard.plugins import check_plugins
 from dartboard.search.method import METHODS, Method, check_options, make_method
-from dartboard.search.options import Count, DataOptions, Options, SearchOptions, SourceOptions
-from dartboard.search.plugins import check_plugins
-from dartboard.search.schedule import SCHEDULES
+from dartboard.search.options import SearchOptions
 from dartboard.space import SPACES, SearchSpace, load_space
 
 

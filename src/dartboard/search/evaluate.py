@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import nn
 
-from dartboard.arch.task import Batch, Task
+from dartboard.arch.objective import Batch, Task
 from dartboard.nn.mixture import Mixture, one_hot
-from dartboard.relax.samplers import aside
+from dartboard.relax.sampling import aside
 from dartboard.space.genotype import Genotype
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 
+from dartboard.engine.loop import UNSTARTED, Loop
+from dartboard.engine.memory import peak_memory
+from dartboard.engine.state import capture, copied, restore
 from dartboard.errors import Stopped
 from dartboard.search.evaluate import accuracy
-from dartboard.search.loop import UNSTARTED, Loop
-from dartboard.search.memory import peak_memory
 from dartboard.search.searcher import Searcher
-from dartboard.search.state import capture, copied, restore
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,15 @@ from pydantic_core import PydanticCustomError
 from torch.optim import Optimizer
 
 from dartboard.arch.gradient import ArchGradient
+from dartboard.config.schema import check_number
+from dartboard.engine.plan import Plan
 from dartboard.errors import CompositionError, OptionError, UnknownNameError
 from dartboard.registry import Registry
 from dartboard.relax.base import Relaxation
 from dartboard.search.hooks import Hook
-from dartboard.search.options import check_number
-from dartboard.search.plan import Plan
 from dartboard.search.select import FromStrengths, Selector
 from dartboard.space.spec import SearchSpace
-from dartboard.yaml_text import shown
+from dartboard.utils.yaml_text import shown
 
 STRONGEST = FromStrengths()
 Relax = Callable[[SearchSpace, torch.Generator], Relaxation]

@@ -6,7 +6,7 @@ Keyword arguments are options; their defaults are the papers'. See `Method` for 
 from typing import Literal
 
 from dartboard.arch.gradient import Amended, ClippedRewards, FirstOrder, SecondOrder
-from dartboard.arch.products import Exact, Finite, Products
+from dartboard.arch.hvp import Exact, Finite, Products
 from dartboard.errors import CompositionError
 from dartboard.relax import categorical
 from dartboard.relax.catalog import RELAXATIONS

@@ -8,13 +8,13 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from dartboard.arch.curvature import largest_eigenvalue
-from dartboard.arch.task import Batch
+from dartboard.arch.objective import Batch
 from dartboard.relax.base import Strength
 from dartboard.runs import digest
 from dartboard.search import health
 from dartboard.search.evaluate import accuracy, discrete_accuracy
 from dartboard.search.select import Selector
-from dartboard.space.codecs import CODECS
+from dartboard.space.formats.catalog import CODECS
 from dartboard.space.genotype import Genotype
 
 if TYPE_CHECKING:

@@ -2,14 +2,14 @@
 
 import torch
 
-from dartboard.data.loading import Progress
+from dartboard.data.load_options import Progress
+from dartboard.engine.rng_scope import OwnChance
+from dartboard.engine.state import restore
 from dartboard.errors import CheckpointError, RunError
 from dartboard.runs import SPACE, Run
 from dartboard.search.config import build
 from dartboard.search.searcher import Searcher
-from dartboard.search.session import OwnChance
 from dartboard.search.settings import validate
-from dartboard.search.state import restore
 from dartboard.space import load_space
 
 

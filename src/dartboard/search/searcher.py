@@ -9,19 +9,19 @@ from torch.amp import GradScaler
 from torch.optim import Optimizer
 
 from dartboard.data import Batch, Dataset
+from dartboard.distributed.group import ALONE, Ranks
+from dartboard.engine.loop import Loop
+from dartboard.engine.plan import Plan
+from dartboard.engine.schedule import SCHEDULES
+from dartboard.engine.step import Stepper
 from dartboard.errors import OptionError
-from dartboard.ranks import ALONE, Ranks
 from dartboard.runs import Run
-from dartboard.search.build import build_optimiser, build_task
 from dartboard.search.hooks import AnyHook
-from dartboard.search.loop import Loop
+from dartboard.search.loaders import divide, make_sweep
 from dartboard.search.method import Method
+from dartboard.search.objective import build_optimiser, build_task
 from dartboard.search.options import SearchOptions
-from dartboard.search.plan import Plan
 from dartboard.search.record import Record, Result, conclude, measure_epoch
-from dartboard.search.schedule import SCHEDULES
-from dartboard.search.step import Stepper
-from dartboard.search.supply import divide, make_sweep
 from dartboard.space.spec import SearchSpace
 
 EVALUATION_BATCH = 256

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from dartboard.arch.task import Batch, Task
+from dartboard.arch.objective import Batch, Task
 from dartboard.errors import CompositionError, OptionError
 from dartboard.nn.mixture import Blend, Mixture, one_hot_blend
 from dartboard.relax.attention import Attention

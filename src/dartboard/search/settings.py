@@ -1,7 +1,7 @@
 """The settings of a search: where they come from, and the configuration they make."""
 
+from dartboard.config.loader import Form
 from dartboard.search.config import SearchConfig
-from dartboard.search.form import Form
 from dartboard.search.recipes import RECIPES
 
 SEARCH = Form(SearchConfig, RECIPES, "DARTBOARD_SEARCH_")

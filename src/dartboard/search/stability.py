@@ -6,7 +6,7 @@ from functools import partial
 
 from torch import Tensor
 
-from dartboard.arch.task import Task
+from dartboard.arch.objective import Task
 from dartboard.nn.mixture import Blend, Mixture
 from dartboard.search.evaluate import accuracy
 from dartboard.search.select import Batches

@@ -4,15 +4,15 @@ from typing import Any
 
 from torch.optim import Adam, Optimizer
 
-from dartboard.arch._check import check_not_negative, check_number
-from dartboard.arch.experts import theoretical_lr
+from dartboard.arch.checks import check_not_negative, check_number
 from dartboard.arch.optim import ExpertAdvice, ExponentiatedGradient
+from dartboard.arch.optim.experts import theoretical_lr
+from dartboard.engine.plan import Plan
 from dartboard.errors import CompositionError
 from dartboard.relax.base import Relaxation
 from dartboard.relax.categorical import Categorical
-from dartboard.relax.samplers import Gumbel
+from dartboard.relax.sampling import Gumbel
 from dartboard.search.method import Update
-from dartboard.search.plan import Plan
 
 
 def adam(lr: float, weight_decay: float) -> Update:

@@ -1,8 +1,8 @@
 """Search spaces and genotypes as data: what can be chosen, what was chosen, and the texts for both."""
 
 from dartboard.space.catalog import SPACES, get_space
-from dartboard.space.codecs import CODECS, Codec, decode, from_nb101, prune_nb101, to_nb101
 from dartboard.space.files import load_space, space_from_json, space_from_yaml, space_to_json
+from dartboard.space.formats.catalog import CODECS, Codec, decode, from_nb101, prune_nb101, to_nb101
 from dartboard.space.genotype import Genotype, adopt, enumerate_genotypes, restrict, sample
 from dartboard.space.graph import count, count_cell, depth, mean_source, on_path, reachable, width
 from dartboard.space.mutate import mutate

@@ -25,11 +25,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from dartboard import yaml_text
 from dartboard.errors import SpaceError, one_line
-from dartboard.space._reading import explain, keys_of, shown
+from dartboard.space._explain import explain, keys_of, shown
 from dartboard.space.catalog import SPACES, dense_edges, get_space, keep_per_node, stacked
 from dartboard.space.spec import Cell, Contest, Edge, SearchSpace, Stack
+from dartboard.utils import yaml_text
 
 
 class _SpaceText(BaseModel):

@@ -10,7 +10,7 @@ from itertools import combinations, permutations, product
 from random import Random
 
 from dartboard.errors import GenotypeError
-from dartboard.space._reading import listed
+from dartboard.space._explain import listed
 from dartboard.space.graph import count_kept, winning_ops
 from dartboard.space.spec import NONE, Cell, Contest, Edge, SearchSpace
 

@@ -2,7 +2,7 @@
 
 import math
 
-from dartboard.search.schedule import SCHEDULES
+from dartboard.engine.schedule import SCHEDULES
 from dartboard.train.options import TrainWeightOptions
 
 ROUNDING = 1e-9

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import torch
 
-from dartboard.arch.task import Task
+from dartboard.arch.objective import Task
 from dartboard.data import Dataset, Images, Stream
+from dartboard.distributed.group import ALONE, Ranks
 from dartboard.errors import DataError
 from dartboard.nn.network import CellNet
-from dartboard.ranks import ALONE, Ranks
-from dartboard.relax.decided import Decided
-from dartboard.search.build import check_pieces, make_task, net_config
-from dartboard.search.supply import check_classes, hold_out, make_stream
+from dartboard.relax.fixed import Decided
+from dartboard.search.loaders import check_classes, hold_out, make_stream
+from dartboard.search.objective import check_pieces, make_task, net_config
 from dartboard.space.spec import SearchSpace
 from dartboard.train.options import TrainOptions
 

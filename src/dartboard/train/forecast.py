@@ -3,9 +3,9 @@
 import math
 from statistics import median
 
-from dartboard.ranks import ALONE
+from dartboard.distributed.group import ALONE
+from dartboard.engine.memory import peak_memory
 from dartboard.search.forecast import Forecast, put_back, seconds_of
-from dartboard.search.memory import peak_memory
 from dartboard.train.trainer import Trainer
 
 

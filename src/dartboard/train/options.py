@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dartboard.search.options import Count, DataOptions, LoopOptions, NetOptions, Options, WeightOptions
+from dartboard.config.schema import Count, Options
+from dartboard.engine.options import DataOptions, LoopOptions, NetOptions, WeightOptions
 
 
 class TrainNetOptions(NetOptions):

@@ -10,21 +10,20 @@ from torch import Tensor
 from torch.amp import GradScaler
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from dartboard.atomic import write_bytes
 from dartboard.data import Batch, Dataset
+from dartboard.distributed.group import ALONE, Ranks
+from dartboard.engine.loop import Loop
+from dartboard.engine.plan import Plan
+from dartboard.engine.step import Stepper
 from dartboard.errors import ModelError
+from dartboard.nn.costs import count_flops, count_parameters
 from dartboard.nn.evaluation import Evaluation, measure
-from dartboard.nn.measure import count_flops, count_parameters
-from dartboard.nn.model import Model, load_model, pack_model, unpack_model
+from dartboard.nn.model_file import Model, load_model, pack_model, unpack_model
 from dartboard.nn.network import CellNet
-from dartboard.ranks import ALONE, Ranks
 from dartboard.runs import Run, digest
-from dartboard.search.build import build_optimiser
 from dartboard.search.hooks import AnyHook, LoopHook
-from dartboard.search.loop import Loop
-from dartboard.search.plan import Plan
-from dartboard.search.step import Stepper
-from dartboard.search.supply import make_sweep
+from dartboard.search.loaders import make_sweep
+from dartboard.search.objective import build_optimiser
 from dartboard.space.files import space_to_json
 from dartboard.space.spec import SearchSpace
 from dartboard.train.anneal import learning_rate
@@ -32,6 +31,7 @@ from dartboard.train.build import build_task, divide
 from dartboard.train.mixup import mix
 from dartboard.train.options import TrainOptions
 from dartboard.train.record import Best, TrainRecord, TrainResult
+from dartboard.utils.atomic import write_bytes
 
 log = logging.getLogger(__name__)
 

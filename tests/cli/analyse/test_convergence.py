@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import frontdoor
-from dartboard.analyse.variants import random_connections, widest
+from dartboard.analysis.variants import random_connections, widest
 from dartboard.cli.main import main
 from dartboard.runs import Run
 from dartboard.space import CODECS, decode, get_published, load_space, space_to_json

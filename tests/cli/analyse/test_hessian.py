@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.analyse.hessian import weight_spectrum
+from dartboard.analysis.hessian import weight_spectrum
 from dartboard.cli.main import main
 from dartboard.data import load_dataset
 from dartboard.nn import load_model

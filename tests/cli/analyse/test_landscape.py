@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dartboard.analyse.landscape import landscape
-from dartboard.analyse.site import GridOptions
+from dartboard.analysis.landscape import landscape
+from dartboard.analysis.site import GridOptions
 from dartboard.cli.main import main
 from dartboard.data import load_dataset
 from dartboard.nn import load_model
-from dartboard.parallel import in_processes
+from dartboard.utils.parallel import in_processes
 from landscapes import differ_at_the_end
 from protocols import few
 
@@ -111,7 +111,7 @@ def test_several_processes_give_the_same(
         asked.append(jobs)
         return in_processes(work, things, jobs)
 
-    monkeypatch.setattr("dartboard.analyse.landscape.in_processes", spy)
+    monkeypatch.setattr("dartboard.analysis.landscape.in_processes", spy)
     alone = facts(capsys, trained, *SMALL, "--out", "alone")
     assert facts(capsys, trained, *SMALL, "--out", "both", "--jobs", 2)["values"] == alone["values"]
     assert asked == [1, 2]

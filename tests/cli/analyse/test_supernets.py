@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.analyse.attention import attention
-from dartboard.analyse.stability import stability
+from dartboard.analysis.attention import attention
+from dartboard.analysis.stability import stability
 from dartboard.cli.main import main
 from dartboard.runs import Run, list_checkpoints
 from histories import histories

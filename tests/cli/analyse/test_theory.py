@@ -3,15 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.analyse.theory.forecasters import race
-from dartboard.analyse.theory.linear_problems import survey
-from dartboard.analyse.theory.mirror_descent import survey_dimensions
-from dartboard.analyse.theory.stationarity import stationarity
 from dartboard.cli.main import main
 from dartboard.runs import Run
 from dartboard.search import Searcher
 from dartboard.search.config import build, resolved
 from dartboard.search.settings import merge
+from dartboard_papers.theory.forecasters import race
+from dartboard_papers.theory.linear_problems import survey
+from dartboard_papers.theory.mirror_descent import survey_dimensions
+from dartboard_papers.theory.stationarity import stationarity
 from protocols import few
 from searching import SHORT
 

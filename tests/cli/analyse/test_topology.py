@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dartboard.analyse.standing import stand
-from dartboard.analyse.topology import shapes_of
+from dartboard.analysis.standing import stand
+from dartboard.analysis.topology import shapes_of
 from dartboard.cli.main import main
 from dartboard.runs import Run
 from dartboard.space import CODECS, PUBLISHED, adopt, decode, get_published, get_space, sample

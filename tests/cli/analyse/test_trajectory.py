@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.analyse.trajectories import trajectory
+from dartboard.analysis.trajectories import trajectory
 from dartboard.cli.main import main
 from dartboard.runs import Run
 from histories import histories

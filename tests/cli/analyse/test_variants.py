@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 import frontdoor
-from dartboard.analyse.variants import random_connections, random_operations, widest
+from dartboard.analysis.variants import random_connections, random_operations, widest
 from dartboard.cli.main import main
 from dartboard.space import CODECS, decode, get_published
 

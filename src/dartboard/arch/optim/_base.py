@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.optim.optimizer import Optimizer
 
-from dartboard.arch._check import Group
+from dartboard.arch.checks import Group
 from dartboard.errors import DartboardError
 
 

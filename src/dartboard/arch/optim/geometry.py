@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dartboard.arch._check import check_rows
-from dartboard.arch.optim.exponentiated import exponentiate, exponentiated_gradient_
-from dartboard.arch.simplex import State, project
+from dartboard.arch.checks import check_rows
+from dartboard.arch.optim.exponentiated_gradient import exponentiate, exponentiated_gradient_
+from dartboard.arch.optim.simplex import State, project
 from dartboard.registry import Registry
 
 

@@ -15,7 +15,7 @@ from dartboard.cli.progress import progress
 from dartboard.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from dartboard.analyse.attention import HeatMap
+    from dartboard.analysis.attention import HeatMap
 
 NUMBERS = "attention.json"
 
@@ -28,7 +28,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the strongest ops of each cell, and draw."""
-    from dartboard.analyse.attention import attention
+    from dartboard.analysis.attention import attention
     from dartboard.cli.machine import prepare
 
     device = prepare(args.device, None)
@@ -36,7 +36,7 @@ def run(args: Namespace) -> int:
         maps = attention(args.search, device, fall_back=args.fall_back, tell=tell)
     facts = {"run": args.search, "maps": [own.facts() for own in maps]}
     if args.out is not None:
-        from dartboard.analyse.plot_attention import draw_attention
+        from dartboard.analysis.plot_attention import draw_attention
 
         write_all(args.out, {"attention": draw_attention(maps)}, NUMBERS, facts)
     if args.json:

@@ -28,8 +28,8 @@ from dartboard.errors import Stopped
 from dartboard.space import Genotype
 
 if TYPE_CHECKING:
-    from dartboard.analyse.comparison import Comparison
-    from dartboard.analyse.convergence import Comparer
+    from dartboard.analysis.comparison import Comparison
+    from dartboard.analysis.convergence import Comparer
     from dartboard.train.config import TrainSettings
 
 PLAIN = re.compile(r"[A-Za-z0-9][\w.+-]*")
@@ -75,7 +75,7 @@ def rates(text: str) -> tuple[float, ...]:
 
 def seeds(text: str) -> tuple[int, ...]:
     """Seeds such as 0-2 or 0,3."""
-    from dartboard.bench.seeds import parse_seeds
+    from dartboard.scoreboard.seeds import parse_seeds
 
     try:
         return parse_seeds(text)
@@ -91,8 +91,8 @@ def run(args: Namespace) -> int:
     _check(args, named, settings)
     plugins = load_plugins(args.plugin)
     cells = _with_variants(args, _cells(named))
-    from dartboard.analyse.convergence import Comparer
-    from dartboard.analyse.side_by_side import Plan
+    from dartboard.analysis.convergence import Comparer
+    from dartboard.analysis.side_by_side import Plan
     from dartboard.cli.machine import prepare
 
     config = _settings(args, named[0], next(iter(cells.values())), settings, plugins)
@@ -151,7 +151,7 @@ def _with_variants(args: Namespace, cells: Mapping[str, tuple[str, Genotype]]) -
 
 def _variants(args: Namespace, label: str, word: str, own: Genotype) -> Iterator[tuple[str, Genotype]]:
     """The variants of a cell with their labels."""
-    from dartboard.analyse.variants import random_connections, random_operations, widest
+    from dartboard.analysis.variants import random_connections, random_operations, widest
 
     if args.kind == "widest":
         yield f"{label}-widest", widest(own)
@@ -169,7 +169,7 @@ def _settings(
     args: Namespace, word: str, first: Genotype, words: Sequence[str], plugins: list[str]
 ) -> "TrainSettings":
     """The settings of all trainings; the stack is the first cell's own unless another is named."""
-    from dartboard.analyse.convergence import make_settings
+    from dartboard.analysis.convergence import make_settings
     from dartboard.space import load_space
 
     space = load_space(args.space) if args.space else space_of_run(word) or home_of(first)
@@ -195,7 +195,7 @@ def _compare(args: Namespace, comparer: "Comparer", config: "TrainSettings") -> 
 
 
 def _report(args: Namespace, found: "Comparison", out: Path) -> int:
-    from dartboard.analyse.plot_convergence import draw_curves
+    from dartboard.analysis.plot_convergence import draw_curves
 
     facts = found.facts(loss=args.loss, accuracy=args.accuracy)
     write_all(out, {"curves": draw_curves(found)}, NUMBERS, facts)

@@ -28,8 +28,8 @@ from dartboard.cli.terminal import Terminal
 if TYPE_CHECKING:
     import torch
 
-    from dartboard.analyse.hessian import Spectrum
-    from dartboard.arch.task import Batch
+    from dartboard.analysis.hessian import Spectrum
+    from dartboard.arch.objective import Batch
     from dartboard.search import Searcher
 
 OF_WEIGHTS = ("which", "data", "part", "statistics", "batch", "out")
@@ -88,7 +88,7 @@ def _report(args: Namespace, found: "Spectrum", where: str, words: str) -> int:
 
 
 def _of_weights(args: Namespace, device: "torch.device", tell: Tell) -> tuple["Spectrum", str]:
-    from dartboard.analyse.hessian import weight_spectrum
+    from dartboard.analysis.hessian import weight_spectrum
 
     if args.fall_back:
         raise UsageError(f"--fall-back chooses among the checkpoints of a search; {args.what} is none")
@@ -110,7 +110,7 @@ def _of_weights(args: Namespace, device: "torch.device", tell: Tell) -> tuple["S
 
 
 def _of_architecture(args: Namespace, device: "torch.device", tell: Tell) -> tuple["Spectrum", str]:
-    from dartboard.analyse.hessian import arch_spectrum
+    from dartboard.analysis.hessian import arch_spectrum
     from dartboard.runs import Run
     from dartboard.search.revive import searcher_of
 
@@ -128,7 +128,7 @@ def _of_architecture(args: Namespace, device: "torch.device", tell: Tell) -> tup
 
 def _batches(searcher: "Searcher", examples: int) -> "list[Batch]":
     """At most so many held-out images, spread evenly, in batches as large as one piece of a step."""
-    from dartboard.search.supply import make_sweep
+    from dartboard.search.loaders import make_sweep
 
     return list(
         make_sweep(

@@ -26,8 +26,8 @@ from dartboard.cli.terminal import Terminal
 if TYPE_CHECKING:
     import torch
 
-    from dartboard.analyse.landscape import Landscape
-    from dartboard.analyse.site import GridOptions
+    from dartboard.analysis.landscape import Landscape
+    from dartboard.analysis.site import GridOptions
 
 MEASURES = ("loss", "variance", "gradient", "smoothness")
 OPTIONS = (
@@ -113,7 +113,7 @@ def run(args: Namespace) -> int:
 
 def _look(args: Namespace, out: Path, device: "torch.device", tell: Tell) -> tuple["Landscape", str]:
     """The landscape, and what it was measured on in words."""
-    from dartboard.analyse.landscape import landscape
+    from dartboard.analysis.landscape import landscape
 
     options = _options(args)
     where = trained(args, out, device, tell)
@@ -132,16 +132,16 @@ def _look(args: Namespace, out: Path, device: "torch.device", tell: Tell) -> tup
 
 
 def _options(args: Namespace) -> "GridOptions":
-    from dartboard.analyse.site import GridOptions
-    from dartboard.search.form import Form
+    from dartboard.analysis.site import GridOptions
+    from dartboard.config.loader import Form
 
     return Form(GridOptions, {}, "").validate({name: getattr(args, name) for name in OPTIONS})
 
 
 def _report(args: Namespace, found: "Landscape", out: Path, words: str) -> int:
     """Write pictures and numbers, and print."""
-    from dartboard.analyse.plot_landscape import draw_contours, draw_heat, draw_surfaces
-    from dartboard.analyse.sharpness import summary
+    from dartboard.analysis.plot_landscape import draw_contours, draw_heat, draw_surfaces
+    from dartboard.analysis.sharpness import summary
     from dartboard.cli.analyse.writing import write_all
 
     shape, titled = summary(found), {plain(args.what): found}

@@ -41,7 +41,7 @@ def add_network_flags(parser: ArgumentParser) -> None:
 
 def is_trained(text: str) -> bool:
     """Whether a text names a trained network: a model's file, or the run of a training."""
-    from dartboard.nn.model import MODEL_KIND
+    from dartboard.nn.model_file import MODEL_KIND
 
     try:
         path = Path(text)

@@ -16,7 +16,7 @@ from dartboard.cli.progress import progress
 from dartboard.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from dartboard.analyse.stability import Stabilities
+    from dartboard.analysis.stability import Stabilities
 
 NUMBERS = "stability.json"
 
@@ -29,14 +29,14 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the mean and the worst change of each run, and draw."""
-    from dartboard.analyse.stability import stability
+    from dartboard.analysis.stability import stability
     from dartboard.cli.machine import prepare
 
     device = prepare(args.device, None)
     with progress() as tell:
         found = stability(*args.runs, device=device, fall_back=args.fall_back, tell=tell)
     if args.out is not None:
-        from dartboard.analyse.plot_stability import draw_stability
+        from dartboard.analysis.plot_stability import draw_stability
 
         write_all(args.out, {"stability": draw_stability(found)}, NUMBERS, found.facts())
     if args.json:

@@ -93,8 +93,8 @@ def _linear_cells(kinds: "Subparsers") -> None:
 
 def measure_cells(args: Namespace) -> int:
     """Constants and variances of random linear cells, beside the bounds."""
-    from dartboard.analyse.theory.linear_pictures import SMOOTHNESS, VARIANCE, draw_smoothness, draw_variance
-    from dartboard.analyse.theory.linear_problems import survey
+    from dartboard_papers.theory.linear_pictures import SMOOTHNESS, VARIANCE, draw_smoothness, draw_variance
+    from dartboard_papers.theory.linear_problems import survey
 
     sizes = {name: getattr(args, name) for name in ("problems", "nodes", "size", "examples", "loss", "seed")}
     with progress() as tell:
@@ -125,9 +125,9 @@ def _experts(kinds: "Subparsers") -> None:
 
 def measure_experts(args: Namespace) -> int:
     """Regret and correct selection of three forecasters."""
-    from dartboard.analyse.theory.forecasters import race
-    from dartboard.analyse.theory.pictures import draw_race
     from dartboard.cli.machine import prepare
+    from dartboard_papers.theory.forecasters import race
+    from dartboard_papers.theory.pictures import draw_race
 
     numbers = {
         "runs": args.runs,
@@ -160,9 +160,9 @@ def _mirror_descent(kinds: "Subparsers") -> None:
 
 def measure_iterations(args: Namespace) -> int:
     """Iterations of exponentiated gradient and of projected gradient descent."""
-    from dartboard.analyse.theory.mirror_descent import survey_dimensions
-    from dartboard.analyse.theory.pictures import draw_iterations
     from dartboard.cli.machine import prepare
+    from dartboard_papers.theory.mirror_descent import survey_dimensions
+    from dartboard_papers.theory.pictures import draw_iterations
 
     names = ("accuracy", "gap", "noise", "runs", "most", "seed")
     numbers = {name: getattr(args, name) for name in names}
@@ -186,10 +186,10 @@ def _stationarity(kinds: "Subparsers") -> None:
 
 def measure_run(args: Namespace) -> int:
     """The Bregman stationarity of a run."""
-    from dartboard.analyse.theory.pictures import draw_stationarity
-    from dartboard.analyse.theory.stationarity import stationarity
     from dartboard.cli.machine import prepare
     from dartboard.runs import Run
+    from dartboard_papers.theory.pictures import draw_stationarity
+    from dartboard_papers.theory.stationarity import stationarity
 
     device = prepare(args.device, None)
     numbers = {"scale": args.scale, "iterations": args.iterations, "fall_back": args.fall_back}

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from dartboard.cli.analyse.tables import aligned
 
 if TYPE_CHECKING:
-    from dartboard.analyse.theory.forecasters import Race
-    from dartboard.analyse.theory.linear_problems import Survey
-    from dartboard.analyse.theory.mirror_descent import Iterations
-    from dartboard.analyse.theory.stationarity import Stationarity
+    from dartboard_papers.theory.forecasters import Race
+    from dartboard_papers.theory.linear_problems import Survey
+    from dartboard_papers.theory.mirror_descent import Iterations
+    from dartboard_papers.theory.stationarity import Stationarity
 
 Rows = list[tuple[str, ...]]
 
@@ -21,7 +21,7 @@ def lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def cells_table(found: "Survey") -> Rows:
     """For each norm, how the cells compare, and what share of the narrowest's numbers is above each bound."""
-    from dartboard.analyse.theory.linear_pictures import SMOOTHNESS, VARIANCE
+    from dartboard_papers.theory.linear_pictures import SMOOTHNESS, VARIANCE
 
     rows: Rows = [("norm", "measured", "narrowest / widest", "above", "above", "")]
     for place, norm in enumerate(found.lengths):

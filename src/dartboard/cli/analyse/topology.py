@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from dartboard.analyse.standing import Kind, kinds_of
-from dartboard.analyse.topology import Epoch, Shape, over_epochs, shape_of
+from dartboard.analysis.standing import Kind, kinds_of
+from dartboard.analysis.topology import Epoch, Shape, over_epochs, shape_of
 from dartboard.cli.analyse.cells import searched_space
 from dartboard.cli.analyse.tables import aligned
 from dartboard.cli.analyse.writing import as_json, write_all
@@ -183,8 +183,8 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[Text]:
 
 def _figures(found: Sequence[Found], *, every: bool) -> "Iterator[tuple[str, Figure]]":
     """Where the cells stand; with `every` also a drawing of each and its epochs."""
-    from dartboard.analyse.plot_topology import draw_epochs, draw_standing
-    from dartboard.pictures.cells import cell_figure
+    from dartboard.analysis.plot_topology import draw_epochs, draw_standing
+    from dartboard.viz.cells import cell_figure
 
     panels: dict[tuple[object, ...], tuple[str, Kind, dict[str, Any]]] = {}
     for one in found:

@@ -44,7 +44,7 @@ def trained(args: Namespace, out: Path, device: "torch.device", tell: Tell) -> s
         if args.overrides:
             raise UsageError(f"{args.what} is trained already; leave out {args.overrides[0]}")
         return str(args.what)
-    from dartboard.analyse.convergence import RUNS, compare, make_settings
+    from dartboard.analysis.convergence import RUNS, compare, make_settings
 
     genotype = find_genotype(args.what)
     space = space_of_run(args.what) or home_of(genotype)

@@ -17,7 +17,7 @@ from dartboard.cli.analyse.writing import as_json, write_all
 from dartboard.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from dartboard.analyse.trajectories import Trajectories
+    from dartboard.analysis.trajectories import Trajectories
 
 NUMBERS = "trajectory.json"
 
@@ -31,7 +31,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the first and the last epoch of each group, and draw."""
-    from dartboard.analyse.trajectories import trajectory
+    from dartboard.analysis.trajectories import trajectory
 
     found = trajectory(*args.runs)
     if args.out is not None:
@@ -46,13 +46,13 @@ def run(args: Namespace) -> int:
 
 
 def _write(found: "Trajectories", folder: Path) -> None:
-    from dartboard.analyse.plot_trajectory import draw
+    from dartboard.analysis.plot_trajectory import draw
 
     write_all(folder, draw(found), NUMBERS, found.facts())
 
 
 def _lines(found: "Trajectories") -> Iterator[Text | str]:
-    from dartboard.analyse.trajectory import QUANTITIES
+    from dartboard.analysis.trajectory import QUANTITIES
 
     wide = max(map(len, QUANTITIES))
     for label, group in found.groups.items():

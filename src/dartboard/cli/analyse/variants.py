@@ -13,8 +13,8 @@ from typing import Any
 
 from rich.text import Text
 
-from dartboard.analyse.topology import shapes_of
-from dartboard.analyse.variants import random_connections, random_operations, widest
+from dartboard.analysis.topology import shapes_of
+from dartboard.analysis.variants import random_connections, random_operations, widest
 from dartboard.cli.analyse.cells import candidates
 from dartboard.cli.analyse.writing import as_json
 from dartboard.cli.arguments import UsageError, positive

@@ -33,8 +33,8 @@ def write_all(folder: Path, figures: "Mapping[str, Figure]", name: str, numbers:
         name: Of the file with the numbers.
         numbers: Ready for JSON, but for what is not finite.
     """
-    from dartboard.atomic import write_text
-    from dartboard.pictures.saving import save_figure
+    from dartboard.utils.atomic import write_text
+    from dartboard.viz.figures import save_figure
 
     folder.mkdir(parents=True, exist_ok=True)
     for own, figure in figures.items():

@@ -14,11 +14,11 @@ from dartboard.cli.runs.listed import facts
 from dartboard.cli.runs.show import genotype_of
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
-from dartboard.printable import printable
-from dartboard.runs._texts import flat
 from dartboard.runs.listing import Entry, read_entry
-from dartboard.runs.reading import Reading
+from dartboard.runs.run_files import Reading
+from dartboard.runs.text_files import flat
 from dartboard.space import CODECS, Genotype
+from dartboard.utils.text import printable
 
 CELL = "cell"
 """The setting that is drawn instead of written."""

@@ -19,9 +19,9 @@ from dartboard.cli.arguments import UsageError
 from dartboard.cli.places import RUNS
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
-from dartboard.printable import printable
-from dartboard.runs._directory import is_run
+from dartboard.runs.directory import is_run
 from dartboard.runs.listing import STATES, Entry, find_runs, read_entry
+from dartboard.utils.text import printable
 
 STYLES = {"running": "green", "finished": "", "stopped": "yellow", "damaged": "red"}
 COLUMNS = ("run", "state", "kind", "method", "space", "data", "seed", "epoch", "accuracy", "age")

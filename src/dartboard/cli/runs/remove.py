@@ -8,15 +8,15 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from dartboard import atomic
 from dartboard.cli.arguments import UsageError
 from dartboard.cli.words import size
 from dartboard.errors import RunError
-from dartboard.printable import printable
-from dartboard.runs._directory import CONFIG, ENVIRONMENT, check_run
+from dartboard.runs.directory import CONFIG, ENVIRONMENT, check_run
 from dartboard.runs.listing import find_runs, read_entry
 from dartboard.runs.lock import NAME as LOCK
 from dartboard.runs.lock import Lock, is_locked
+from dartboard.utils import atomic
+from dartboard.utils.text import printable
 
 MADE = (CONFIG, ENVIRONMENT, LOCK)
 """Files that every run has from the moment it is one."""

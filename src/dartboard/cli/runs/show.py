@@ -16,11 +16,10 @@ from dartboard.cli.runs.tail import epoch_lines
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
 from dartboard.errors import DartboardError
-from dartboard.printable import printable
 from dartboard.runs.listing import Entry, read_entry
-from dartboard.runs.reading import Reading
+from dartboard.runs.run_files import Reading
 from dartboard.space import CODECS, Genotype
-from dartboard.words import command
+from dartboard.utils.text import command, printable
 
 EPOCHS = 5
 """Epochs that are shown."""

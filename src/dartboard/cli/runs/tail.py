@@ -12,7 +12,7 @@ from typing import Any
 
 from dartboard.cli.arguments import positive
 from dartboard.cli.words import numbers
-from dartboard.runs.reading import Reading
+from dartboard.runs.run_files import Reading
 
 LOOK = 1.0
 """Seconds between two looks at a run that somebody writes."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from dartboard.bootstrap import mean_interval
-from dartboard.report.found import Material, Origin, SearchFound, TrainFound
 from dartboard.report.html import Html, join, tag
+from dartboard.report.models import Material, Origin, SearchFound, TrainFound
 from dartboard.report.standing import Oracles, Rank
+from dartboard.utils.statistics import mean_interval
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from dartboard.pictures.plan import FAMILIES, family
-from dartboard.report.found import SearchFound
-from dartboard.report.frames import MOST, replay, still
 from dartboard.report.html import Html, data, join, tag
+from dartboard.report.models import SearchFound
+from dartboard.report.replay import MOST, replay, still
 from dartboard.report.sections.base import Context, Section
 from dartboard.report.sections.headline import genotype_text
+from dartboard.viz.cell_diagram import FAMILIES, family
 
 
 def cell(context: Context) -> Section | None:

@@ -14,8 +14,8 @@ from dartboard.report.curves import (
     rows_of,
     values,
 )
-from dartboard.report.found import Row, SearchFound
 from dartboard.report.html import tag
+from dartboard.report.models import Row, SearchFound
 from dartboard.report.sections.base import Context, Section
 
 COMPARED: dict[str, tuple[Quantity, str, bool]] = {

@@ -3,12 +3,12 @@
 import math
 from pathlib import Path
 
-from dartboard.report.found import Origin, ProtocolFound, SearchFound, TrainFound
 from dartboard.report.html import Html, join, tag
+from dartboard.report.models import Origin, ProtocolFound, SearchFound, TrainFound
 from dartboard.report.sections.base import Context, copyable, facts, tile, tiles
 from dartboard.report.words import counted, moment, percent
 from dartboard.space import Genotype
-from dartboard.words import span
+from dartboard.utils.text import span
 
 STATES = {
     "finished": "finished",
@@ -115,7 +115,7 @@ def genotype_text(genotype: Genotype | None) -> Html:
     """A genotype as it is typed, with a button that copies it."""
     if genotype is None:
         return tag("p", "No epoch is over yet, so there is no cell to show.", class_="empty")
-    from dartboard.bench.ask import shortest
+    from dartboard.scoreboard.scoring import shortest
 
     body = copyable(shortest(genotype), "the genotype")
     return tag("details", tag("summary", "Genotype as text"), body, id="genotype", class_="quiet")

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from dartboard.report.curves import Chart, bands_of, gap, lines_of, rows_of
-from dartboard.report.found import SearchFound
 from dartboard.report.html import Html, join, tag
+from dartboard.report.models import SearchFound
 from dartboard.report.sections.base import Context, Section
 from dartboard.report.words import percent
 

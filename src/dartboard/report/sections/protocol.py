@@ -6,7 +6,7 @@ from typing import Any
 from dartboard.report.html import Html, join, tag
 from dartboard.report.sections.base import Context, Section, table
 from dartboard.report.words import percent
-from dartboard.words import span
+from dartboard.utils.text import span
 
 HEAD = ("", "networks", "seeds", "mean", "deviation", "parameters", "time")
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from dartboard.report.found import SearchFound
 from dartboard.report.html import Html, join, tag
+from dartboard.report.models import SearchFound
 from dartboard.report.sections.base import Context, Section, badge, interval, mean_and_spread, table
 from dartboard.report.sections.headline import accuracy_of
 from dartboard.report.words import percent
-from dartboard.words import span
+from dartboard.utils.text import span
 
 INTERVAL = "95 % interval"
 DASH = "\N{EN DASH}"

@@ -4,12 +4,12 @@ import shlex
 
 import yaml
 
-from dartboard.report.found import Origin
 from dartboard.report.html import Html, join, tag
+from dartboard.report.models import Origin
 from dartboard.report.sections.base import Context, Section, copyable, facts, table
 from dartboard.report.words import moment
 from dartboard.runs import flat
-from dartboard.words import command
+from dartboard.utils.text import command
 
 VERSIONS = ("dartboard", "python", "torch", "numpy", "platform", "host", "device", "threads", "cuda")
 

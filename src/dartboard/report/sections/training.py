@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from dartboard.pictures.looks import looks
 from dartboard.report.curves import DASHES, Chart, Line, Quantity, lines_of, metric, rows_of
-from dartboard.report.found import TrainFound
 from dartboard.report.html import Html, join, tag
+from dartboard.report.models import TrainFound
 from dartboard.report.sections.base import Context, Section, badge, table
 from dartboard.report.sections.headline import accuracy_of
 from dartboard.report.words import percent
-from dartboard.words import span
+from dartboard.utils.text import span
+from dartboard.viz.line_styles import looks
 
 CLASSES = 200
 """More classes than this are not listed."""

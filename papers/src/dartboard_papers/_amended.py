@@ -1,0 +1,170 @@
+"""What reproductions that search with DARTS' cells share: small spaces, rates, counts of ops, judgements."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import Field
+
+from dartboard.runs import Run
+from dartboard.search.config import SearchConfig, build
+from dartboard.search.loaders import divide
+from dartboard.space import Genotype
+from dartboard.space.catalog import DARTS_OPS, dense_edges, fixed_edges_cell, keep_per_node, stacked
+from dartboard.space.files import space_to_json
+from dartboard.space.formats.catalog import decode
+from dartboard.space.spec import NONE, Cell, SearchSpace, Stack
+from dartboard.utils.atomic import write_text
+from dartboard_papers._searching import configure
+from dartboard_papers.base import Scale, Setting, Verdict
+
+STAGES = 3
+SKIP, MAXIMUM, AVERAGE, CONVOLUTION = "skip-connect", "max-pooling", "avg-pooling", "convolutions"
+FAMILIES = {
+    "skip_connect": SKIP,
+    "max_pool_3x3": MAXIMUM,
+    "avg_pool_3x3": AVERAGE,
+    "sep_conv_3x3": CONVOLUTION,
+    "sep_conv_5x5": CONVOLUTION,
+    "dil_conv_3x3": CONVOLUTION,
+    "dil_conv_5x5": CONVOLUTION,
+}
+"""What kind of op each of DARTS' is."""
+KINDS = (SKIP, MAXIMUM, AVERAGE, CONVOLUTION)
+NOISE = 2.0
+"""A difference counts if its mean is above so many of its standard errors."""
+
+
+class Images(Scale):
+    """The images that are searched with, and how they are varied."""
+
+    images: str = Field(default="digits", description="what is told apart")
+    pad: int = Field(default=0, ge=0, description="zeros around images, of which crops are taken")
+    flip: bool = Field(default=False, description="flip images at random")
+
+    def chosen(self, setting: Setting) -> str:
+        """The images: those of the setting where it has some."""
+        return setting.data or self.images
+
+    def data(self, setting: Setting) -> dict[str, Any]:
+        """The same as settings of a search."""
+        return {"name": self.chosen(setting), "pad": self.pad, "flip": self.flip}
+
+
+def small_darts(nodes: int, cells: int) -> SearchSpace:
+    """DARTS' space with so many inner nodes a cell and cells; with 4 and 8 it is DARTS' own.
+
+    Fewer cells than three make as many resolutions as there are cells.
+    """
+    edges = dense_edges(nodes + 2, DARTS_OPS, first=2)
+    output = tuple(range(2, nodes + 2))
+    cell = Cell(2, nodes + 2, edges, output, keep_per_node(edges, 2))
+    return stacked(f"darts-{nodes}-{cells}", cell, Stack(cells, stages=min(STAGES, cells)))
+
+
+def small_s2(cells: int) -> SearchSpace:
+    """S2 with so many cells."""
+    cell = fixed_edges_cell(("skip_connect", "sep_conv_3x3"))
+    return stacked(f"s2-{cells}", cell, Stack(cells=cells, shared=False))
+
+
+def keep_space(space: SearchSpace, folder: Path) -> str:
+    """The path of a file that has the space, for searches to name."""
+    path = folder / f"{space.name}.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(path, space_to_json(space) + "\n")
+    return str(path)
+
+
+def count_steps(config: SearchConfig) -> int:
+    """How many steps the architecture takes in a search."""
+    parts = build(config)
+    supply = divide(parts.data, parts.method, parts.options, torch.device("cpu"))
+    supply.close()
+    return supply.train.steps * (config.epochs - parts.method.warmup)
+
+
+def with_travel(config: SearchConfig, travel: float) -> SearchConfig:
+    """The same search with a learning rate of the architecture that makes rate times steps come to `travel`.
+
+    A search of few steps goes as far as the paper's long one that way.
+    """
+    method = {"name": config.method.name, **config.method.options, "lr": travel / count_steps(config)}
+    return configure(config.model_dump(mode="json") | {"method": method})
+
+
+def amended_searches(base: Mapping[str, Any], eta: float, travel: float, seeds: int) -> list[SearchConfig]:
+    """Searches with an amending coefficient that go as far as `with_travel` says, one for each seed."""
+    first = with_travel(configure(base, {"method": {"name": "amended-darts", "eta": eta}}), travel)
+    return [first.model_copy(update={"seed": seed}) for seed in range(seeds)]
+
+
+def read_genotype(values: Any) -> Genotype:
+    """A genotype as runs have it."""
+    return decode(json.dumps(values))
+
+
+def count_kinds(genotypes: Iterable[Genotype]) -> dict[str, int]:
+    """How many edges of all cells carry each kind of op."""
+    found = Counter(
+        FAMILIES[edge.ops[0]]
+        for genotype in genotypes
+        for cell in genotype.cells.values()
+        for edge in cell.edges
+        if edge.ops[0] != NONE
+    )
+    return {kind: found[kind] for kind in KINDS}
+
+
+def shares(counts: Mapping[str, int]) -> dict[str, float]:
+    """The counts as percentages of their sum."""
+    total = sum(counts.values())
+    return {kind: 100 * count / total for kind, count in counts.items()}
+
+
+def found_in(run: Run) -> Genotype:
+    """What a finished search chose."""
+    result = run.result()
+    assert result is not None  # noqa: S101
+    return read_genotype(result["genotype"])
+
+
+def over_epochs(run: Run) -> list[Genotype]:
+    """What a search would have chosen after each epoch."""
+    return [read_genotype(run.epoch(row["epoch"])["genotype"]) for row in run.metrics()]
+
+
+def in_words(cell: Cell) -> str:
+    """A cell in one line: of each node its sources and ops, such as `2: skip_connect(0) sep_conv_3x3(1)`."""
+    nodes: dict[int, list[str]] = {}
+    for edge in cell.edges:
+        nodes.setdefault(edge.target, []).append(f"{edge.ops[0]}({edge.source})")
+    return "; ".join(f"{node}: {' '.join(own)}" for node, own in nodes.items())
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """The mean and its standard error; the error of a single value is infinite."""
+    mean = sum(values) / len(values)
+    if len(values) < 2:
+        return mean, math.inf
+    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return mean, math.sqrt(variance / len(values))
+
+
+def judge(mean: float, error: float) -> Verdict:
+    """Whether a difference that a paper says is positive is: not told from noise, it is not testable."""
+    if mean <= 0:
+        return Verdict.NOT_HELD
+    return Verdict.HELD if mean > NOISE * error else Verdict.NOT_TESTABLE
+
+
+def judge_all(differences: Iterable[tuple[float, float]]) -> Verdict:
+    """Held if every difference was seen, not held if one was not; means with their standard errors."""
+    found = {judge(*own) for own in differences}
+    if Verdict.NOT_HELD in found:
+        return Verdict.NOT_HELD
+    return Verdict.HELD if found == {Verdict.HELD} else Verdict.NOT_TESTABLE

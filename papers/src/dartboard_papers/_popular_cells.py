@@ -1,0 +1,67 @@
+"""The cells that understanding-cells calls popular, and how they are drawn."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+
+from dartboard.analysis.topology import Shape, shape_of
+from dartboard.space import Cell, Genotype, get_published
+from dartboard.viz.cells import draw_cell
+
+NAMES = {
+    "NASNet": "nasnet-a",
+    "AmoebaNet": "amoebanet-a",
+    "ENAS": "enas",
+    "DARTS": "darts-v2",
+    "SNAS": "snas",
+}
+"""The paper's names and ours."""
+NORMAL = "normal"
+
+
+def popular(name: str) -> Genotype:
+    """The cells that the paper calls `name`."""
+    return get_published(NAMES[name])
+
+
+def normal_cell(genotype: Genotype) -> Cell:
+    """The cell that the paper looks at."""
+    return genotype.cells[NORMAL]
+
+
+def caption(cell: Cell) -> str:
+    """Width and depth as the paper writes them: `3.5c, 3`."""
+    return shape_words(shape_of(cell))
+
+
+def shape_words(shape: Shape) -> str:
+    """Width and depth as the paper writes them."""
+    return f"{shape.width:g}c, {shape.depth}"
+
+
+def topologies(every: Sequence[Axes], cells: Sequence[tuple[str, Cell]]) -> None:
+    """Draws cells without labels, all to one scale, under their titles."""
+    drawn = list(zip(every, cells, strict=False))
+    for axes, (title, cell) in drawn:
+        draw_cell(axes, cell, labels=False)
+        axes.set_title(title, fontsize=9)
+    for get, put in ((Axes.get_xlim, Axes.set_xlim), (Axes.get_ylim, Axes.set_ylim)):
+        span = max(high - low for low, high in (get(axes) for axes, _ in drawn))
+        for axes, _ in drawn:
+            middle = sum(get(axes)) / 2
+            put(axes, (middle - span / 2, middle + span / 2))
+    for axes in every[len(drawn) :]:
+        axes.set_axis_off()
+
+
+def dots(axes: Axes, shapes: Sequence[tuple[float, float]], colour: str, marker: str, label: str) -> None:
+    """Places as markers, those of one place beside each other."""
+    seen: dict[tuple[float, float], int] = {}
+    spots = []
+    for wide, deep in shapes:
+        place = seen[wide, deep] = seen.get((wide, deep), -1) + 1
+        spots.append((wide + 0.07 * (place % 3 - 1), deep + 0.16 * (place // 3)))
+    x, y = zip(*spots, strict=True)
+    axes.scatter(
+        x, y, s=22, marker=marker, facecolor=colour, edgecolor="white", linewidth=0.5, label=label, zorder=2
+    )

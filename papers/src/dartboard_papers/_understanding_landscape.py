@@ -1,0 +1,134 @@
+"""What figures 6 to 8 of understanding-cells share: DARTS' cell and its variants, and what lies around them.
+
+Variants are drawn as those of figure 3 are, from another draw; in the paper they are the same.
+
+The paper says neither how far its grids reach nor how many points and images they have, nor what batch-norms
+normalise by. Here directions are filter-normalised (Li et al. 2018, whose method the paper takes), biases and
+batch-norms stay as trained, running statistics are kept, and a grid reaches `radius` times the norm of each
+filter; the default was chosen on the original cell alone, with another seed, so that its basin is neither a
+point nor everything.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+
+from pydantic import Field, field_validator
+
+from dartboard.analysis.comparison import Comparison, Entry
+from dartboard.analysis.convergence import RUNS
+from dartboard.analysis.landscape import Landscape, landscape
+from dartboard.analysis.site import GridOptions
+from dartboard.config.schema import Count, Seed
+from dartboard.data import Images, Loading
+from dartboard.nn.model_file import load_model
+from dartboard.search.config import load_images
+from dartboard.space import Genotype
+from dartboard.train.trainer import LAST
+from dartboard.utils.parallel import in_processes
+from dartboard_papers._understanding_training import Variants, shape, spearman, train
+from dartboard_papers.base import Setting
+from dartboard_papers.understanding_figure_3 import ORIGINAL, family
+
+ENOUGH = 0.5
+"""The size of Spearman's correlation with the width that a claim asks for."""
+LARGEST = 1001
+"""Points along a side, at the most."""
+
+
+class Landscapes(Variants):
+    """The networks, and how much of what lies around them is looked at."""
+
+    variants: Count = Field(default=4, description="randomly connected variants")
+    lr: float = Field(default=0.025, gt=0, description="learning rate at the start")
+    grid: int = Field(default=13, ge=3, le=LARGEST, description="points along each side of the grid; odd")
+    radius: float = Field(default=0.4, gt=0, description="how far the grid reaches along each direction")
+    examples: Count = Field(default=256, description="test images, at the most")
+    directions: Seed = Field(default=0, description="where the drawing of directions starts")
+
+    @field_validator("grid")
+    @classmethod
+    def _has_a_middle(cls, grid: int) -> int:
+        if grid % 2 == 0:
+            raise ValueError(f"must be odd, for the trained weights are its middle; not {grid}")
+        return grid
+
+    def options(self, of: str) -> GridOptions:
+        """The grid of one measure."""
+        chosen = {"grid": self.grid, "radius": self.radius, "examples": self.examples}
+        return GridOptions.model_validate({"of": of, "seed": self.directions, **chosen})
+
+
+class Variances(Landscapes):
+    """The same for gradients of single images, which take longer."""
+
+    grid: int = Field(default=9, ge=3, le=LARGEST, description="points along each side of the grid; odd")
+    examples: Count = Field(default=64, description="test images, at the most")
+
+
+@dataclass(frozen=True, eq=False)
+class Surveyed:
+    """Cells with what lies around their trained networks.
+
+    Args:
+        cells: By label, from wide to narrow.
+        found: Landscapes by label, one a seed.
+    """
+
+    cells: Mapping[str, Genotype]
+    found: Mapping[str, list[Landscape]]
+
+    def mean(self, values: Mapping[str, list[float]]) -> dict[str, float]:
+        """The mean over seeds of a number of each landscape, by label."""
+        return {label: fmean(values[label]) for label in self.cells}
+
+    def trend(self, values: Mapping[str, float]) -> float | None:
+        """Spearman's correlation of the width with a number of each cell."""
+        return spearman([shape(own)[0] for own in self.cells.values()], [values[own] for own in self.cells])
+
+    def first(self, called: Mapping[str, str]) -> dict[str, Landscape]:
+        """The landscapes of the first seed by what the cells are called."""
+        return {called[label]: own[0] for label, own in self.found.items()}
+
+
+def survey(setting: Setting, scale: Landscapes, of: str) -> Surveyed:
+    """Trains DARTS' cell and its variants, and looks around each; what is finished is in the folder."""
+    cells = family(scale.variants, scale.draw)
+    trained = train(setting, scale, cells, [scale.lr])
+    images = load_images(setting.data or scale.images, Loading(progress=setting.tell)).test
+    assert images is not None  # noqa: S101  # or there would have been nothing to measure trainings with
+    work = partial(look_around, setting.folder, images, scale.options(of), str(setting.device))
+    entries, done = _entries(trained), dict[Entry, Landscape]()
+    setting.tell("landscapes", 0, len(entries))
+    for entry, found in in_processes(work, entries, setting.jobs):
+        done[entry] = found
+        setting.tell("landscapes", len(done), len(entries))
+    return Surveyed(cells, {label: [done[own] for own in entries if own.cell == label] for label in cells})
+
+
+def _entries(trained: Comparison) -> list[Entry]:
+    return [own.entry for label in trained.cells for own in trained.of(label)]
+
+
+def look_around(folder: Path, images: Images, options: GridOptions, device: str, entry: Entry) -> Landscape:
+    """The landscape of a trained network."""
+    model = load_model(folder / "comparison" / RUNS / entry.name / LAST)
+    return landscape(model, images, options, folder=folder / "landscapes" / entry.name, device=device)
+
+
+def judge(own: Surveyed, values: Mapping[str, float], *, rising: bool) -> tuple[bool, str, float | None]:
+    """Whether wide cells have the best of something: if the claim held, whose value is best, and the trend.
+
+    It held if the original cell has the best value and Spearman's correlation with the width is at least
+    `ENOUGH`, or at most its negative where values shall fall with the width.
+
+    Args:
+        own: The cells.
+        values: A number of each.
+        rising: Whether the largest value is best, not the smallest.
+    """
+    sign = 1 if rising else -1
+    best, trend = max(values, key=lambda label: sign * values[label]), own.trend(values)
+    return best == ORIGINAL and trend is not None and sign * trend >= ENOUGH, best, trend

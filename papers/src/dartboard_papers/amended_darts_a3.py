@@ -1,0 +1,194 @@
+"""Amended-DARTS A.3: a supernet of two cells, searched to its end with and without the amending term.
+
+A.3 is called a toy example of the "gradient trap", but there is nothing in it to derive: it reports errors of
+a search of 600 epochs in DARTS' space with two cells, and of two trainings that follow it. The text does not
+say which two cells (here a normal and a reduction cell), the coefficient (here 0.1, as everywhere in the
+paper), how many runs there were, how long and how wide the trainings were (here as wide as the search), how
+they were regularised (at the paper's size as in DARTS, which 4.1.1 says of trainings; the search has crops
+and flips alone, as DARTS'), whether the mixtures stay as they are while the supernet is trained again (here
+they do), nor what "generalize" is (here: the cells are made discrete). Its "validation sets" are the test
+images in the second and third statement, as its errors are called test errors.
+
+The three statements, each with and without g2':
+1. the supernet of the search, on the half of the training images that the architecture is judged by;
+2. the supernet trained again on all training images, on test images;
+3. the discrete network trained on all training images, on test images.
+
+The test, fixed before: for each statement the error without g2' minus that with it, seed by seed. The claim
+holds if all three means are above two standard errors, and does not if one is not positive; else noise
+decides and it is not testable.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from dartboard.config.schema import Count
+from dartboard.runs import Run
+from dartboard.search.config import SearchConfig
+from dartboard.space.formats.catalog import CODECS
+from dartboard.viz.line_styles import looks
+from dartboard_papers._amended import (
+    amended_searches,
+    count_kinds,
+    found_in,
+    judge_all,
+    keep_space,
+    mean_and_error,
+    shares,
+    small_darts,
+)
+from dartboard_papers._amended_training import REGULARISED, Regularised, Training, errors
+from dartboard_papers._searching import searches
+from dartboard_papers.base import Finding, Row, Setting, reproduction
+
+SEARCH, SUPERNET, CELLS = "supernet of the search", "supernet trained again", "discrete network"
+WITH, WITHOUT = "with g2'", "without g2'"
+PAPER = {SEARCH: (10.5, 12.8), SUPERNET: (5.4, 7.4), CELLS: (6.2, 7.4)}
+"""Errors with and without the amending term, in percent."""
+CELLS_IN_STACK = 2
+Errors = Mapping[str, Mapping[str, Sequence[float]]]
+"""By statement and by whether there is a g2', the errors of all seeds in percent."""
+
+
+class Trap(Regularised):
+    """The searches and trainings of A.3."""
+
+    nodes: Count = Field(default=2, description="inner nodes of a cell")
+    channels: Count = Field(default=4, description="channels of the first stage")
+    epochs: Count = Field(default=6, description="of each search")
+    retrain: Count = Field(default=6, description="epochs of each training after the search")
+    batch: Count = Field(default=64, description="images in a step")
+    lr: float = Field(default=0.1, gt=0, description="learning rate of the weights at the start")
+    eta: float = Field(default=0.1, gt=0, description="amending coefficient")
+    travel: float = Field(default=47.0, gt=0, description="rate times steps of the architecture")
+    seeds: Count = Field(default=3, description="searches of each kind")
+
+
+FULL = Trap(**REGULARISED, nodes=4, channels=16, epochs=600, retrain=600, batch=96, lr=0.025, seeds=5)
+
+
+def plan(setting: Setting, scale: Trap) -> dict[str, SearchConfig]:
+    """The searches by label."""
+    base = {
+        "space": {"name": keep_space(small_darts(scale.nodes, CELLS_IN_STACK), setting.folder)},
+        "data": {**scale.data(setting), "valid": 0.5},
+        "epochs": scale.epochs,
+        "batch": scale.batch,
+        "net": {"channels": scale.channels},
+        "weights": {"lr": scale.lr},
+    }
+    found = {}
+    for kind, eta in ((WITH, scale.eta), (WITHOUT, 0.0)):
+        for own in amended_searches(base, eta, scale.travel, scale.seeds):
+            found[_label(kind, own.seed)] = own
+    return found
+
+
+def _label(kind: str, seed: int) -> str:
+    return f"{'with' if kind == WITH else 'without'}-{seed}"
+
+
+def follow(run: Run, config: SearchConfig, scale: Trap) -> dict[str, Training]:
+    """The two trainings after a search, by statement."""
+    cells = Training(
+        space=config.space.name,
+        genotype=CODECS["json"].encode(found_in(run)),
+        data=config.data.name,
+        channels=scale.channels,
+        epochs=scale.retrain,
+        batch=scale.batch,
+        lr=scale.lr,
+        seed=config.seed,
+        **scale.in_training(),
+    )
+    return {CELLS: cells, SUPERNET: replace(cells, run=str(run.path))}
+
+
+@reproduction(
+    "amended-darts-a3",
+    about="a supernet of two cells searched to its end, with and without the amending term",
+    claim="without g2' the supernet's error is 12.8 instead of 10.5 % in the search and 7.4 instead of 5.4 % "
+    "when it is trained again, and the discrete network's 7.4 instead of 6.2 %",
+    minutes=8,
+    laptop=Trap(),
+    full=FULL,
+    takes=("data",),
+)
+def reproduce(setting: Setting, scale: Trap) -> Finding:
+    """The three errors, with and without the amending term."""
+    configs = plan(setting, scale)
+    runs = searches(configs, setting)
+    after = {
+        f"{label}-{'cells' if what == CELLS else 'supernet'}": own
+        for label, run in runs.items()
+        for what, own in follow(run, configs[label], scale).items()
+    }
+    found = gather(runs, errors(after, setting, "trainings"), scale.seeds)
+    gains = {what: gain(own) for what, own in found.items()}
+    return Finding(
+        rows=_rows(found, gains, runs, scale.seeds),
+        verdict=judge_all(gains.values()),
+        sentence=_sentence(gains),
+        size=f"DARTS' ops in two cells of {scale.nodes} nodes, {scale.channels} channels, "
+        f"{scale.chosen(setting)}, {scale.epochs} epochs of search and {scale.retrain} of training",
+        seeds=scale.seeds,
+        figures={"errors": draw(found)},
+        numbers={what: {kind: list(values) for kind, values in own.items()} for what, own in found.items()},
+        remarks=["A.3 states errors of an experiment; it has no derivation, and no number of runs."],
+    )
+
+
+def gather(runs: Mapping[str, Run], trained: Mapping[str, float], seeds: int) -> Errors:
+    """All errors by statement."""
+
+    def each(kind: str, ending: str) -> list[float]:
+        labels = [_label(kind, seed) for seed in range(seeds)]
+        if ending:
+            return [trained[f"{label}-{ending}"] for label in labels]
+        return [100 * (1 - runs[label].metrics()[-1]["valid_accuracy"]) for label in labels]
+
+    endings = {SEARCH: "", SUPERNET: "supernet", CELLS: "cells"}
+    return {what: {kind: each(kind, end) for kind in (WITH, WITHOUT)} for what, end in endings.items()}
+
+
+def gain(own: Mapping[str, Sequence[float]]) -> tuple[float, float]:
+    """By how much g2' lowers the error, seed by seed: the mean and its standard error."""
+    return mean_and_error([bare - amended for amended, bare in zip(own[WITH], own[WITHOUT], strict=True)])
+
+
+def _rows(
+    found: Errors, gains: Mapping[str, tuple[float, float]], runs: Mapping[str, Run], seeds: int
+) -> list[Row]:
+    rows = []
+    for what, own in found.items():
+        for kind, paper in zip((WITH, WITHOUT), PAPER[what], strict=True):
+            rows.append(Row(f"{what}, {kind}: error, %", paper, mean_and_error(own[kind])[0]))
+        lower = PAPER[what][1] - PAPER[what][0]
+        rows.append(Row(f"{what}: g2' lowers the error by, points", round(lower, 2), gains[what][0]))
+    for kind in (WITH, WITHOUT):
+        cells = [found_in(runs[_label(kind, seed)]) for seed in range(seeds)]
+        words = ", ".join(f"{own} {share:.0f} %" for own, share in shares(count_kinds(cells)).items())
+        rows.append(Row(f"ops of the cells, {kind}", None, words))
+    return rows
+
+
+def _sentence(gains: Mapping[str, tuple[float, float]]) -> str:
+    words = ", ".join(f"{mean:+.2f} +- {error:.2f} for the {what}" for what, (mean, error) in gains.items())
+    return f"Points of error that g2' takes away, with standard errors: {words}."
+
+
+def draw(found: Errors) -> Figure:
+    """The errors of all seeds, with and without the amending term."""
+    figure = Figure((9, 3.6), layout="constrained")
+    panels = figure.subplots(1, len(found))
+    for axes, (what, own) in zip(panels, found.items(), strict=True):
+        for place, (kind, look) in enumerate(looks((WITH, WITHOUT)).items()):
+            axes.bar(place, mean_and_error(own[kind])[0], width=0.6, color=look.colour, alpha=0.5)
+            axes.plot([place] * len(own[kind]), own[kind], "o", color=look.colour)
+            axes.plot([place - 0.3, place + 0.3], [PAPER[what][place]] * 2, "k--", linewidth=1.2)
+        axes.set(title=what, xticks=(0, 1), xticklabels=(WITH, WITHOUT), ylim=(0, None))
+    panels[0].set_ylabel("error, %; dashed: the paper")
+    return figure

@@ -1,0 +1,142 @@
+"""Understanding figure 1: widths and depths of popular cells, and whether they are wide and shallow.
+
+The paper calls it a common pattern that cells "tend to be the widest and shallowest" of their search space,
+and has no measure of that. Here a cell has the pattern if it is wider than most cells of its kind and
+shallower than most, ties counted half; its kind are all connections of its nodes. It is a tendency of the
+five if more than half have it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from dartboard.analysis.plot_topology import bubbles, stars
+from dartboard.analysis.standing import Kind, Standing, connections, stand
+from dartboard.analysis.topology import shape_of
+from dartboard.space import PUBLISHED, Cell, get_published
+from dartboard_papers._popular_cells import (
+    NAMES,
+    NORMAL,
+    caption,
+    normal_cell,
+    popular,
+    topologies,
+)
+from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+
+PAPER = {"NASNet": (5.0, 2), "AmoebaNet": (4.0, 4), "ENAS": (5.0, 2), "DARTS": (3.5, 3), "SNAS": (4.0, 2)}
+"""Width, in units of a node's, and depth."""
+
+
+@reproduction(
+    "understanding-figure-1",
+    about="widths and depths of popular cells, and where these are among all connections of the same nodes",
+    claim="popular cells share a pattern: they tend to be the widest and shallowest of all in their space",
+    minutes=0.2,
+    laptop=Scale(),
+)
+def reproduce(setting: Setting, scale: Scale) -> Finding:  # noqa: ARG001
+    """Both measures of the five cells beside the paper's, and their standing, counted exactly."""
+    cells = {name: normal_cell(popular(name)) for name in NAMES}
+    standing = {name: stand(popular(name))[NORMAL] for name in NAMES}
+    same = [name for name in NAMES if measured(cells[name]) == PAPER[name]]
+    common = [name for name in NAMES if standing[name].common]
+    others = later()
+    held = len(same) == len(NAMES) and len(common) > len(NAMES) / 2
+    return Finding(
+        rows=[
+            *rows(cells, standing),
+            Row("published cells of other searches with the pattern", None, spread(others)),
+        ],
+        verdict=Verdict.HELD if held else Verdict.NOT_HELD,
+        sentence=f"Widths and depths of {len(same)} of {len(NAMES)} cells are the paper's; {len(common)} of "
+        f"{len(NAMES)} are wider and shallower than most connections of their nodes{lacking(standing)}.",
+        size=f"{len(NAMES)} cells among all connections of their nodes, "
+        f"{' or '.join(sorted({f'{own.total:,}' for own in standing.values()}))}",
+        seeds=0,
+        figures={"cells": draw(cells)},
+        numbers=numbers(cells, standing) | {"others": others},
+        remarks=[LATE, *lacking_too(others)],
+    )
+
+
+LATE = "That more than half make a tendency was settled when it was known which cells have the pattern."
+
+
+def lacking_too(others: Mapping[str, bool]) -> list[str]:
+    """Which of the other published cells lack the pattern, in a sentence; none if all have it."""
+    names = [name for name, has in others.items() if not has]
+    return [f"The pattern is no rule: {', '.join(names)} lack it."] if names else []
+
+
+def measured(cell: Cell) -> tuple[float, int]:
+    """Width and depth."""
+    own = shape_of(cell)
+    return own.width, own.depth
+
+
+def later() -> dict[str, bool]:
+    """The published normal cells that the figure does not have: whether each has the pattern."""
+    names = [name for name in PUBLISHED if name not in NAMES.values()]
+    return {name: stand(get_published(name))[NORMAL].common for name in names}
+
+
+def spread(others: Mapping[str, bool]) -> str:
+    """How many of them have it, in words."""
+    return f"{sum(others.values())} of {len(others)}"
+
+
+def lacking(standing: Mapping[str, Standing]) -> str:
+    """Which cells are not, and why, in words that go on with a sentence."""
+    words = [
+        f"; {name} is wider than {own.width.below:.0%}, but {own.depth.below:.0%} are shallower "
+        f"and {own.depth.equal:.0%} as deep"
+        for name, own in standing.items()
+        if not own.common
+    ]
+    return "".join(words)
+
+
+def rows(cells: Mapping[str, Cell], standing: Mapping[str, Standing]) -> list[Row]:
+    """Both measures, and the shares of connections that go further."""
+    found = []
+    for name, (wide, deep) in PAPER.items():
+        own = standing[name]
+        found += [
+            Row(f"{name}: width, depth", f"{wide:g}c, {deep}", caption(cells[name])),
+            Row(f"{name}: connections that are wider, %", None, 100 * own.width.above),
+            Row(f"{name}: connections that are shallower, %", None, 100 * own.depth.below),
+        ]
+    return found
+
+
+def numbers(cells: Mapping[str, Cell], standing: Mapping[str, Standing]) -> dict[str, Any]:
+    """What is drawn."""
+    return {
+        name: {
+            "width": shape_of(cell).width,
+            "depth": shape_of(cell).depth,
+            "wider": standing[name].width.above,
+            "shallower": standing[name].depth.below,
+            "pattern": standing[name].common,
+        }
+        for name, cell in cells.items()
+    }
+
+
+def draw(cells: Mapping[str, Cell]) -> Figure:
+    """The topologies, and below where the cells are among all connections of four and of five nodes."""
+    figure = Figure((11, 6), layout="constrained")
+    above, below = list(figure.subfigures(2, 1, squeeze=False, height_ratios=[1, 1.5]).flat)
+    titled = [(f"{name}, {caption(cell)}", cell) for name, cell in cells.items()]
+    topologies(list(above.subplots(1, len(cells))), titled)
+    kinds: dict[int, dict[str, Cell]] = {}
+    for name, cell in cells.items():
+        kinds.setdefault(len(cell.inner), {})[name] = cell
+    for axes, (nodes, own) in zip(below.subplots(1, len(kinds)), sorted(kinds.items()), strict=True):
+        kind: Kind = connections(next(iter(own.values())))
+        bubbles(axes, kind)
+        stars(axes, own)
+        axes.set_title(f"{nodes} inner nodes: all {kind.total:,} connections, area by number", fontsize=9)
+    return figure

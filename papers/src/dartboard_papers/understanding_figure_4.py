@@ -1,0 +1,97 @@
+"""Understanding figure 4: DARTS' cell and two of its variants at a low and at a high learning rate.
+
+Settled before the first training: the claim held if at both learning rates the original cell has the largest
+area under the curve of the test accuracy, in the mean over seeds, and its lead over C3, the narrower of the
+two variants, is larger at the higher rate. That C3 "completely fails to converge" at the higher rate, which
+the paper says besides, is reported and not judged. Variants are drawn as those of figure 3 are, from another
+draw. Gradients are clipped at a norm of 5, as DARTS has it; the paper does not say whether its are.
+"""
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from dartboard.analysis.comparison import ACCURACY, Comparison
+from dartboard.analysis.plot_convergence import draw_curves
+from dartboard_papers._understanding_training import FULL, KEPT, Variants, area, size, train
+from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, family, names
+
+VARIANTS = 4
+"""So many are drawn, as for figure 3."""
+SHOWN = (ORIGINAL, "c1", "c3")
+FAILS = "fails to converge"
+
+
+class Figure4(Variants):
+    """How large figure 4 is."""
+
+    low: float = Field(default=0.0025, gt=0, description="the lower learning rate")
+    high: float = Field(default=0.25, gt=0, description="the higher learning rate")
+
+
+@reproduction(
+    "understanding-figure-4",
+    about="test accuracy of DARTS' cell and two randomly connected variants at two other learning rates",
+    claim="the original cell learns fastest at both learning rates, by more at the higher one",
+    minutes=4,
+    laptop=Figure4(),
+    full=Figure4(**FULL),
+    takes=("data",),
+)
+def reproduce(setting: Setting, scale: Figure4) -> Finding:
+    """Areas under the curves of accuracy at both rates."""
+    every = family(VARIANTS, scale.draw)
+    cells = {label: every[label] for label in SHOWN}
+    found, called = train(setting, scale, cells, [scale.low, scale.high]), names(cells)
+    fastest = {lr: _fastest(found, lr) for lr in (scale.low, scale.high)}
+    leads = {lr: _lead(found, lr) for lr in (scale.low, scale.high)}
+    held = set(fastest.values()) == {ORIGINAL} and leads[scale.high] > leads[scale.low]
+    return Finding(
+        rows=_rows(found, scale, called),
+        verdict=Verdict.HELD if held else Verdict.NOT_HELD,
+        sentence=f"{called[fastest[scale.low]]} learned fastest at {scale.low:g} and "
+        f"{called[fastest[scale.high]]} at {scale.high:g}; the original's lead over C3 in mean accuracy is "
+        f"{100 * leads[scale.low]:.1f} points at the lower rate and {100 * leads[scale.high]:.1f} at the "
+        "higher.",
+        size=size(setting, scale),
+        seeds=scale.seeds,
+        figures={"curves": draw_curves(found, [ACCURACY], called)},
+        numbers=found.facts(),
+        remarks=[KEPT, *apart(scale.draw), _third(found, scale)],
+    )
+
+
+def _fastest(found: Comparison, lr: float) -> str:
+    return max(found.cells, key=lambda label: area(found, label, lr, ACCURACY))
+
+
+def _lead(found: Comparison, lr: float) -> float:
+    return area(found, ORIGINAL, lr, ACCURACY) - area(found, SHOWN[-1], lr, ACCURACY)
+
+
+def _third(found: Comparison, scale: Figure4) -> str:
+    """What became of C3, which fails to converge in the paper."""
+    last = found.final(SHOWN[-1], scale.high, ACCURACY)
+    here = "it broke off" if last is None else f"it came to a test accuracy of {100 * last:.1f} %"
+    return f"That C3 fails to converge at {scale.high:g} in the paper is not judged; here {here}."
+
+
+def _rows(found: Comparison, scale: Figure4, called: Mapping[str, str]) -> list[Row]:
+    """Mean and final accuracies in percent, and who was fastest."""
+    rows = []
+    for lr in (scale.low, scale.high):
+        for label, name in called.items():
+            mean = 100 * area(found, label, lr, ACCURACY)
+            rows.append(Row(f"mean test accuracy over the epochs at {lr:g}, {name} (%)", None, mean))
+        rows.append(Row(f"fastest at {lr:g}", called[ORIGINAL], called[_fastest(found, lr)]))
+        rows.append(Row(f"lead of the original over C3 at {lr:g} (points)", None, 100 * _lead(found, lr)))
+    last = found.final(SHOWN[-1], scale.high, ACCURACY)
+    return [
+        *rows,
+        Row(
+            f"C3 at {scale.high:g}, test accuracy at the end (%)",
+            FAILS,
+            FAILS if last is None else 100 * last,
+        ),
+    ]

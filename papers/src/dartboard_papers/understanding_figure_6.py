@@ -1,0 +1,89 @@
+"""Understanding figure 6: loss contours of DARTS' cell and its randomly connected variants.
+
+Settled before cells were compared: the paper speaks of "the widest near-convex region around the optimal";
+that is measured as the basin, the share of the grid that hangs together with the trained weights and whose
+test loss is at most 1 above theirs. The claim held if in the mean over seeds the original cell has the
+largest basin, and Spearman's correlation of width and basin over all cells is 0.5 or more. Other numbers of
+the same grids are reported beside it. CIFAR-100, which the paper has too, is `--data cifar100`.
+"""
+
+from collections.abc import Mapping
+
+from dartboard.analysis.plot_landscape import draw_contours, draw_surfaces
+from dartboard.analysis.sharpness import RISE, summary
+from dartboard_papers._understanding_landscape import ENOUGH, Landscapes, Surveyed, judge, survey
+from dartboard_papers._understanding_training import FULL, KEPT, size
+from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, names, said
+
+TOP = 12.0
+"""Losses above this are cut off in pictures."""
+SHOWN = {
+    "basin": "share of the grid in the basin",
+    "steepness": "largest slope between neighbours",
+    "sharpness": "sharpness in %",
+    "convexity": "share of points that bend upwards",
+}
+
+
+@reproduction(
+    "understanding-figure-6",
+    about="loss contours around DARTS' cell and its randomly connected variants",
+    claim="the widest and shallowest cell has the smoothest landscape and the widest near-convex region "
+    "around the optimum; the narrowest and deepest has the narrowest and steepest",
+    minutes=6,
+    laptop=Landscapes(),
+    full=Landscapes(**(FULL | {"grid": 21, "examples": 10_000})),
+    takes=("data",),
+)
+def reproduce(setting: Setting, scale: Landscapes) -> Finding:
+    """Basins against the widths of the cells."""
+    own = survey(setting, scale, "loss")
+    numbers = measured(own)
+    held, best, trend = judge(own, numbers["basin"], rising=True)
+    called = names(own.cells)
+    return Finding(
+        rows=rows(own, numbers, called, best),
+        verdict=Verdict.HELD if held else Verdict.NOT_HELD,
+        sentence=f"{called[best]} has the largest basin, and Spearman's correlation of width and basin is "
+        f"{said(trend)}; the claim asks for the original and {ENOUGH} or more.",
+        size=f"{size(setting, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
+        seeds=scale.seeds,
+        figures={
+            "contours": draw_contours(own.first(called), top=TOP),
+            "surfaces": draw_surfaces(own.first(called), top=TOP),
+        },
+        numbers={label: [found.facts() for found in every] for label, every in own.found.items()},
+        remarks=[
+            KEPT,
+            *apart(scale.draw),
+            f"The basin ends where the loss is {RISE:g} above that of the trained weights.",
+        ],
+    )
+
+
+def measured(own: Surveyed) -> dict[str, dict[str, float]]:
+    """By number and cell, the mean over seeds."""
+    every = {label: [summary(found) for found in seeds] for label, seeds in own.found.items()}
+    return {
+        name: own.mean({label: [found[name] for found in seeds] for label, seeds in every.items()})
+        for name in ("centre", *SHOWN)
+    }
+
+
+def rows(
+    own: Surveyed, numbers: Mapping[str, Mapping[str, float]], called: Mapping[str, str], best: str
+) -> list[Row]:
+    """The numbers of each cell, and how they go with the width."""
+    each = [
+        Row(f"{words}, {called[label]}", None, numbers[name][label])
+        for name, words in SHOWN.items()
+        for label in own.cells
+    ]
+    return [
+        *(Row(f"test loss, {called[label]}", None, numbers["centre"][label]) for label in own.cells),
+        *each,
+        Row("largest basin", called[ORIGINAL], called[best]),
+        Row("Spearman's correlation of width and basin", "positive", own.trend(numbers["basin"])),
+        Row("Spearman's correlation of width and steepness", "negative", own.trend(numbers["steepness"])),
+    ]

@@ -1,0 +1,200 @@
+"""Understanding table 1: test errors of popular cells and of their widest and shallowest adaptation.
+
+Settled before the first training: the claim held if the adapted cells have a smaller test error at the end
+for at most half of the popular cells, in the mean over seeds. On CIFAR-100, where all five adapted cells are
+better in the paper too, there is nothing to test. The sizes of the paper's networks do not depend on what is
+trained here, and are counted: 20 cells, 36 channels, 10 classes, with the auxiliary classifier, which the
+paper's sizes turn out to count. Trainings are regularised as in A.4: cutout, an auxiliary classifier, paths
+that are dropped; at the scale of a laptop the cutout is smaller, as the images are, and the learning rate
+four times the paper's.
+"""
+
+from math import comb
+from pathlib import Path
+from statistics import fmean
+
+import torch
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from dartboard.analysis.comparison import ACCURACY, Comparison
+from dartboard.analysis.variants import widest
+from dartboard.config.schema import Count
+from dartboard.nn.costs import count_parameters
+from dartboard.nn.network import CellNet, NetConfig
+from dartboard.space import Genotype, adopt, get_published, get_space
+from dartboard.viz.line_styles import looks
+from dartboard_papers._understanding_training import BASES, FULL, Networks, shape, size, train
+from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+
+ALL = {**BASES, "SNAS": "snas"}
+CIFAR10, CIFAR100 = "cifar10", "cifar100"
+ERRORS = {
+    "NASNet": (2.65, 2.80),
+    "AmoebaNet": (2.76, 2.91),
+    "ENAS": (2.64, 2.76),
+    "DARTS": (2.67, 2.73),
+    "SNAS": (2.88, 2.69),
+}
+"""On CIFAR-10 in percent: of the original, and of the adapted cell."""
+OTHER = {
+    "NASNet": (17.06, 16.86),
+    "AmoebaNet": (17.55, 17.28),
+    "ENAS": (16.67, 16.04),
+    "DARTS": (16.41, 16.15),
+    "SNAS": (17.78, 17.20),
+}
+"""The same on CIFAR-100."""
+SIZES = {
+    "NASNet": (4.29, 4.32),
+    "AmoebaNet": (3.60, 3.60),
+    "ENAS": (4.32, 4.32),
+    "DARTS": (3.83, 3.90),
+    "SNAS": (3.14, 3.19),
+}
+"""In millions of weights, for CIFAR-10."""
+ENAS = (
+    "The paper's ENAS network is smaller than that of the cell as it was published, so its list of ops "
+    "seems to be another."
+)
+ORIGINAL, ADAPTED = "original", "adapted"
+KINDS = (ORIGINAL, ADAPTED)
+MARKERS = {ORIGINAL: "o", ADAPTED: "s"}
+
+
+class Table1(Networks):
+    """How large table 1 is."""
+
+    seeds: Count = Field(default=1, description="how often each network is trained")
+    lr: float = Field(default=0.1, gt=0, description="learning rate at the start")
+    cutout: int = Field(default=4, ge=0, description="side of a square that is cut out")
+    auxiliary: float = Field(default=0.4, ge=0, description="weight of the auxiliary classifier's loss")
+    drop_path: float = Field(default=0.2, ge=0, lt=1, description="chance of an edge to be dropped, at last")
+
+
+def pairs() -> dict[str, dict[str, Genotype]]:
+    """Each popular cell, and its adaptation."""
+    found = {name: get_published(ALL[name]) for name in ERRORS}
+    return {name: {ORIGINAL: own, ADAPTED: widest(own)} for name, own in found.items()}
+
+
+@reproduction(
+    "understanding-table-1",
+    about="test errors of popular cells and of their widest and shallowest adaptation",
+    claim="the widest and shallowest cells need not generalise better: adapted cells have larger test errors "
+    "on CIFAR-10 for 4 of 5",
+    minutes=5,
+    laptop=Table1(),
+    full=Table1(**FULL, lr=0.025, cutout=16),
+    takes=("data",),
+)
+def reproduce(setting: Setting, scale: Table1) -> Finding:
+    """Errors at the end of both, and the sizes of the paper's networks."""
+    cells = pairs()
+    flat = {f"{name}-{kind}": own for name, both in cells.items() for kind, own in both.items()}
+    net = {"auxiliary": scale.auxiliary, "drop_path": scale.drop_path}
+    found = train(setting, scale, flat, [scale.lr], {"net": net, "data": {"cutout": scale.cutout}})
+    errors = {name: {kind: error(found, f"{name}-{kind}") for kind in KINDS} for name in cells}
+    better = [name for name, own in errors.items() if own[ADAPTED] < own[ORIGINAL]]
+    gap = fmean(own[ADAPTED] - own[ORIGINAL] for own in errors.values())
+    images = is_of(setting.data or scale.images)
+    return Finding(
+        rows=[*_errors(errors, images), *_sizes(cells)],
+        verdict=judge(len(better), len(cells), images),
+        sentence=f"The adapted cell had the smaller error for {len(better)} of {len(cells)} cells; its error "
+        f"is {gap:+.2f} points from the original's in the mean.",
+        size=size(setting, scale),
+        seeds=scale.seeds,
+        figures={"errors": draw(errors, found.part)},
+        numbers=found.facts() | {"errors": errors},
+        remarks=[_shapes(cells), ENAS, chance(len(cells)), *_not_asked(images)],
+    )
+
+
+def is_of(images: str) -> str | None:
+    """Which of the paper's data sets images are, by their name; None where they are neither."""
+    name = Path(images).name.lower().replace("-", "")
+    return next((own for own in (CIFAR100, CIFAR10) if name.startswith(own)), None)
+
+
+def judge(better: int, cells: int, images: str | None) -> Verdict:
+    """Whether the claim held with so many adapted cells that are better; it says nothing of CIFAR-100."""
+    if images == CIFAR100:
+        return Verdict.NOT_TESTABLE
+    return Verdict.HELD if 2 * better <= cells else Verdict.NOT_HELD
+
+
+def chance(cells: int) -> str:
+    """How often the test is passed where there is no difference."""
+    share = sum(comb(cells, better) for better in range(cells // 2 + 1)) / 2**cells
+    return (
+        f"Were all cells equally good, at most {cells // 2} of {cells} adapted ones would be better by "
+        f"chance alone with probability {share:.2f}: once in {1 / share:.2g} times the test is passed so."
+    )
+
+
+def _not_asked(images: str | None) -> list[str]:
+    better = sum(adapted < original for original, adapted in OTHER.values())
+    words = f"The claim is of CIFAR-10: on CIFAR-100 {better} of {len(OTHER)} are better in the paper too."
+    return [words] if images == CIFAR100 else []
+
+
+def error(found: Comparison, label: str) -> float:
+    """The mean error at the end in percent; what broke off gets everything wrong."""
+    return 100 * fmean(1 - (own.final(ACCURACY) or 0.0) for own in found.of(label))
+
+
+def millions(genotype: Genotype) -> float:
+    """The weights of the paper's network for CIFAR-10, with the auxiliary classifier."""
+    space = adopt(get_space("darts"), genotype).resized(20)
+    with torch.device("meta"):
+        net = CellNet(space, NetConfig(channels=36, classes=10, auxiliary=True))
+    return count_parameters(net, auxiliary=True) / 1e6
+
+
+def _errors(errors: dict[str, dict[str, float]], images: str | None) -> list[Row]:
+    """Errors of here beside the paper's on the same images; where it has none, those on CIFAR-10."""
+    told = OTHER if images == CIFAR100 else ERRORS
+    return [
+        Row(
+            f"{name}, {kind}: test error (%)",
+            f"{paper} on CIFAR-10" if images is None else paper,
+            errors[name][kind],
+        )
+        for name in errors
+        for kind, paper in zip(KINDS, told[name], strict=True)
+    ]
+
+
+def _sizes(cells: dict[str, dict[str, Genotype]]) -> list[Row]:
+    return [
+        Row(
+            f"{name}, {kind}: weights of the paper's network (millions)", paper, round(millions(own[kind]), 2)
+        )
+        for name, own in cells.items()
+        for kind, paper in zip(KINDS, SIZES[name], strict=True)
+    ]
+
+
+def _shapes(cells: dict[str, dict[str, Genotype]]) -> str:
+    same = [name for name, own in cells.items() if shape(own[ORIGINAL]) == shape(own[ADAPTED])]
+    return (
+        f"The normal cells of {', '.join(same)} are among the widest and shallowest as they are; there the "
+        "adaptation changes which inputs are read, and the reduction cell."
+    )
+
+
+def draw(errors: dict[str, dict[str, float]], part: str) -> Figure:
+    """Both errors of each cell, joined by a line."""
+    figure = Figure((6.5, 3.6), layout="constrained")
+    axes = figure.add_subplot(ylabel=f"{part} error (%)", xticks=range(len(errors)))
+    axes.set_xticklabels(list(errors))
+    for place, own in enumerate(errors.values()):
+        axes.plot([place, place], [own[kind] for kind in KINDS], color="0.7", linewidth=2, zorder=1)
+    for kind, look in looks(KINDS).items():
+        heights = [own[kind] for own in errors.values()]
+        axes.scatter(
+            range(len(errors)), heights, marker=MARKERS[kind], color=look.colour, label=kind, zorder=2
+        )
+    axes.legend(frameon=False)
+    return figure

@@ -1,0 +1,141 @@
+"""Understanding table 2: widths and depths of popular cells and of their random-connection variants.
+
+The paper says that popular cells have "the largest width and nearly the smallest depth among all the
+variants". Largest is taken as: no variant is wider; nearly smallest as: at most one above the smallest of
+the variants, which is what the paper's own AmoebaNet is. Besides what is drawn, all connections are counted.
+"""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from dartboard.analysis.plot_topology import bubbles, stars
+from dartboard.analysis.standing import Kind, connections
+from dartboard.analysis.topology import shape_of
+from dartboard.analysis.variants import random_connections
+from dartboard.config.schema import Count, Seed
+from dartboard.space import Cell
+from dartboard.viz.line_styles import COLOURS
+from dartboard_papers._popular_cells import NORMAL, caption, dots, normal_cell, popular
+from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+
+Pairs = list[tuple[float, int]]
+"""Widths and depths."""
+
+LINES = {
+    "DARTS": "2,4 2,4 2,4 2.5,4 2.5,4 2.5,3 2.5,3 2.5,3 3,3 3,3 3,3 3.5,3 3.5,3",
+    "ENAS": "1.5,6 1.5,5 2,6 2,6 2.5,5 2.5,5 3,4 3,3 3.5,5 3.5,4 3.5,4 3.5,3 3.5,3",
+    "AmoebaNet": "1.5,6 1.5,5 1.5,5 1.5,3 2,6 2,6 2,4 2.5,5 2.5,3 2.5,3 3,3 3.5,4 3.5,3",
+    "NASNet": "1.5,6 1.5,5 2,6 2,6 2.5,5 2.5,5 3,4 3,3 3.5,5 3.5,4 3.5,4 3.5,3 3.5,3",
+}
+"""The paper's variants of each cell: width, depth."""
+OWN = {"DARTS": "3.5c, 3", "ENAS": "5c, 2", "AmoebaNet": "4c, 4", "NASNet": "5c, 2"}
+"""Those of the cells themselves."""
+
+
+class Draws(Scale):
+    """The variants."""
+
+    variants: Count = Field(default=13, description="how many are drawn of each cell")
+    draw: Seed = Field(default=0, description="which are drawn")
+    repeats: bool = Field(default=True, description="whether a node may read one node twice")
+
+
+@reproduction(
+    "understanding-table-2",
+    about="widths and depths of popular cells and of their randomly connected variants",
+    claim="popular cells have the largest width and nearly the smallest depth among all their variants",
+    minutes=0.2,
+    laptop=Draws(),
+)
+def reproduce(setting: Setting, scale: Draws) -> Finding:  # noqa: ARG001
+    """The variants of a draw beside the paper's, and all connections."""
+    cells = {name: normal_cell(popular(name)) for name in LINES}
+    drawn = {name: variants(name, scale) for name in LINES}
+    kinds = {name: connections(cell, repeats=scale.repeats) for name, cell in cells.items()}
+    kept = [name for name in LINES if is_wide_and_shallow(cells[name], drawn[name])]
+    words = ", ".join(f"{name} {kinds[name].stand(cells[name]).beyond:.2%}" for name in LINES)
+    return Finding(
+        rows=[row for name in LINES for row in rows(name, cells[name], drawn[name], kinds[name])],
+        verdict=Verdict.HELD if len(kept) == len(LINES) else Verdict.NOT_HELD,
+        sentence=f"{len(kept)} of {len(LINES)} cells are at least as wide as all {scale.variants} variants "
+        f"drawn, and at most one deeper than the shallowest; beyond them are, of all connections: {words}.",
+        size=f"{scale.variants} variants of each of {len(LINES)} cells, and all connections counted",
+        seeds=1,
+        figures={"variants": draw(cells, drawn, kinds)},
+        numbers={"drawn": drawn, "paper": {name: paper(name) for name in LINES}},
+        remarks=[SAME, unlikely(kinds["AmoebaNet"])],
+    )
+
+
+SAME = "The paper's variants of ENAS and of NASNet are the same in all 13 columns: one draw, not two."
+
+
+def paper(name: str) -> Pairs:
+    """The paper's variants of a cell."""
+    return [(float(wide), int(deep)) for wide, deep in (own.split(",") for own in LINES[name].split())]
+
+
+def variants(name: str, scale: Draws) -> Pairs:
+    """Widths and depths of what is drawn, in the paper's order: narrow first, of equal width deep first."""
+    seed = scale.draw * len(LINES) + list(LINES).index(name)  # so that no two cells have one draw
+    found = random_connections(
+        popular(name), scale.variants, seed=seed, repeats=scale.repeats, archs=[NORMAL]
+    )
+    shapes = [shape_of(normal_cell(one)) for one in found]
+    return sorted(((own.width, own.depth) for own in shapes), key=lambda own: (own[0], -own[1]))
+
+
+def is_wide_and_shallow(cell: Cell, others: Sequence[tuple[float, int]]) -> bool:
+    """Whether none is wider, and the cell is at most one deeper than the shallowest."""
+    own = shape_of(cell)
+    return own.width >= max(wide for wide, _ in others) and own.depth <= 1 + min(deep for _, deep in others)
+
+
+def rows(name: str, cell: Cell, drawn: Pairs, kind: Kind) -> list[Row]:
+    """A cell and its variants beside the paper's."""
+    own, there, place = shape_of(cell), paper(name), kind.stand(cell)
+
+    def count(found: Pairs) -> tuple[int, int]:
+        return sum(wide > own.width for wide, _ in found), sum(deep < own.depth for _, deep in found)
+
+    return [
+        Row(f"{name}: width, depth", OWN[name], caption(cell)),
+        Row(f"{name}: variants that are wider", count(there)[0], count(drawn)[0]),
+        Row(f"{name}: variants that are shallower", count(there)[1], count(drawn)[1]),
+        Row(f"{name}: mean width, depth of variants", means(there), means(drawn)),
+        Row(f"{name}: mean width, depth of all {kind.total:,}", None, "{:.2f}c, {:.2f}".format(*kind.mean())),
+        Row(f"{name}: all that are wider, %", None, 100 * place.width.above),
+        Row(f"{name}: all that are shallower, %", None, 100 * place.depth.below),
+    ]
+
+
+def means(found: Pairs) -> str:
+    """Mean width and depth in words."""
+    wide, deep = zip(*found, strict=True)
+    return f"{fmean(wide):.2f}c, {fmean(deep):.2f}"
+
+
+def unlikely(kind: Kind) -> str:
+    """How often the strangest of the paper's variants would be drawn."""
+    ways = sum(own for (wide, deep), own in kind.ways.items() if wide <= 1.5 and deep <= 3)
+    return (
+        f"The paper lists a variant of AmoebaNet of width 1.5c and depth 3; {ways:,} of all {kind.total:,} "
+        f"connections are so narrow and so shallow."
+    )
+
+
+def draw(cells: Mapping[str, Cell], drawn: Mapping[str, Pairs], kinds: Mapping[str, Kind]) -> Figure:
+    """For each cell all connections as circles, the variants of here and of the paper as dots."""
+    figure = Figure((10, 7), layout="constrained")
+    for axes, name in zip(figure.subplots(2, 2).flat, cells, strict=True):
+        bubbles(axes, kinds[name], largest=700)
+        dots(axes, [(w - 0.09, d) for w, d in paper(name)], COLOURS[0], "s", "the paper's variants")
+        dots(axes, [(w + 0.09, d) for w, d in drawn[name]], COLOURS[2], "o", "drawn here")
+        stars(axes, {name: cells[name]})
+        axes.set_title(f"{name}: all {kinds[name].total:,} connections, area by number", fontsize=9)
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    return figure

@@ -1,0 +1,76 @@
+"""Theorem 4.2 of Shu et al.: block-wise smoothness of the widest and the narrowest linear cell.
+
+The loss is quadratic, so the constants are exact, the same at all weights, and the same in the Frobenius norm
+and in the proof's 2-norm. `dartboard_papers.theory.linear_cells` says what is wrong with the proof.
+"""
+
+import torch
+from torch import Tensor
+
+from dartboard_papers._linear_cells import Cells, look
+from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers.theory.linear_pictures import draw_smoothness
+from dartboard_papers.theory.linear_problems import Survey
+
+REMARKS = (
+    "The proof drops the nodes behind W_i, whose gradients change with it.",
+    "It counts the norms before W_i once where they count twice.",
+    "For convex losses sqrt(L^_i) <= sum over k >= i of sqrt(L_k) times the norms up to W_k but that of W_i.",
+    'The paper says "largest eigenvalue"; its proof needs the largest singular value, which is used here.',
+)
+NAMES = ("widest", "narrowest", "claimed", "bound")
+
+
+@reproduction(
+    "understanding-theorem-4-2",
+    about="block-wise Lipschitz constants of linear cells against the bound of the theorem",
+    claim="the narrowest cell's constant for W_i is at most that of the widest times the norms of W_1 ... "
+    "W_{i-1}, so that it can be much larger where norms are above 1",
+    minutes=0.5,
+    laptop=Cells(),
+)
+def reproduce(setting: Setting, scale: Cells) -> Finding:
+    """Exact constants of random cells beside the theorem's bound and the one that holds."""
+    found = look(setting, scale, "squared")
+    broken = found.broken("smooth_narrowest", "smooth_claimed")
+    mended = found.broken("smooth_narrowest", "smooth_bound")
+    numbers = {name: found.stacked(f"smooth_{name}").tolist() for name in NAMES}
+    return Finding(
+        rows=_rows(found),
+        verdict=Verdict.NOT_HELD if broken.any() else Verdict.HELD,
+        sentence=f"{_percent(broken)} of the constants are above the bound, {_percent(mended)} above that of "
+        f"the mended proof; that the narrowest cell is less smooth where norms are above 1 {_trend(found)}.",
+        size=scale.words(),
+        seeds=scale.problems,
+        figures={"smoothness": draw_smoothness(found)},
+        numbers=numbers | {"lengths": found.lengths},
+        remarks=REMARKS,
+    )
+
+
+def _percent(these: Tensor) -> str:
+    """What share of them is true, in words."""
+    return f"{100 * these.double().mean().item():.3g} %"
+
+
+def _trend(found: Survey) -> str:
+    """How often the sum of the constants is larger in the narrowest cell, of problems with norms above 1."""
+    large = [place for place, length in enumerate(found.lengths) if length > 1]
+    if not large:
+        return "was not looked at"
+    wide, narrow = (found.stacked(f"smooth_{name}").sum(-1)[large] for name in ("widest", "narrowest"))
+    return f"was seen in {_percent(narrow > wide)} of those problems"
+
+
+def _rows(found: Survey) -> list[Row]:
+    both = torch.stack([found.stacked(f"smooth_{name}") for name in ("claimed", "narrowest")], -1)
+    ratios = (both / found.stacked("smooth_widest")[..., None]).median(1).values
+    broken = found.broken("smooth_narrowest", "smooth_claimed").double().mean((1, 2))
+    rows = []
+    for place, length in enumerate(found.lengths):
+        rows += [
+            Row(f"norm {length:g}, W{block + 1}: constant, narrowest / widest", f"<= {claim:.3g}", ratio)
+            for block, (claim, ratio) in enumerate(ratios[place].tolist())
+        ]
+        rows.append(Row(f"norm {length:g}: share above the bound", 0.0, broken[place].item()))
+    return rows

@@ -1,0 +1,192 @@
+"""XNAS figure 3: an expert that is punished first and rewarded later, with XNAS and with GD on logits."""
+
+from typing import Any
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field
+from torch import Tensor
+
+from dartboard.arch.optim.experts import wipeout
+from dartboard.viz.line_styles import Look, looks
+from dartboard_papers._xnas_toys import GD, RULES, XNAS, Path, follow, numbers
+from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+
+AXES = ("x", "y", "z")
+BEFORE, AFTER = torch.tensor([0.0, 0.0, 2.0]), torch.tensor([0.0, -1.0, -2.0])
+"""Slopes of 2z and of -y - 2z."""
+BOUND = 2.0
+"""The largest absolute reward."""
+ROUNDING = 1e-9
+"""By what share weights may differ that are the same."""
+CORNERS = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.5, 3**0.5 / 2]], dtype=torch.float64)
+"""Where the axes' ends are drawn in the plane of the simplex."""
+
+
+class Turn(Scale):
+    """The problem of section 8.1, which does not say the step size; 0.1 is that of section 8.2."""
+
+    lr: float = Field(default=0.1, gt=0, description="step size of both rules")
+    before: int = Field(default=30, ge=1, le=100_000, description="steps with the loss 2z")
+    after: int = Field(default=90, ge=1, le=100_000, description="steps with the loss -y - 2z")
+    others: tuple[float, ...] = Field(default=(0.03, 0.3, 1.0), description="other step sizes, for the table")
+
+
+def walk(rule: str, scale: Turn) -> Path:
+    """The path of a rule from equal weights."""
+
+    def slope(step: int, point: Tensor) -> Tensor:
+        return (BEFORE if step < scale.before else AFTER).to(point)
+
+    return follow(rule, slope, torch.zeros(3), steps=scale.before + scale.after, lr=scale.lr)
+
+
+def leads(path: Path, axis: str, since: int) -> int | None:
+    """The first step from `since` on after which an axis has more weight than any other, if there is one."""
+    place = AXES.index(axis)
+    own, others = path.points[:, place], path.points.index_fill(1, torch.tensor(place), 0).max(-1).values
+    ahead = own > others * (1 + ROUNDING)
+    return next((step for step in range(since, len(own)) if ahead[step]), None)
+
+
+def wiped(path: Path, lr: float) -> dict[str, int]:
+    """After which step Algorithm 1's wipeout would drop each axis that it drops."""
+    gone: dict[str, int] = {}
+    for step, point in enumerate(path.points):
+        left = wipeout(point.log(), lr=lr, remaining=len(path.terms) - step, bound=BOUND)
+        gone |= {axis: step for axis, own in zip(AXES, left, strict=True) if own.isinf() and axis not in gone}
+    return gone
+
+
+@reproduction(
+    "xnas-figure-3",
+    about="three axes, of which the last is punished for 30 steps and rewarded for 90",
+    claim="with GD the z axis struggles to recover, since its rewards are attenuated by its small weight; "
+    "with XNAS the y axis leads for a while, and the z axis once rewards balance out penalties",
+    minutes=0.1,
+    laptop=Turn(),
+)
+def reproduce(setting: Setting, scale: Turn) -> Finding:  # noqa: ARG001
+    """Both paths, when which axis leads, and the update terms of the z axis."""
+    paths = {rule: walk(rule, scale) for rule in RULES}
+    leading = {rule: leads(path, "z", scale.before) for rule, path in paths.items()}
+    held = _decays(paths[GD], scale) and _late(leading, paths, scale)
+    return Finding(
+        rows=_rows(paths, leading, scale),
+        verdict=Verdict.HELD if held else Verdict.NOT_HELD,
+        sentence=_sentence(leading, paths),
+        size=f"three axes; {scale.before} steps with 2z, then {scale.after} with -y - 2z; lr {scale.lr:g}",
+        seeds=0,
+        figures={"paths": draw(paths)},
+        numbers=numbers(paths),
+        remarks=_remarks(paths[XNAS], scale),
+    )
+
+
+def _decays(path: Path, scale: Turn) -> bool:
+    """Whether the term of the z axis shrinks all the while that the slope stays the same."""
+    return bool((path.terms[: scale.before, 2].diff() < 0).all())
+
+
+def _late(leading: dict[str, int | None], paths: dict[str, Path], scale: Turn) -> bool:
+    """Whether z leads in the end with XNAS, after y, and does so later or never with GD."""
+    mine, other, between = leading[XNAS], leading[GD], leads(paths[XNAS], "y", scale.before + 1)
+    return mine is not None and between is not None and between < mine and (other is None or other > mine)
+
+
+def _sentence(leading: dict[str, int | None], paths: dict[str, Path]) -> str:
+    ends = {rule: path.points[-1, 2].item() for rule, path in paths.items()}
+    when = {
+        rule: "never leads" if step is None else f"leads from step {step}" for rule, step in leading.items()
+    }
+    return "; ".join(f"with {rule} z {when[rule]} and ends at {ends[rule]:.3f}" for rule in RULES) + "."
+
+
+def _rows(paths: dict[str, Path], leading: dict[str, int | None], scale: Turn) -> list[Row]:
+    terms, turn = paths[GD].terms[:, 2], scale.before
+    rows = [
+        Row("XNAS, terms of z before and after the turn", "constant", _values(paths[XNAS].terms[:, 2])),
+        Row("GD, term of z at the first step", None, terms[0].item()),
+        Row("GD, term of z at the last step before the turn", "decays", terms[turn - 1].item()),
+        Row("GD, term of z at the first step after it", "attenuated", terms[turn].item()),
+        Row("XNAS, y leads from step", "in the meanwhile", leads(paths[XNAS], "y", turn + 1)),
+    ]
+    rows += [Row(f"{rule}, z at the turn", None, paths[rule].points[turn, 2].item()) for rule in RULES]
+    rows += [Row(f"{rule}, z leads from step", None, _said(leading[rule])) for rule in RULES]
+    rows += [Row(f"{rule}, z at the end", None, paths[rule].points[-1, 2].item()) for rule in RULES]
+    return rows + [
+        Row(f"{rule} with lr {lr:g}, z leads from step", None, _said(_again(rule, scale, lr)))
+        for lr in scale.others
+        for rule in RULES
+    ]
+
+
+def _again(rule: str, scale: Turn, lr: float) -> int | None:
+    """When z leads with another step size."""
+    return leads(walk(rule, scale.model_copy(update={"lr": lr})), "z", scale.before)
+
+
+def _values(terms: Tensor) -> str:
+    """The different values in words."""
+    return " and ".join(f"{value:g}" for value in sorted(set(terms.tolist()), reverse=True))
+
+
+def _said(step: int | None) -> int | str:
+    return "never" if step is None else step
+
+
+def _remarks(path: Path, scale: Turn) -> list[str]:
+    gone = ", ".join(f"{axis} after step {step}" for axis, step in wiped(path, scale.lr).items())
+    return [
+        "The paper does not say the step size of this problem.",
+        f"The paths are those of the update rules; Algorithm 1's wipeout would drop {gone or 'no axis'}.",
+    ]
+
+
+def draw(paths: dict[str, Path]) -> Figure:
+    """Paths in space, on the simplex, and the terms of the z axis."""
+    figure = Figure((13, 4.2), layout="constrained")
+    space = figure.add_subplot(1, 3, 1, projection="3d")
+    plane, terms = figure.add_subplot(1, 3, 2), figure.add_subplot(1, 3, 3, xlabel="step", ylabel="term of z")
+    _frame(space, plane)
+    for rule, look in looks(RULES).items():
+        path = paths[rule]
+        space.plot(*path.points.T.numpy(), look.line, color=look.colour, label=rule)
+        _draw_plane(plane, path, look, rule)
+        terms.plot(path.terms[:, 2].numpy(), look.line, color=look.colour, label=rule)
+    terms.axhline(0, color="0.6", linewidth=0.8)
+    terms.legend()
+    space.legend(loc="upper left", fontsize=8)
+    return figure
+
+
+def _frame(space: Any, plane: Axes) -> None:
+    """The edges of the simplex in both."""
+    edges = torch.eye(3)[[0, 1, 2, 0]]
+    space.plot(*edges.T.numpy(), "--", color="0.5", linewidth=1)
+    space.set(xlabel="x", ylabel="y", zlabel="z")
+    space.view_init(25, 45)
+    plane.plot(*CORNERS[[0, 1, 2, 0]].T.numpy(), "--", color="0.5", linewidth=1)
+    for axis, corner in zip(AXES, CORNERS.tolist(), strict=True):
+        plane.annotate(axis, corner, xytext=(0, -12 if corner[1] == 0 else 6), textcoords="offset points")
+    plane.set_aspect("equal")
+    plane.axis("off")
+
+
+def _draw_plane(plane: Axes, path: Path, look: Look, label: str) -> None:
+    """A path on the simplex; the later, the lighter."""
+    flat = (path.points @ CORNERS).numpy()
+    plane.plot(*flat.T, "-", color=look.colour, linewidth=4, alpha=0.4)
+    plane.annotate(
+        label,
+        flat[-1],
+        xytext=(-8, 0),
+        textcoords="offset points",
+        ha="right",
+        color=look.colour,
+        fontsize=8,
+    )
+    plane.scatter(
+        flat[:, 0], flat[:, 1], c=range(len(flat)), cmap="viridis", s=14, marker=look.marker, zorder=3
+    )

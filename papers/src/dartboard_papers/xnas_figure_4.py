@@ -1,0 +1,58 @@
+"""XNAS figure 4: the loss -x on two axes, from equal weights."""
+
+import torch
+
+from dartboard_papers._xnas_toys import GD, XNAS, Path, Steps, both, draw_plane, linear, numbers
+from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+
+REMARK = (
+    "Section 8.2 says that the slopes along the axes are the negatives of one another; for -x that is so for "
+    "GD alone, while XNAS' are -1 and 0."
+)
+
+
+def walk(scale: Steps) -> dict[str, Path]:
+    """The paths of both rules."""
+    return both(linear, torch.zeros(2), scale)
+
+
+@reproduction(
+    "xnas-figure-4",
+    about="two axes and the loss -x, from equal weights",
+    claim="although the slope of the loss is constant, GD's gradients shrink on the way; XNAS' are constant, "
+    "and it reaches the minimum faster",
+    minutes=0.1,
+    laptop=Steps(),
+)
+def reproduce(setting: Setting, scale: Steps) -> Finding:  # noqa: ARG001
+    """Both paths, their distances from the minimum and the sizes of their terms."""
+    paths = walk(scale)
+    shrink = bool((paths[GD].magnitude.diff() < 0).all())
+    constant = len(set(paths[XNAS].magnitude.tolist())) == 1
+    faster = bool((paths[XNAS].distance[1:] < paths[GD].distance[1:]).all())
+    ends = {rule: path.points[-1, 0].item() for rule, path in paths.items()}
+    return Finding(
+        rows=_rows(paths),
+        verdict=Verdict.HELD if shrink and constant and faster else Verdict.NOT_HELD,
+        sentence=f"After {scale.steps} steps XNAS is at x = {ends[XNAS]:.4f}, GD at {ends[GD]:.4f}; "
+        f"GD's terms {'shrink' if shrink else 'do not shrink'} at every step, XNAS' are "
+        f"{'constant' if constant else 'not constant'}.",
+        size=f"two axes, {scale.steps} steps with lr {scale.lr:g}",
+        seeds=0,
+        figures={"paths": draw_plane(paths, lambda x, _: -x)},
+        numbers=numbers(paths),
+        remarks=[REMARK],
+    )
+
+
+def _rows(paths: dict[str, Path]) -> list[Row]:
+    first, last = paths[GD].magnitude[[0, -1]].tolist()
+    rows = [
+        Row("size of XNAS' terms", "constant", paths[XNAS].magnitude[0].item()),
+        Row("size of GD's first term", "shrinks", first),
+        Row("size of GD's last term", "shrinks", last),
+    ]
+    return rows + [
+        Row(f"{rule}, distance at the end", "smaller" if rule == XNAS else "larger", path.distance[-1].item())
+        for rule, path in paths.items()
+    ]

@@ -1,0 +1,77 @@
+"""XNAS figure 6: by how much descent on softmax logits attenuates gradients, along the simplex."""
+
+import torch
+from matplotlib.figure import Figure
+from pydantic import Field
+from torch import Tensor
+
+from dartboard.arch.optim.experts import softmax_rewards
+from dartboard.viz.line_styles import COLOURS
+from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+
+CENTRE = 0.25
+"""The largest factor, that of equal weights: x (1 - x) at one half."""
+
+
+class Line(Scale):
+    """Where the factor is taken."""
+
+    reach: float = Field(default=6.0, gt=0, description="logits from minus this to this")
+    points: int = Field(
+        default=201, ge=3, le=100_000, description="points along the line; odd, to meet the centre"
+    )
+
+
+def factor(logit: Tensor) -> Tensor:
+    """What GD makes of a slope of 1 between two axes whose logits are `logit` and 0, shaped like it."""
+    weights = torch.stack([logit, torch.zeros_like(logit)], -1).softmax(-1)
+    rewards = torch.tensor([1.0, 0.0], dtype=logit.dtype)
+    return softmax_rewards(weights, rewards.expand_as(weights))[..., 0]
+
+
+@reproduction(
+    "xnas-figure-6",
+    about="the attenuation factor x (1 - x) of GD with softmax",
+    claim="gradients are attenuated the more, the farther weights are from the dense solution x = y = 1/2",
+    minutes=0.1,
+    laptop=Line(),
+)
+def reproduce(setting: Setting, scale: Line) -> Finding:  # noqa: ARG001
+    """The factor against x, and against the logit of x."""
+    logits = torch.linspace(-scale.reach, scale.reach, scale.points, dtype=torch.float64)
+    factors, x = factor(logits), logits.sigmoid()
+    order = (x - 0.5).abs().argsort(stable=True)
+    falls = bool((factors[order].diff() <= 1e-12).all())
+    same = bool(torch.allclose(factors, x * (1 - x), rtol=1e-9))
+    return Finding(
+        rows=_rows(scale.reach),
+        verdict=Verdict.HELD if falls and same else Verdict.NOT_HELD,
+        sentence=f"The factor {'is' if same else 'is not'} x (1 - x), and "
+        f"{'falls' if falls else 'does not fall'} all the way from the dense solution to the corners.",
+        size=f"two axes, {scale.points} points",
+        seeds=0,
+        figures={"factor": draw(logits, factors)},
+        numbers={"logit": logits.tolist(), "x": x.tolist(), "factor": factors.tolist()},
+    )
+
+
+def _rows(reach: float) -> list[Row]:
+    places = {"x = 1/2": 0.0, f"a logit of {reach / 2:g}": reach / 2, f"a logit of {reach:g}": reach}
+    found = {name: factor(torch.tensor(place, dtype=torch.float64)).item() for name, place in places.items()}
+    return [
+        Row(f"factor at {name}", CENTRE if not places[name] else None, own) for name, own in found.items()
+    ]
+
+
+def draw(logits: Tensor, factors: Tensor) -> Figure:
+    """The factor along the simplex, and against the logit."""
+    figure = Figure((9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    line = torch.linspace(0, 1, len(logits), dtype=torch.float64)
+    left.plot(line, line * (1 - line), "--", color="0.5", label="x (1 - x)")
+    left.plot(logits.sigmoid(), factors, ".", color=COLOURS[0], markersize=4, label="of GD with softmax")
+    right.plot(logits, factors, "-", color=COLOURS[0])
+    left.set(xlabel="x = 1 - y", ylabel="attenuation factor", ylim=(0, None))
+    right.set(xlabel="logit of x; that of y is 0")
+    left.legend()
+    return figure

@@ -1,0 +1,74 @@
+"""XNAS figure 7: a quadratic loss on two axes, from equal weights, which the paper does not say but draws."""
+
+import torch
+
+from dartboard_papers._xnas_toys import (
+    GD,
+    RULES,
+    XNAS,
+    Path,
+    Steps,
+    both,
+    draw_plane,
+    linear,
+    numbers,
+    quadratic,
+)
+from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+
+
+def walk(scale: Steps) -> dict[str, Path]:
+    """The paths of both rules."""
+    return both(quadratic, torch.zeros(2), scale)
+
+
+@reproduction(
+    "xnas-figure-7",
+    about="two axes and the loss 0.5 (x - 1)^2 + 0.5 y^2, from equal weights",
+    claim="where the loss curves, GD's gradients are attenuated further, which makes it even harder for GD "
+    "to reach the minimum",
+    minutes=0.1,
+    laptop=Steps(),
+)
+def reproduce(setting: Setting, scale: Steps) -> Finding:  # noqa: ARG001
+    """Both paths, beside those with the linear loss of figure 4."""
+    paths, straight = walk(scale), both(linear, torch.zeros(2), scale)
+    shares = {rule: _share(paths[rule]) for rule in RULES}
+    behind = bool((paths[XNAS].distance[1:] < paths[GD].distance[1:]).all())
+    lower = paths[GD].points[-1, 0].item() < straight[GD].points[-1, 0].item()
+    held = behind and lower and shares[GD] < _share(straight[GD])
+    return Finding(
+        rows=[row for rule in RULES for row in _rows(rule, paths[rule], straight[rule])],
+        verdict=Verdict.HELD if held else Verdict.NOT_HELD,
+        sentence=f"After {scale.steps} steps GD is at x = {_end(paths[GD])}, where the linear loss had "
+        f"brought it to {_end(straight[GD])}; XNAS is at {_end(paths[XNAS])}.",
+        size=f"two axes, {scale.steps} steps with lr {scale.lr:g}",
+        seeds=0,
+        figures={"paths": draw_plane(paths, lambda x, y: 0.5 * (x - 1) ** 2 + 0.5 * y**2)},
+        numbers=numbers(paths),
+        remarks=["XNAS slows down as well where the loss curves: its terms are the slopes, which shrink."],
+    )
+
+
+def _end(path: Path) -> str:
+    """The last x in words."""
+    return f"{path.points[-1, 0].item():.3f}"
+
+
+def _share(path: Path) -> float:
+    """What the last term is of the first."""
+    first, last = path.magnitude[[0, -1]].tolist()
+    return float(last / first)
+
+
+def _rows(rule: str, curved: Path, straight: Path) -> list[Row]:
+    return [
+        Row(f"{rule}, distance at the end", None, curved.distance[-1].item()),
+        Row(f"{rule}, distance at the end with -x", None, straight.distance[-1].item()),
+        Row(f"{rule}, last term / first term", "shrinks", _share(curved)),
+        Row(
+            f"{rule}, last term / first term with -x",
+            "constant" if rule == XNAS else "shrinks",
+            _share(straight),
+        ),
+    ]

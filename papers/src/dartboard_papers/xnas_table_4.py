@@ -1,0 +1,84 @@
+"""XNAS table 4: the mean index of the nodes that a normal cell's connections come from.
+
+Of the seven cells two do not have what the table says, whichever published list is read: SNAS' has the
+sources 0 and 1 four times each, so 0.5; PNAS' adds up to 1.0. Both values are reported.
+"""
+
+from collections.abc import Mapping
+
+from matplotlib.figure import Figure
+
+from dartboard.space import PUBLISHED, get_published, mean_source
+from dartboard.viz.line_styles import COLOURS
+from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+
+XNAS = "XNAS"
+TABLE = {
+    "SNAS": ("snas", 0.625),
+    "PNAS": ("pnas", 0.5),
+    "Amoeba-A": ("amoebanet-a", 0.9),
+    "NASNet": ("nasnet-a", 0.4),
+    "DARTS": ("darts-v2", 0.625),
+    "ASAP": ("asap", 0.875),
+    XNAS: ("xnas", 1.375),
+}
+"""The paper's name: ours, and the paper's number."""
+
+
+@reproduction(
+    "xnas-table-4",
+    about="how deep the published normal cells are, by the mean index of the nodes they read",
+    claim="XNAS' cell is much deeper than a typical cell: 1.375 against 0.4 to 0.9",
+    minutes=0.1,
+    laptop=Scale(),
+)
+def reproduce(setting: Setting, scale: Scale) -> Finding:  # noqa: ARG001
+    """The measure of the published lists beside the table's numbers."""
+    found = {name: measured(ours) for name, (ours, _) in TABLE.items()}
+    others = {name: measured(name) for name in PUBLISHED if name not in {ours for ours, _ in TABLE.values()}}
+    same = [name for name, (_, told) in TABLE.items() if abs(found[name] - told) < 1e-9]
+    differing = [f"{name} {found[name]:g} for {TABLE[name][1]:g}" for name in TABLE if name not in same]
+    rest = max(value for name, value in found.items() if name != XNAS)
+    held = found[XNAS] > rest
+    return Finding(
+        rows=[Row(name, told, found[name]) for name, (_, told) in TABLE.items()],
+        verdict=Verdict.HELD if held else Verdict.NOT_HELD,
+        sentence=f"XNAS' cell has {found[XNAS]:g}, the others of the table at most {rest:g}; {len(same)} of "
+        f"{len(TABLE)} numbers are the paper's{', not ' + ' and '.join(differing) if differing else ''}.",
+        size=f"{len(TABLE)} cells of the table, {len(others)} others",
+        seeds=0,
+        figures={"depths": draw(found, others)},
+        numbers={"table": found, "others": others},
+        remarks=remarks(found[XNAS], others),
+    )
+
+
+def measured(name: str) -> float:
+    """The mean source index of a published normal cell."""
+    return mean_source(get_published(name).cells["normal"])
+
+
+def remarks(own: float, others: Mapping[str, float]) -> list[str]:
+    """Which cells outside the table are as deep as XNAS' or deeper."""
+    deep = [f"{name} ({value:g})" for name, value in others.items() if value >= own]
+    return [f"Cells that the table leaves out are as deep or deeper: {', '.join(deep)}."] if deep else []
+
+
+def draw(found: Mapping[str, float], others: Mapping[str, float]) -> Figure:
+    """The cells of the table with the paper's numbers, and below the others."""
+    figure = Figure((7, 5.2), layout="constrained")
+    axes = figure.add_subplot(xlabel="mean index of the node a connection comes from")
+    names = [*sorted(found, key=found.__getitem__), *sorted(others, key=others.__getitem__)]
+    places = {name: index + (name in others) for index, name in enumerate(names)}
+    axes.barh(
+        [places[n] for n in found], list(found.values()), color=COLOURS[0], label="in the table, measured"
+    )
+    axes.barh([places[n] for n in others], list(others.values()), color="#C3CBD3", label="not in the table")
+    paper = [(told, places[name]) for name, (_, told) in TABLE.items()]
+    axes.scatter(
+        *zip(*paper, strict=True), marker="D", color=COLOURS[1], zorder=3, label="the paper's number"
+    )
+    axes.set_yticks(list(places.values()), list(places))
+    axes.invert_yaxis()
+    axes.legend(loc="upper right")
+    return figure

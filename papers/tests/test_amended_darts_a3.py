@@ -1,0 +1,140 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from dartboard.data import Dataset, load_dataset
+from dartboard.errors import DataError
+from dartboard_papers import Setting
+from dartboard_papers._amended_training import (
+    TRAINED,
+    Training,
+    _name,
+    cell_options,
+    errors,
+    load_tested,
+    supernet_options,
+    train_supernet,
+)
+from dartboard_papers._searching import searches
+from dartboard_papers.amended_darts_a3 import (
+    CELLS,
+    FULL,
+    SEARCH,
+    SUPERNET,
+    WITH,
+    Trap,
+    follow,
+    plan,
+    reproduce,
+)
+from reproducing import OTHER_NUMBERS
+
+TINY = Trap(nodes=1, epochs=1, retrain=1, batch=300, seeds=1, images="digits")
+
+
+def setting(tmp_path):
+    return Setting(tmp_path)
+
+
+def test_errors_are_measured_and_kept(tmp_path):
+    finding = reproduce(setting(tmp_path), TINY)
+    kept = list((tmp_path / TRAINED).iterdir())
+    assert len(kept) == 4
+    numbers = finding.numbers
+    for what in (SEARCH, SUPERNET, CELLS):
+        assert all(0 <= error <= 100 for own in numbers[what].values() for error in own)
+    here = {row.what: row.here for row in finding.rows}
+    assert here[f"{CELLS}, {WITH}: error, %"] == numbers[CELLS][WITH][0]
+    for path in kept:  # what is kept is taken as it is, and nothing is trained again
+        path.write_text("12.5\n")
+    again = reproduce(setting(tmp_path), TINY).numbers
+    assert again[SEARCH] == numbers[SEARCH]
+    assert again[CELLS][WITH] == again[SUPERNET][WITH] == [12.5]
+
+
+def test_the_supernet_trained_again_keeps_its_mixtures(tmp_path):
+    """Mixtures of another search give another error from the same start."""
+    place = setting(tmp_path)
+    configs = plan(place, TINY.model_copy(update={"travel": 20.0}))
+    runs = searches(configs, place)
+    scale = TINY.model_copy(update={"retrain": 3, "batch": 150})
+    first, second = (
+        follow(runs[label], configs[label], scale)[SUPERNET] for label in ("with-0", "without-0")
+    )
+    again = replace(first, run=second.run)
+    found = [train_supernet(own, torch.device("cpu")) for own in (first, first, again)]
+    assert found[0] == found[1]
+    assert found[0] != found[2]
+
+
+def test_images_without_test_images_are_refused(monkeypatch):
+    digits = load_dataset("digits")
+    bare = Dataset("bare", digits.classes, digits.train)
+    monkeypatch.setattr("dartboard_papers._amended_training.load_images", lambda *_: bare)
+    with pytest.raises(DataError, match="mine has no test images"):
+        load_tested("mine")
+
+
+def test_every_number_of_a_training_makes_another(tmp_path):
+    """Files are called by all there is to a training."""
+    place = setting(tmp_path)
+    base = Training("space", "cells", "digits", 4, 1, 8, 0.1, 0)
+    folder = tmp_path / TRAINED
+    changes = {
+        "channels": 8,
+        "epochs": 2,
+        "batch": 9,
+        "lr": 0.2,
+        "seed": 1,
+        "part": "valid",
+        "genotype": "other",
+        "pad": 1,
+        "flip": True,
+        "cutout": 2,
+        "auxiliary": 0.4,
+        "drop_path": 0.2,
+    }
+    asked = {key: replace(base, **{key: value}) for key, value in changes.items()}
+    names = {_name("one", own) for own in (base, *asked.values())}
+    assert len(names) == len(changes) + 1
+    folder.mkdir()
+    for label, own in asked.items():
+        (folder / _name(label, own)).write_text("1.5")
+    assert errors(asked, place, "trainings") == dict.fromkeys(asked, 1.5)
+
+
+@pytest.mark.parametrize(("key", "value"), (OTHER_NUMBERS | {"nodes": 2, "eta": 0.5}).items())
+def test_every_number_changes_the_searches(tmp_path, key, value):
+    usual, other = (plan(Setting(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))
+    assert usual != other
+
+
+REGULARISED = {"pad": 1, "flip": True, "cutout": 2, "auxiliary": 0.4, "drop_path": 0.2}
+
+
+def test_trainings_are_regularised_as_the_scale_says(tmp_path):
+    place, scale = setting(tmp_path), TINY.model_copy(update=REGULARISED)
+    configs = plan(place, scale)
+    config = configs["with-0"]
+    assert (config.data.pad, config.data.flip, config.data.cutout) == (1, True, 0)
+    runs = searches({"with-0": config}, place)
+    for own in follow(runs["with-0"], config, scale).values():
+        assert {key: getattr(own, key) for key in REGULARISED} == REGULARISED
+    assert (FULL.images, FULL.pad, FULL.cutout, FULL.auxiliary, FULL.drop_path) == (
+        "cifar10",
+        4,
+        16,
+        0.4,
+        0.2,
+    )
+
+
+@pytest.mark.parametrize("make", [cell_options, supernet_options])
+def test_regularisation_reaches_the_networks(make):
+    base = Training("space", "cells", "digits", 4, 1, 8, 0.1, 0)
+    for key, value in REGULARISED.items():
+        for training, expected in ((base, 0), (replace(base, **{key: value}), value)):
+            options = make(training)
+            part = options.net if key in ("auxiliary", "drop_path") else options.data
+            assert getattr(part, key) == expected

@@ -1,0 +1,92 @@
+from math import sqrt
+
+import pytest
+
+from dartboard.space.formats.catalog import CODECS
+from dartboard_papers import Setting
+from dartboard_papers._amended_training import TRAINED, Training
+from dartboard_papers.amended_darts_a4 import (
+    AMENDED,
+    DARTS,
+    FULL,
+    RANDOM,
+    Comparison,
+    best_samples,
+    gap,
+    plan,
+    reproduce,
+)
+from reproducing import OTHER_NUMBERS
+
+TINY = Comparison(
+    cells=3, epochs=1, batch=300, seeds=1, samples=3, kept=1, short=1, retrain=1, repeats=1, images="digits"
+)
+
+
+def setting(tmp_path):
+    return Setting(tmp_path)
+
+
+def test_a_way_is_compared_by_the_means_of_its_networks():
+    measured = {AMENDED: [[1.0, 3.0], [4.0, 4.0]], DARTS: [[5.0], [7.0]], RANDOM: [[1.0], [2.0]]}
+    assert gap(measured, DARTS) == (pytest.approx(3.0), pytest.approx(sqrt(2)))
+    assert gap(measured, RANDOM)[0] == pytest.approx(-1.5)
+
+
+def test_random_search_keeps_the_best_by_validation(tmp_path, monkeypatch):
+    asked = {}
+
+    def known(trainings, *_):
+        asked.update(trainings)
+        return {label: float(place) for place, label in zip((2, 0, 1), trainings, strict=True)}
+
+    monkeypatch.setattr("dartboard_papers.amended_darts_a4.errors", known)
+    like = Training("", "", "digits", 4, 8, 64, 0.1, 0)
+    kept = best_samples(setting(tmp_path), TINY.model_copy(update={"kept": 2}), like)
+    drawn = list(asked.values())
+    assert [CODECS["json"].encode(own) for own in kept] == [drawn[1].genotype, drawn[2].genotype]
+    assert {(own.part, own.epochs) for own in drawn} == {("valid", TINY.short)}
+    assert len({own.genotype for own in drawn}) == 3
+
+
+def test_networks_of_all_ways_are_trained(tmp_path):
+    finding = reproduce(setting(tmp_path), TINY)
+    numbers = finding.numbers
+    assert {way: [len(own) for own in each] for way, each in numbers.items()} == {
+        AMENDED: [1], DARTS: [1], RANDOM: [1],
+    }  # fmt: skip
+    assert len(list((tmp_path / TRAINED).iterdir())) == 3 + 3
+    here = {row.what: row.here for row in finding.rows}
+    assert here["darts: worse by, points"] == pytest.approx(numbers[DARTS][0][0] - numbers[AMENDED][0][0])
+    assert 0 <= here["random: skip-connects, % of edges"] <= 100
+    paper = {row.what: row.paper for row in finding.rows}
+    assert paper["darts: skip-connects, % of edges"] == "all (500 epochs)"
+    assert (paper["S1, lowest error of a network, %"], here["S1, lowest error of a network, %"]) == (
+        "2.71 +- 0.15", None,
+    )  # fmt: skip
+    assert any("as far as 100 of the paper's epochs" in remark for remark in finding.remarks)
+
+
+def test_networks_are_trained_as_the_scale_says(tmp_path, monkeypatch):
+    """Searches and all trainings have the same regularisation."""
+    own = {"pad": 1, "flip": True, "cutout": 2, "auxiliary": 0.4, "drop_path": 0.2}
+    asked = []
+
+    def known(trainings, *_):
+        asked.extend(trainings.values())
+        return dict.fromkeys(trainings, 1.0)
+
+    monkeypatch.setattr("dartboard_papers.amended_darts_a4.errors", known)
+    reproduce(setting(tmp_path), TINY.model_copy(update=own))
+    assert len(asked) == 6
+    for training in asked:
+        assert {key: getattr(training, key) for key in own} == own
+    assert own | {"images": "cifar10", "pad": 4, "cutout": 16} == FULL.model_dump(include={*own, "images"})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), (OTHER_NUMBERS | {"cells": 4, "cutout": 2, "auxiliary": 0.4, "drop_path": 0.2}).items()
+)
+def test_every_number_changes_the_searches(tmp_path, key, value):
+    usual, other = (plan(setting(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))
+    assert usual != other

@@ -1,0 +1,75 @@
+import pytest
+
+from dartboard_papers import Setting
+from dartboard_papers._amended import AVERAGE, CONVOLUTION, KINDS, MAXIMUM, SKIP
+from dartboard_papers.amended_darts_figure_2 import (
+    ETAS,
+    FULL,
+    LATE,
+    READING,
+    Searches,
+    judge_each,
+    plan,
+    reproduce,
+)
+from reproducing import OTHER_NUMBERS
+
+TINY = Searches(nodes=1, epochs=1, batch=300, seeds=1)
+
+
+def ends(skip, average, convolution):
+    rest = 100 - skip - average - convolution
+    return {SKIP: skip, AVERAGE: average, CONVOLUTION: convolution, MAXIMUM: rest}
+
+
+def test_what_the_paper_says_is_seen_where_it_is():
+    found = {0.0: ends(60, 10, 30), 0.1: ends(25, 25, 50), 1.0: ends(10, 50, 40)}
+    assert all(judge_each(found, {"avg_pool_3x3"}).values())
+
+
+@pytest.mark.parametrize(
+    ("eta", "own", "most"),
+    [
+        (0.0, ends(40, 10, 30), {"avg_pool_3x3"}),
+        (0.1, ends(60, 10, 30), {"avg_pool_3x3"}),
+        (0.1, ends(10, 60, 30), {"avg_pool_3x3"}),
+        (0.1, ends(40, 40, 20), {"avg_pool_3x3"}),
+        (1.0, ends(10, 50, 40), {"skip_connect"}),
+        (1.0, ends(10, 50, 40), {"avg_pool_3x3", "skip_connect"}),
+    ],
+)
+def test_and_not_where_it_is_not(eta, own, most):
+    found = {0.0: ends(60, 10, 30), 0.1: ends(25, 25, 50), 1.0: ends(10, 50, 40)} | {eta: own}
+    assert [key for key, right in judge_each(found, most).items() if not right] == [eta]
+
+
+def test_the_searches_are_the_papers_but_for_their_size(tmp_path):
+    configs = plan(Setting(tmp_path), TINY.model_copy(update={"seeds": 2}))
+    assert len(configs) == 6
+    for (eta, seed), config in configs.items():
+        assert config.method.options["eta"] == eta
+        assert config.seed == seed
+        assert config.method.options["lr"] == pytest.approx(TINY.travel / 2)
+    assert (FULL.epochs, FULL.channels, FULL.cells, FULL.batch) == (500, 16, 8, 96)
+    assert (FULL.images, FULL.pad, FULL.flip) == ("cifar10", 4, True)
+    assert 3e-4 * FULL.epochs * (25_000 // FULL.batch) == pytest.approx(FULL.travel, rel=0.01)
+
+
+def test_found_cells_are_counted_over_epochs(tmp_path):
+    finding = reproduce(Setting(tmp_path), TINY)
+    for eta in ETAS:
+        own = finding.numbers[f"{eta:g}"]
+        assert own["course"][-1] == own["ends"]
+        assert sum(own["ends"].values()) == pytest.approx(100)
+        assert own["each seed"] == [own["ends"]]
+    assert len(finding.figures["cells"].axes) == 2 * len(ETAS)
+    here = {row.what: row.here for row in finding.rows}
+    assert {f"eta = 1: {kind}, % of edges" for kind in KINDS} <= set(here)
+    assert {READING, LATE} < set(finding.remarks)
+    assert here["eta = 0, seed 0, normal cell"].startswith("2: ")
+
+
+@pytest.mark.parametrize(("key", "value"), (OTHER_NUMBERS | {"nodes": 2, "cells": 3}).items())
+def test_every_number_changes_the_searches(tmp_path, key, value):
+    usual, other = (plan(Setting(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))
+    assert usual != other

@@ -1,0 +1,162 @@
+from dataclasses import replace
+from pathlib import Path
+from shutil import copy
+
+import pytest
+
+from dartboard.errors import OptionError, OracleError
+from dartboard.runs import Run
+from dartboard.tables.csv_table import write_columns
+from dartboard_papers import Setting
+from dartboard_papers._scoreboard import (
+    NANO,
+    NB201,
+    ONESHOT,
+    Board,
+    Searches,
+    choose_world,
+    find_table,
+    make_board,
+    read_board,
+)
+from nb201_data import made_up
+from protocols import few
+
+RESULTS = Path(__file__).parents[2] / "results"
+TINY = Searches(seeds=2, epochs=1, batch=16, channels=2)
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tables") / "nb201.csv.gz"
+    write_columns(path, made_up())
+    return path
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return few(tmp_path_factory.mktemp("images") / "few.npz")
+
+
+def test_without_a_table_nano_is_searched(tmp_path: Path, table: Path) -> None:
+    bare = Setting(tmp_path)
+    assert choose_world(bare, TINY) is NANO
+    assert choose_world(replace(bare, table=table), TINY) is NB201
+    with pytest.raises(OptionError, match="nano has accuracies of its own images alone"):
+        choose_world(replace(bare, data="digits"), TINY)
+
+
+def test_nano_stands_in_for_no_more_than_it_can(tmp_path: Path, table: Path) -> None:
+    bare = Setting(tmp_path)
+    with pytest.raises(OptionError, match=r"the paper's own numbers are of NAS-Bench-201; name --table"):
+        choose_world(replace(bare, full=True), TINY)
+    wide = TINY.model_copy(update={"pixels": 24})
+    with pytest.raises(OptionError, match="pixels=24 does nothing to nano's own images; leave it out"):
+        choose_world(bare, wide)
+    assert choose_world(replace(bare, full=True, table=table), wide) is NB201
+    done = Searches(records="kept")
+    assert choose_world(bare, done) is NANO
+    with pytest.raises(OptionError, match="records=kept are of searches that were done; leave out --full"):
+        choose_world(replace(bare, full=True), done)
+
+
+def test_searches_are_done_once(tmp_path: Path, images: str) -> None:
+    told: list[tuple[str, int, int]] = []
+    setting = Setting(tmp_path, images, tell=lambda *words: told.append(words))
+    board = make_board(NANO, ("darts", "gdas"), setting, TINY)
+    assert {label: [own.seed for own in group] for label, group in board.groups.items()} == {
+        "darts": [0, 1],
+        "gdas": [0, 1],
+    }
+    assert (board.seeds, board.queries, board.missing, board.kept) == (2, 8, (), None)
+    assert told == [("searching nano", done, 4) for done in range(5)]
+    again = make_board(NANO, ("darts", "gdas"), setting, TINY)
+    assert again.groups == board.groups
+    assert len(Run.read(tmp_path / "runs" / "darts-s0").environment()) == 1
+
+
+@pytest.mark.slow
+def test_several_processes_find_the_same(tmp_path: Path, images: str) -> None:
+    alone, together = (
+        make_board(NANO, ("darts",), Setting(tmp_path / str(jobs), images, jobs=jobs), TINY)
+        for jobs in (1, 2)
+    )
+    assert [own.final.cell for own in alone.records] == [own.final.cell for own in together.records]
+
+
+def test_every_number_is_a_setting_of_the_searches(tmp_path: Path, images: str, table: Path) -> None:
+    scale = TINY.model_copy(update={"seeds": 1, "epochs": 2, "pixels": 16, "cells": 2})
+    board = make_board(NB201, ("gaea-darts",), Setting(tmp_path, images, table), scale)
+    [record] = board.records
+    settings = record.settings
+    assert (settings["data"]["size"], settings["data"]["pad"], settings["data"]["flip"]) == (16, 2, True)
+    assert settings["space"] == {"name": "nb201", "cells": 2, "without": ["none"]}
+    assert (settings["epochs"], settings["batch"], settings["net"]["channels"]) == (2, 16, 2)
+    assert settings["method"]["lr"] == pytest.approx(0.1 * (25_000 * 25) / (32 * 2) * 15 / 6, rel=1e-2)
+    assert board.datasets == ("cifar10", "cifar100", "imagenet16-120")
+    assert board.oracle is not None
+
+
+def test_a_table_may_be_named_by_its_folder(tmp_path: Path, table: Path) -> None:
+    assert find_table(NB201, Setting(tmp_path, table=table.parent)) == table
+    assert find_table(NB201, Setting(tmp_path, table=table)) == table
+    assert find_table(NANO, Setting(tmp_path)) is None
+    with pytest.raises(
+        OracleError, match=r"there is no .*nb101\.npz; docs/oracles\.md says how to make nb101"
+    ):
+        find_table(ONESHOT[0], Setting(tmp_path, table=table.parent))
+    with pytest.raises(
+        OracleError, match=r"oneshot1 is looked up in nb101\.npz, .* --table \(docs/oracles\.md\)"
+    ):
+        find_table(ONESHOT[0], Setting(tmp_path))
+
+
+def from_results(name: str, *labels: str, setting: Setting | None = None) -> Board:
+    scale = Searches(records=str(RESULTS / name))
+    return make_board(NB201, labels, setting or Setting(Path("nowhere")), scale)
+
+
+def test_records_of_a_bench_in_the_place_of_searches() -> None:
+    board = from_results("nb201", "gaea-darts", "darts", "asm")
+    assert list(board.groups) == ["gaea-darts", "darts"]
+    assert [own.seed for own in board.groups["darts"]] == [0, 1, 2]
+    assert board.oracle is None
+    assert (board.queries, board.missing, board.kept) == (100, ("asm",), RESULTS / "nb201")
+    assert from_results("nano", "darts").oracle is not None
+
+
+def test_searches_that_a_bench_lacks(tmp_path: Path) -> None:
+    for name in ("bench.yaml", "darts-s1.json"):
+        copy(RESULTS / "nb201" / name, tmp_path)
+    board = read_board(tmp_path, ["darts"], Setting(tmp_path), Searches(records=str(tmp_path)))
+    assert [own.seed for own in board.records] == [1]
+    assert board.missing == ("darts-s0", "darts-s2")
+
+
+def test_records_of_another_table(tmp_path: Path, table: Path) -> None:
+    with pytest.raises(OracleError, match="was made with another table of nb201"):
+        from_results("nb201", "darts", setting=Setting(tmp_path, table=table))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epochs": 7}, "are of searches that were done; leave out epochs"),
+        ({"seeds": 7}, "are of searches that were done; leave out seeds"),
+        ({"records": "nowhere"}, "records=nowhere: there is no bench.yaml in it; name the folder of a bench"),
+    ],
+)
+def test_records_that_cannot_be_used(change: dict[str, object], message: str, tmp_path: Path) -> None:
+    scale = Searches(records=str(RESULTS / "nb201")).model_copy(update=change)
+    with pytest.raises(OptionError, match=message):
+        make_board(NB201, ("darts",), Setting(tmp_path), scale)
+
+
+def test_records_and_images(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="leave out --full"):
+        from_results("nb201", "darts", setting=Setting(tmp_path, full=True))
+    with pytest.raises(OptionError, match="leave out --data"):
+        from_results("nb201", "darts", setting=Setting(tmp_path, data="digits"))
+    with pytest.raises(OptionError, match="it has none of asm"):
+        from_results("nb201", "asm")

@@ -1,0 +1,155 @@
+"""Figures 6 to 8 of understanding-cells: verdicts follow from landscapes, and landscapes from networks."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from dartboard.analysis.landscape import Landscape, landscape
+from dartboard.analysis.site import GridOptions
+from dartboard.data import load_dataset
+from dartboard.errors import OptionError
+from dartboard.nn import load_model
+from dartboard_papers import understanding_figure_6, understanding_figure_7, understanding_figure_8
+from dartboard_papers._understanding_landscape import Landscapes, Surveyed, judge, survey
+from dartboard_papers._understanding_training import shape
+from dartboard_papers.base import REPRODUCTIONS, Finding, Setting, Verdict
+from dartboard_papers.doing import choose_scale
+from dartboard_papers.understanding_figure_3 import apart, family
+from protocols import few
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+TINY: dict[str, Any] = {
+    "cells": 3,
+    "channels": 2,
+    "epochs": 1,
+    "batch": 16,
+    "seeds": 1,
+    "variants": 1,
+    "grid": 3,
+    "examples": 12,
+}
+FIGURES = {6: understanding_figure_6, 7: understanding_figure_7, 8: understanding_figure_8}
+
+
+def bowl(scale: float, of: str = "loss") -> Landscape:
+    """The steeper, the larger `scale`."""
+    options = GridOptions.model_validate({"of": of, "grid": 9, "radius": 1.0})
+    return Landscape(options, 0.5 + scale * np.add.outer(options.steps**2, options.steps**2))
+
+
+def judged(
+    number: int, scale: Callable[[int], float], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Finding:
+    """What a figure says of bowls that are as steep as the place of the cell says, from wide to narrow."""
+    cells, module = family(4, 0), FIGURES[number]
+
+    def fake(_: Setting, __: Landscapes, of: str) -> Surveyed:
+        return Surveyed(cells, {name: [bowl(scale(place), of)] * 2 for place, name in enumerate(cells)})
+
+    monkeypatch.setattr(module, "survey", fake)
+    told = REPRODUCTIONS[f"understanding-figure-{number}"]
+    return told.work(Setting(tmp_path), told.laptop)
+
+
+@pytest.mark.parametrize("number", FIGURES)
+def test_wide_cells_in_wide_bowls(number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    finding = judged(number, lambda place: 2.0 ** (place + 1), monkeypatch, tmp_path)
+    assert finding.verdict is Verdict.HELD
+    assert finding.figures
+
+
+@pytest.mark.parametrize("number", FIGURES)
+@pytest.mark.parametrize("scale", [lambda place: 2.0 ** (5 - place), lambda place: 2.0 + 2 * (place == 0)])
+def test_wide_cells_in_narrow_bowls(
+    number: int, scale: Callable[[int], float], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert judged(number, scale, monkeypatch, tmp_path).verdict is Verdict.NOT_HELD
+
+
+def test_the_best_alone_is_not_enough() -> None:
+    cells = family(4, 0)
+    own = Surveyed(cells, {name: [bowl(1.0)] for name in cells})
+    values = dict(zip(cells, (5.0, 1.0, 2.0, 3.0, 4.0), strict=True))
+    widths = [shape(cell)[0] for cell in cells.values()]
+    held, best, trend = judge(own, values, rising=True)
+    assert (held, best) == (False, "darts")
+    assert trend == pytest.approx(spearmanr(widths, list(values.values())).statistic)
+    assert judge(own, {name: -value for name, value in values.items()}, rising=False)[:2] == (False, "darts")
+    falling = dict(zip(cells, widths, strict=True))
+    falling["darts"] += 1
+    assert judge(own, falling, rising=True)[0]
+
+
+def test_the_numbers_of_the_bowls_are_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    finding = judged(6, lambda place: 2.0 ** (place + 1), monkeypatch, tmp_path)
+    basins = [own.here for own in finding.rows if own.what.startswith("share of the grid in the basin")]
+    distances = bowl(1.0).values - 0.5
+    assert basins == [
+        pytest.approx(float((2.0 ** (place + 1) * distances <= 1).mean())) for place in range(5)
+    ]
+
+
+@pytest.mark.parametrize("grid", [1, 4, 1003])
+def test_grids_without_a_middle_are_refused_before_anything_is_trained(grid: int) -> None:
+    for number in FIGURES:
+        told = REPRODUCTIONS[f"understanding-figure-{number}"]
+        with pytest.raises(OptionError, match=r"^grid"):
+            choose_scale(told, [f"grid={grid}"])
+
+
+@pytest.mark.parametrize("number", FIGURES)
+def test_variants_that_are_not_those_of_figure_3(
+    number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    finding = judged(number, lambda place: 2.0 ** (place + 1), monkeypatch, tmp_path)
+    assert any("here they are of draw 0, figure 3's of 1" in own for own in finding.remarks)
+    assert apart(1) == []
+
+
+def test_regions_are_below_the_median_of_all_cells_with_the_same_seed() -> None:
+    cells = family(1, 0)
+    own = Surveyed(cells, {"darts": [bowl(1.0), bowl(9.0)], "c1": [bowl(4.0), bowl(1.0)]})
+    found = understanding_figure_7.regions(own)
+    for seed in (0, 1):
+        middle = np.median([own.found[name][seed].values for name in cells])
+        for name in cells:
+            assert found[name][seed] == pytest.approx((own.found[name][seed].values < middle).mean())
+    assert found["darts"][0] > 0.5 > found["darts"][1]
+
+
+def test_heights_and_roughness_are_of_logarithms() -> None:
+    own = Landscape(GridOptions(grid=3), np.array([[1.0, 1, 1], [1, 1, np.e**4], [1, 1, 1]]))
+    assert understanding_figure_8.height(own) == pytest.approx(4 / 9)
+    assert understanding_figure_8.roughness(own) == pytest.approx(4.0)
+
+
+def test_landscapes_are_those_of_the_trained_networks(tmp_path: Path) -> None:
+    images, of = few(tmp_path / "few.npz"), "loss"
+    told: list[tuple[str, int, int]] = []
+    setting = Setting(tmp_path / "work", data=images, tell=lambda *words: told.append(words))
+    scale = Landscapes.model_validate(TINY | {"directions": 3, "radius": 0.2})
+    own = survey(setting, scale, of)
+    assert list(own.cells) == ["darts", "c1"]
+    model = load_model(tmp_path / "work/comparison/runs/c1-lr0.025-s0/last.safetensors")
+    test = load_dataset(images).test
+    assert test is not None
+    options = GridOptions.model_validate({"of": of, "grid": 3, "radius": 0.2, "examples": 12, "seed": 3})
+    assert np.array_equal(own.found["c1"][0].values, landscape(model, test, options).values)
+    assert told[-1] == ("landscapes", 2, 2)
+    again = survey(setting, scale, of)
+    assert np.array_equal(again.found["darts"][0].values, own.found["darts"][0].values)
+
+
+def test_a_whole_figure(tmp_path: Path) -> None:
+    told = REPRODUCTIONS["understanding-figure-7"]
+    scale = type(told.laptop).model_validate(TINY)
+    finding = told.work(Setting(tmp_path / "work", data=few(tmp_path / "few.npz")), scale)
+    assert finding.verdict in (Verdict.HELD, Verdict.NOT_HELD)
+    assert finding.seeds == 1
+    assert set(finding.numbers) == {"darts", "c1"}
+    assert (tmp_path / "work/landscapes/darts-lr0.025-s0/variance.json").is_file()

@@ -1,0 +1,1 @@
+"""Configuration: defaults < recipe < YAML file < environment < flags < dotted words."""

@@ -1,0 +1,1 @@
+"""Data sets, embedded, in folders and in the official files of their publishers."""

@@ -1,0 +1,310 @@
+"""The loop that searches and trainings share: epochs of steps that can be stopped, killed and resumed."""
+
+import json
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import Any, Generic, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from dartboard.arch.objective import Task
+from dartboard.data import Dataset
+from dartboard.distributed.group import Ranks
+from dartboard.engine.memory import is_out_of_memory
+from dartboard.engine.meter import Meter
+from dartboard.engine.nan_check import check_finite, check_state
+from dartboard.engine.options import LoopOptions
+from dartboard.engine.plan import Plan
+from dartboard.engine.rng_scope import OwnChance, deterministic, logged
+from dartboard.engine.state import IMAGES, capture, copied, restore
+from dartboard.engine.step import Stepper
+from dartboard.errors import RankError, Stopped
+from dartboard.nn.network import CellNet
+from dartboard.runs import Run, digest
+
+log = logging.getLogger(__name__)
+
+CHECK_STEPS = 50
+"""On a device that the host would have to wait for, numbers are looked at every so many steps."""
+UNSTARTED = "stopped before the first step"
+AGREE_STEPS = 10
+"""Processes that share a loop ask each other every so many steps whether to stop."""
+
+
+class Measured(Protocol):
+    """An epoch, measured."""
+
+    @property
+    def epoch(self) -> int: ...
+
+    @property
+    def metrics(self) -> Mapping[str, Any]: ...
+
+    @property
+    def warnings(self) -> tuple[str, ...]: ...
+
+    def details(self) -> dict[str, Any]: ...
+
+
+class Outcome(Protocol):
+    """What all of it came to."""
+
+    def facts(self) -> dict[str, Any]: ...
+
+
+R = TypeVar("R", bound=Measured)
+E = TypeVar("E", bound=Outcome)
+
+
+class Loop(ABC, Generic[R, E]):
+    """Epochs of steps, each measured and recorded.
+
+    Everything a loop does follows from its arguments: the same ones give the same result to the last bit on
+    the same machine, whether it runs through or is killed and resumed.
+
+    Args:
+        options: Its numbers.
+        device: Where to compute.
+        run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
+        hooks: What else to do, and when: objects with the methods of `LoopHook`.
+        ranks: The processes that share the loop. All of them are given the same arguments, but only rank 0 a
+            run; after every step they hold the same state, to the last bit.
+
+    Attributes:
+        epoch: How many epochs are complete.
+        step: How many steps have been taken, over all epochs.
+        changed: What goes on differently than in the processes that saved the state, in words; "" if nothing.
+    """
+
+    data: Dataset
+    plan: Plan
+    task: Task
+    net: CellNet
+    optimiser: Optimizer
+    stepper: Stepper
+
+    def __init__(
+        self,
+        options: LoopOptions,
+        *,
+        device: torch.device | str,
+        run: Run | None,
+        hooks: Sequence[Any],
+        ranks: Ranks,
+    ) -> None:
+        self.options: LoopOptions = options
+        self.ranks = ranks
+        self.device, self.run, self.hooks = torch.device(device), run, tuple(hooks)
+        self.epoch = self.step = 0
+        self.changed = ""
+        self.meter = Meter(self.device, ranks)
+        self._clock = self._saved = monotonic()
+        self._stopping = False
+        self._own_chance = OwnChance(self.device)
+
+    def _begin(self) -> None:
+        """Builds all that is trained, from the seed; the last thing a constructor does."""
+        with self._own_chance():
+            torch.manual_seed(self.options.seed)
+            self._build()
+        for hook in self.hooks:
+            hook.check(self)
+
+    @abstractmethod
+    def _build(self) -> None:
+        """Makes the task, the network, the optimiser and the stepper; draws from torch's generator."""
+
+    @abstractmethod
+    def train_step(self) -> None:
+        """One step; counts it."""
+
+    @abstractmethod
+    def _start_epoch(self) -> None:
+        """Sets modes, rates and whatever else depends on the epoch; again when resumed in the middle."""
+
+    @abstractmethod
+    def _measure(self) -> R:
+        """Measures the epoch that has just ended; changes nothing."""
+
+    @abstractmethod
+    def _conclude(self) -> E:
+        """Measures what all came to; changes nothing."""
+
+    def settings(self) -> dict[str, Any]:
+        """What must be the same for a state to be of use, as plain values by name."""
+        beside: dict[str, Any] = {"checkpoint": True, "pieces": True, "data": {"workers"}}
+        values = self.options.model_dump(mode="json", exclude=beside)
+        if not values["sync_norms"]:  # as in states from before there was such a setting
+            del values["sync_norms"]
+        return {IMAGES: self.data.fingerprint, **values}
+
+    def _close(self) -> None:
+        """When a run through the loop has ended, in whatever way: lets go of what would outlive it."""
+
+    def extra_state(self) -> dict[str, Any]:
+        """What there is to save besides the network, its optimiser and the counts."""
+        return {}
+
+    def load_extra_state(self, state: Mapping[str, Any]) -> None:
+        """Puts back what `extra_state` gave, before the network's weights are loaded."""
+
+    def _on_recorded(self, record: R) -> None:
+        """When an epoch has been recorded, before the next begins."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken, in this process and those before it."""
+        return monotonic() - self._clock
+
+    @seconds.setter
+    def seconds(self, value: float) -> None:
+        self._clock = monotonic() - value
+
+    def fit(self, *, fall_back: bool = False) -> E:
+        """Runs to the end, from the run's last checkpoint if it has one.
+
+        Args:
+            fall_back: Whether an older checkpoint will do where the last is damaged.
+
+        Raises:
+            Stopped: If `stop` was called; the state has been saved.
+            DivergedError: If a loss became infinite or no number.
+            CheckpointError: If the run's last checkpoint is damaged.
+        """
+        with deterministic(self.options.deterministic), self._own_chance(), logged(self.run):
+            self._resume(fall_back)
+            try:
+                return self._run()
+            except Stopped:
+                self._save()
+                raise
+            finally:
+                self._close()
+
+    def _run(self) -> E:
+        self._call("on_start")
+        while self.epoch < self.plan.epochs:
+            self.stop_if_asked()
+            self._train_epoch()
+        self._call("on_select")
+        result = self._conclude()
+        facts = result.facts()
+        if self.run is not None:
+            self.run.finish(facts)
+        log.info("done: %s", json.dumps(facts))
+        self._call("on_end", result)
+        return result
+
+    def stop(self) -> None:
+        """Asks to save the state after the current step and to stop; for signal handlers."""
+        self._stopping = True
+
+    def stop_if_asked(self) -> None:
+        """Stops here if that was asked for.
+
+        Raises:
+            Stopped: Says how far it came.
+        """
+        if self.ranks.any(self._stopping):
+            self._stopping = False
+            steps = self.plan.epochs * self.plan.steps
+            raise Stopped(f"stopped after step {self.step} of {steps}" if self.step else UNSTARTED)
+
+    def _resume(self, fall_back: bool) -> None:
+        found = self.ranks.first(lambda: None if self.run is None else self.run.load(fall_back=fall_back))
+        if found is not None:
+            restore(self, found[1])
+            log.info("resumed at step %d, epoch %d", self.step, self.epoch)
+            if self.changed:
+                log.info("%s", self.changed)
+        if self.run is not None:
+            self.run.rewind(self.epoch)
+
+    def _train_epoch(self) -> None:
+        """Trains one epoch, or what is left of it; in smaller pieces if memory does not suffice."""
+        start = copied(capture(self))
+        try:
+            self._take_steps()
+            record = self._measure()
+        except (RuntimeError, MemoryError) as error:
+            pieces = 2 * self.task.pieces
+            if not is_out_of_memory(error) or self.options.batch < 2 * pieces:  # one example has no deviation
+                raise
+            if self.ranks.count > 1:  # the others are in the middle of a step that this rank cannot end
+                raise RankError(
+                    f"out of memory on rank {self.ranks.rank}; go on with more than "
+                    f"{self.ranks.count * self.task.pieces} processes, or start again with pieces={pieces}"
+                ) from error
+        else:
+            self._end_epoch(record)
+            return
+        self._build()  # afresh: candidates may have left the network since the epoch began
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        restore(self, start)
+        self.task.pieces = pieces
+        log.warning("out of memory: each batch of %d now passes in %d pieces", self.options.batch, pieces)
+
+    def _take_steps(self) -> None:
+        self._start_epoch()
+        self._call("on_epoch_start")
+        end = (self.epoch + 1) * self.plan.steps
+        while self.step < end:
+            self.train_step()
+            self._call("on_step_end")
+            if self.ranks.count == 1 or self.step % AGREE_STEPS == 0 or self.step == end:
+                self.stop_if_asked()
+            if self._save_is_due() and self.step < end:
+                self._save()
+        self._check_state()
+        self._check_ranks()
+
+    def _check_ranks(self) -> None:
+        """All processes must hold the same network and the same architecture."""
+        if self.ranks.count > 1:
+            state = {"net": dict(self.net.state_dict()), **self.extra_state()}
+            self.ranks.check_same(f"the state after step {self.step}", digest(state))
+
+    def _guard(self, numbers: Mapping[str, Tensor]) -> None:
+        if self.device.type == "cpu" or self.step % CHECK_STEPS == 0:  # the same on all ranks
+            check_finite(self.task, numbers, epoch=self.epoch, step=self.step)
+
+    def _check_state(self) -> None:
+        """What the guard has not looked at must be finite too before anything is written."""
+        numbers = {"mean loss": self.meter.sums.sum()}
+        check_finite(self.task, numbers, epoch=self.epoch, step=self.step)
+        check_state(self.task, epoch=self.epoch, step=self.step)
+
+    def _set_lr(self, lr: float) -> None:
+        for group in self.optimiser.param_groups:
+            group["lr"] = lr
+
+    def _end_epoch(self, record: R) -> None:
+        if self.run is not None:
+            self.run.record(record.epoch, record.metrics, record.details())
+        for warning in record.warnings:
+            log.warning("epoch %d: %s", record.epoch, warning)
+        self.epoch += 1
+        self.meter = Meter(self.device, self.ranks)
+        self._on_recorded(record)
+        self._call("on_epoch_end", record)
+        self._save()
+
+    def _save_is_due(self) -> bool:
+        chosen = self.options.checkpoint
+        by_steps = chosen.steps and self.step % chosen.steps == 0
+        return bool(by_steps) or monotonic() - self._saved > chosen.seconds
+
+    def _save(self) -> None:
+        self._check_state()
+        self._saved = monotonic()
+        if self.run is not None:
+            self.run.save(self.step, capture(self), keep=self.options.checkpoint.keep)
+
+    def _call(self, time: str, *given: Any) -> None:
+        for hook in self.hooks:
+            getattr(hook, time)(self, *given)

@@ -1,0 +1,128 @@
+"""Settings that searches and trainings share; every default is first-order DARTS' own."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from dartboard.config.schema import MOST, Count, Options, Seed
+from dartboard.data import CENTRE, Augment, Loading
+from dartboard.data.autoaugment import Policy
+from dartboard.data.load_options import GIGABYTE, Progress
+
+
+class NetOptions(Options):
+    """The supernet around the space."""
+
+    channels: Count = Field(default=16, description="channels of the first stage")
+    stem: str = Field(default="auto", description="small, half, imagenet, or auto: by the size of the images")
+    auxiliary: float = Field(
+        default=0.0, ge=0, description="weight of an auxiliary classifier's loss; 0 for none"
+    )
+    drop_path: float = Field(
+        default=0.0, ge=0, lt=1, description="chance of an edge to be dropped, in training"
+    )
+    mix: Literal["fused", "plain"] = Field(default="fused", description="the fast path, or the plain formula")
+
+
+class SourceOptions(Options):
+    """The images, and how they are loaded."""
+
+    name: str = Field(default="digits", description="a data set, a folder of images, or a file")
+    size: Count | None = Field(
+        default=None, description="height and width that images are brought to; by default the source's own"
+    )
+    memory: float = Field(
+        default=2.0,
+        ge=0,
+        le=MOST,
+        description="image files that take more GB stay on the disk; all of them do with data.area",
+    )
+
+    def loading(self, progress: Progress | None = None) -> Loading:
+        """What the source is asked with."""
+        return Loading(size=self.size, memory=int(self.memory * GIGABYTE), progress=progress)
+
+
+class DataOptions(Options):
+    """How images are divided, varied and brought to the device."""
+
+    valid: float | None = Field(
+        default=None, ge=0, le=0.9, description="share held out; by default 0.5 if bilevel, else 0.1"
+    )
+    seed: Seed = Field(default=0, description="of the division into training and validation images")
+    pad: int = Field(
+        default=0, ge=0, le=MOST, description="random crops of images with so many zeros around them"
+    )
+    flip: bool = Field(default=False, description="random horizontal flips")
+    cutout: int = Field(default=0, ge=0, le=MOST, description="side of a square that is cut out; 0 for none")
+    area: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="random parts of images with at least this share, read from their files every time; "
+        "0 for none",
+    )
+    autoaugment: Policy = Field(
+        default="none", description="learned changes to images; takes torchvision, dartboard[vision]"
+    )
+    workers: int = Field(
+        default=2, ge=0, le=1000, description="processes that read images on the disk, for each stream"
+    )
+
+    @property
+    def augment(self) -> Augment:
+        """How images to train on are varied."""
+        return Augment(self.pad, self.flip, self.cutout, self.area, self.autoaugment)
+
+    @property
+    def centre(self) -> float:
+        """The share of the sides of images to measure with that is seen: less for who trains on parts."""
+        return CENTRE if self.area else 1.0
+
+
+class WeightOptions(Options):
+    """How the network's weights are trained: stochastic gradient descent."""
+
+    lr: float = Field(default=0.025, gt=0, description="learning rate at the start")
+    lr_end: float = Field(default=0.001, ge=0, description="learning rate at the end")
+    schedule: str = Field(default="cosine", description="how it goes from one to the other")
+    momentum: float = Field(default=0.9, ge=0, lt=1, description="how much of the last step goes on")
+    nesterov: bool = Field(default=False, description="Nesterov's form of momentum")
+    weight_decay: float = Field(default=3e-4, ge=0, description="how much weights shrink, by L2 penalty")
+    clip: float = Field(default=5.0, ge=0, description="largest norm of the gradient; 0 for no limit")
+    smoothing: float = Field(default=0.0, ge=0, lt=1, description="label smoothing")
+
+    @model_validator(mode="after")
+    def _check_nesterov(self) -> Self:
+        if self.nesterov and not self.momentum:
+            raise ValueError("nesterov is a form of momentum, and momentum is 0; set one of them otherwise")
+        return self
+
+
+class CheckpointOptions(Options):
+    """When the state is saved besides the end of every epoch."""
+
+    seconds: float = Field(default=300.0, gt=0, description="at the latest after so many seconds")
+    steps: int = Field(default=0, ge=0, description="after every so many steps; 0 for not by steps")
+    keep: int = Field(default=2, ge=1, description="how many are kept")
+
+
+class LoopOptions(Options):
+    """What searches and trainings have in common."""
+
+    epochs: Count = Field(default=50, description="passes over the training images")
+    batch: Count = Field(default=64, description="examples in a step")
+    pieces: Count = Field(default=1, description="a batch passes in so many pieces, to save memory")
+    seed: Seed = Field(default=0, description="of the start and of all that is drawn")
+    precision: Literal["full", "bf16", "fp16"] = Field(
+        default="full", description="what forward passes compute in"
+    )
+    compile: bool = Field(default=False, description="leave the speed to torch.compile")
+    deterministic: bool = Field(default=False, description="only deterministic kernels; matters on GPUs")
+    sync_norms: bool = Field(
+        default=False, description="batch-norms see the whole batch where several processes share it"
+    )
+    net: NetOptions = NetOptions()
+    data: DataOptions = DataOptions()
+    weights: WeightOptions = WeightOptions()
+    checkpoint: CheckpointOptions = CheckpointOptions()

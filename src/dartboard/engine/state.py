@@ -1,0 +1,124 @@
+"""Everything a search or a training needs to go on exactly where it was."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map_only
+
+from dartboard.engine.memory import is_out_of_memory
+from dartboard.errors import CheckpointError
+from dartboard.runs import flat
+
+if TYPE_CHECKING:
+    from dartboard.engine.loop import Loop
+
+VERSION = 1
+IMAGES = "images"
+"""The setting that tells data sets apart."""
+
+
+def capture(loop: "Loop[Any, Any]") -> dict[str, Any]:
+    """The state of a loop as nested plain values and tensors, which still are its own; see `copied`."""
+    scaler = loop.stepper.scaler
+    return {
+        "version": VERSION,
+        "settings": loop.settings(),
+        "epoch": loop.epoch,
+        "step": loop.step,
+        "seconds": loop.seconds,
+        "pieces": loop.task.pieces,
+        "processes": loop.ranks.count,
+        "net": dict(loop.net.state_dict()),
+        "optimiser": loop.optimiser.state_dict(),
+        "scaler": None if scaler is None else scaler.state_dict(),
+        "meter": loop.meter.state_dict(),
+        "chance": chance(loop.device),
+        **loop.extra_state(),
+    }
+
+
+def restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
+    """Puts a loop, made from the same arguments, where it was when `state` was captured.
+
+    Raises:
+        CheckpointError: If the state is of another version of dartboard, or of another search or training.
+    """
+    if state.get("version") != VERSION:
+        raise CheckpointError(
+            f"the state has version {state.get('version')}, and this dartboard reads version {VERSION}; "
+            "go on with the dartboard that wrote it (environment.json says which)"
+        )
+    _check_settings(loop.settings(), state["settings"])
+    try:
+        _restore(loop, state)
+    except (KeyError, RuntimeError, ValueError) as error:
+        if is_out_of_memory(error):
+            raise
+        first = str(error).strip().split("\n")[-1].strip()
+        raise CheckpointError(f"the state is of other settings: {first}") from error
+
+
+def _check_settings(now: Mapping[str, Any], then: Mapping[str, Any]) -> None:
+    if then.get(IMAGES) != now.get(IMAGES):
+        raise CheckpointError(
+            "the images are not those that the state was trained on; put them back, or start anew"
+        )
+    before = flat(then)
+    for name, value in flat(now).items():
+        if before.get(name) != value:
+            raise CheckpointError(
+                f"the state is of other settings: {name} was {before.get(name)}, is {value}"
+            )
+
+
+def _restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
+    loop.load_extra_state(state)
+    loop.net.load_state_dict(state["net"])
+    loop.optimiser.load_state_dict(state["optimiser"])
+    if loop.stepper.scaler is not None:
+        loop.stepper.scaler.load_state_dict(state["scaler"])
+    loop.meter.load_state_dict(state["meter"])
+    loop.task.pieces, loop.changed = _pieces(loop, state)
+    loop.epoch, loop.step = state["epoch"], state["step"]
+    loop.seconds = state["seconds"]
+    set_chance(loop.device, state["chance"])
+
+
+def _pieces(loop: "Loop[Any, Any]", state: dict[str, Any]) -> tuple[int, str]:
+    """In how many pieces each process is to pass its part of a batch, and in words what that changes.
+
+    Batch-norms that each process has for itself see the same images together as before wherever as many
+    pieces as there were come out, over all processes.
+    """
+    count, batch, pieces = loop.ranks.count, loop.options.batch, state["pieces"]
+    before = state.get("processes", count)  # states from before it was recorded
+    parts = before * pieces
+    if before == count or (loop.options.sync_norms and pieces == 1):
+        return pieces, ""
+    if not (loop.options.sync_norms or parts % count or batch % parts):
+        return parts // count, ""
+    remedy = "pieces=1" if loop.options.sync_norms else "sync_norms=true"
+    return min(pieces, loop.ranks.share(batch)), (
+        f"the run used processes {before}, now {count}, where batch-norms see other parts of each batch: "
+        f"from here on it differs by more than rounding; a run with {remedy} would not"
+    )
+
+
+def copied(state: Any) -> Any:
+    """The state by itself, in the host's memory."""
+    return tree_map_only(Tensor, lambda tensor: tensor.detach().clone().cpu(), state)
+
+
+def chance(device: torch.device) -> dict[str, Tensor]:
+    """The state of torch's generators that a search on the device draws from."""
+    states = {"cpu": torch.get_rng_state()}
+    return states | ({"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {})
+
+
+def set_chance(device: torch.device, states: dict[str, Tensor]) -> None:
+    """Puts torch's generators into a state from `chance`."""
+    torch.set_rng_state(states["cpu"])
+    if device.type == "cuda" and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"], device)

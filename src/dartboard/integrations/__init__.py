@@ -1,0 +1,1 @@
+"""Other tools that can watch a run: TensorBoard."""

@@ -1,0 +1,139 @@
+"""Searches and trainings in TensorBoard: numbers, histograms of strengths and drawings of cells."""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import torch
+
+from dartboard.errors import OptionError
+from dartboard.relax.base import Strength
+from dartboard.runs import flat
+from dartboard.search.hooks import LoopHook
+from dartboard.search.record import Record, Result
+from dartboard.space import Genotype, SearchSpace
+from dartboard.viz.cells import cell_figure
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
+
+LEFT_OUT = ("epoch", "step", "warnings")
+"""Metrics that are no curves."""
+DPI = 150
+"""Of drawings: what is readable where TensorBoard shows them large."""
+
+
+def check_installed() -> None:
+    """Raises OptionError, with the command that helps, if TensorBoard is not installed."""
+    if find_spec("tensorboard") is None:
+        raise OptionError("TensorBoard is not installed; get it with: pip install 'dartboard[tensorboard]'")
+
+
+class TensorBoardHook(LoopHook[Any, Any, Any]):
+    """Writes what TensorBoard shows after every epoch; steps are complete epochs.
+
+    A loop that goes on with the same folder continues its curves: epochs that it repeats replace those that
+    were written before. Closed at the end of the loop, or of a `with`.
+
+    Args:
+        folder: Where; made if it is not there.
+        run: The run around loops, such as a protocol: each loop then has a folder of its own, called like its
+            run inside; a loop that is that run itself has `folder`.
+
+    Raises:
+        OptionError: If TensorBoard is not installed.
+    """
+
+    def __init__(self, folder: str | Path, run: str | Path | None = None) -> None:
+        check_installed()
+        self.folder, self.run = Path(folder), None if run is None else Path(run).resolve()
+        self._writer: SummaryWriter | None = None
+        self._drawn: Genotype | None = None
+
+    def on_start(self, loop: Any) -> None:
+        from torch.utils.tensorboard import SummaryWriter  # only there with TensorBoard
+
+        new = loop.step == 0
+        self.close()
+        self._writer = SummaryWriter(str(self._place(loop)), purge_step=0 if new else loop.epoch + 1)
+        if new and all(len(edge.ops) == 1 for _, cell in loop.space.archs for edge in cell.edges):
+            self._add("cell", loop.space, 0)
+
+    def _place(self, loop: Any) -> Path:
+        if self.run is None or loop.run is None:
+            return self.folder
+        inside: Path = loop.run.path.resolve().relative_to(self.run)
+        return self.folder / inside
+
+    def on_epoch_end(self, loop: Any, record: Any) -> None:
+        writer, step = self._open, record.epoch + 1
+        for name, value in scalars(record.metrics).items():
+            writer.add_scalar(name, value, step)
+        if record.warnings:
+            writer.add_text("warnings", "\n\n".join(record.warnings), step)
+        if isinstance(record, Record):
+            for arch, values in histograms(loop.space, record.strengths).items():
+                writer.add_histogram(f"strengths/{arch}", values, step)
+            self._draw("cell", record.genotype, step)
+        writer.flush()
+
+    def on_end(self, loop: Any, result: Any) -> None:
+        if isinstance(result, Result):
+            self._drawn = None
+            self._draw("chosen cell", result.genotype, loop.epoch + 1)
+        self.close()
+
+    def close(self) -> None:
+        """Writes what is left and lets go of the files."""
+        if self._writer is not None:
+            self._writer.close()
+        self._writer = self._drawn = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def _open(self) -> "SummaryWriter":
+        assert self._writer is not None  # noqa: S101  # `on_start` has seen to it
+        return self._writer
+
+    def _draw(self, name: str, genotype: Genotype, step: int) -> None:
+        """Draws a cell, unless it is the one that was drawn last: drawing takes longer than all the rest."""
+        if genotype != self._drawn:
+            self._add(name, genotype, step)
+            self._drawn = genotype
+
+    def _add(self, name: str, cells: Genotype | SearchSpace, step: int) -> None:
+        figure = cell_figure(cells)
+        figure.set_dpi(DPI)
+        self._open.add_figure(name, figure, step)
+
+
+def scalars(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of an epoch by name, those of an arch's cell as arch/name."""
+    kept = {name: value for name, value in metrics.items() if name not in (*LEFT_OUT, "cells")}
+    numbers = flat(kept) | flat(metrics.get("cells") or {})
+    return {
+        name.replace(".", "/"): float(value)
+        for name, value in numbers.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+
+
+def histograms(space: SearchSpace, strengths: Mapping[str, Strength]) -> dict[str, torch.Tensor]:
+    """By arch the strengths of all candidates that its cell has [candidates]."""
+    return {
+        arch: torch.cat(
+            [own[: len(edge.ops)] for own, edge in zip(strengths[arch].ops, cell.edges, strict=True)]
+        )
+        .detach()
+        .cpu()
+        for arch, cell in space.archs
+    }

@@ -1,0 +1,253 @@
+"""Jobs on a Ray cluster: one of this machine alone, or one of many.
+
+Each job is a task of Ray's, which is never tried again by Ray itself. What ends with a worker or a machine is
+lost, and goes on from its checkpoint when the driver begins it again. When the driver ends its tasks end too.
+"""
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pydantic import Field
+
+from dartboard.config.schema import Count, Options
+from dartboard.errors import DartboardError, one_line
+from dartboard.jobs.executors.base import EXECUTORS
+from dartboard.jobs.executors.remote import checked, fitted, perform
+from dartboard.jobs.job import Job, Outcome, State
+
+FLAGS = "ray"
+"""The folder of the flags, in the sweep's."""
+STORE = 80 * 2**20
+"""Bytes of a local cluster's object store, about the least that Ray takes: jobs go without it."""
+NODES = 5.0
+"""Seconds between two looks at the machines of the cluster."""
+KNOCK = 10.0
+"""Seconds that a cluster has to answer."""
+BEGUN = "begun\n"
+
+
+class RayOptions(Options):
+    """A cluster, and what each run takes of it."""
+
+    address: str | None = Field(
+        default=None, description="a cluster to join, or auto; by default one is started on this machine"
+    )
+    cpus: Count = Field(default=1, description="cores of each run")
+    gpus: float | None = Field(
+        default=None, ge=0, description="GPUs of each run; by default 1 where the cluster has any"
+    )
+    jobs: Count | None = Field(
+        default=None, description="runs at a time; by default as many as the cluster has room for"
+    )
+    threads: Count | None = Field(default=None, description="threads of new runs on CPUs; by default cpus")
+    device: str | None = Field(
+        default=None, description="where to compute; by default a GPU that Ray gives, else the CPU"
+    )
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A job that was given to Ray, and its flag."""
+
+    job: Job
+    flag: Path
+
+    def is_waiting(self) -> bool:
+        """Whether no process has taken it yet."""
+        try:
+            return self.flag.stat().st_size == 0
+        except FileNotFoundError:
+            return False
+
+
+@EXECUTORS.register("ray")
+class RayExecutor:
+    """Does jobs as tasks of a Ray cluster, whose machines all see the directory of the sweep.
+
+    Args:
+        options: The cluster, and what each run takes of it; see `RayOptions`.
+
+    Raises:
+        DartboardError: If Ray is not installed, there is no such cluster, or no room in it.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._options = self.check(options)
+        self._ray = find_ray()
+        self._tasks: dict[Any, _Task] = {}
+        self._flags: Path | None = None
+        self._stopping = False
+        self._owner = not self._ray.is_initialized()
+        if self._owner:
+            _connect(self._ray, self._options)
+        self._gpus = self._count_gpus() if self._options.gpus is None else self._options.gpus
+        self._looked, self.room = time.monotonic(), self._count_room()
+        wanted = {"num_cpus": self._options.cpus, "num_gpus": self._gpus}
+        self._do = self._ray.remote(**wanted, max_retries=0)(_do)
+
+    @staticmethod
+    def check(options: Mapping[str, Any]) -> RayOptions:
+        """What plain values ask for; raises a DartboardError if it cannot be."""
+        return checked(RayOptions, options)
+
+    def begin(self, job: Job) -> None:
+        """Gives a job to Ray, which keeps it until there is room for it."""
+        flag = self._folder(job) / secrets.token_hex(8)
+        flag.touch()
+        own = self._options
+        device = own.device or (None if self._gpus else "cpu")
+        fit = fitted(job, threads=own.threads or own.cpus, device=device)
+        self._tasks[self._do.remote(fit, str(flag), str(Path.cwd()))] = _Task(job, flag)
+
+    def ended(self, seconds: float) -> Sequence[Outcome]:
+        """The jobs that have ended, or whose process or machine has."""
+        if self._stopping:
+            self._lower()
+        ready = self._ready(seconds)
+        if time.monotonic() - self._looked > NODES:
+            self._looked, self.room = time.monotonic(), self._count_room()
+        return [self._hear(key) for key in ready]
+
+    def stop(self) -> None:
+        """Has the flags of all jobs taken away when somebody asks next what has ended."""
+        self._stopping = True
+
+    def _lower(self) -> None:
+        """Takes all flags away; a job that no process has taken would wait for a place to stop in."""
+        for key, task in self._tasks.items():
+            if task.is_waiting():
+                self._ray.cancel(key)
+            task.flag.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Ends the processes of all jobs, and the cluster if it was started here."""
+        for key, task in self._tasks.items():
+            self._ray.cancel(key, force=True)
+            task.flag.unlink(missing_ok=True)
+        self._tasks = {}
+        if self._flags is not None:
+            with suppress(OSError):  # another driver may have begun
+                self._flags.rmdir()
+        if self._owner:
+            self._ray.shutdown()
+
+    def _folder(self, job: Job) -> Path:
+        """Where the flags are; those of an earlier driver go, so that what is left of its jobs stops."""
+        if self._flags is None:
+            self._flags = Path(job.folder) / FLAGS
+            self._flags.mkdir(parents=True, exist_ok=True)
+            for flag in self._flags.iterdir():
+                flag.unlink(missing_ok=True)
+        return self._flags
+
+    def _ready(self, seconds: float) -> list[Any]:
+        if not self._tasks:
+            time.sleep(seconds)
+            return []
+        keys = list(self._tasks)
+        ready, _ = self._ray.wait(keys, num_returns=1, timeout=seconds)
+        if ready:  # others may have ended too
+            ready, _ = self._ray.wait(keys, num_returns=len(keys), timeout=0)
+        return list(ready)
+
+    def _hear(self, key: Any) -> Outcome:
+        """What came of a job that has ended."""
+        task = self._tasks.pop(key)
+        task.flag.unlink(missing_ok=True)
+        state, words = self._result(key)
+        if state == "stopped" and not self._stopping:
+            return Outcome(task.job, "lost", "its flag in the sweep's directory was taken away")
+        return Outcome(task.job, state, words)
+
+    def _result(self, key: Any) -> tuple[State, str]:
+        errors = self._ray.exceptions
+        try:
+            outcome: Outcome = self._ray.get(key)
+        except errors.TaskCancelledError:
+            return "stopped", ""
+        except errors.RayTaskError as error:  # jobs say what went wrong: this is what is around them
+            return "failed", one_line(error.cause or error)
+        except errors.RayError as error:
+            return "lost", one_line(error)
+        return outcome.state, outcome.error
+
+    def _nodes(self) -> list[dict[str, float]]:
+        """What each machine has that is alive."""
+        return [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+
+    def _count_gpus(self) -> float:
+        return 1.0 if any(node.get("GPU") for node in self._nodes()) else 0.0
+
+    def _count_room(self) -> int:
+        """How many runs the machines take that are there now; at least one, which waits for a machine."""
+        if self._options.jobs is not None:
+            return self._options.jobs
+        return max(1, sum(_fits(node, self._options.cpus, self._gpus) for node in self._nodes()))
+
+
+def find_ray() -> ModuleType:
+    """The package.
+
+    Raises:
+        DartboardError: If it is not installed; says how to get it.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent home unless somebody asks for it
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError:
+        raise DartboardError("Ray is not installed; get it with: pip install 'dartboard[ray]'") from None
+    return ray
+
+
+def _connect(ray: ModuleType, options: RayOptions) -> None:
+    """Joins the cluster, or starts one."""
+    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+    ray._private.worker._worker_logs_enabled = False  # or standard output has lines about machines that fail
+    if options.address is None:
+        cores = None if options.jobs is None else options.jobs * options.cpus
+        ray.init("local", num_cpus=cores, object_store_memory=STORE, include_dashboard=False, **quiet)
+        return
+    try:
+        _knock(options.address)
+        ray.init(options.address, **quiet)
+    except (OSError, RuntimeError, ValueError) as error:
+        words = f"cannot join the Ray cluster {options.address!r}: {one_line(error)}"
+        raise DartboardError(f"{words}; start one with: ray start --head") from None
+
+
+def _knock(address: str) -> None:
+    """Raises OSError if nobody is at an address with a port, which Ray itself would wait minutes for."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=KNOCK).close()
+
+
+def _fits(node: dict[str, float], cpus: int, gpus: float) -> int:
+    """How many runs a machine takes at a time."""
+    room = node.get("CPU", 0) // cpus
+    return int(min(room, node.get("GPU", 0) // gpus) if gpus else room)
+
+
+def _do(job: Job, flag: str, place: str) -> Outcome:
+    """What comes of a job; what a process of Ray runs.
+
+    Args:
+        job: A search or a training.
+        flag: The path of its flag.
+        place: Where the driver is, which names of images may start from.
+    """
+    path = Path(flag)
+    if path.exists():
+        path.write_text(BEGUN)
+    with suppress(OSError):
+        os.chdir(place)
+    return perform(job, path)

@@ -1,0 +1,129 @@
+"""Many batch-norms as one, with the mixing weights folded into their scale.
+
+Batch-norm is, given the batch statistics, an affine map a channel, so `w * (g * x_hat + b)` is the same
+map with scale `w * g` and shift `w * b`: the weighted candidate costs nothing on top of the batch-norm, its
+unweighted output is never stored, and the native kernels give first and second derivatives in `w` too.
+"""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from dartboard.nn.fast.depthwise import depthwise, is_native, norm_relu_depthwise
+
+
+def normalise(x: Tensor, norms: Sequence[nn.BatchNorm2d], weight: Tensor | None = None) -> Tensor:
+    """The batch-norms of `norms`, each on its own block of channels, times a weight per block.
+
+    Args:
+        x: Input [B, n * C, H, W], one block of C channels a norm.
+        norms: The n batch-norms; their buffers are updated in training as each would do itself.
+        weight: [n], or [B, n] for a weight per example; None for none.
+    """
+    if not _alike(norms):
+        blocks = x.chunk(len(norms), dim=1)
+        return scaled(torch.cat([norm(b) for norm, b in zip(norms, blocks, strict=True)], dim=1), weight)
+    folded = weight is not None and weight.dim() == 1
+    scale, shift = _affine(norms, weight if folded else None)
+    y = _train(x, norms, scale, shift) if norms[0].training else _eval(x, norms, scale, shift)
+    return y if folded else scaled(y, weight)
+
+
+def scaled(x: Tensor, weight: Tensor | None) -> Tensor:
+    """Blocks of channels [B, n * C, H, W] times a weight per block, [n] or [B, n]; None leaves them."""
+    if weight is None:
+        return x
+    return x * per_channel(weight, x.shape[1])[..., None, None]
+
+
+def per_channel(weight: Tensor, channels: int) -> Tensor:
+    """A weight per block [..., n] as a weight per channel [..., channels]."""
+    repeated = weight[..., None].expand(*weight.shape, channels // weight.shape[-1])
+    # Made contiguous because torch 2.13's batch-norm backward misreads a scale with stride 0.
+    return repeated.flatten(-2).contiguous()
+
+
+def normalise_relu_depthwise(
+    x: Tensor, norms: Sequence[nn.BatchNorm2d], weight: Tensor, *, dilation: int
+) -> Tensor:
+    """A depthwise convolution of the ReLU of `normalise`; see `dartboard.nn.fast.depthwise`."""
+    count, eps = x.numel() // x.shape[1], norms[0].eps
+    if is_native(x) or count == 1 or not norms[0].training or not _alike(norms):
+        return depthwise(F.relu_(normalise(x, norms)), weight, dilation=dilation)
+    scale, shift = _affine(norms, None)
+    y, mean, inverse = norm_relu_depthwise(x, scale, shift, weight, eps=eps, dilation=dilation)
+    variance = (inverse**-2 - eps) * (count / (count - 1))
+    track(norms, mean.chunk(len(norms)), variance.chunk(len(norms)))
+    return y
+
+
+def _alike(norms: Sequence[nn.BatchNorm2d]) -> bool:
+    """Whether the norms can run as one; a synchronised or specially set norm keeps its own ways."""
+    first = norms[0]
+    return first.momentum is not None and all(
+        type(norm) is nn.BatchNorm2d
+        and norm.training == first.training
+        and norm.affine == first.affine
+        and norm.momentum == first.momentum
+        and norm.eps == first.eps
+        and norm.track_running_stats
+        for norm in norms
+    )
+
+
+def _affine(norms: Sequence[nn.BatchNorm2d], weight: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    scale = shift = None
+    if norms[0].affine:
+        scale = torch.cat([norm.weight for norm in norms])
+        shift = torch.cat([norm.bias for norm in norms])
+    if weight is not None:
+        weight = per_channel(weight, len(norms) * norms[0].num_features)
+        scale = weight if scale is None else weight * scale
+        shift = None if shift is None else weight * shift
+    return scale, shift
+
+
+def _train(x: Tensor, norms: Sequence[nn.BatchNorm2d], scale: Tensor | None, shift: Tensor | None) -> Tensor:
+    y, mean, variance = _by_batch(x, norms[0], scale, shift)
+    track(norms, mean.chunk(len(norms)), variance.chunk(len(norms)))
+    return y
+
+
+def _by_batch(
+    x: Tensor, norm: nn.BatchNorm2d, scale: Tensor | None, shift: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Batch-norm by the batch's statistics; these come too, in the type of the norm's buffers."""
+    like = x if norm.running_mean is None else norm.running_mean
+    mean, variance = torch.zeros(2, x.shape[1], dtype=like.dtype, device=x.device).unbind()
+    y = F.batch_norm(x, mean, variance, scale, shift, True, 1.0, norm.eps)  # momentum 1: this batch's own
+    return y, mean, variance
+
+
+def _eval(x: Tensor, norms: Sequence[nn.BatchNorm2d], scale: Tensor | None, shift: Tensor | None) -> Tensor:
+    mean = torch.cat([norm.running_mean for norm in norms])  # type: ignore[misc]
+    variance = torch.cat([norm.running_var for norm in norms])  # type: ignore[misc]
+    return F.batch_norm(x, mean, variance, scale, shift, False, 0.0, norms[0].eps)
+
+
+@torch.no_grad()
+def track(norms: Sequence[nn.BatchNorm2d], means: Sequence[Tensor], variances: Sequence[Tensor]) -> None:
+    """Moves the running statistics of each norm towards its batch mean and unbiased variance."""
+    momentum = norms[0].momentum or 0.0
+    running = [norm.running_mean for norm in norms] + [norm.running_var for norm in norms]
+    torch._foreach_lerp_(running, [*means, *variances], momentum)  # type: ignore[arg-type]
+    torch._foreach_add_([norm.num_batches_tracked for norm in norms], 1)  # type: ignore[misc]
+
+
+def normalise_once(x: Tensor, norms: Sequence[nn.BatchNorm2d]) -> Tensor | None:
+    """The one output that all of `norms` give for the same input, or None where their outputs differ.
+
+    In training, batch-norms without affine parameters agree whatever their buffers hold; each buffer is
+    updated. In evaluation they may have different running statistics.
+    """
+    if not norms[0].training or norms[0].affine or not _alike(norms):
+        return None
+    y, mean, variance = _by_batch(x, norms[0], None, None)
+    track(norms, [mean] * len(norms), [variance] * len(norms))
+    return y

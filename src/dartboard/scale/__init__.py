@@ -1,1 +1,0 @@
-"""Scale out: many runs over many machines, and one loop over many devices."""

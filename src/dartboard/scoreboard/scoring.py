@@ -1,0 +1,140 @@
+"""What an oracle says of the cells that a search would have chosen at every epoch, and of what it chose."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from dartboard.errors import GenotypeError, RunError
+from dartboard.runs import Run
+from dartboard.scoreboard.jobs import Job, bare
+from dartboard.scoreboard.records import (
+    STRICT,
+    Accuracies,
+    Amount,
+    BenchRecord,
+    Correlation,
+    Point,
+    Whole,
+    first_mistake,
+)
+from dartboard.space import CODECS, Genotype, decode
+from dartboard.tables import Oracle
+
+VERSIONS = ("dartboard", "python", "torch", "numpy")
+
+
+def ask(job: Job, run: Run, oracle: Oracle, correlation: Correlation | None) -> BenchRecord:
+    """The record of a finished search.
+
+    Args:
+        job: The search.
+        run: Where it was done.
+        oracle: Is asked about every epoch's cell, and the final one.
+        correlation: Of its shared weights, if that was measured.
+
+    Raises:
+        RunError: If the run is not finished, or is damaged.
+        OracleError: If the oracle does not know a cell.
+    """
+    result = run.result()
+    if result is None:
+        raise RunError(f"{run.path} is not finished; an oracle is asked when a search is over")
+    asking = Asking(oracle)
+    rows = [row | run.epoch(row["epoch"]) | {"epoch": row["epoch"] + 1} for row in run.metrics()]
+    moments = [read_moment(row, run) for row in (*rows, result | {"epoch": result.get("epochs")})]
+    *points, final = map(asking.point, moments)
+    return BenchRecord(
+        label=job.label,
+        seed=job.seed,
+        oracle=oracle.name,
+        best={dataset: oracle.ranking(dataset).best for dataset in oracle.datasets},
+        points=tuple(points),
+        final=final,
+        correlation=correlation,
+        settings=bare(job.settings()),
+        versions=versions(run),
+    )
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a run says of a search at one time; see `Point`."""
+
+    __pydantic_config__: ClassVar = ConfigDict({**STRICT, "extra": "ignore"})
+
+    epoch: Whole
+    seconds: Amount | None
+    entropy: float | None
+    genotype: dict[str, Any]
+
+    def cell(self) -> Genotype:
+        """What would be chosen then; raises GenotypeError if it is none."""
+        return decode(json.dumps(self.genotype))
+
+
+@cache
+def _reader() -> TypeAdapter[Moment]:
+    return TypeAdapter(Moment)
+
+
+def read_moment(values: Mapping[str, Any], run: Run) -> Moment:
+    """What a run says, once it is known to be what it should.
+
+    Raises:
+        RunError: If it is not; names the run.
+    """
+    place = f"{run.path} was changed after it was written: epoch {values['epoch']}"
+    try:
+        moment = _reader().validate_json(json.dumps(dict(values)))
+        moment.cell()
+    except ValidationError as error:
+        raise RunError(f"{place}: {first_mistake(error)}") from None
+    except GenotypeError as error:
+        raise RunError(f"{place}: {error}") from None
+    return moment
+
+
+class Asking:
+    """Asks an oracle about cells, about equal ones once.
+
+    Args:
+        oracle: Who is asked.
+    """
+
+    def __init__(self, oracle: Oracle) -> None:
+        self._oracle = oracle
+        self._told: dict[Genotype, Accuracies] = {}
+
+    def point(self, moment: Moment) -> Point:
+        """A search at one time, with what the oracle says."""
+        cell = moment.cell()
+        return Point(moment.epoch, moment.seconds, moment.entropy, shortest(cell), self._tests(cell))
+
+    def _tests(self, genotype: Genotype) -> Accuracies:
+        if genotype not in self._told:
+            oracle = self._oracle
+            self._told[genotype] = {own: oracle.query(genotype, own).test for own in oracle.datasets}
+        return self._told[genotype]
+
+
+def shortest(genotype: Genotype) -> str:
+    """A genotype in the shortest notation that can say it."""
+    texts = []
+    for codec in CODECS.values():
+        with suppress(GenotypeError):
+            texts.append(codec.encode(genotype))
+    return min(texts, key=len)
+
+
+def versions(run: Run) -> dict[str, str]:
+    """What a run was made with, when it was last gone on with."""
+    last = run.environment()[-1]
+    found = {name: str(last[name]) for name in VERSIONS if name in last}
+    source = last.get("git")
+    revision = source.get("revision") if isinstance(source, Mapping) else None
+    return found | ({} if revision is None else {"revision": str(revision)})

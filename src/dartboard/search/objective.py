@@ -1,0 +1,111 @@
+"""From the arguments of a loop to the task it works on and the optimiser of its weights."""
+
+from dataclasses import replace
+
+import torch
+from torch.optim import SGD
+
+from dartboard.arch.objective import Task
+from dartboard.data import Dataset
+from dartboard.data.rng import generator
+from dartboard.distributed.group import ALONE, Ranks
+from dartboard.engine.options import LoopOptions, WeightOptions
+from dartboard.errors import CompositionError
+from dartboard.nn.network import CellNet, NetConfig
+from dartboard.nn.sync_norm import synchronize
+from dartboard.relax.base import Relaxation
+from dartboard.search.method import Method
+from dartboard.search.options import SearchOptions
+from dartboard.space.spec import SearchSpace
+
+PRECISIONS = {"full": None, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def build_task(
+    space: SearchSpace,
+    method: Method,
+    data: Dataset,
+    options: SearchOptions,
+    device: torch.device,
+    ranks: Ranks = ALONE,
+) -> Task:
+    """The supernet of a space under the method's relaxation; draws the start from torch's generator."""
+    relaxation = _build_relaxation(space, method, options).to(device)
+    net = CellNet(space, replace(net_config(data, options), partial=method.partial, search=True))
+    if method.trains:
+        check_pieces(net, options, ranks)
+    return make_task(net.to(device), relaxation, options, ranks)
+
+
+def make_task(net: CellNet, relaxation: Relaxation, options: LoopOptions, ranks: Ranks = ALONE) -> Task:
+    """The task of a network as the options say: losses, precision, pieces, compiled or not."""
+    if options.sync_norms:
+        synchronize(net, ranks.norms)
+    task = Task(
+        net,
+        relaxation,
+        auxiliary=options.net.auxiliary,
+        smoothing=options.weights.smoothing,
+        precision=PRECISIONS[options.precision],
+        ranks=ranks,
+    )
+    task.pieces = min(options.pieces, ranks.share(options.batch))
+    if options.compile:
+        task.forward = torch.compile(net)  # type: ignore[assignment]
+    return task
+
+
+def _build_relaxation(space: SearchSpace, method: Method, options: SearchOptions) -> Relaxation:
+    """The method's relaxation, with chance of its own: none that the network's start is drawn from."""
+    relaxation = method.compose(space, generator("relaxation", options.seed))
+    if options.compile and relaxation.draws:
+        raise CompositionError(
+            f"{type(relaxation).__name__} draws another network for every step, and each would be compiled "
+            "anew; set compile=false"
+        )
+    return relaxation
+
+
+def net_config(data: Dataset, options: LoopOptions) -> NetConfig:
+    """What the network for a data set is built with."""
+    chosen = options.net
+    return NetConfig(
+        channels=chosen.channels,
+        classes=len(data.classes),
+        input=data.shape,
+        stem=chosen.stem,
+        auxiliary=chosen.auxiliary > 0,
+        drop_path=chosen.drop_path,
+        mix="plain" if options.compile else chosen.mix,  # one graph; the fused path is many small ones
+    )
+
+
+def check_pieces(net: CellNet, options: LoopOptions, ranks: Ranks = ALONE) -> None:
+    """Raises if a batch-norm would be given one value a channel: one pixel of one example."""
+    (height, width), slots = net.config.input[1:], net.space.slots
+    scale = net.stem.scales[-1] * 2 ** sum(slot.stride == 2 for slot in slots)
+    one_pixel = max(height, width) <= scale or net.auxiliary is not None
+    own = torch.arange(ranks.share(options.batch))
+    if one_pixel and min(map(len, own.chunk(options.pieces))) == 1:
+        small = f"images of {height}x{width} come down to"
+        what = small if max(height, width) <= scale else "the auxiliary classifier sees"
+        raise CompositionError(
+            f"{what} one pixel, of which batch-norms need two examples at a time; with "
+            f"batch={options.batch} and pieces={options.pieces}{_in(ranks)} some pass alone: set a larger "
+            "batch or fewer pieces"
+        )
+
+
+def _in(ranks: Ranks) -> str:
+    return f" in {ranks.count} processes" if ranks.count > 1 else ""
+
+
+def build_optimiser(task: Task, chosen: WeightOptions) -> SGD:
+    """The optimiser of all that is trained as weights."""
+    return SGD(
+        task.weights,
+        chosen.lr,
+        momentum=chosen.momentum,
+        weight_decay=chosen.weight_decay,
+        nesterov=chosen.nesterov,
+    )

@@ -1,0 +1,73 @@
+"""Genotypes as JSON: `{"normal": {"inputs": 2, "edges": [["sep_conv_3x3", 0, 2], ...], ...}, ...}`.
+
+The only form that says every genotype. An edge is `[op, source, target]`; `nodes` stands there only
+when it is more than the edges and the output need, `joins` and `concat` only when not empty.
+"""
+
+import json
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from dartboard.errors import GenotypeError, SpaceError
+from dartboard.space._explain import explain
+from dartboard.space.genotype import Genotype
+from dartboard.space.spec import Cell, Edge
+
+FORM = '{"normal": {"inputs": 2, "edges": [["sep_conv_3x3", 0, 2], ...], "output": [2, ...]}, ...}'
+
+
+class _CellText(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    inputs: int
+    edges: tuple[tuple[str, int, int], ...]
+    output: tuple[int, ...]
+    nodes: int | None = None
+    joins: tuple[int, ...] = ()
+    concat: tuple[int, ...] = ()
+
+
+_TEXT = TypeAdapter(dict[str, _CellText])
+
+
+def to_json(genotype: Genotype) -> str:
+    """The genotype as JSON on one line."""
+    return json.dumps({name: _write_cell(cell) for name, cell in genotype.archs})
+
+
+def _write_cell(cell: Cell) -> dict[str, object]:
+    edges = [[edge.ops[0], edge.source, edge.target] for edge in cell.edges]
+    text: dict[str, object] = {"inputs": cell.inputs, "edges": edges, "output": list(cell.output)}
+    if cell.nodes != _fewest_nodes(cell.inputs, cell.edges, cell.output):
+        text["nodes"] = cell.nodes
+    for key, listed in (("joins", cell.joins), ("concat", cell.concat)):
+        if listed:
+            text[key] = list(listed)
+    return text
+
+
+def from_json(text: str) -> Genotype:
+    """The genotype that a JSON text says.
+
+    Raises:
+        GenotypeError: If the text is not JSON, a key is missing or unknown, or a cell cannot be what it says.
+    """
+    try:
+        cells = _TEXT.validate_json(text)
+    except ValidationError as error:
+        keys = {"": tuple(_CellText.model_fields)}
+        raise GenotypeError(f"genotype JSON: {explain(error, keys)}") from None
+    return Genotype(tuple((name, _read_cell(name, cell)) for name, cell in cells.items()))
+
+
+def _read_cell(name: str, text: _CellText) -> Cell:
+    try:
+        edges = tuple(Edge(source, target, (op,)) for op, source, target in text.edges)
+        nodes = _fewest_nodes(text.inputs, edges, text.output) if text.nodes is None else text.nodes
+        return Cell(text.inputs, nodes, edges, text.output, joins=text.joins, concat=text.concat)
+    except SpaceError as error:
+        raise GenotypeError(f"genotype JSON: {name}: {error}") from None
+
+
+def _fewest_nodes(inputs: int, edges: tuple[Edge, ...], output: tuple[int, ...]) -> int:
+    return 1 + max((inputs - 1, *(edge.target for edge in edges), *output))

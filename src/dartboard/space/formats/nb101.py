@@ -1,0 +1,173 @@
+"""Genotypes as NAS-Bench-101 has them: an upper triangular matrix of edges and one op a vertex.
+
+Vertex 0 is the input and the last one the output. Here such a cell has the form of
+`catalog.node_ops_cell`: vertex v is the nodes 2v - 1 (what enters it, joined) and 2v (its op's output).
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from dartboard.errors import GenotypeError, UnknownNameError
+from dartboard.space._explain import explain, listed
+from dartboard.space.genotype import Genotype
+from dartboard.space.spec import Cell, Edge
+
+FORM = '{"matrix": [[0, 1, ...], ...], "ops": ["input", "conv3x3-bn-relu", ..., "output"]}'
+INPUT, OUTPUT = "input", "output"
+OPS = {
+    "conv3x3-bn-relu": "conv_bn_relu_3x3",
+    "conv1x1-bn-relu": "conv_bn_relu_1x1",
+    "maxpool3x3": "max_pool_3x3",
+}
+"""The benchmark's ops under their names here."""
+
+Matrix = tuple[tuple[int, ...], ...]
+_ARCH = "cell"
+_LABELS = {ours: label for label, ours in OPS.items()}
+
+
+class _Text(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    matrix: Matrix
+    ops: tuple[str, ...]
+
+
+def from_nb101(matrix: Sequence[Sequence[int]], ops: Sequence[str]) -> Genotype:
+    """The genotype of a NAS-Bench-101 cell; loose ends stay, `prune_nb101` takes them off.
+
+    Args:
+        matrix: `matrix[u][v]` is 1 where there is an edge from vertex u to vertex v > u, else 0.
+        ops: One op a vertex, the first 'input' and the last 'output'.
+
+    Raises:
+        GenotypeError: If matrix or ops are malformed, or the output cannot be reached from the input.
+    """
+    matrix = _checked(matrix, ops)
+    if 0 not in _ancestors(matrix):
+        raise _wrong("matrix", "the output cannot be reached from the input")
+    return Genotype(((_ARCH, _cell(2 * len(ops) - 2, tuple(_edges(matrix, ops)))),))
+
+
+def _cell(nodes: int, edges: tuple[Edge, ...]) -> Cell:
+    joins = tuple(range(1, nodes, 2))
+    return Cell(1, nodes, edges, output=joins[-1:], joins=joins, concat=joins[-1:])
+
+
+def _edges(matrix: Matrix, ops: Sequence[str]) -> Iterator[Edge]:
+    for vertex in range(1, len(ops)):
+        join = 2 * vertex - 1
+        for source in range(vertex):
+            if matrix[source][vertex]:
+                yield Edge(2 * source, join, ("skip_connect" if source else "conv_bn_relu_1x1",))
+        if ops[vertex] != OUTPUT:
+            yield Edge(join, join + 1, (OPS[ops[vertex]],))
+
+
+def to_nb101(genotype: Genotype) -> tuple[Matrix, tuple[str, ...]]:
+    """The matrix and the ops of a genotype in the form of `catalog.node_ops_cell`.
+
+    Raises:
+        GenotypeError: If the genotype has another form; says which edge does not fit.
+    """
+    if list(genotype.cells) != [_ARCH]:
+        raise GenotypeError(
+            f"a NAS-Bench-101 cell is one {_ARCH!r}; the genotype has {listed(genotype.cells)}"
+        )
+    cell = genotype.cells[_ARCH]
+    if cell.nodes % 2 or cell != _cell(cell.nodes, cell.edges):
+        raise GenotypeError(
+            f"{_ARCH}: a NAS-Bench-101 cell has one input, a join at odd nodes and concatenates at the last"
+        )
+    matrix, ops = _guess(cell)
+    missing = set(_edges(matrix, ops)).symmetric_difference(cell.edges)
+    if missing or len(set(cell.edges)) < len(cell.edges):
+        edge = min(missing or cell.edges, key=lambda edge: (edge.target, edge.source))
+        raise GenotypeError(f"{_ARCH}, edge {edge}: a NAS-Bench-101 cell has {_rule(edge)}")
+    return matrix, ops
+
+
+def _guess(cell: Cell) -> tuple[Matrix, tuple[str, ...]]:
+    """Matrix and ops, right if the cell has the form at all."""
+    pairs = {(edge.source // 2, (edge.target + 1) // 2) for edge in cell.edges if edge.target % 2}
+    carried = {edge.target // 2: edge.ops[0] for edge in cell.edges if edge.target % 2 == 0}
+    vertices = range(cell.nodes // 2 + 1)
+    matrix = tuple(tuple(int((source, target) in pairs) for target in vertices) for source in vertices)
+    inner = (_LABELS.get(carried.get(vertex, ""), "maxpool3x3") for vertex in vertices[1:-1])
+    return matrix, (INPUT, *inner, OUTPUT)
+
+
+def _rule(edge: Edge) -> str:
+    if edge.target % 2 == 0:
+        return f"one edge from node {edge.target - 1} to node {edge.target}, with one of {', '.join(_LABELS)}"
+    return "one edge at most between two vertices, conv_bn_relu_1x1 from the input, else skip_connect"
+
+
+def prune_nb101(matrix: Sequence[Sequence[int]], ops: Sequence[str]) -> tuple[Matrix, tuple[str, ...]]:
+    """The cell without loose ends: vertices on no path from the input to the output are taken out.
+
+    Raises:
+        GenotypeError: If matrix or ops are malformed, or no path is left.
+    """
+    matrix = _checked(matrix, ops)
+    turned = tuple(zip(*(row[::-1] for row in matrix[::-1]), strict=True))
+    descendants = {len(ops) - 1 - vertex for vertex in _ancestors(turned)}
+    kept = sorted(_ancestors(matrix) & descendants)
+    if 0 not in kept:
+        raise _wrong("matrix", "the output cannot be reached from the input")
+    return tuple(tuple(matrix[u][v] for v in kept) for u in kept), tuple(ops[v] for v in kept)
+
+
+def _ancestors(matrix: Matrix) -> set[int]:
+    """The vertices with a path to the last one, itself included."""
+    found = {len(matrix) - 1}
+    for vertex in reversed(range(len(matrix) - 1)):
+        if any(matrix[vertex][later] for later in found):
+            found.add(vertex)
+    return found
+
+
+def _checked(matrix: Sequence[Sequence[int]], ops: Sequence[str]) -> Matrix:
+    _check_ops(ops)
+    if len(matrix) != len(ops):
+        raise _wrong("matrix", f"expected {len(ops)} rows, one for each of the ops; got {len(matrix)}")
+    for index, row in enumerate(matrix):
+        if len(row) != len(ops):
+            raise _wrong(f"matrix[{index}]", f"expected {len(ops)} entries, got {len(row)}")
+        for column, entry in enumerate(row):
+            if entry not in ((0, 1) if column > index else (0,)):
+                wanted = "0 or 1" if column > index else "0 on and below the diagonal"
+                raise _wrong(f"matrix[{index}][{column}]", f"expected {wanted}, got {entry}")
+    return tuple(tuple(int(entry) for entry in row) for row in matrix)
+
+
+def _check_ops(ops: Sequence[str]) -> None:
+    if len(ops) < 2:
+        raise _wrong("ops", f"expected at least 'input' and 'output', got {list(ops)}")
+    for index, op in enumerate(ops):
+        edge = {0: INPUT, len(ops) - 1: OUTPUT}.get(index)
+        if edge and op != edge:
+            raise _wrong(f"ops[{index}]", f"expected {edge!r}, got {op!r}")
+        if not edge and op not in OPS:
+            raise _wrong(f"ops[{index}]", str(UnknownNameError("op of this benchmark", op, OPS)))
+
+
+def to_nb101_text(genotype: Genotype) -> str:
+    """Matrix and ops of the genotype as JSON on one line."""
+    matrix, ops = to_nb101(genotype)
+    return json.dumps({"matrix": matrix, "ops": ops})
+
+
+def from_nb101_text(text: str) -> Genotype:
+    """The genotype whose matrix and ops a JSON text gives."""
+    try:
+        cell = _Text.model_validate_json(text)
+    except ValidationError as error:
+        raise GenotypeError(f"NAS-Bench-101 genotype: {explain(error, {'': ('matrix', 'ops')})}") from None
+    return from_nb101(cell.matrix, cell.ops)
+
+
+def _wrong(place: str, message: str) -> GenotypeError:
+    return GenotypeError(f"NAS-Bench-101 genotype: {place}: {message}")

@@ -1,0 +1,89 @@
+"""Genotypes as NAS-Bench-201 writes them: `|nor_conv_3x3~0|+|none~0|skip_connect~1|+...`.
+
+Nodes are joined by `+`; a node lists one `op~source` for each node before it, in order. The form is
+not bound to four nodes.
+"""
+
+import re
+
+from dartboard.errors import GenotypeError, SpaceError
+from dartboard.space._explain import listed
+from dartboard.space.genotype import Genotype
+from dartboard.space.spec import NONE, Cell, Edge
+
+FORM = "|op~0|+|op~0|op~1|+|op~0|op~1|op~2|"
+_ARCH = "cell"
+_OP = re.compile(r"[^|~+\s]+")
+
+
+def to_nb201(genotype: Genotype) -> str:
+    """The genotype as NAS-Bench-201's text; an edge that is not there is written as `none`.
+
+    Raises:
+        GenotypeError: If there is more than one cell, or one that does not have one input, at most one
+            edge between two nodes, sums at its nodes and the last node as its output.
+    """
+    if list(genotype.cells) != [_ARCH]:
+        raise GenotypeError(
+            f"a NAS-Bench-201 text has one {_ARCH!r}; the genotype has {listed(genotype.cells)}"
+        )
+    cell = genotype.cells[_ARCH]
+    if cell.inputs != 1 or cell.joins or cell.concat or cell.output != (cell.nodes - 1,):
+        raise GenotypeError(
+            f"{_ARCH}: a NAS-Bench-201 text says cells with one input, sums and the last node as output"
+        )
+    ops = _ops(cell)
+    return "+".join(_write_node(ops, node) for node in cell.inner)
+
+
+def _ops(cell: Cell) -> dict[tuple[int, int], str]:
+    ops: dict[tuple[int, int], str] = {}
+    for edge in cell.edges:
+        if (edge.source, edge.target) in ops:
+            raise GenotypeError(f"{_ARCH}, edge {edge}: a NAS-Bench-201 text has one edge between two nodes")
+        if not _OP.fullmatch(edge.ops[0]):
+            raise GenotypeError(f"{_ARCH}, edge {edge}: {edge.ops[0]!r} cannot stand in a NAS-Bench-201 text")
+        ops[edge.source, edge.target] = edge.ops[0]
+    return ops
+
+
+def _write_node(ops: dict[tuple[int, int], str], node: int) -> str:
+    return "|" + "".join(f"{ops.get((source, node), NONE)}~{source}|" for source in range(node))
+
+
+def from_nb201(text: str) -> Genotype:
+    """The genotype that a NAS-Bench-201 text says.
+
+    Raises:
+        GenotypeError: If the text is anything else; says at which node and edge, and what was expected.
+    """
+    nodes = text.strip().split("+")
+    edges = tuple(edge for target, part in enumerate(nodes, start=1) for edge in _read_node(part, target))
+    try:
+        return Genotype(((_ARCH, Cell(1, len(nodes) + 1, edges, (len(nodes),))),))
+    except SpaceError as error:
+        raise _wrong(_ARCH, str(error)) from None
+
+
+def _read_node(text: str, target: int) -> list[Edge]:
+    if len(text) < 2 or not (text.startswith("|") and text.endswith("|")):
+        raise _wrong(
+            f"node {target}", f"expected '{_write_node({}, target)}' with its ops, got {text[:60]!r}"
+        )
+    parts = text[1:-1].split("|")
+    if len(parts) != target:
+        raise _wrong(
+            f"node {target}", f"expected {target} edges, one from each node before it; got {len(parts)}"
+        )
+    return [_read_edge(part, source, target) for source, part in enumerate(parts)]
+
+
+def _read_edge(text: str, source: int, target: int) -> Edge:
+    op, mark, number = text.partition("~")
+    if not _OP.fullmatch(op) or mark != "~" or number != str(source):
+        raise _wrong(f"node {target}, edge {source}", f"expected 'op~{source}', got {text[:60]!r}")
+    return Edge(source, target, (op,))
+
+
+def _wrong(place: str, message: str) -> GenotypeError:
+    return GenotypeError(f"NAS-Bench-201 genotype: {place}: {message}")

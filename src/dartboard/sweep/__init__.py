@@ -1,0 +1,1 @@
+"""Sweeps: many searches and trainings in stages, compared and pruned."""

@@ -1,0 +1,155 @@
+"""Everything that says what a protocol does, gathered from several places.
+
+In YAML a protocol reads like this; what is left out has a default:
+
+    searches: 5
+    seeds: 10
+    search: {space: nb201, method: gaea-darts, data: cifar10, epochs: 25}   # the settings of a search
+    train: {epochs: 200, net: {channels: 16}}                               # those of a training, but a cell
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dartboard.config.loader import Form, Layer, environment_words, from_environment, from_words, read_file
+from dartboard.config.schema import Count, Options
+from dartboard.data import DATASETS
+from dartboard.errors import OptionError
+from dartboard.search import config as search_config
+from dartboard.search.config import SOURCE, SearchConfig, full_name
+from dartboard.search.settings import SEARCH
+from dartboard.space import SPACES
+from dartboard.train.config import TRAIN, TrainSettings
+
+FIRST = 2**62
+"""First seeds are below it, so that those that follow are seeds as well."""
+
+
+class Training(TrainSettings):
+    """The trainings of a protocol, each with a seed of its own."""
+
+    seed: Annotated[int, Field(ge=0, lt=FIRST)] = Field(default=0, description="first seed of trainings")
+
+
+class ProtocolConfig(Options):
+    """Everything it takes to repeat a protocol."""
+
+    kind: Literal["protocol"] = Field(default="protocol", description="what this is the configuration of")
+    searches: Count = Field(default=5, description="stage 1: searches, each with a seed of its own")
+    short: Count = Field(default=20, description="stage 2: epochs after which the clearly bad are dropped")
+    keep: Count = Field(default=3, description="stage 2: at most so many are trained to the end")
+    seeds: Count = Field(default=10, description="stage 3: trainings of the best network")
+    random: Literal["none", "count", "time"] = Field(
+        default="time",
+        description="random architectures beside it: none, as many as searches, or as many as the time of "
+        "the searches pays for",
+    )
+    seed: Annotated[int, Field(ge=0, lt=FIRST)] = Field(
+        default=0, description="first seed of searches and of trainings, and of random architectures"
+    )
+    search: SearchConfig = SearchConfig()
+    train: Training = Training()
+
+
+class _Anything(BaseModel):
+    """Settings that are checked elsewhere."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+PROTOCOL = Form(ProtocolConfig, {}, "DARTBOARD_PROTOCOL_")
+_OWN = Form(_Anything, PROTOCOL.recipes, PROTOCOL.prefix)
+_KINDS: dict[str, Form[Any]] = {"search": SEARCH, "train": TRAIN}
+_INNER = {name: Form(_Anything, form.recipes, form.prefix) for name, form in _KINDS.items()}
+"""What a protocol is made of, by the group in which its settings are."""
+
+
+def load_protocol(
+    *,
+    recipes: Mapping[str, str] | None = None,
+    files: Mapping[str, str | Path] | None = None,
+    file: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Layer | None = None,
+    words: Iterable[str] = (),
+) -> ProtocolConfig:
+    """The configuration that several places make together, later ones winning.
+
+    Trainings have the images of the searches unless other ones are named for them.
+
+    Args:
+        recipes: Names of recipes, by `search` and `train`.
+        files: YAML files of a search and of a training, in the same way.
+        file: A YAML file of a whole protocol.
+        environment: Variables, of which those count that begin with DARTBOARD_PROTOCOL_, DARTBOARD_SEARCH_ or
+            DARTBOARD_TRAIN_.
+        flags: Values by key, those of searches and trainings in groups.
+        words: Each `key=value`, such as `seeds=3` or `search.weights.lr=0.1`.
+
+    Raises:
+        UnknownNameError: If there is no such setting or recipe.
+        OptionError: If a value cannot be used; says which.
+    """
+    environment, recipes, files = environment or {}, recipes or {}, files or {}
+    places = [
+        _split(read_file(Path(file)) if file is not None else {}),
+        _split_words(environment_words(environment, PROTOCOL.prefix)),
+        _split(flags or {}),
+        _split_words(words),
+    ]
+    values = dict(_OWN.merge([place[""] for place in places]).model_extra or {})
+
+    def inner(group: str, base: Layer) -> dict[str, Any]:
+        form, (whole, *later) = _INNER[group], [place[group] for place in places]
+        recipe = form.recipes[recipes[group]]() if group in recipes else {}
+        own = read_file(Path(files[group])) if group in files else {}
+        variables = from_environment(environment, form.prefix)
+        layers = map(_KINDS[group].said, [base, recipe, whole, own, variables, *later])
+        return dict(form.merge(list(layers)).model_extra or {})
+
+    seed = {"seed": values["seed"]} if "seed" in values else {}
+    search = inner("search", seed)
+    source = _source(search)
+    train = inner("train", {**seed, "data": source})
+    if _source(train).get("name") != source.get("name"):  # other images keep nothing of these
+        train = inner("train", seed)
+    return PROTOCOL.validate({**values, "search": search, "train": train})
+
+
+def _split(layer: Layer) -> dict[str, Layer]:
+    """The settings of a search, of a training, and under no name the others."""
+    groups = {name: {} if layer.get(name) is None else layer[name] for name in _INNER}
+    for name, own in groups.items():
+        if not isinstance(own, Mapping):
+            raise OptionError(f"{name}={own!r}: expected a group such as {{epochs: 25}}")
+    return {"": {key: value for key, value in layer.items() if key not in _INNER}, **groups}
+
+
+def _split_words(words: Iterable[str]) -> dict[str, Layer]:
+    found: dict[str, list[str]] = {"": [], **{name: [] for name in _INNER}}
+    for word in words:
+        name, dot, rest = word.partition(".")
+        if word.partition("=")[0] in _INNER:
+            raise OptionError(f"expected a setting such as {word.partition('=')[0]}.epochs=25, got {word!r}")
+        inside = bool(dot) and name in _INNER
+        found[name if inside else ""].append(rest if inside else word)
+    return {name: from_words(own) for name, own in found.items()}
+
+
+def _source(search: Layer) -> dict[str, Any]:
+    """The images of the searches, as far as they are named."""
+    found = search.get("data")
+    return {key: found[key] for key in SOURCE if key in found} if isinstance(found, Mapping) else {}
+
+
+def resolved(config: ProtocolConfig) -> dict[str, Any]:
+    """The configuration as plain values, with every default written out and files by full paths."""
+    values = config.model_dump(mode="json")
+    train = values["train"]
+    if config.train.space.name is not None:
+        train["space"]["name"] = full_name(config.train.space.name, SPACES)
+    train["data"]["name"] = full_name(config.train.data.name, DATASETS)
+    return {**values, "search": search_config.resolved(config.search), "train": train}

@@ -1,0 +1,97 @@
+"""Benchmarks as tables: one compressed text with a line an architecture and columns by name.
+
+The file is what `gzip` makes of a text whose first line names the columns, with commas between the values of
+a line; a value has no comma, no quote and no end of a line in it. Its CRC-32 and its length stand at its end
+and are checked when it is read, so a file that is cut off or altered is refused. Nothing in it is run: it is
+text.
+"""
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dartboard.errors import OracleError
+from dartboard.tables.base import Floats
+from dartboard.utils.atomic import write_bytes
+
+MOST_BYTES = 1 << 28
+"""What unpacks to more than this is no table of a benchmark."""
+_SEPARATES = re.compile(r'[,"\n\r\v\f\x1c-\x1e\x85\u2028\u2029]')
+
+Columns = Mapping[str, Sequence[str]]
+
+
+def read_columns(path: Path, names: Sequence[str]) -> Columns:
+    """The texts of some columns of a table, by name; other columns are left alone.
+
+    Raises:
+        OracleError: If the file is no whole table, or lacks a column.
+    """
+    try:
+        return _columns(_text(path), names)
+    except OracleError as error:
+        raise OracleError(f"{path}: {error}") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        with gzip.open(path, "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise OracleError(f"not a whole .csv.gz table ({error})") from None
+    except OSError as error:
+        raise OracleError(f"cannot be read ({error.strerror or error})") from None
+    if len(data) > MOST_BYTES:
+        raise OracleError(f"unpacks to more than {MOST_BYTES:,} bytes; that is no table of a benchmark")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise OracleError("not a table: its text is not in UTF-8") from None
+
+
+def _columns(text: str, names: Sequence[str]) -> Columns:
+    first, *lines = text.splitlines() or [""]
+    head = first.split(",")
+    if missing := [name for name in names if name not in head]:
+        raise OracleError(f"has no column {', '.join(missing)}; it has {', '.join(head)[:200] or 'none'}")
+    for number, line in enumerate(lines, start=2):
+        if line.count(",") + 1 != len(head):
+            raise OracleError(f"line {number} has {line.count(',') + 1} values, the first line {len(head)}")
+    values = ",".join(lines).split(",") if lines else []  # one list, which is quicker than one a line
+    return {name: values[head.index(name) :: len(head)] for name in names}
+
+
+def numbers(columns: Columns, name: str, *, most: float) -> Floats:
+    """A column of numbers from 0 to `most` [lines].
+
+    Raises:
+        OracleError: If a line holds anything else; says which.
+    """
+    try:
+        found = np.array(list(map(float, columns[name])))
+    except ValueError as error:
+        raise OracleError(f"column {name}: {error}") from None
+    wrong = np.flatnonzero(~((found >= 0) & (found <= most)))
+    if wrong.size:
+        value = columns[name][wrong[0]]
+        raise OracleError(f"column {name}, line {wrong[0] + 2}: expected 0 to {most:,.0f}, got {value}")
+    return found
+
+
+def write_columns(path: Path, columns: Mapping[str, Iterable[object]]) -> None:
+    """Writes a table, whole or not at all; the same columns always make the same bytes.
+
+    Raises:
+        OracleError: If a value has a comma, a quote or an end of a line in it.
+    """
+    rows = [tuple(columns), *(tuple(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    if wrong := next((value for row in rows for value in row if _SEPARATES.search(value)), None):
+        raise OracleError(
+            f"{wrong[:60]!r} cannot stand in a table: it has a comma, a quote or an end of a line"
+        )
+    text = "".join(",".join(row) + "\n" for row in rows)
+    write_bytes(path, gzip.compress(text.encode(), mtime=0))

@@ -1,0 +1,162 @@
+"""nano: dartboard's own benchmark, all 216 cells of the nano space trained with several seeds.
+
+It ships with the package, so that regret can be measured anywhere in a minute. docs/nano.md says how it was
+made, what it cost, and how well it tells architectures apart; `scripts/make_nano.py` makes it again.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from importlib import resources
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dartboard.errors import OracleError
+from dartboard.space import Cell, Genotype, get_space, restrict
+from dartboard.tables.base import ORACLES, SHIPPED, Floats, Ranking, Record
+from dartboard.utils.npz import DAMAGED, read_array
+
+FILE = "nano.npz"
+DIGEST = "nano.sha256"
+PARTS = ("valid", "test")
+LARGEST = 1 << 53
+"""No number of the table is larger."""
+ARRAYS = ("valid", "test", "loss", "seconds", "parameters", "flops", "facts")
+Part = Literal["valid", "test"]
+Ops = tuple[str, ...]
+
+
+class NanoBench:
+    """The benchmark from its arrays.
+
+    Args:
+        right: By part, `valid` or `test`, how many images are told rightly [cells, seeds, times].
+        loss: The mean training loss [cells, seeds, times].
+        seconds: What each training took of the processor [cells, seeds].
+        parameters: Weights of each network [cells].
+        flops: Operations of one image [cells], two a multiply-add.
+        facts: How it was made: the settings, the versions, the images and how many of them each part has.
+
+    Attributes:
+        facts: As given.
+        loss: As given.
+    """
+
+    name = "nano"
+
+    def __init__(
+        self, right: Mapping[str, NDArray[np.int64]], loss: Floats, seconds: Floats,
+        parameters: NDArray[np.int64], flops: NDArray[np.int64], facts: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self.space = get_space(self.name)
+        self.facts, self.loss = facts, loss
+        self.datasets: tuple[str, ...] = (str(facts["data"]),)
+        self._accuracies = {part: right[part] / int(facts["images"][part]) for part in PARTS}
+        self._seconds, self._parameters, self._flops = seconds, parameters, flops
+        self._rows = {ops: row for row, ops in enumerate(all_ops())}
+        self._ranking = Ranking(self._accuracies["test"][:, :, -1].mean(axis=1))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def seeds(self) -> int:
+        """With how many seeds each cell was trained."""
+        return int(self._seconds.shape[1])
+
+    def query(self, genotype: Genotype, dataset: str) -> Record:
+        self._check(dataset)
+        row = self.row(genotype)
+        return Record(
+            valid=float(self._accuracies["valid"][row, :, -1].mean()),
+            test=float(self._accuracies["test"][row, :, -1].mean()),
+            parameters=int(self._parameters[row]),
+            flops=int(self._flops[row]),
+            seconds=float(self._seconds[row].mean()),
+        )
+
+    def ranking(self, dataset: str) -> Ranking:
+        self._check(dataset)
+        return self._ranking
+
+    def curves(self, part: Part, genotype: Genotype | None = None) -> Floats:
+        """Accuracies after every `facts["every"]` epochs [seeds, times]; by default [cells, seeds, times]."""
+        found = self._accuracies[part]
+        return found if genotype is None else found[self.row(genotype)]
+
+    def row(self, genotype: Genotype) -> int:
+        """The place of a cell in the arrays, which are in the order of `enumerate_genotypes`."""
+        return self._rows[ops_of(restrict(self.space, genotype).cells["cell"])]
+
+    def _check(self, dataset: str) -> None:
+        if dataset not in self.datasets:
+            raise OracleError(f"nano knows nothing of data set {dataset!r}; it knows {self.datasets[0]}")
+
+
+def ops_of(cell: Cell) -> Ops:
+    """The ops of a discrete cell that has all its edges, in their order."""
+    return tuple(edge.ops[0] for edge in cell.edges)
+
+
+def all_ops() -> list[Ops]:
+    """The ops of every cell of the space, in the order of `enumerate_genotypes`."""
+    return list(product(*(edge.ops for edge in get_space("nano").cells["cell"].edges)))
+
+
+@ORACLES.register("nano")
+def load_nano(path: Path) -> NanoBench:
+    """nano: all 216 cells of the nano space, trained with several seeds; ships with the package.
+
+    Raises:
+        OracleError: If the file is not what its checksum says, or no such table.
+    """
+    try:
+        data = path.read_bytes()
+        wanted = path.with_suffix(".sha256").read_text(encoding="ascii").split()[0]
+    except (OSError, ValueError, IndexError) as error:
+        raise OracleError(f"{path}: the nano benchmark or its checksum cannot be read: {error}") from None
+    if hashlib.sha256(data).hexdigest() != wanted:
+        raise OracleError(f"{path} is damaged: its sha256 is not the one in {path.with_suffix('.sha256')}")
+    return unpack_nano(data, path)
+
+
+def unpack_nano(data: bytes, path: Path) -> NanoBench:
+    """The benchmark in the bytes of its file; `path` is for messages."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            columns = {name: read_array(archive, name) for name in ARRAYS}
+        facts = json.loads(str(columns.pop("facts")))
+        _check(columns, facts)
+    except (*DAMAGED, TypeError, AttributeError) as error:
+        raise OracleError(f"{path} is no table of the nano benchmark: {error}") from None
+    right = {part: columns[part].astype(np.int64) for part in PARTS}
+    loss, seconds = columns["loss"].astype(np.float64), columns["seconds"].astype(np.float64)
+    parameters, flops = columns["parameters"].astype(np.int64), columns["flops"].astype(np.int64)
+    return NanoBench(right, loss, seconds, parameters, flops, facts)
+
+
+def _check(columns: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
+    """Raise unless the numbers can be those of the benchmark."""
+    cells, seeds, times = columns["test"].shape
+    full, pairs = (cells, seeds, times), (cells, seeds)
+    shapes = {"valid": full, "test": full, "loss": full, "seconds": pairs, "parameters": (cells,)}
+    if cells != len(all_ops()) or not seeds or not times:
+        raise ValueError(f"it holds {cells:,} cells, {seeds} seeds and {times} times")
+    for name, column in columns.items():
+        if column.shape != shapes.get(name, (cells,)):
+            raise ValueError(f"{name} has the shape {column.shape}")
+        most = int(facts["images"][name]) if name in PARTS else LARGEST
+        kind = np.floating if name in ("loss", "seconds") else np.integer
+        if not np.issubdtype(column.dtype, kind) or not ((column >= 0) & (column <= most)).all():
+            raise ValueError(f"{name} has numbers that cannot be")
+    if not isinstance(facts["data"], str) or not all(int(facts["images"][part]) > 0 for part in PARTS):
+        raise ValueError("it does not say which images it is about")
+
+
+SHIPPED["nano"] = lambda: Path(str(resources.files(__package__).joinpath(FILE)))

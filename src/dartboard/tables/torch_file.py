@@ -1,0 +1,88 @@
+"""What `torch.save` has written, without the numbers of its tensors and without torch.
+
+Files before torch 1.6 are four pickles in a row, the last of which is what was saved; later ones are zip
+archives with that pickle in them. The numbers of tensors are kept outside of it, and are left there: a tensor
+is None.
+"""
+
+import io
+import lzma
+import struct
+import zipfile
+import zlib
+from typing import IO
+
+from dartboard.errors import OracleError, one_line
+from dartboard.utils.unpickler import Allowed, Trim, read_pickle
+
+START_OF_ZIP = b"PK\x03\x04"
+START_OF_LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+"""How files before torch 1.6 begin: a pickled number."""
+LEGACY_PROTOCOL = 1001
+PICKLE = "data.pkl"
+STEP = 1 << 20
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    ValueError,
+    RuntimeError,
+    LookupError,
+)
+"""What comes of damaged archives of one kind or another."""
+KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
+
+
+def _nothing(*_: object) -> None:
+    """A tensor, or where its numbers are."""
+
+
+TENSORS: Allowed = {
+    ("torch._utils", "_rebuild_tensor_v2"): _nothing,
+    ("torch._utils", "_rebuild_parameter"): _nothing,
+    **{("torch", f"{kind}Storage"): _nothing for kind in KINDS},
+}
+
+
+def read_legacy(file: IO[bytes], trim: Trim) -> object:
+    """What a file of before torch 1.6 holds, from its first byte on.
+
+    Raises:
+        OracleError: If it is no such file, is damaged, or asks for anything but plain values and tensors.
+    """
+    if file.read(len(START_OF_LEGACY)) != START_OF_LEGACY:
+        raise OracleError("no file of torch.save")
+    if read_pickle(file, OracleError) != LEGACY_PROTOCOL:
+        raise OracleError(f"a file of torch.save of another protocol than {LEGACY_PROTOCOL}")
+    read_pickle(file, OracleError)  # sizes of numbers where it was written
+    return _read(file, trim)
+
+
+def read_zip(file: IO[bytes], trim: Trim) -> object:
+    """What a file of torch 1.6 or later holds.
+
+    Raises:
+        OracleError: If it is no such file, is damaged, or asks for anything but plain values and tensors.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive, _pickle(archive) as pickled:
+            found = _read(pickled, trim)
+            while pickled.read(STEP):  # to the end, where the checksum is compared
+                pass
+    except OracleError:
+        raise
+    except DAMAGED as error:
+        raise OracleError(f"no whole file of torch.save ({one_line(error)})") from None
+    return found
+
+
+def _pickle(archive: zipfile.ZipFile) -> IO[bytes]:
+    names = [name for name in archive.namelist() if name.split("/")[-1] == PICKLE]
+    if len(names) != 1:
+        raise OracleError(f"no file of torch.save: a zip archive with {len(names)} files {PICKLE}")
+    return io.BufferedReader(archive.open(names[0]), STEP)  # type: ignore[type-var]
+
+
+def _read(file: IO[bytes], trim: Trim) -> object:
+    return read_pickle(file, OracleError, more=TENSORS, trim=trim, outside=_nothing)

@@ -1,0 +1,186 @@
+import copy
+import io
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from dartboard.arch.optim import ExpertAdvice, ExponentiatedGradient, expert_advice_
+from dartboard.arch.optim.experts import clip_rewards
+from dartboard.errors import UpdateError
+from dartboard_papers.theory.regret import play
+
+SEEDS = st.integers(0, 10**6)
+
+
+def draw(seed: int, *shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def uniform(*shape: int) -> nn.Parameter:
+    return nn.Parameter(torch.full(shape, 1 / shape[-1], dtype=torch.float64))
+
+
+def feed(theta: nn.Parameter, optimizer: torch.optim.Optimizer, gradients: torch.Tensor) -> torch.Tensor:
+    for gradient in gradients:
+        theta.grad = gradient.to(theta).expand_as(theta).clone()
+        optimizer.step()
+    return theta.detach().clone()
+
+
+@given(SEEDS, st.integers(1, 30), st.integers(1, 5), st.sampled_from([0.3, 1.0]))
+@settings(max_examples=30, deadline=None)
+def test_it_plays_algorithm_one(seed, steps, feedbacks, zeta):
+    """Steps of several feedbacks end where a game of single ones ends, but for who is dropped in between."""
+    theta, rewards = uniform(2, 5), clip_rewards(draw(seed, steps, feedbacks, 2, 5))
+    horizon = steps * feedbacks
+    rule = ExpertAdvice([theta], 0.2, horizon=horizon, feedbacks=feedbacks, zeta=zeta)
+    end = feed(theta, rule, -rewards.sum(1))
+    singles = rewards.flatten(0, 1)
+    game = play(lambda t, _: singles[t], torch.zeros(2, 5, dtype=torch.float64), horizon, lr=0.2, zeta=zeta)
+    assert rule.param_groups[0]["seen"] == horizon
+    if feedbacks == 1 or zeta == 1:
+        torch.testing.assert_close(end, game.log_weights.softmax(-1))
+
+
+def test_without_wipeout_it_is_exponentiated_gradient():
+    theta, other, gradients = uniform(3, 4), uniform(3, 4), draw(0, 20, 3, 4)
+    end = feed(theta, ExpertAdvice([theta], 0.05, horizon=10**6), gradients)
+    assert torch.equal(end, feed(other, ExponentiatedGradient([other], 0.05), gradients))
+
+
+@given(SEEDS, st.integers(2, 40))
+@settings(max_examples=30, deadline=None)
+def test_dropped_is_dropped_and_a_row_keeps_one(seed, horizon):
+    theta, gradients = uniform(3, 6), draw(seed, horizon, 3, 6).tanh()  # no ties
+    rule = ExpertAdvice([theta], 0.3, horizon=horizon)
+    out: set[tuple[int, ...]] = set()
+    for gradient in gradients:
+        feed(theta, rule, gradient[None])
+        (now,) = rule.dropped()
+        assert out <= set(now)
+        out = set(now)
+        assert torch.equal(theta == 0, ~rule.alive(theta))
+        torch.testing.assert_close(theta.sum(-1), torch.ones(3, dtype=torch.float64))
+    assert rule.alive(theta).sum(-1).tolist() == [1, 1, 1]
+
+
+def test_dropped_experts_do_not_come_back():
+    theta = uniform(3)
+    rule = ExpertAdvice([theta], 1.0, horizon=10)
+    feed(theta, rule, torch.tensor([[1.0, -1.0, 0.0]] * 6))
+    assert rule.dropped() == [[(0,)]]
+    feed(theta, rule, torch.tensor([[-1e9, 0.0, 0.0], [math.nan, 0.0, 0.0]]))
+    assert theta[0] == 0
+    assert theta.isfinite().all()
+
+
+def test_a_search_longer_than_its_horizon_keeps_its_leader():
+    theta = uniform(3)
+    rule = ExpertAdvice([theta], 0.1, horizon=2)
+    feed(theta, rule, torch.tensor([[0.0, -0.5, 0.2]] * 5))
+    assert theta.tolist() == [0, 1, 0]
+    assert rule.param_groups[0]["seen"] == 5
+
+
+def test_every_option_matters():
+    def end(**options) -> tuple[list[float], list]:
+        theta = uniform(4)
+        rule = ExpertAdvice([theta], **{"lr": 0.2, "horizon": 40, **options})
+        feed(theta, rule, torch.tensor([[1.0, 0.2, -0.3, -1.0]] * 15))
+        return theta.tolist(), rule.dropped()
+
+    base = end()
+    assert base[1] == [[]]
+    for option in ({"lr": 0.3}, {"maximize": True}):
+        assert end(**option)[0] != base[0]
+    for option in ({"horizon": 25}, {"feedbacks": 2}, {"bound": 0.3}, {"zeta": 0.4}):
+        assert end(**option)[1] != base[1]
+
+
+def test_groups_have_their_own_clocks_and_numbers():
+    normal, reduction = uniform(3), uniform(3)
+    groups = [
+        {"params": [normal], "horizon": 60, "feedbacks": 6, "lr": 0.1},
+        {"params": [reduction], "horizon": 20, "feedbacks": 2, "lr": 0.2},
+    ]
+    rule = ExpertAdvice(groups, 0.1, horizon=1)
+    normal.grad = reduction.grad = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64)
+    rule.step()
+    assert [group["seen"] for group in rule.param_groups] == [6, 2]
+    assert (normal[1] / normal[0]).log().item() == pytest.approx(0.1)
+    assert (reduction[1] / reduction[0]).log().item() == pytest.approx(0.2)
+    reduction.grad = None
+    rule.step()
+    assert [group["seen"] for group in rule.param_groups] == [12, 2]
+
+
+def test_rewards_can_be_given_as_they_are():
+    theta, other, gradients = uniform(4), uniform(4), draw(0, 10, 4).clamp(-1, 1)
+    end = feed(theta, ExpertAdvice([theta], 0.1, horizon=20), gradients)
+    rule = ExpertAdvice([other], 0.1, horizon=20, maximize=True)
+    assert torch.equal(end, feed(other, rule, -gradients))
+
+
+def test_state_round_trips_bit_for_bit_in_the_middle_of_a_search():
+    theta, gradients = uniform(3, 5), (draw(0, 40, 3, 5) + draw(1, 3, 5)).clamp(-1, 1)
+    rule = ExpertAdvice([theta], 0.2, horizon=40)
+    feed(theta, rule, gradients[:30])
+    file = io.BytesIO()
+    torch.save([theta, rule.state_dict()], file)
+    file.seek(0)
+    loaded, state = torch.load(file, weights_only=True)
+    other = ExpertAdvice([loaded], 9.0, horizon=1)
+    other.load_state_dict(state)
+    assert other.dropped() == rule.dropped() != [[]]
+    assert torch.equal(feed(loaded, other, gradients[30:]), feed(theta, rule, gradients[30:]))
+    assert other.dropped() == rule.dropped()
+
+
+def test_a_copy_goes_the_same_way():
+    theta, gradients = uniform(3, 5), (draw(0, 40, 3, 5) + draw(1, 3, 5)).clamp(-1, 1)
+    rule = ExpertAdvice([theta], 0.2, horizon=40)
+    feed(theta, rule, gradients[:20])
+    twin, copied = copy.deepcopy((theta, rule))
+    assert torch.equal(feed(twin, copied, gradients[20:]), feed(theta, rule, gradients[20:]))
+
+
+def test_experts_can_be_dropped_by_hand():
+    theta = uniform(2, 2)
+    rule = ExpertAdvice([theta], 0.1, horizon=10)
+    rule.drop(theta, torch.tensor([[True, False], [False, False]]))
+    assert theta.tolist() == [[0, 1], [0.5, 0.5]]
+    assert rule.dropped() == [[(0, 0)]]
+
+
+def test_nothing_is_dropped_before_the_first_step():
+    rule = ExpertAdvice([uniform(2, 2), uniform(3)], 0.1, horizon=10)
+    assert rule.dropped() == [[], []]
+
+
+def test_a_step_never_waits_for_the_device():
+    theta, gradient = torch.empty(3, 4, device="meta"), torch.empty(3, 4, device="meta")
+    state = {}
+    for _ in range(2):
+        expert_advice_(theta, gradient, state, lr=0.1, remaining=3)
+    assert state["log_weight"].shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"lr": -1.0}, "lr must be a number >= 0, got -1.0"),
+        ({"horizon": 0}, "horizon must be a whole number >= 1, got 0"),
+        ({"horizon": 1e6}, "horizon must be a whole number >= 1, got 1000000.0"),
+        ({"feedbacks": 0}, "feedbacks must be a whole number >= 1, got 0"),
+        ({"bound": 0.0}, "bound must be a number > 0, got 0.0"),
+        ({"zeta": 0.0}, "zeta must be a number > 0 and <= 1, got 0.0"),
+        ({"zeta": 1.5}, "zeta must be a number > 0 and <= 1, got 1.5"),
+    ],
+)
+def test_numbers_out_of_range_are_refused_with_their_value(options, text):
+    with pytest.raises(UpdateError, match=text):
+        ExpertAdvice([uniform(4)], **{"lr": 0.1, "horizon": 10, **options})

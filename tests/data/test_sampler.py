@@ -1,0 +1,85 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import working
+from dartboard.data import ImageFiles, ImageSet, Stream
+from dartboard.data.sampler import Laps, Parts
+
+CPU = torch.device("cpu")
+KEY = (0, "train")
+
+
+def passes(laps: Laps, steps: int, count: int) -> list[list[int]]:
+    """The numbers of the examples in some passes, one after the other."""
+    return [torch.cat([laps(lap * steps + step) for step in range(steps)]).tolist() for lap in range(count)]
+
+
+def test_a_pass_takes_every_example_at_most_once_in_an_order_of_its_own() -> None:
+    first, second = passes(Laps(11, 3, KEY, CPU), 3, 2)
+    assert len(first) == len(second) == 9
+    assert all(len(set(own)) == 9 and set(own) <= set(range(11)) for own in (first, second))
+    assert first != second
+
+
+def test_a_batch_depends_on_its_number_and_the_key_alone() -> None:
+    laps = Laps(11, 3, KEY, CPU)
+    expected = {step: laps(step).tolist() for step in range(12)}
+    backwards = Laps(11, 3, KEY, CPU, ahead=4)
+    assert {step: backwards(step).tolist() for step in reversed(range(12))} == dict(
+        reversed(expected.items())
+    )
+    assert Laps(11, 3, (1, "train"), CPU)(0).tolist() != expected[0]
+    assert Laps(11, 3, (0, "arch"), CPU)(0).tolist() != expected[0]
+
+
+@pytest.fixture
+def shuffled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Which passes have been shuffled."""
+    found: list[int] = []
+    own: Callable[[Laps, int], torch.Tensor] = Laps._shuffled
+
+    def note(self: Laps, lap: int) -> torch.Tensor:
+        found.append(lap)
+        return own(self, lap)
+
+    monkeypatch.setattr(Laps, "_shuffled", note)
+    return found
+
+
+@pytest.mark.parametrize(("count", "ahead"), [(8, 0), (8, 1), (8, 8), (16, 8), (48, 8), (40, 9)])
+def test_a_pass_is_shuffled_once_however_far_ahead_batches_are_asked_for(
+    shuffled: list[int], count: int, ahead: int
+) -> None:
+    laps, steps = Laps(count, 8, KEY, CPU, ahead=ahead), count // 8
+    for step in range(ahead):
+        laps(step)
+    for step in range(10 * steps):
+        laps(step), laps(step + ahead)
+    assert sorted(shuffled) == list(range((10 * steps - 1 + ahead) // steps + 1))
+    assert len(laps._orders) <= 2 + ahead // steps
+
+
+def test_a_stream_shuffles_a_pass_once_with_any_workers(tmp_path: Path, shuffled: list[int]) -> None:
+    images = working.pictures(tmp_path, 6, lambda _: (8, 8))
+    how = {"batch": 6, "seed": 0, "name": "train", "mean": (0.0,) * 3, "deviation": (1.0,) * 3}
+    stream = Stream(images, **how, workers=2)  # type: ignore[arg-type]
+    for step in range(8):
+        stream.batch(step)
+    stream.close()
+    assert len(shuffled) == len(set(shuffled))
+
+
+def test_workers_are_given_pixels_or_full_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = torch.arange(4, dtype=torch.uint8).view(4, 1, 1, 1)
+    chosen = torch.tensor([2, 0])
+    part = Parts(ImageSet(images, torch.zeros(4, dtype=torch.int64)), lambda _: chosen)(7)
+    assert part.step == 7
+    assert isinstance(part.what, np.ndarray)
+    assert part.what.flatten().tolist() == [2, 0]
+    monkeypatch.chdir(tmp_path)
+    files = ImageFiles(("a.png", "b.png", "c.png"), torch.zeros(3, dtype=torch.int64), (3, 8, 8))
+    assert Parts(files, lambda _: chosen)(0).what == (f"{tmp_path}/c.png", f"{tmp_path}/a.png")

@@ -1,0 +1,97 @@
+import pytest
+import torch
+from torch import nn
+
+from dartboard.data import Augment, ImageSet, Stream, sweep
+from dartboard.distributed.group import ALONE, Ranks
+from dartboard.errors import RankError
+from dartboard.nn.sync_norm import synchronize
+
+
+class OneOf(Ranks):
+    """One of several, who hears nothing of the others."""
+
+    def __init__(self, rank: int, count: int) -> None:
+        self.rank, self.count = rank, count
+
+
+def test_one_process_is_all_there_is() -> None:
+    assert ALONE.rows(7) == slice(0, 7)
+    assert ALONE.any(True)
+    assert not ALONE.any(False)
+    assert ALONE.first(lambda: 5) == 5
+    tensor = torch.ones(2)
+    assert ALONE.total([tensor])[0] is tensor
+    ALONE.check_same("it", "x")
+    net = nn.Sequential(nn.BatchNorm2d(3), nn.BatchNorm2d(2, track_running_stats=False))
+    synchronize(net, ALONE.norms)
+    assert type(net[0]) is nn.BatchNorm2d
+    assert [own is kept for own, kept in zip(ALONE.unshared(net), net[0].buffers(), strict=False)] == [
+        True
+    ] * 2
+
+
+def test_norms_of_every_kind_have_statistics_of_their_own() -> None:
+    class Mine(nn.BatchNorm2d):
+        """Somebody's."""
+
+    class Together(Mine):
+        sees_all_ranks = True
+
+    own = nn.Sequential(Mine(2), nn.BatchNorm1d(2), nn.InstanceNorm2d(2, track_running_stats=True))
+    net = nn.Sequential(Together(2), nn.GroupNorm(1, 2), nn.InstanceNorm2d(2), own)
+    found = ALONE.unshared(net)
+    kept = [buffer for norm in own for buffer in (norm.running_mean, norm.running_var)]
+    assert len(found) == len(kept) == 6
+    assert all(one is other for one, other in zip(found, kept, strict=True))
+
+
+def test_rows_are_shared_out_evenly() -> None:
+    rows = [row for rank in range(4) for row in range(12)[OneOf(rank, 4).rows(12)]]
+    assert rows == list(range(12))
+
+
+@pytest.mark.parametrize(("size", "words"), [(10, "set batch=9 or batch=12"), (2, "set batch=3$")])
+def test_what_cannot_be_shared_out_is_refused(size: int, words: str) -> None:
+    with pytest.raises(RankError, match=words):
+        OneOf(0, 3).rows(size)
+
+
+def images(count: int) -> ImageSet:
+    pixels = torch.randint(255, (count, 1, 6, 6), generator=torch.Generator().manual_seed(0))
+    return ImageSet(pixels.to(torch.uint8), torch.arange(count) % 3)
+
+
+def shifted(
+    x: torch.Tensor, mean: torch.Tensor, deviation: torch.Tensor, chance: torch.Generator
+) -> torch.Tensor:
+    """A way of its own to vary images: by one draw for each of the batch."""
+    drawn = torch.rand(len(x), generator=chance)
+    return (x - mean) / deviation + drawn[:, None, None, None]
+
+
+@pytest.mark.parametrize("augment", [Augment(pad=2, flip=True, cutout=3, area=0.5), shifted])
+def test_parts_of_batches_are_those_of_the_whole(augment: Augment) -> None:
+    common = {
+        "batch": 6,
+        "seed": 3,
+        "name": "train",
+        "mean": (99.0,),
+        "deviation": (50.0,),
+        "augment": augment,
+    }
+    whole = Stream(images(20), **common)
+    parts = [Stream(images(20), **common, ranks=OneOf(rank, 3)) for rank in range(3)]
+    for step in (0, 1, 4, 7):
+        expected, found = whole.batch(step), [own.batch(step) for own in parts]
+        assert torch.equal(torch.cat([own.x for own in found]), expected.x)
+        assert torch.equal(torch.cat([own.y for own in found]), expected.y)
+
+
+def test_batches_to_measure_with_are_dealt_out() -> None:
+    common = {"batch": 4, "mean": (99.0,), "deviation": (50.0,)}
+    whole = [batch.x for batch in sweep(images(18), **common)]
+    dealt = [[batch.x for batch in sweep(images(18), **common, ranks=OneOf(rank, 2))] for rank in range(2)]
+    assert [len(own) for own in dealt] == [3, 2]
+    for rank, own in enumerate(dealt):
+        assert all(torch.equal(x, y) for x, y in zip(own, whole[rank::2], strict=True))

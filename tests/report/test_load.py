@@ -1,0 +1,200 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dartboard.errors import RunError
+from dartboard.report.load import gather
+from dartboard.runs import Run
+from dartboard.runs.sweep_files import write_names
+from dartboard.space import get_space
+from reports import found_cell, make_search, make_training
+
+
+def test_a_search_is_what_its_files_say(tmp_path: Path) -> None:
+    run = make_search(tmp_path / "s", "darts", epochs=3, seed=4)
+    (found,) = gather([run.path]).searches
+    assert (found.method, found.seed, found.data, found.space) == (
+        "gaea-darts",
+        4,
+        "digits",
+        get_space("darts"),
+    )
+    assert [own.epoch for own in found.moments] == [1, 2, 3]
+    assert found.genotype == found_cell(run) == found.moments[-1].genotype
+    assert found.last == run.result()
+    told = run.epoch(1)["strengths"]["reduce"]["ops"]
+    np.testing.assert_array_equal(found.moments[1].ops["reduce"], told)
+    assert found.origin.state == "finished"
+
+
+def test_a_search_that_has_not_ended(tmp_path: Path) -> None:
+    run = make_search(tmp_path / "s", epochs=2, finish=False)
+    (found,) = gather([run.path]).searches
+    assert found.result is None
+    assert found.genotype == found.moments[-1].genotype
+    assert found.last["valid_accuracy"] == run.metrics()[-1]["valid_accuracy"]
+    (empty,) = gather([make_search(tmp_path / "e", epochs=0, finish=False).path]).searches
+    assert (empty.moments, empty.genotype, empty.last) == ([], None, {})
+
+
+def test_trainings_beside_a_search_that_train_what_it_found(tmp_path: Path) -> None:
+    run, other = make_search(tmp_path / "s", seed=1), make_search(tmp_path / "other", seed=2)
+    assert found_cell(run) != found_cell(other)
+    made = make_training(tmp_path / "train-s-digits-s0", found_cell(run))
+    make_training(tmp_path / "train-s-digits-s1", found_cell(other))
+    make_training(tmp_path / "else", found_cell(run))
+    assert [own.origin.path for own in gather([run.path]).trainings] == [made.path]
+    both = gather([run.path, tmp_path / "else", made.path, run.path])
+    assert [own.origin.name for own in both.trainings] == ["else", "train-s-digits-s0"]
+    assert len(both.searches) == 1
+
+
+def test_what_is_damaged_beside_a_search_does_not_spoil_it(tmp_path: Path) -> None:
+    run = make_search(tmp_path / "s")
+    (make_training(tmp_path / "train-s-x", found_cell(run)).path / "metrics.jsonl").write_text("?")
+    assert gather([run.path]).trainings == []
+
+
+def test_the_runs_of_a_protocol(tmp_path: Path) -> None:
+    with Run.create(tmp_path / "p", {"kind": "protocol"}):
+        run = make_search(tmp_path / "p" / "search" / "s0")
+        make_training(tmp_path / "p" / "final" / "found-s0", found_cell(run))
+        make_training(tmp_path / "p" / "train" / "found-0", found_cell(run))
+        found = gather([tmp_path / "p"])
+    assert [own.origin.name for own in found.searches] == ["s0"]
+    assert [own.origin.name for own in found.trainings] == ["found-s0"]
+    assert [own.kind for own in found.origins] == ["protocol", "search", "train"]
+    assert found.running
+
+
+def begin(path: Path, kind: str) -> None:
+    """A bench or a sweep that has no runs, which is an error until it has some."""
+    path.mkdir()
+    (path / f"{kind}.yaml").write_text("")
+    with pytest.raises(RunError, match=f"is a {kind} that has no runs to report on"):
+        gather([path])
+
+
+def test_the_runs_of_a_bench(tmp_path: Path) -> None:
+    begin(tmp_path / "b", "bench")
+    for seed in range(2):
+        make_search(tmp_path / "b" / "runs" / f"gaea-darts-s{seed}", seed=seed)
+    assert [own.seed for own in gather([tmp_path / "b"]).searches] == [0, 1]
+
+
+def test_the_runs_of_a_sweep(tmp_path: Path) -> None:
+    begin(tmp_path / "w", "sweep")
+    for seed in range(2):
+        make_search(tmp_path / "w" / "search" / f"darts-s{seed}", seed=seed)
+    run = make_search(tmp_path / "w" / "other" / "darts-s0", seed=5)
+    make_training(tmp_path / "w" / "final" / "found-0-s0", found_cell(run))
+    found = gather([tmp_path / "w"])
+    assert sorted(own.seed for own in found.searches) == [0, 1, 5]
+    assert [own.origin.name for own in found.trainings] == ["found-0-s0"]
+
+
+@pytest.mark.parametrize(("method", "attends"), [("asm", True), ("darts", False), ("unheard-of", False)])
+def test_whose_strengths_are_attention(tmp_path: Path, method: str, attends: bool) -> None:
+    run = make_search(tmp_path / "s", method="asm" if attends else "darts")
+    text = (run.path / "config.yaml").read_text()
+    (run.path / "config.yaml").write_text(text.replace("name: darts", f"name: {method}"))
+    assert gather([run.path]).searches[0].attends is attends
+
+
+def test_no_runs(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no runs to report on"):
+        gather([])
+    with pytest.raises(RunError, match="is no run"):
+        gather([tmp_path])
+
+
+@pytest.mark.parametrize(
+    "details", [{}, {"genotype": {}, "strengths": {}}, {"strengths": {"cell": {"ops": [[1]], "edges": [1]}}}]
+)
+def test_damaged_epochs(tmp_path: Path, details: dict[str, object]) -> None:
+    run = make_search(tmp_path / "s")
+    whole = run.epoch(0) | details if "genotype" not in details and details else details
+    (run.path / "epochs" / "0000.json").write_text(json.dumps(whole))
+    with pytest.raises(RunError, match="has files that cannot be read"):
+        gather([run.path])
+
+
+def results(folder: Path, *rows: tuple[str, str, str]) -> None:
+    """Writes what a sweep says of its runs: their names, states and reasons."""
+    keys = ("name", "state", "reason")
+    made = [dict(zip(keys, row, strict=True)) | {"stage": row[0].partition("/")[0]} for row in rows]
+    (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))
+
+
+def test_what_a_sweep_says_of_its_runs(tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text("stages: {search: {}, screen: {stop: {after: 2}}, final: {}}")
+    run = make_search(tmp_path / "search" / "s0")
+    for name in ("screen/a", "screen/b", "final/a"):
+        make_training(tmp_path / name, found_cell(run), finish=name != "screen/b")
+    ends = [
+        ("search/s0", "finished", ""),
+        ("screen/a", "finished", ""),
+        ("screen/b", "dropped", "clearly bad"),
+    ]
+    results(tmp_path, *ends, ("final/a", "finished", ""), ("final/b", "failed", "never begun"))
+    found = gather([tmp_path])
+    assert [own.origin.name for own in found.searches] == ["s0"]
+    assert [own.origin.given_up for own in found.trainings] == [None, "dropped: clearly bad", None]
+    assert [own.origin.path.parent.name for own in found.compared] == ["final"]
+
+
+def test_the_plan_of_a_sweep_says_which_runs_are_its_own(tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text("")
+    for name in ("s0", "s1", "gone"):
+        make_search(tmp_path / "search" / name)
+    results(tmp_path, ("search/s0", "finished", ""), ("search/gone", "finished", ""))
+    assert len(gather([tmp_path]).searches) == 3  # nothing says which
+    write_names(tmp_path, ["search/s0", "search/s1", "search/not-begun"])
+    assert [own.origin.name for own in gather([tmp_path]).searches] == ["s0", "s1"]
+
+
+@pytest.mark.parametrize("line", ["{}", "[]", '{"name": "a", "stage": "b", "state": 3, "reason": ""}'])
+def test_damaged_results_of_a_sweep(line: str, tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text("")
+    make_search(tmp_path / "search" / "s0")
+    (tmp_path / "results.jsonl").write_text(line)
+    with pytest.raises(RunError, match=r"results\.jsonl, line 1"):
+        gather([tmp_path])
+
+
+@pytest.mark.parametrize("file", ["config.yaml", "metrics.jsonl"])
+def test_damaged_runs_that_a_sweep_knows_of(file: str, tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text("")
+    for name in ("s0", "s1"):
+        make_search(tmp_path / "search" / name)
+    (tmp_path / "search" / "s1" / file).write_text("[")
+    results(tmp_path, ("search/s0", "finished", ""), ("search/s1", "failed", "damaged"))
+    assert [own.origin.name for own in gather([tmp_path]).searches] == ["s0"]
+    results(tmp_path, ("search/s0", "finished", ""), ("search/s1", "finished", ""))
+    with pytest.raises(RunError):
+        gather([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("stages: {screen: {}, final: {cells: best of screen}}", ["final"]),
+        ("stages: {screen: {}, final: {cells: best 3 of screen}}", ["final"]),
+        ("stages: {screen: {}, final: {cells: screen}}", ["screen", "final"]),
+    ],
+)
+def test_trainings_that_choose_are_not_compared_with_others(
+    text: str, names: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "sweep.yaml").write_text(text)
+    run = make_search(tmp_path / "other")
+    for name in ("screen/a", "final/a"):
+        made = make_training(tmp_path / name, found_cell(run))
+        result = made.result() or {}
+        (made.path / "result.json").write_text(
+            json.dumps(result | {"last": {"valid": result["last"]["test"]}})
+        )
+    results(tmp_path, ("screen/a", "finished", ""), ("final/a", "finished", ""))
+    assert [own.origin.path.parent.name for own in gather([tmp_path]).compared] == names

@@ -1,0 +1,100 @@
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dartboard.report.cell_layout import LABEL, plan
+from dartboard.report.load import gather
+from dartboard.report.replay import CLOSE, FINE, SCALE, replay, still, thinned
+from dartboard.space import SPACES, Cell, get_space
+from dartboard.space.genotype import decisions
+from reports import found_cell, make_search
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_boxes_and_labels_lie_apart_and_inside(name: str) -> None:
+    for cell in set(get_space(name).cells.values()):
+        places = plan(cell)
+        boxes = [(own["x"], own["y"], own["w"], own["h"]) for own in places["boxes"]]
+        labels = [
+            (own["lx"] - 10, own["ly"] - LABEL / 2, 20.0, LABEL)
+            for own in places["lines"]
+            if own["lx"] is not None
+        ]
+        for one, other in combinations(boxes + labels, 2):
+            assert not _overlap(one, other)
+        for x, y, wide, high in boxes + labels:
+            assert x >= 0 <= y
+            assert x + wide <= places["width"]
+            assert y + high <= places["height"]
+
+
+def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return all(
+        one[axis] < other[axis] + other[axis + 2] - 0.2 and other[axis] < one[axis] + one[axis + 2] - 0.2
+        for axis in (0, 1)
+    )
+
+
+@pytest.mark.parametrize("name", ["darts", "nb201", "oneshot1"])
+def test_every_choice_is_drawn_once(name: str) -> None:
+    for cell in get_space(name).cells.values():
+        places = plan(cell)
+        drawn = [own["edge"] for own in (*places["lines"], *places["boxes"]) if own["edge"] is not None]
+        assert sorted(drawn) == list(range(len(cell.edges)))
+
+
+def test_frames_are_the_strengths_and_choices_of_the_epochs(tmp_path: Path) -> None:
+    run = make_search(tmp_path / "s", "darts", epochs=3)
+    (search,) = gather([run.path]).searches
+    made: Any = replay(search)
+    assert made["epochs"] == [1, 2, 3]
+    assert made["words"] == ["epoch 1", "epoch 2", "epoch 3", "final choice"]
+    assert made["left_out"] == 0
+    frame, moment = made["frames"][1]["normal"], search.moments[1]
+    told = run.epoch(1)["strengths"]["normal"]
+    assert frame["ops"] == [[round(SCALE * own) for own in row] for row in told["ops"]]
+    assert frame["edges"] == [SCALE] * 14
+    taken = decisions(search.space, moment.genotype)["normal"]
+    ops = search.space.cells["normal"].edges
+    chosen = {index: ops[index].ops[place] for index, place in enumerate(frame["chosen"]) if place >= 0}
+    assert chosen == taken
+
+
+def test_epochs_are_left_out_where_there_are_too_many(tmp_path: Path) -> None:
+    (search,) = gather([make_search(tmp_path / "s", epochs=20, finish=False).path]).searches
+    size = sum(len(edge.ops) for edge in search.space.cells["cell"].edges)
+    kept = thinned(search.moments, search.space, 5 * size)
+    assert [own.epoch for own in kept] == [1, 6, 11, 15, 20]
+    assert replay(search, 5 * size)["left_out"] == 15
+    assert [own.epoch for own in thinned(search.moments, search.space, 1)] == [1, 20]
+    assert thinned([], search.space, 1) == []
+
+
+def test_strengths_that_are_close_are_told_finely(tmp_path: Path) -> None:
+    (search,) = gather([make_search(tmp_path / "s", epochs=3).path]).searches
+    assert replay(search)["scale"] == SCALE
+    near = [replace(own, ops={"cell": 0.2 + own.ops["cell"] * CLOSE / 2}) for own in search.moments]
+    made: Any = replay(replace(search, moments=near))
+    assert made["scale"] == FINE
+    told = [[round(FINE * own) for own in row] for row in near[1].ops["cell"].tolist()]
+    assert made["frames"][1]["cell"]["ops"] == told
+    assert made["frames"][1]["cell"]["edges"] == [FINE] * 3
+    size = sum(len(edge.ops) for edge in search.space.cells["cell"].edges)
+    assert replay(search, 3 * size)["left_out"] == 0
+    assert replay(replace(search, moments=near), 3 * size)["left_out"] == 1
+
+
+def test_a_discrete_cell_has_all_its_edges(tmp_path: Path) -> None:
+    made: Any = still(found_cell(make_search(tmp_path / "s", "darts")))
+    for arch in made["archs"]:
+        assert made["frames"][0][arch["name"]]["chosen"] == [0] * 8
+        assert len([own for own in arch["plan"]["lines"] if own["edge"] is not None]) == 8
+
+
+def test_a_cell_that_has_nothing_to_choose() -> None:
+    cell = get_space("darts").cells["normal"]
+    bare = Cell(cell.inputs, 3, tuple(edge for edge in cell.edges if edge.target == 2), output=(2,))
+    assert [own["words"] for own in plan(bare)["boxes"]][-1] == "out"

@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from benching import random_at
+from dartboard.scoreboard.curves import Band
+from dartboard.scoreboard.plot_regret import CROWDED, plot_regret
+
+RANDOM = random_at([0.7, 0.72])
+
+
+def band(regret: float, *, spread: float = 0.01) -> Band:
+    """Three points that fall to a regret."""
+    mean = np.array([4 * regret, 2 * regret, regret])
+    return Band(np.array([1.0, 2.0, 4.0]), mean, np.full(3, spread))
+
+
+def named(axes: Axes) -> dict[str, list[float]]:
+    """The heights of the lines, by label."""
+    return {str(line.get_label()): np.asarray(line.get_ydata()).tolist() for line in axes.get_lines()}
+
+
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.subfigs[0].legends[0].get_texts()]
+
+
+def test_a_line_a_method_and_dashes_for_random() -> None:
+    figure = plot_regret({"a": band(0.02), "b": band(0.01)}, "epochs", "one", RANDOM)
+    (axes,) = figure.axes
+    lines = named(axes)
+    assert lines["a"] == pytest.approx([8, 4, 2])
+    assert lines["b"] == pytest.approx([4, 2, 1])
+    assert lines["random, best of 2"] == [20, 20]
+    assert axes.get_ylabel() == "test regret on one (points)"
+    assert (axes.get_xlabel(), axes.get_xscale()) == ("epochs", "linear")
+
+
+def test_the_legend_begins_with_the_lowest_regret() -> None:
+    figure = plot_regret({"a": band(0.02), "b": band(0.01)}, "epochs", "one", RANDOM)
+    assert legend(figure) == ["b", "a", "random, best of 2"]
+
+
+def test_bands_are_one_deviation_and_never_below_zero() -> None:
+    figure = plot_regret({"a": band(0.02, spread=0.03)}, "epochs", "one", RANDOM)
+    (filled,) = figure.axes[0].collections
+    heights = filled.get_paths()[0].vertices[:, 1]  # type: ignore[index]
+    assert (heights.min(), heights.max()) == (0, pytest.approx(8 + 3))
+
+
+def test_seconds_are_logarithmic_and_random_a_curve_where_its_time_is_known() -> None:
+    timed = random_at([0.7, 0.72], seconds=5.0)
+    (axes,) = plot_regret({"a": band(0.02)}, "seconds", "one", timed).axes
+    assert axes.get_xscale() == "log"
+    (dashes,) = [line for line in axes.get_lines() if line.get_label() == "random, best of 2"]
+    assert np.asarray(dashes.get_xdata()).tolist() == [5, 10]
+    assert np.asarray(dashes.get_ydata()).tolist() == [30, 20]
+    (flat,) = plot_regret({"a": band(0.02)}, "seconds", "one", RANDOM).axes
+    assert named(flat)["random, best of 2"] == [20, 20]
+
+
+def test_a_method_without_a_band_is_not_drawn_and_changes_nobodys_look() -> None:
+    alone = plot_regret({"a": None, "b": band(0.01)}, "seconds", "one", RANDOM).axes[0]
+    both = plot_regret({"a": band(0.02), "b": band(0.01)}, "seconds", "one", RANDOM).axes[0]
+    colours = [{str(own.get_label()): own.get_color() for own in axes.get_lines()} for axes in (alone, both)]
+    assert "a" not in colours[0]
+    assert colours[0]["b"] == colours[1]["b"] != colours[1]["a"]
+
+
+@pytest.mark.parametrize("count", [CROWDED + 1, 14])
+def test_many_methods_have_panels_of_their_own(count: int) -> None:
+    bands = {f"m{place}": band(0.01 * (1 + place)) for place in range(count)}
+    first, *panels = plot_regret(bands, "epochs", "one", RANDOM).axes
+    assert not first.collections
+    shown = [axes for axes in panels if axes.axison]
+    assert [axes.get_title() for axes in shown] == list(bands)
+    for axes, label in zip(shown, bands, strict=True):
+        assert set(named(axes)) == {label, "random, best of 2"}
+        assert len(axes.collections) == 1
+        assert axes.get_ylim()[1] >= 4 * count  # nobody's line is cut off
+
+
+def test_few_methods_share_one_panel() -> None:
+    bands = {f"m{place}": band(0.01) for place in range(CROWDED)}
+    (axes,) = plot_regret(bands, "epochs", "one", RANDOM).axes
+    assert len(axes.collections) == CROWDED

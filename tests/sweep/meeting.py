@@ -1,0 +1,65 @@
+"""What each of several processes says when they meet; see test_distributed.py."""
+
+import json
+import sys
+
+import torch
+from torch import Tensor, nn
+
+from dartboard.distributed.process_group import Group, joined
+from dartboard.errors import DataError, RankError
+from dartboard.nn.fast.norm import normalise
+from dartboard.nn.sync_norm import synchronize
+
+
+def raised(what: object, *given: object) -> str:
+    try:
+        what(*given)
+    except (DataError, RankError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing"
+
+
+def fail() -> None:
+    raise DataError("only rank 0 could know")
+
+
+def norm_of(x: Tensor, norm: nn.BatchNorm2d) -> dict[str, object]:
+    """Output, first and second derivative, and statistics."""
+    x = x.clone().requires_grad_()
+    y = normalise(x, [norm])
+    (slope,) = torch.autograd.grad((y**3).sum(), x, create_graph=True)
+    (curve,) = torch.autograd.grad((slope**2).sum(), x)
+    statistics = norm.running_mean.tolist(), norm.running_var.tolist(), int(norm.num_batches_tracked)
+    return {"y": y.tolist(), "slope": slope.tolist(), "curve": curve.tolist(), "statistics": statistics}
+
+
+def norms(ranks: Group) -> dict[str, dict[str, object]]:
+    """A batch-norm of the whole batch, and a synchronised one of this rank's part of it."""
+    x = torch.randn(6, 3, 4, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 3 + 100
+    found = {}
+    for affine in (True, False):
+        net = nn.Sequential(nn.BatchNorm2d(3, affine=affine)).double()
+        found[f"whole {affine}"] = norm_of(x, net[0])
+        net[0].reset_running_stats()
+        synchronize(net, ranks.norms)
+        found[f"part {affine}"] = norm_of(x[ranks.rows(6)], net[0])
+        net.eval()
+        found[f"eval {affine}"] = {"y": net(x).tolist()}
+    return found
+
+
+if __name__ == "__main__":
+    with joined(torch.device("cpu")) as ranks:
+        sums = ranks.total([torch.tensor([1.0, ranks.rank]), torch.tensor(ranks.rank + 1), torch.zeros(0)])
+        said = {
+            "rank": [ranks.rank, ranks.count],
+            "sums": [own.tolist() for own in sums],
+            "any": [ranks.any(ranks.rank == 1), ranks.any(False), ranks.any(True)],
+            "first": ranks.first(lambda: f"from rank {ranks.rank}"),
+            "failed": raised(ranks.first, fail),
+            "same": raised(ranks.check_same, "it", "equal"),
+            "differs": raised(ranks.check_same, "the state", f"of {ranks.rank}"),
+            "norms": norms(ranks),
+        }
+        sys.stdout.write(json.dumps(said))

@@ -1,0 +1,81 @@
+"""Protocols that are really killed, at random moments, and go on as if nothing had happened."""
+
+from random import Random
+
+import pytest
+import torch
+
+from killing import Victim
+from protocols import chronicle, few, settings, whole
+from sweep import protocol_victim
+
+SEED = 5
+WORDS = ("train.checkpoint.steps=2", "search.checkpoint.steps=2", "seeds=1")
+VICTIM = Victim(protocol_victim, WORDS)
+PLACES = 40
+"""A kill comes after one of the first so many places; there are more in the whole protocol."""
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Images, and a protocol that nobody touched."""
+    path = tmp_path_factory.mktemp("kills")
+    torch.set_num_threads(1)
+    whole(path / "undisturbed", settings(few(path / "few.npz"), *WORDS))
+    return path
+
+
+def finish(folder, path):
+    """Lets the protocol go to its end; returns the places it came to."""
+    return VICTIM.finish(path, folder / "few.npz")
+
+
+def kill(folder, path, rng, most):
+    return VICTIM.kill(path, folder / "few.npz", rng, most).place
+
+
+def test_a_killed_protocol_goes_on_to_the_same_result(folder, tmp_path):
+    rng = Random(SEED)
+    kill(folder, tmp_path / "run", rng, PLACES)
+    finish(folder, tmp_path / "run")
+    assert chronicle(tmp_path / "run") == chronicle(folder / "undisturbed")
+
+
+@pytest.fixture(scope="module")
+def places(folder):
+    """All places that the protocol comes to, in order."""
+    return finish(folder, folder / "spoken")
+
+
+@pytest.mark.slow
+def test_there_are_more_places_than_kills_come_after(places):
+    assert len(places) > PLACES + 2
+    assert {place.split()[0] for place in places} >= {"decides", "s0", "found-0", "random-0", "found-s0"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_a_protocol_killed_again_and_again(seed, folder, tmp_path):
+    rng = Random(seed)
+    places = [kill(folder, tmp_path / "run", rng, most) for most in (16, 10, 8, 6)]
+    finish(folder, tmp_path / "run")
+    assert len(set(places)) > 1
+    assert chronicle(tmp_path / "run") == chronicle(folder / "undisturbed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", range(8))
+def test_a_protocol_killed_while_it_decides(which, places, folder, tmp_path):
+    """Right before each decision is written."""
+    decisions = [number for number, words in enumerate(places, 1) if words.startswith("decides")]
+    assert len(decisions) == 8
+    count = decisions[which]
+    with VICTIM.start(tmp_path / "run", folder / "few.npz", count) as process:
+        heard = [process.stdout.readline().strip() for _ in range(count)]
+        process.kill()
+        process.wait()
+    assert heard[-1].startswith("decides")
+    finish(folder, tmp_path / "run")
+    assert chronicle(tmp_path / "run") == chronicle(folder / "undisturbed")

@@ -1,0 +1,24 @@
+"""Takes steps of searches and trainings in float64, alone or together; rank 0 writes where they led.
+
+python steps.py OUT.pt SYNC CASE...
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import torch
+
+from dartboard.distributed.process_group import joined
+from scale_cases import CASES, IN_PIECES, follow
+
+if __name__ == "__main__":
+    out, sync, *names = sys.argv[1:]
+    torch.set_num_threads(1)
+    with joined(torch.device("cpu")) as ranks:
+        cases = {name: (CASES | IN_PIECES)[name] for name in names or CASES}
+        found = {name: follow(own, ranks, sync=sync == "sync") for name, own in cases.items()}
+        if not ranks.rank:
+            torch.save(found, out)
+    sys.stdout.write(str({name: own["digest"] for name, own in found.items()}))

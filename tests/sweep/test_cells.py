@@ -1,0 +1,124 @@
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from dartboard.errors import DartboardError, OptionError, RunError
+from dartboard.jobs.runner import work
+from dartboard.runs import Reading, Run
+from dartboard.search.record import to_json
+from dartboard.space import CODECS, get_published, get_space, sample
+from dartboard.sweep.cells import (
+    Source,
+    best_of,
+    found_cells,
+    held_out_accuracy,
+    named_cells,
+    source_of,
+    stand_in,
+)
+from dartboard.sweep.config import validate
+from protocols import few
+from sweeps import search_job
+
+
+def stages(cells: object) -> dict[str, object]:
+    return dict(validate({"stages": {"one": {}, "two": {"do": "train", "cells": cells}, "three": {}}}).parts)
+
+
+@pytest.mark.parametrize(
+    ("cells", "source"),
+    [
+        ("one", Source("one")),
+        ("best of one", Source("one", 1)),
+        ("best 3 of one", Source("one", 3)),
+        ("darts-v2", Source(None, names=("darts-v2",))),
+        ("gone/cell.json", Source(None, names=("gone/cell.json",))),
+        (["darts-v1", "darts-v2"], Source(None, names=("darts-v1", "darts-v2"))),
+    ],
+)
+def test_where_cells_come_from(cells: object, source: Source) -> None:
+    assert source_of("two", stages(cells)) == source  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ("best of three", "two: cells: three comes later; before it there is one"),
+        ("three", "two: cells: three comes later; before it there is one"),
+        ("two", "two: cells: two is this stage itself; before it there is one"),
+        ("best 2 of two", "two: cells: two is this stage itself; before it there is one"),
+        ("best of oen", "no stage before two called 'oen'; did you mean 'one'?"),
+        ("onee", "no stage before two, or published cell, called 'onee'; did you mean 'one'?"),
+        ("darts-v3", "no stage before two, or published cell, called 'darts-v3'; did you mean 'darts-v"),
+        ("bset of one", "two: cells: bset of one: expected best of one, best 3 of one, or a list such as"),
+        (
+            "best three of one",
+            "two: cells: best three of one: expected best of one, best 3 of one, or a list",
+        ),
+        ("best 0 of one", "two: cells: best 0 of one: expected at least 1, such as best 3 of one"),
+        ([], "two: trainings need cells: a stage before it, best of one, or a list such as [darts-v2]"),
+    ],
+)
+def test_cells_that_cannot_be(cells: object, words: str) -> None:
+    with pytest.raises(DartboardError) as told:
+        source_of("two", stages(cells))  # type: ignore[arg-type]
+    assert str(told.value).startswith(words)
+
+
+def test_the_first_stage_has_none_before_it() -> None:
+    alone = validate({"do": "train", "cells": "best of one"}).parts
+    with pytest.raises(OptionError, match="train: cells: one: there is no stage before it; name cells"):
+        source_of("train", alone)
+    first = validate({"stages": {"a": {"do": "train", "cells": "b"}, "b": {}}}).parts
+    with pytest.raises(OptionError, match="a: cells: b comes later; there is no stage before it"):
+        source_of("a", first)
+
+
+def test_the_best_are_so_in_the_mean() -> None:
+    scores = {"a": [0.5, 0.7], "b": [0.9], "c": [0.6], "d": []}
+    assert best_of(scores, 1, "two") == ["b"]
+    assert best_of(scores, 9, "two") == ["b", "a", "c"]  # of equal ones the first
+    with pytest.raises(RunError, match="no run of two came to its end"):
+        best_of({"d": []}, 1, "two")
+
+
+def test_cells_by_name_run_file_and_text(tmp_path: Path) -> None:
+    job = search_job(tmp_path, few(tmp_path / "few.npz"))
+    assert work(job).state == "finished"
+    text = CODECS["json"].encode(get_published("gdas"))
+    (tmp_path / "own.json").write_text(text)
+    found = named_cells(["darts-v2", str(job.path), str(tmp_path / "own.json"), text])
+    assert [cell.label for cell in found] == ["darts-v2", "darts-s0", "own", "cell-3"]
+    assert [cell.space for cell in found] == ["darts", "nano", "darts", "darts"]
+    assert found[1].images["name"] == job.config["data"]["name"]
+    assert found[2].text == found[3].text == text
+
+
+def finished(path: Path, seed: int, size: int | None = None) -> Reading:
+    space = get_space("nano")
+    config = {"kind": "search", "space": {"name": "nano"}, "data": {"name": "digits", "size": size, "pad": 1}}
+    with Run.create(path, config, space=space) as run:
+        run.finish({"genotype": to_json(sample(space, Random(seed))), "valid_accuracy": 0.25})
+    return Reading.read(path)
+
+
+def test_equal_cells_are_one(tmp_path: Path) -> None:
+    runs = {name: finished(tmp_path / name, seed) for name, seed in (("a", 1), ("b", 2), ("c", 1))}
+    runs["d"] = finished(tmp_path / "d", 1, size=16)
+    cells = found_cells(runs)
+    assert [(cell.label, list(cell.runs)) for cell in cells] == [
+        ("found-0", ["a", "c"]),
+        ("found-1", ["b"]),
+        ("found-2", ["d"]),
+    ]
+    assert cells[0].images == {"name": "digits", "size": None}
+    assert (cells[0].space, cells[0].stack) == ("nano", get_space("nano").stack.cells)
+    assert held_out_accuracy(runs["a"]) == 0.25
+
+
+def test_a_cell_that_a_search_could_find() -> None:
+    config = {"space": {"name": "nb201", "cells": 2, "without": ["none"]}, "data": {"name": "digits"}}
+    cell = stand_in(config, 3)
+    assert (cell.label, cell.space, cell.stack, cell.images) == ("any-3", "nb201", 2, {"name": "digits"})
+    assert "none" not in cell.text

@@ -1,0 +1,144 @@
+"""The Ray executor, on one cluster of this machine for all tests."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dartboard.errors import DartboardError, OptionError, UnknownNameError
+from dartboard.jobs.executors.ray import RayExecutor, RayOptions, _connect, find_ray
+from dartboard.jobs.queue import Queue, Watch
+from dartboard.runs import Run, is_run
+from executing import (
+    ENDLESS,
+    assert_as_done_here,
+    gather,
+    good_beside_bad,
+    hit,
+    is_ripe,
+    outcomes,
+    own_method,
+    until,
+)
+from sweeps import search_job
+
+pytestmark = pytest.mark.usefixtures("one_thread", "cluster")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RayExecutor]:
+    executor = RayExecutor(jobs=2)
+    yield executor
+    executor.close()
+
+
+@pytest.fixture
+def ray() -> Iterator[RayExecutor]:
+    """An executor of its own on the cluster that is there."""
+    executor = RayExecutor(jobs=2)
+    yield executor
+    executor.close()
+
+
+def test_runs_are_those_of_this_process_and_a_failure_is_said(
+    data: str, tmp_path: Path, ray: RayExecutor
+) -> None:
+    good, found = good_beside_bad(ray, tmp_path, data)
+    assert list((tmp_path / "ray").iterdir()) == []
+    assert_as_done_here(good, found)
+
+
+def test_a_killed_worker_is_lost_and_its_run_goes_on(data: str, tmp_path: Path, ray: RayExecutor) -> None:
+    job = search_job(tmp_path, data, "epochs=20", "checkpoint.steps=2")
+    ray.begin(job)
+    hit(job.path)
+    [outcome] = gather(ray, 1).values()
+    assert outcome.state == "lost"
+    assert "\n" not in outcome.error
+    [outcome] = outcomes(ray, [job]).values()
+    assert outcome.state == "finished"
+    assert len(Run.read(job.path).environment()) == 2
+
+
+def test_a_stop_saves_what_runs_and_takes_back_what_waits(
+    data: str, tmp_path: Path, ray: RayExecutor
+) -> None:
+    jobs = [search_job(tmp_path, data, *ENDLESS, name=name) for name in "abc"]
+    for job in jobs:
+        ray.begin(job)
+    until(lambda: sum(is_ripe(job.path) for job in jobs) == 2)  # there is room for two
+    ray.stop()
+    found = gather(ray, 3)
+    assert {own.state for own in found.values()} == {"stopped"}
+    assert sorted(Run.read(job.path).state for job in jobs if is_run(job.path)) == ["stopped", "stopped"]
+
+
+def test_a_run_that_fails_too_often_is_given_up(data: str, tmp_path: Path, ray: RayExecutor) -> None:
+    own, name = own_method(tmp_path)
+    bad = search_job(tmp_path, data, f"method={name}", name="bad", plugins=(own,))
+    found = {
+        outcome.job.name: outcome for outcome in Queue(ray, 2, Watch()).do([bad, search_job(tmp_path, data)])
+    }
+    words = f"ZeroDivisionError: one line; see {bad.path}/log.txt"
+    assert (found["bad"].state, found["bad"].error) == ("failed", words)
+    assert len(Run.read(bad.path).environment()) == 2
+    assert found["search/darts-s0"].state == "finished"
+
+
+def test_flags_of_an_earlier_driver_are_taken_away(data: str, tmp_path: Path, ray: RayExecutor) -> None:
+    old, new = (search_job(tmp_path, data, *words, name=words[0]) for words in (ENDLESS, ["epochs=1"]))
+    ray.begin(old)
+    until(lambda: is_ripe(old.path))
+    other = RayExecutor(jobs=1)
+    found = outcomes(other, [new])
+    assert found[new.name].state == "finished"
+    [outcome] = gather(ray, 1).values()
+    assert (outcome.state, outcome.error) == ("lost", "its flag in the sweep's directory was taken away")
+    assert Run.read(old.path).state == "stopped"
+    other.close()
+
+
+def test_options_are_read(data: str, tmp_path: Path) -> None:
+    assert RayExecutor(jobs=5).room == 5
+    assert RayExecutor().room == 2
+    assert RayExecutor(cpus=2).room == 1
+    assert RayExecutor(cpus=64).room == 1  # a machine that is large enough may come
+    assert RayExecutor(gpus=0.5).room == 1
+    executor = RayExecutor(cpus=2, device="meta")
+    [outcome] = outcomes(executor, [search_job(tmp_path, data)]).values()
+    assert outcome.state == "failed"
+    assert "the device meta cannot be used" in outcome.error
+    [outcome] = outcomes(RayExecutor(cpus=2), [job := search_job(tmp_path, data)]).values()
+    assert Run.read(job.path).environment()[0]["threads"] == 2
+    [outcome] = outcomes(
+        RayExecutor(cpus=2, threads=1), [job := search_job(tmp_path, data, name="b")]
+    ).values()
+    assert Run.read(job.path).environment()[0]["threads"] == 1
+
+
+def test_a_machine_that_does_not_see_the_sweep(data: str, tmp_path: Path) -> None:
+    from dartboard.jobs.executors.remote import perform
+
+    outcome = perform(search_job(tmp_path, data), tmp_path / "ray" / "flag")
+    assert outcome.state == "failed"
+    assert (
+        f"does not see {tmp_path}/ray; put the sweep in a directory that all machines share" in outcome.error
+    )
+
+
+def test_a_cluster_that_is_not_there() -> None:
+    with pytest.raises(
+        DartboardError, match=r"cannot join the Ray cluster '127\.0\.0\.1:1': .*refused; start one"
+    ):
+        _connect(find_ray(), RayOptions(address="127.0.0.1:1"))
+
+
+def test_what_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnknownNameError, match="no setting called 'adress'; did you mean 'address'"):
+        RayExecutor(adress="auto")
+    with pytest.raises(OptionError, match="gpus=-1"):
+        RayExecutor(gpus=-1)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(DartboardError, match=r"Ray is not installed; .* pip install 'dartboard\[ray\]'"):
+        RayExecutor()

@@ -1,0 +1,57 @@
+"""The Ray executor on a cluster whose nodes come and go, and that say they have GPUs."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from dartboard.jobs.executors import ray
+from dartboard.jobs.executors.ray import RayExecutor
+from executing import outcomes, own_method, until
+from protocols import few
+from ray_nodes import Nodes, nodes
+from sweeps import search_job
+
+SAYS = "(searcher.run.path / 'cards').write_text(os.environ['CUDA_VISIBLE_DEVICES'])"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Exception ignored in.*(FileIO|TextIOWrapper)"),  # Ray's logs
+]
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setattr(ray, "NODES", 0.5)
+    with nodes(1, gpus=2) as own:
+        yield own
+
+
+def test_room_follows_nodes_and_runs_see_their_own_gpus(
+    cluster: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where the nodes are not
+    cluster.add(cpus=3)
+    executor = RayExecutor(address=cluster.address)
+    with closing(executor):
+        follow(executor, cluster, tmp_path)
+
+
+def follow(executor: RayExecutor, cluster: Nodes, tmp_path: Path) -> None:
+    assert executor.room == 3  # a GPU each, and a core: one on the first node, two on the other
+    data, (own, name) = Path(few(tmp_path / "few.npz")).name, own_method(tmp_path, SAYS)
+    words = [f"method={name}", "epochs=1"]
+    jobs = [search_job(tmp_path, data, *words, name=name, plugins=(own,)) for name in "ab"]
+    assert {outcome.state for outcome in outcomes(executor, jobs).values()} == {"finished"}
+    assert all((job.path / "cards").read_text() in ("0", "1") for job in jobs)
+    halves = RayExecutor(address=cluster.address, gpus=0.5)
+    assert halves.room == 4
+    cluster.kill(Random(1))
+
+    def looked() -> bool:
+        executor.ended(0.6)
+        return executor.room < 3
+
+    until(looked)
