@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 
 from dartboard.data import Dataset, ImageSet
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.options import NetOptions
 from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.space import SearchSpace
@@ -69,7 +69,7 @@ def make_searcher(
     *,
     channels: int = 16,
     batch: int = 16,
-    ranks: Ranks = ALONE,
+    group: Group = SINGLE,
     sync_norms: bool = False,
     **options: object,
 ) -> Searcher:
@@ -79,7 +79,7 @@ def make_searcher(
     data = Dataset("noise", tuple("0123456789"), ImageSet(pixels, torch.arange(4 * batch) % 10))
     net = NetOptions(channels=channels)
     numbers = SearchOptions(epochs=1000, batch=batch, net=net, sync_norms=sync_norms)
-    searcher = Searcher(space, make_method(method, options), data, numbers, ranks=ranks)
+    searcher = Searcher(space, make_method(method, options), data, numbers, group=group)
     searcher.net.train()
     searcher.relaxation.train()
     return searcher

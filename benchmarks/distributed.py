@@ -27,7 +27,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from _common import make_searcher
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.distributed.process_group import joined
 from dartboard.nn import CellNet, NetConfig, count_flops, count_parameters
 from dartboard.search import Searcher
@@ -88,7 +88,7 @@ def parts_of(searcher: Searcher) -> dict[str, int]:
     net, relaxation = searcher.net, searcher.relaxation
     return {
         "weights": _bytes(searcher.task.weights),
-        "statistics": _bytes([*ALONE.unshared(net), *relaxation.running_means()]),
+        "statistics": _bytes([*SINGLE.unshared(net), *relaxation.running_means()]),
         "architecture": _bytes(relaxation.arch_parameters()),
     }
 
@@ -101,8 +101,8 @@ def serve(rank: int, port: int, asked: dict[str, Any], connection: Connection) -
     """What each of the two processes does; rank 0 tells what it has measured."""
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     torch.set_num_threads(1)
-    with joined(torch.device("cpu")) as ranks:
-        found = {name: measure(ranks, *case, **asked) for name, case in CASES.items()}
+    with joined(torch.device("cpu")) as group:
+        found = {name: measure(group, *case, **asked) for name, case in CASES.items()}
         if not rank:
             connection.send(found)
 
@@ -112,17 +112,17 @@ def make(space: str, cells: int, method: str, options: dict[str, Any], batch: in
     return make_searcher(get_space(space).resized(cells), method, batch=batch, **options, **more)
 
 
-def measure(ranks: Ranks, *case: Any, rounds: int, batch: int) -> dict[str, float]:
+def measure(group: Group, *case: Any, rounds: int, batch: int) -> dict[str, float]:
     """Seconds of a step of one process and of two, and what two have exchanged."""
     alone = make(*case, batch)
-    shared = {sync: make(*case, batch, ranks=ranks, sync_norms=sync) for sync in (False, True)}
+    shared = {sync: make(*case, batch, group=group, sync_norms=sync) for sync in (False, True)}
     times: dict[str, list[float]] = {"alone": [], "shared": [], "synchronised": []}
     counted = {"shared": Counting(), "synchronised": Counting()}
     for _ in range(rounds + 1):
-        times["alone"].append(_turn(ranks, alone.train_step, ranks.rank == 0))
+        times["alone"].append(_turn(group, alone.train_step, group.rank == 0))
         for name, sync in (("shared", False), ("synchronised", True)):
             with counted[name]:
-                times[name].append(_turn(ranks, shared[sync].train_step, True))
+                times[name].append(_turn(group, shared[sync].train_step, True))
     medians = {name: statistics.median(own[1:]) for name, own in times.items()}
     steps = rounds + 1
     return {
@@ -136,14 +136,14 @@ def measure(ranks: Ranks, *case: Any, rounds: int, batch: int) -> dict[str, floa
     }
 
 
-def _turn(ranks: Ranks, step: Callable[[], None], mine: bool) -> float:
+def _turn(group: Group, step: Callable[[], None], mine: bool) -> float:
     """Seconds of a step, before and after which all ranks wait for each other."""
-    ranks.any(False)
+    group.any(False)
     start = time.perf_counter()
     if mine:
         step()
     spent = time.perf_counter() - start
-    ranks.any(False)
+    group.any(False)
     return spent
 
 
@@ -156,11 +156,11 @@ def on_imagenet() -> dict[str, dict[str, float]]:
         net = CellNet(space, config)
         own = {
             "weights": 4.0 * count_parameters(net),
-            "statistics": float(_bytes(ALONE.unshared(net))),
+            "statistics": float(_bytes(SINGLE.unshared(net))),
             "architecture": 4.0 * (2 * 14 * 8 + (2 * 14 if partial > 1 else 0)),
         }
         own["sent"] = 2 * (RANKS - 1) / RANKS * sum(own.values())
-        own["norms"] = len(ALONE.unshared(net)) / 2
+        own["norms"] = len(SINGLE.unshared(net)) / 2
         own["compute"] = PASSES * IMAGES * count_flops(space, config) / SPEED
         own |= {link: own["sent"] / speed + CALLS * TREE for link, speed in LINKS.items()}
         found[words] = own

@@ -66,8 +66,8 @@ def count_alive(searcher: Searcher) -> int:
 
 
 def count_optimised(searcher: Searcher) -> int:
-    """Numbers that the weight optimiser trains."""
-    return sum(own.numel() for group in searcher.optimiser.param_groups for own in group["params"])
+    """Numbers that the weight optimizer trains."""
+    return sum(own.numel() for group in searcher.optimizer.param_groups for own in group["params"])
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from dartboard.data import Batch, Stream, load_dataset
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.state import capture, copied, restore
 from dartboard.runs import digest
 from dartboard.search import Searcher, SearchOptions, make_method
@@ -67,13 +67,13 @@ IN_PIECES = {f"darts in {pieces}": Case("darts", more={"pieces": pieces}, steps=
 """Those in which batch-norms see a part of what a process has."""
 
 
-def make(case: Case, ranks: Ranks, *, sync: bool) -> Searcher | Trainer:
+def make(case: Case, group: Group, *, sync: bool) -> Searcher | Trainer:
     """The loop of a case, in float64."""
     values = SIZES | case.more | {"sync_norms": sync}
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        loop = _make(case, values, ranks)
+        loop = _make(case, values, group)
     finally:
         torch.set_default_dtype(before)
     for stream in vars(loop.supply).values():
@@ -93,28 +93,28 @@ def _widened(batch: Batch) -> Batch:
     return Batch(batch.x.double(), batch.y)
 
 
-def _make(case: Case, values: dict[str, Any], ranks: Ranks) -> Searcher | Trainer:
+def _make(case: Case, values: dict[str, Any], group: Group) -> Searcher | Trainer:
     data, space = load_dataset("digits"), get_space(case.space)
     if case.method is None:
         options = TrainOptions.model_validate(values | {"net": {"cells": 1, **values["net"]}})
-        return Trainer(adopt(space, decode(CELL)), data, options, ranks=ranks)
+        return Trainer(adopt(space, decode(CELL)), data, options, group=group)
     health = {"examples": 64, "hessian": case.method == "darts"}
     options = SearchOptions.model_validate(values | {"health": health})
-    return Searcher(space, make_method(case.method, case.options), data, options, ranks=ranks)
+    return Searcher(space, make_method(case.method, case.options), data, options, group=group)
 
 
 def follow(
-    case: Case, ranks: Ranks = ALONE, *, sync: bool = True, start: dict[str, Any] | None = None
+    case: Case, group: Group = SINGLE, *, sync: bool = True, start: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Where the steps of a case lead: all that is trained after each step, and what would be chosen.
 
     Args:
         case: Which.
-        ranks: The processes that share it.
+        group: The processes that share it.
         sync: Whether batch-norms are synchronised.
         start: The state in the middle of the same, to go on from.
     """
-    loop = make(case, ranks, sync=sync)
+    loop = make(case, group, sync=sync)
     trail, half = [], start
     with loop._own_chance():
         if start is not None:

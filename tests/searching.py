@@ -122,7 +122,7 @@ def search(
         method_options: What its function takes.
         more: `space`, `run`, `hooks` and `ranks`; all else are search options in the place of `SHORT`.
     """
-    given = {key: more.pop(key) for key in ("run", "hooks", "ranks") if key in more}
+    given = {key: more.pop(key) for key in ("run", "hooks", "group") if key in more}
     space = more.pop("space", "nano")
     space = get_space(space) if isinstance(space, str) else space
     options = SearchOptions.model_validate(merged(SHORT, more))

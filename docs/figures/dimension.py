@@ -27,7 +27,7 @@ def steps_needed(candidates: int, geometry: str) -> int:
     slope = torch.zeros(candidates, dtype=torch.float64)
     slope[0] = -0.25
     bound = GEOMETRIES[geometry].dual_norm(torch.ones(1, candidates)).item()
-    optimiser = MirrorDescent([theta], ACCURACY / bound**2, geometry=geometry)
+    optimizer = MirrorDescent([theta], ACCURACY / bound**2, geometry=geometry)
     total, step = torch.zeros_like(theta), 0
     while True:
         step += 1
@@ -36,7 +36,7 @@ def steps_needed(candidates: int, geometry: str) -> int:
             return step
         coins = torch.rand(RUNS, candidates, generator=generator, dtype=torch.float64) < (1 + slope) / 2
         theta.grad = coins.double() * 2 - 1
-        optimiser.step()
+        optimizer.step()
 
 
 def main() -> None:

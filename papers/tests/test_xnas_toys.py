@@ -45,10 +45,10 @@ def test_the_term_of_the_z_axis_is_that_of_section_8_1():
 def test_the_path_of_xnas_is_that_of_the_exponentiated_gradient():
     path = follow(XNAS, quadratic, torch.tensor([0.0, 1.0]), steps=20, lr=0.3)
     theta = torch.nn.Parameter(torch.tensor([0.0, 1.0], **DOUBLE).softmax(-1))
-    optimiser = ExponentiatedGradient([theta], 0.3)
+    optimizer = ExponentiatedGradient([theta], 0.3)
     for _ in range(20):
         theta.grad = quadratic(0, theta.detach())
-        optimiser.step()
+        optimizer.step()
     torch.testing.assert_close(path.points[-1], theta.detach())
 
 

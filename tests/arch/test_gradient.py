@@ -30,9 +30,9 @@ def slopes(task: Task) -> list[Tensor]:
     return [values.grad for values in task.relaxation.arch_parameters()]
 
 
-def filled(gradient, task: Task, train=None, arch=None, optimiser=None) -> list[Tensor]:
+def filled(gradient, task: Task, train=None, arch=None, optimizer=None) -> list[Tensor]:
     """What a gradient puts into the architecture parameters."""
-    gradient(task, train or batch(0), arch or batch(1), optimiser or sgd(task))
+    gradient(task, train or batch(0), arch or batch(1), optimizer or sgd(task))
     return slopes(task)
 
 
@@ -50,20 +50,20 @@ def error(found, expected) -> float:
 @each_gradient
 def test_only_the_slopes_of_the_architecture_change(name):
     task = problem(relax=RELAX.get(name, "softmax"), auxiliary=0.3, smoothing=0.1)
-    optimiser = sgd(task, momentum=0.9)
+    optimizer = sgd(task, momentum=0.9)
     for weight in task.weights:
         weight.grad = torch.ones_like(weight)
-    optimiser.step()
+    optimizer.step()
     task.weights[3].requires_grad_(False)
     task.net.slots[0].eval()
     before = snapshot(task)
-    speeds = [own["momentum_buffer"].clone() for own in optimiser.state.values()]
-    filled(GRADIENTS[name](), task, optimiser=optimiser)
+    speeds = [own["momentum_buffer"].clone() for own in optimizer.state.values()]
+    filled(GRADIENTS[name](), task, optimizer=optimizer)
     assert all(own.abs().sum() > 0 for own in slopes(task))
     assert differences(snapshot(task), before) == []
     assert all(
         torch.equal(own["momentum_buffer"], speed)
-        for own, speed in zip(optimiser.state.values(), speeds, strict=True)
+        for own, speed in zip(optimizer.state.values(), speeds, strict=True)
     )
 
 
@@ -154,7 +154,7 @@ def test_one_backward_pass_a_piece(gradient, pieces, monkeypatch):
 # Second order
 
 
-def after_a_step(task: Task, train, optimiser: SGD, setting) -> dict[str, Tensor]:
+def after_a_step(task: Task, train, optimizer: SGD, setting) -> dict[str, Tensor]:
     """The weights after a step of torch's own SGD, as a differentiable function of the architecture."""
     named = dict(task.net.named_parameters())
     leaves = {name: weight.detach().requires_grad_() for name, weight in named.items()}
@@ -165,7 +165,7 @@ def after_a_step(task: Task, train, optimiser: SGD, setting) -> dict[str, Tensor
     for (name, own), slope in zip(moved.items(), found, strict=True):
         own.retain_grad()
         own.grad = torch.zeros_like(own) if slope is None else slope
-        speed = optimiser.state[named[name]]["momentum_buffer"]
+        speed = optimizer.state[named[name]]["momentum_buffer"]
         virtual.state[own]["momentum_buffer"] = speed.clone()
     virtual.step()
     return moved
@@ -177,10 +177,10 @@ def loss_at(task: Task, weights, given) -> Tensor:
         return F.cross_entropy(functional_call(task.net, weights, (given[0], task.relaxation())), given[1])
 
 
-def through_a_step(task: Task, train, arch, optimiser, setting) -> list[Tensor]:
+def through_a_step(task: Task, train, arch, optimizer, setting) -> list[Tensor]:
     """The gradient of the judging loss after the step, by differentiating through it."""
     with task.undisturbed():
-        loss = loss_at(task, after_a_step(task, train, optimiser, setting), arch)
+        loss = loss_at(task, after_a_step(task, train, optimizer, setting), arch)
         return list(torch.autograd.grad(loss, task.relaxation.arch_parameters()))
 
 
@@ -195,44 +195,44 @@ each_setting = pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTING
 def in_motion(setting, **options) -> tuple[Task, SGD]:
     """A problem whose weights have been trained for two steps, so that their momentum counts."""
     task = problem(**options)
-    optimiser = sgd(task, **setting)
+    optimizer = sgd(task, **setting)
     for seed in (5, 6):
         task.loss(batch(seed))[0].backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
     for values in task.relaxation.arch_parameters():
         values.grad = None
-    return task, optimiser
+    return task, optimizer
 
 
 @each_setting
 def test_second_order_is_the_derivative_through_a_step_of_sgd(setting):
-    task, optimiser = in_motion(setting)
-    expected = through_a_step(task, batch(0), batch(1), optimiser, setting)
-    found = filled(SecondOrder(), task, optimiser=optimiser)
+    task, optimizer = in_motion(setting)
+    expected = through_a_step(task, batch(0), batch(1), optimizer, setting)
+    found = filled(SecondOrder(), task, optimizer=optimizer)
     assert error(found, expected) < 1e-9
     first = filled(FirstOrder(), task)
     assert error(first, expected) > 0.1
 
 
 def test_finite_differences_approach_it_as_the_radius_falls():
-    task, optimiser = in_motion(SETTINGS["decay"])
-    expected = through_a_step(task, batch(0), batch(1), optimiser, SETTINGS["decay"])
-    found = filled(SecondOrder(Finite(1e-6)), task, optimiser=optimiser)
+    task, optimizer = in_motion(SETTINGS["decay"])
+    expected = through_a_step(task, batch(0), batch(1), optimizer, SETTINGS["decay"])
+    found = filled(SecondOrder(Finite(1e-6)), task, optimizer=optimizer)
     assert error(found, expected) < 1e-5
 
 
 def test_dropped_paths_are_the_same_in_every_part_of_second_order():
-    task, optimiser = in_motion(SETTINGS["decay"], drop_path=0.3)
+    task, optimizer = in_motion(SETTINGS["decay"], drop_path=0.3)
     torch.manual_seed(11)
     chance = torch.get_rng_state()
-    expected = through_a_step(task, batch(0), batch(1), optimiser, SETTINGS["decay"])
+    expected = through_a_step(task, batch(0), batch(1), optimizer, SETTINGS["decay"])
     for products, tolerance in ((Exact(), 1e-9), (Finite(1e-6), 1e-4)):
-        found = filled(SecondOrder(products), task, optimiser=optimiser)
+        found = filled(SecondOrder(products), task, optimizer=optimizer)
         assert error(found, expected) < tolerance
         assert torch.equal(torch.get_rng_state(), chance)
     torch.manual_seed(12)
-    assert error(filled(SecondOrder(), task, optimiser=optimiser), expected) > 1e-3
+    assert error(filled(SecondOrder(), task, optimizer=optimizer), expected) > 1e-3
 
 
 @dataclass(frozen=True)
@@ -301,10 +301,10 @@ def test_the_papers_radius_is_far_off_on_a_relu_network_in_training(make):
     amended DARTS' nested differences: kinks and batch-norms between the two points. At 1e-6, in double
     precision, both are right, so the radius is to blame.
     """
-    task, optimiser = in_motion(SETTINGS["decay"])
-    exact = [own.clone() for own in filled(make(Exact()), task, optimiser=optimiser)]
-    assert error(filled(make(Finite(1e-6)), task, optimiser=optimiser), exact) < 1e-4
-    assert error(filled(make(Finite(0.01)), task, optimiser=optimiser), exact) > 0.5
+    task, optimizer = in_motion(SETTINGS["decay"])
+    exact = [own.clone() for own in filled(make(Exact()), task, optimizer=optimizer)]
+    assert error(filled(make(Finite(1e-6)), task, optimizer=optimizer), exact) < 1e-4
+    assert error(filled(make(Finite(0.01)), task, optimizer=optimizer), exact) > 0.5
 
 
 # XNAS' rewards
@@ -439,4 +439,4 @@ def test_possible_pairs_pass(name):
 def test_second_order_unrolls_sgd_alone():
     task = problem()
     with pytest.raises(CompositionError, match="trained by Adam"):
-        filled(SecondOrder(), task, optimiser=Adam(task.weights))
+        filled(SecondOrder(), task, optimizer=Adam(task.weights))

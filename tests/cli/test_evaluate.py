@@ -35,11 +35,11 @@ def make_model(*, shape=(1, 8, 8), classes=DIGITS, seed=0, **facts):
 def _fit(net):
     images = load_dataset("digits").train
     x, y = (images.images.float() - 4) / 6, images.labels
-    optimiser = torch.optim.Adam(net.parameters(), 0.01)
+    optimizer = torch.optim.Adam(net.parameters(), 0.01)
     for _ in range(15):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         F.cross_entropy(net(x), y).backward()
-        optimiser.step()
+        optimizer.step()
 
 
 @pytest.fixture(scope="module")

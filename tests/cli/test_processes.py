@@ -184,10 +184,10 @@ def test_processes_end_with_who_has_launched_them(tmp_path: Path) -> None:
     command = [PROGRAM, *SEARCH, "epochs=300", "--processes", "2", "--out", "run", "--quiet"]
     with started(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
         wait_for_checkpoint(tmp_path / "run")
-        ranks = ranks_of(launcher.pid)
+        group = ranks_of(launcher.pid)
         launcher.kill()
         end = time.monotonic() + 30
-        while any(Path(f"/proc/{rank}/cwd").exists() for rank in ranks.values()):
+        while any(Path(f"/proc/{rank}/cwd").exists() for rank in group.values()):
             assert time.monotonic() < end, "they live on"
             time.sleep(0.1)
     assert Run.read(tmp_path / "run").state == "stopped"

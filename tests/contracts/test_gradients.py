@@ -47,9 +47,9 @@ class Scene:
         self.task.pieces = pieces
         chance = torch.Generator().manual_seed(1)
         self.train, self.valid = (self.batch(chance) for _ in range(2))
-        self.optimiser = SGD(self.task.weights, 0.1, momentum=0.9, weight_decay=3e-4)
+        self.optimizer = SGD(self.task.weights, 0.1, momentum=0.9, weight_decay=3e-4)
         self.task.loss(self.train)[0].backward()
-        self.optimiser.step()
+        self.optimizer.step()
         for parameter in made.arch_parameters():
             parameter.grad = torch.full_like(parameter, 7.0)  # of an earlier step, to be replaced
 
@@ -58,7 +58,7 @@ class Scene:
 
     def fill(self, gradient):
         """The gradient of the architecture, and the loss."""
-        loss = GRADIENTS[gradient]()(self.task, self.train, self.valid, self.optimiser)
+        loss = GRADIENTS[gradient]()(self.task, self.train, self.valid, self.optimizer)
         return self.slopes(), loss
 
     def slopes(self):
@@ -71,7 +71,7 @@ class Scene:
         found |= {f"gradient {name}": value.grad for name, value in net.named_parameters()}
         found |= {f"relaxation {name}": value for name, value in relaxation.named_parameters()}
         found |= {
-            f"momentum {n}": own["momentum_buffer"] for n, own in enumerate(self.optimiser.state.values())
+            f"momentum {n}": own["momentum_buffer"] for n, own in enumerate(self.optimizer.state.values())
         }
         found |= {"chance": torch.get_rng_state()}
         kept = {name: value.clone() for name, value in found.items() if value is not None}

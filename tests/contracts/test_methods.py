@@ -154,14 +154,14 @@ def test_strengths_are_on_the_simplex(walked):
             assert not contest.weighted or total == pytest.approx(1)
 
 
-def test_every_parameter_is_in_exactly_one_optimiser(walked):
+def test_every_parameter_is_in_exactly_one_optimizer(walked):
     searcher = walked.searcher
-    optimisers = [own for own in (searcher.optimiser, searcher.update) if own is not None]
-    owned = Counter(id(p) for own in optimisers for group in own.param_groups for p in group["params"])
+    optimizers = [own for own in (searcher.optimizer, searcher.update) if own is not None]
+    owned = Counter(id(p) for own in optimizers for group in own.param_groups for p in group["params"])
     parameters = [*searcher.net.parameters(), *searcher.relaxation.parameters()]
     assert owned == Counter(map(id, parameters))
     assert all(p.requires_grad and p.grad is None for p in parameters)
-    for own in optimisers:
+    for own in optimizers:
         assert {id(parameter) for parameter in own.state} <= owned.keys()
 
 

@@ -3,12 +3,12 @@ import torch
 from torch import nn
 
 from dartboard.data import Augment, ImageSet, Stream, sweep
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import RankError
 from dartboard.nn.sync_norm import synchronize
 
 
-class OneOf(Ranks):
+class OneOf(Group):
     """One of several, who hears nothing of the others."""
 
     def __init__(self, rank: int, count: int) -> None:
@@ -16,17 +16,17 @@ class OneOf(Ranks):
 
 
 def test_one_process_is_all_there_is() -> None:
-    assert ALONE.rows(7) == slice(0, 7)
-    assert ALONE.any(True)
-    assert not ALONE.any(False)
-    assert ALONE.first(lambda: 5) == 5
+    assert SINGLE.rows(7) == slice(0, 7)
+    assert SINGLE.any(True)
+    assert not SINGLE.any(False)
+    assert SINGLE.first(lambda: 5) == 5
     tensor = torch.ones(2)
-    assert ALONE.total([tensor])[0] is tensor
-    ALONE.check_same("it", "x")
+    assert SINGLE.total([tensor])[0] is tensor
+    SINGLE.check_same("it", "x")
     net = nn.Sequential(nn.BatchNorm2d(3), nn.BatchNorm2d(2, track_running_stats=False))
-    synchronize(net, ALONE.norms)
+    synchronize(net, SINGLE.norms)
     assert type(net[0]) is nn.BatchNorm2d
-    assert [own is kept for own, kept in zip(ALONE.unshared(net), net[0].buffers(), strict=False)] == [
+    assert [own is kept for own, kept in zip(SINGLE.unshared(net), net[0].buffers(), strict=False)] == [
         True
     ] * 2
 
@@ -40,7 +40,7 @@ def test_norms_of_every_kind_have_statistics_of_their_own() -> None:
 
     own = nn.Sequential(Mine(2), nn.BatchNorm1d(2), nn.InstanceNorm2d(2, track_running_stats=True))
     net = nn.Sequential(Together(2), nn.GroupNorm(1, 2), nn.InstanceNorm2d(2), own)
-    found = ALONE.unshared(net)
+    found = SINGLE.unshared(net)
     kept = [buffer for norm in own for buffer in (norm.running_mean, norm.running_var)]
     assert len(found) == len(kept) == 6
     assert all(one is other for one, other in zip(found, kept, strict=True))
@@ -81,7 +81,7 @@ def test_parts_of_batches_are_those_of_the_whole(augment: Augment) -> None:
         "augment": augment,
     }
     whole = Stream(images(20), **common)
-    parts = [Stream(images(20), **common, ranks=OneOf(rank, 3)) for rank in range(3)]
+    parts = [Stream(images(20), **common, group=OneOf(rank, 3)) for rank in range(3)]
     for step in (0, 1, 4, 7):
         expected, found = whole.batch(step), [own.batch(step) for own in parts]
         assert torch.equal(torch.cat([own.x for own in found]), expected.x)
@@ -91,7 +91,7 @@ def test_parts_of_batches_are_those_of_the_whole(augment: Augment) -> None:
 def test_batches_to_measure_with_are_dealt_out() -> None:
     common = {"batch": 4, "mean": (99.0,), "deviation": (50.0,)}
     whole = [batch.x for batch in sweep(images(18), **common)]
-    dealt = [[batch.x for batch in sweep(images(18), **common, ranks=OneOf(rank, 2))] for rank in range(2)]
+    dealt = [[batch.x for batch in sweep(images(18), **common, group=OneOf(rank, 2))] for rank in range(2)]
     assert [len(own) for own in dealt] == [3, 2]
     for rank, own in enumerate(dealt):
         assert all(torch.equal(x, y) for x, y in zip(own, whole[rank::2], strict=True))

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from dartboard.distributed.group import Ranks
+from dartboard.distributed.group import Group
 from dartboard.engine.state import capture, chance, copied, restore, set_chance
 from dartboard.errors import CheckpointError
 from dartboard.runs import Run
@@ -72,7 +72,7 @@ def test_a_state_holds_where_the_search_is():
     assert searcher.meter.counts == [1, 1]
 
 
-class Several(Ranks):
+class Several(Group):
     """This process as one of several that never meet."""
 
     def __init__(self, count):
@@ -81,8 +81,8 @@ class Several(Ranks):
 
 def gone_on(before, now, pieces=1, **options):
     """The pieces of a search that goes on in another number of processes, and what is said of it."""
-    state = copied(capture(search(ranks=Several(before), pieces=pieces, **options)))
-    searcher = search(ranks=Several(now), **options)
+    state = copied(capture(search(group=Several(before), pieces=pieces, **options)))
+    searcher = search(group=Several(now), **options)
     restore(searcher, state)
     return searcher.task.pieces, searcher.changed
 
@@ -115,7 +115,7 @@ def test_synchronised_norms_see_the_whole_batch_in_any_number_of_processes():
 def test_states_without_a_number_of_processes_keep_their_pieces():
     state = copied(capture(search(pieces=2)))
     del state["processes"]
-    searcher = search(ranks=Several(2))
+    searcher = search(group=Several(2))
     restore(searcher, state)
     assert (searcher.task.pieces, searcher.changed) == (2, "")
 

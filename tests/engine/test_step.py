@@ -55,11 +55,11 @@ def by_hand(task, given, clip=None) -> list[Tensor]:
     """The weights after one step of a loop as everybody writes it, on a copy."""
     net, relaxation = deepcopy((task.net, task.relaxation))
     weights = list(net.parameters())
-    optimiser = SGD(weights, 0.1, momentum=0.9)
+    optimizer = SGD(weights, 0.1, momentum=0.9)
     torch.nn.functional.cross_entropy(net(given[0], relaxation()), given[1]).backward()
     if clip:
         torch.nn.utils.clip_grad_norm_(weights, clip)
-    optimiser.step()
+    optimizer.step()
     return [weight.detach() for weight in weights]
 
 

@@ -113,17 +113,17 @@ def test_tensors_that_share_memory_come_apart():
     assert packed["/part"].untyped_storage().nbytes() == 8
 
 
-def test_an_optimiser_goes_on_from_its_state():
+def test_an_optimizer_goes_on_from_its_state():
     def trained(state):
         layer = torch.nn.Linear(3, 2)
         torch.nn.init.ones_(layer.weight)
-        optimiser = torch.optim.Adam(layer.parameters(), lr=0.1)
+        optimizer = torch.optim.Adam(layer.parameters(), lr=0.1)
         if state is not None:
             layer.load_state_dict(state["layer"])
-            optimiser.load_state_dict(state["optimiser"])
+            optimizer.load_state_dict(state["optimiser"])
         layer(torch.ones(1, 3)).square().sum().backward()
-        optimiser.step()
-        return {"layer": layer.state_dict(), "optimiser": optimiser.state_dict()}
+        optimizer.step()
+        return {"layer": layer.state_dict(), "optimiser": optimizer.state_dict()}
 
     first = trained(None)
     back = through_files(first)

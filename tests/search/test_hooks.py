@@ -145,19 +145,19 @@ def test_a_contested_edge_can_lose_none():
     assert searcher.relaxation.live("cell") == ((1,), (1,), (2,), (1,))
 
 
-def test_parameters_leave_the_optimiser_with_their_momentum():
+def test_parameters_leave_the_optimizer_with_their_momentum():
     searcher = search("xnas")
     for _ in range(2):
         searcher.train_step()
-    optimiser = searcher.optimiser
+    optimizer = searcher.optimizer
     before = list(searcher.task.weights)
-    assert len(optimiser.state) == len(before)
+    assert len(optimizer.state) == len(before)
     prefer(searcher, a=2, b=0, c=1)
     ended(searcher)
     left = {id(own) for own in searcher.net.parameters()}
     assert 0 < len(left) < len(before)
-    assert {id(own) for own in optimiser.state} == left
-    assert [id(own) for own in optimiser.param_groups[0]["params"]] == [
+    assert {id(own) for own in optimizer.state} == left
+    assert [id(own) for own in optimizer.param_groups[0]["params"]] == [
         id(own) for own in searcher.task.weights
     ]
     assert {id(own) for own in searcher.task.weights} == left

@@ -629,7 +629,7 @@ def test_the_learning_rate_follows_its_schedule():
         seen: tuple[float, ...] = ()
 
         def on_step_end(self, searcher):
-            self.seen = (*self.seen, searcher.optimiser.param_groups[0]["lr"])
+            self.seen = (*self.seen, searcher.optimizer.param_groups[0]["lr"])
 
     rates = Rates()
     search(hooks=[rates], weights={"lr": 0.4, "lr_end": 0.0, "schedule": "linear"}, epochs=4).fit()

@@ -6,7 +6,7 @@ import sys
 import torch
 from torch import Tensor, nn
 
-from dartboard.distributed.process_group import Group, joined
+from dartboard.distributed.process_group import TorchGroup, joined
 from dartboard.errors import DataError, RankError
 from dartboard.nn.fast.norm import normalise
 from dartboard.nn.sync_norm import synchronize
@@ -34,7 +34,7 @@ def norm_of(x: Tensor, norm: nn.BatchNorm2d) -> dict[str, object]:
     return {"y": y.tolist(), "slope": slope.tolist(), "curve": curve.tolist(), "statistics": statistics}
 
 
-def norms(ranks: Group) -> dict[str, dict[str, object]]:
+def norms(group: TorchGroup) -> dict[str, dict[str, object]]:
     """A batch-norm of the whole batch, and a synchronised one of this rank's part of it."""
     x = torch.randn(6, 3, 4, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 3 + 100
     found = {}
@@ -42,24 +42,24 @@ def norms(ranks: Group) -> dict[str, dict[str, object]]:
         net = nn.Sequential(nn.BatchNorm2d(3, affine=affine)).double()
         found[f"whole {affine}"] = norm_of(x, net[0])
         net[0].reset_running_stats()
-        synchronize(net, ranks.norms)
-        found[f"part {affine}"] = norm_of(x[ranks.rows(6)], net[0])
+        synchronize(net, group.norms)
+        found[f"part {affine}"] = norm_of(x[group.rows(6)], net[0])
         net.eval()
         found[f"eval {affine}"] = {"y": net(x).tolist()}
     return found
 
 
 if __name__ == "__main__":
-    with joined(torch.device("cpu")) as ranks:
-        sums = ranks.total([torch.tensor([1.0, ranks.rank]), torch.tensor(ranks.rank + 1), torch.zeros(0)])
+    with joined(torch.device("cpu")) as group:
+        sums = group.total([torch.tensor([1.0, group.rank]), torch.tensor(group.rank + 1), torch.zeros(0)])
         said = {
-            "rank": [ranks.rank, ranks.count],
+            "rank": [group.rank, group.count],
             "sums": [own.tolist() for own in sums],
-            "any": [ranks.any(ranks.rank == 1), ranks.any(False), ranks.any(True)],
-            "first": ranks.first(lambda: f"from rank {ranks.rank}"),
-            "failed": raised(ranks.first, fail),
-            "same": raised(ranks.check_same, "it", "equal"),
-            "differs": raised(ranks.check_same, "the state", f"of {ranks.rank}"),
-            "norms": norms(ranks),
+            "any": [group.any(group.rank == 1), group.any(False), group.any(True)],
+            "first": group.first(lambda: f"from rank {group.rank}"),
+            "failed": raised(group.first, fail),
+            "same": raised(group.check_same, "it", "equal"),
+            "differs": raised(group.check_same, "the state", f"of {group.rank}"),
+            "norms": norms(group),
         }
         sys.stdout.write(json.dumps(said))

@@ -20,14 +20,14 @@ NAMES = ("darts", "gdas", "xnas, wipeout", "asm", "training")
 
 def is_same(case: Case, *, sync: bool) -> bool:
     """Whether going on from the middle leads where going through leads."""
-    whole = follow(case, ranks, sync=sync)
-    resumed = follow(case, ranks, sync=sync, start=whole["half"])["trail"]
+    whole = follow(case, group, sync=sync)
+    resumed = follow(case, group, sync=sync, start=whole["half"])["trail"]
     return digest(resumed) == digest(whole["trail"][-len(resumed) :])
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    with joined(torch.device("cpu")) as ranks:
+    with joined(torch.device("cpu")) as group:
         cases = {name: replace(CASES[name], more=CASES[name].more | {"batch": 12}) for name in NAMES}
         cases = {name: replace(own, steps=min(own.steps, 12)) for name, own in cases.items()}
         found = {name: [is_same(own, sync=sync) for sync in (False, True)] for name, own in cases.items()}

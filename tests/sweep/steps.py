@@ -16,9 +16,9 @@ from scale_cases import CASES, IN_PIECES, follow
 if __name__ == "__main__":
     out, sync, *names = sys.argv[1:]
     torch.set_num_threads(1)
-    with joined(torch.device("cpu")) as ranks:
+    with joined(torch.device("cpu")) as group:
         cases = {name: (CASES | IN_PIECES)[name] for name in names or CASES}
-        found = {name: follow(own, ranks, sync=sync == "sync") for name, own in cases.items()}
-        if not ranks.rank:
+        found = {name: follow(own, group, sync=sync == "sync") for name, own in cases.items()}
+        if not group.rank:
             torch.save(found, out)
     sys.stdout.write(str({name: own["digest"] for name, own in found.items()}))

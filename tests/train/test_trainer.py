@@ -193,7 +193,7 @@ class Watch(TrainHook):
         self.rates, self.drops = [], []
 
     def on_step_end(self, loop):
-        self.rates.append(loop.optimiser.param_groups[0]["lr"])
+        self.rates.append(loop.optimizer.param_groups[0]["lr"])
         self.drops.append(loop.net.drop_path)
 
 

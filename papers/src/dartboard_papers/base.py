@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 import torch
 from matplotlib.figure import Figure
 
-from dartboard.analysis.progress import Tell, silent
 from dartboard.config.schema import Options
 from dartboard.registry import Registry
 from dartboard.scoreboard.records import STRICT
+from dartboard.utils.progress import Progress, no_progress
 
 PAPERS = {
     "xnas": "XNAS: Neural Architecture Search with Expert Advice (Nayman et al., 2019)",
@@ -103,7 +103,7 @@ class Setting:
     table: Path | None = None
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     jobs: int = 1
-    tell: Tell = silent
+    tell: Progress = no_progress
     full: bool = False
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dartboard.analysis.progress import Tell, silent
 from dartboard.analysis.trajectory import Floats, open_edges
 from dartboard.arch.objective import Batch, Task
 from dartboard.relax.attention import Attention, SlotAttention
@@ -19,6 +18,7 @@ from dartboard.search.evaluate import accuracy
 from dartboard.search.revive import searcher_of
 from dartboard.search.select import Batches
 from dartboard.space.spec import Cell, SearchSpace
+from dartboard.utils.progress import Progress, no_progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ def attention(
     device: torch.device | str = "cpu",
     *,
     fall_back: bool = False,
-    tell: Tell = silent,
+    tell: Progress = no_progress,
 ) -> list[HeatMap]:
     """The heat maps of a search, front to back, from its last checkpoint.
 
@@ -101,7 +101,7 @@ def attention(
     return heat_maps(searcher.task, lambda: _told(searcher.valid_batches(), total, tell))
 
 
-def _told(batches: Iterable[Batch], total: int, tell: Tell) -> Iterator[Batch]:
+def _told(batches: Iterable[Batch], total: int, tell: Progress) -> Iterator[Batch]:
     """The batches; before each one is told how many images have passed."""
     done = 0
     for batch in batches:

@@ -18,7 +18,6 @@ import torch
 
 from dartboard.analysis.comparison import ACCURACY, LOSS, TRAIN_LOSS, Comparison, Entry, Training
 from dartboard.analysis.curves import Curve
-from dartboard.analysis.progress import Tell, silent
 from dartboard.analysis.side_by_side import Maker, Plan, claim, make_settings
 from dartboard.errors import DivergedError, OptionError, Stopped
 from dartboard.jobs.inner import Inner, Job
@@ -31,6 +30,7 @@ from dartboard.train.config import TrainSettings
 from dartboard.train.trainer import Trainer
 from dartboard.utils.atomic import write_text
 from dartboard.utils.parallel import in_processes, one_thread
+from dartboard.utils.progress import Progress, no_progress
 
 RUNS = "runs"
 FAULT = "fault.txt"
@@ -72,7 +72,7 @@ class Comparer:
             raise KeyboardInterrupt
 
     def run(
-        self, lrs: Sequence[float], seeds: Sequence[int], *, jobs: int = 1, tell: Tell = silent
+        self, lrs: Sequence[float], seeds: Sequence[int], *, jobs: int = 1, tell: Progress = no_progress
     ) -> Comparison:
         """Does what is left and returns all of it.
 
@@ -116,7 +116,7 @@ class Comparer:
         self._apart = False
 
     @contextmanager
-    def _watched(self, entries: Sequence[Entry], tell: Tell) -> Iterator[None]:
+    def _watched(self, entries: Sequence[Entry], tell: Progress) -> Iterator[None]:
         """Inside, `tell` hears now and then how many epochs are complete, of all trainings together."""
         total, over = len(entries) * self.plan.settings.epochs, threading.Event()
 
@@ -153,7 +153,7 @@ def compare(
     seeds: Sequence[int] = (),
     jobs: int = 1,
     device: torch.device | str = "cpu",
-    tell: Tell = silent,
+    tell: Progress = no_progress,
 ) -> Comparison:
     """Cells trained side by side: for each learning rate and seed, all of them see the same batches.
 

@@ -13,7 +13,6 @@ from torch.func import functional_call
 
 from dartboard.analysis.directions import weights_of
 from dartboard.analysis.plane import Plane
-from dartboard.analysis.progress import Tell, silent
 from dartboard.analysis.site import batches_of, normalised
 from dartboard.arch.curvature import Floats, Product, arch_hessian, extreme_eigenvalues
 from dartboard.arch.hvp import Exact
@@ -21,6 +20,7 @@ from dartboard.arch.objective import Batch, Task
 from dartboard.data import Images
 from dartboard.errors import CompositionError
 from dartboard.nn.model_file import Model
+from dartboard.utils.progress import Progress, no_progress
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def weight_spectrum(
     statistics: Literal["kept", "batch"] = "kept",
     tolerance: float = 1e-3,
     device: torch.device | str = "cpu",
-    tell: Tell = silent,
+    tell: Progress = no_progress,
 ) -> Spectrum:
     """The ends of the spectrum of the mean loss's Hessian in all weights of a trained network.
 
@@ -106,7 +106,12 @@ def _product(plane: Plane, batches: Sequence[Batch]) -> Product:
 
 
 def arch_spectrum(
-    task: Task, batches: Sequence[Batch], *, count: int = 5, tolerance: float = 1e-3, tell: Tell = silent
+    task: Task,
+    batches: Sequence[Batch],
+    *,
+    count: int = 5,
+    tolerance: float = 1e-3,
+    tell: Progress = no_progress,
 ) -> Spectrum:
     """The ends of the spectrum of the mean loss's Hessian in the architecture parameters of a search.
 
@@ -135,7 +140,7 @@ def _ends(product: Product, size: int, examples: int, count: int, tolerance: flo
     return Spectrum(tuple(map(float, largest)), float(smallest), size, examples)
 
 
-def _told(product: Product, tell: Tell) -> Product:
+def _told(product: Product, tell: Progress) -> Product:
     """The same products, each of which is told."""
     made = 0
 

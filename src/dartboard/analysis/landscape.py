@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 from dartboard.analysis.grid import Floats, Grid, Place
-from dartboard.analysis.progress import Tell, silent
 from dartboard.analysis.site import GridOptions, Site, Surveyor, prepare_site, survey_saved
 from dartboard.data import Images
 from dartboard.nn.model_file import Model
 from dartboard.utils.parallel import in_processes, one_thread
+from dartboard.utils.progress import Progress, no_progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ def landscape(
     folder: Path | None = None,
     device: torch.device | str = "cpu",
     jobs: int = 1,
-    tell: Tell = silent,
+    tell: Progress = no_progress,
 ) -> Landscape:
     """Measures a trained network on a grid of points around its weights w*.
 

@@ -13,7 +13,6 @@ import torch
 from dartboard.analysis.comparison import Entry
 from dartboard.config.loader import Form, Layer, from_words
 from dartboard.data import Dataset
-from dartboard.data.load_options import Progress
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import OptionError, RunError
 from dartboard.jobs.inner import Job
@@ -25,6 +24,7 @@ from dartboard.train import config as train_config
 from dartboard.train.config import TRAIN, TrainConfig, TrainSettings, train_options
 from dartboard.train.trainer import Trainer
 from dartboard.utils.atomic import write_text
+from dartboard.utils.progress import Progress
 
 PLAIN: dict[str, Any] = {
     "space": "darts",

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from dartboard.analysis.progress import Tell, silent
 from dartboard.analysis.trajectories import grouped
 from dartboard.analysis.trajectory import Floats, settings_of
 from dartboard.arch.objective import Batch
@@ -21,6 +20,7 @@ from dartboard.search.searcher import Searcher
 from dartboard.search.stability import EdgeStability
 from dartboard.space import CODECS, Genotype
 from dartboard.space.spec import SearchSpace
+from dartboard.utils.progress import Progress, no_progress
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def measure(
     device: torch.device | str = "cpu",
     *,
     fall_back: bool = False,
-    tell: Tell = silent,
+    tell: Progress = no_progress,
 ) -> RunStability:
     """Replaces one mixed edge at a time by what the search chose for it, and measures on held-out images.
 
@@ -115,7 +115,7 @@ def _chooses(space: SearchSpace, own: EdgeStability) -> bool:
 class _Told:
     """The held-out images of a search; each pass over them is told."""
 
-    def __init__(self, searcher: Searcher, tell: Tell, total: int) -> None:
+    def __init__(self, searcher: Searcher, tell: Progress, total: int) -> None:
         self._searcher, self._tell, self._total, self._done = searcher, tell, total, 0
 
     def __call__(self) -> Iterable[Batch]:
@@ -143,7 +143,7 @@ def stability(
     *runs: Run | str | Path,
     device: torch.device | str = "cpu",
     fall_back: bool = False,
-    tell: Tell = silent,
+    tell: Progress = no_progress,
 ) -> Stabilities:
     """The stability of what finished searches chose, those that differ by their seed alone together.
 

@@ -17,11 +17,11 @@ from functools import cache
 from itertools import permutations, product
 from random import Random
 
-from dartboard.analysis.progress import Tell, silent
 from dartboard.analysis.topologies import count_topologies, topologies
 from dartboard.analysis.variants import check_connections
 from dartboard.space import NONE, Cell, Genotype, SearchSpace, depth, sample, width
 from dartboard.space.genotype import decisions
+from dartboard.utils.progress import Progress, no_progress
 
 LISTED = 50_000
 """The most topologies that are listed."""
@@ -136,7 +136,11 @@ def stand(
 
 
 def kinds_of(
-    genotype: Genotype, space: SearchSpace | None = None, *, repeats: bool = True, tell: Tell = silent
+    genotype: Genotype,
+    space: SearchSpace | None = None,
+    *,
+    repeats: bool = True,
+    tell: Progress = no_progress,
 ) -> dict[str, Kind]:
     """For each cell of a genotype its kind: the cells of a space, or without one its own connections.
 
@@ -162,7 +166,7 @@ def cells_of(
     listed: int = LISTED,
     drawn: int = DRAWN,
     seed: int = 0,
-    tell: Tell = silent,
+    tell: Progress = no_progress,
 ) -> Kind:
     """All cells that an arch of a space can become, or a sample of them.
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from dartboard.errors import UpdateError
 
 Group = Mapping[str, Any]
-"""A parameter group of an optimiser: its numbers and, under "params", its parameters."""
+"""A parameter group of an optimizer: its numbers and, under "params", its parameters."""
 
 
 def check_number(name: str, value: object, rule: str, holds: Callable[[float], bool]) -> None:
@@ -46,7 +46,7 @@ def check_rows(parameters: Sequence[Tensor]) -> None:
     """Raise unless every row (last dimension) of every parameter lies on the simplex or is all zero.
 
     Half precision is refused: a step of 1e-3 on log weights of a few units would be rounded away in it.
-    Reads the values, which waits for the device; optimisers call it when they are made, never in a step.
+    Reads the values, which waits for the device; optimizers call it when they are made, never in a step.
     """
     for theta in parameters:
         if theta.dim() == 0 or theta.dtype not in (torch.float32, torch.float64):

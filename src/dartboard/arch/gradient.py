@@ -18,7 +18,7 @@ from dartboard.arch.hypergradient import Point, amended, second_order, train_slo
 from dartboard.arch.objective import Batch, Task, frozen
 from dartboard.arch.optim.experts import clip_rewards
 from dartboard.arch.unroll import virtual_step
-from dartboard.distributed.group import Ranks
+from dartboard.distributed.group import Group
 from dartboard.errors import CompositionError
 from dartboard.registry import Registry
 from dartboard.relax.base import Relaxation
@@ -29,14 +29,14 @@ from dartboard.relax.per_example import Feedback
 class ArchGradient(Protocol):
     """Where the gradient of the architecture parameters comes from."""
 
-    def __call__(self, task: Task, train: Batch, arch: Batch, optimiser: Optimizer) -> Tensor:
+    def __call__(self, task: Task, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:
         """Fills the `.grad` of the architecture parameters; returns the loss of the architecture's batch.
 
         Args:
             task: The problem.
             train: What the weights are trained on next.
             arch: What the architecture is judged by.
-            optimiser: The weight optimiser.
+            optimizer: The weight optimizer.
         """
         ...
 
@@ -67,7 +67,7 @@ class FirstOrder:
     def check(self, relaxation: Relaxation) -> None:
         check_parameters(relaxation)
 
-    def __call__(self, task: Task, train: Batch, arch: Batch, optimiser: Optimizer) -> Tensor:  # noqa: ARG002
+    def __call__(self, task: Task, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:  # noqa: ARG002
         with task.undisturbed(), frozen(task.weights):
             return self._fill(task, arch, [])[0]
 
@@ -117,7 +117,7 @@ class ClippedRewards:
                 "ops alone; use another space, or an exponentiated gradient such as gaea-darts"
             )
 
-    def __call__(self, task: Task, train: Batch, arch: Batch, optimiser: Optimizer) -> Tensor:  # noqa: ARG002
+    def __call__(self, task: Task, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:  # noqa: ARG002
         with task.undisturbed(), frozen(task.weights):
             return self._fill(task, arch, [])[0]
 
@@ -160,10 +160,10 @@ class SecondOrder:
     def check(self, relaxation: Relaxation) -> None:
         check_deterministic(relaxation)
 
-    def __call__(self, task: Task, train: Batch, arch: Batch, optimiser: Optimizer) -> Tensor:
+    def __call__(self, task: Task, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:
         with task.undisturbed():
             point, losses = make_point(task, train, arch)
-            unrolled, rate = virtual_step(optimiser, point.weights, train_slopes(point))
+            unrolled, rate = virtual_step(optimizer, point.weights, train_slopes(point))
             fill(point.arch, second_order(point, unrolled, rate, self.products))
         return torch.stack(losses).sum()
 
@@ -184,7 +184,7 @@ class Amended:
     def check(self, relaxation: Relaxation) -> None:
         check_deterministic(relaxation)
 
-    def __call__(self, task: Task, train: Batch, arch: Batch, optimiser: Optimizer) -> Tensor:  # noqa: ARG002
+    def __call__(self, task: Task, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:  # noqa: ARG002
         with task.undisturbed():
             point, losses = make_point(task, train, arch)
             fill(point.arch, amended(point, self.eta, self.products))
@@ -195,11 +195,11 @@ def make_point(task: Task, train: Batch, arch: Batch) -> tuple[Point, list[Tenso
     """The losses of two batches as functions of the weights; the list fills with the second's values."""
     losses: list[Tensor] = []
 
-    def loss(piece: Batch, share: float, place: Ranks, weights: Sequence[Tensor]) -> Tensor:
+    def loss(piece: Batch, share: float, place: Group, weights: Sequence[Tensor]) -> Tensor:
         with task.at(place):
             return share * task.probe(piece, weights)
 
-    def valid(piece: Batch, share: float, place: Ranks, weights: Sequence[Tensor]) -> Tensor:
+    def valid(piece: Batch, share: float, place: Group, weights: Sequence[Tensor]) -> Tensor:
         value = loss(piece, share, place, weights)
         losses.append(value.detach())
         return value
@@ -207,11 +207,11 @@ def make_point(task: Task, train: Batch, arch: Batch) -> tuple[Point, list[Tenso
     parts = [partial(loss, *piece) for piece in task.parts(train)]
     judged = [partial(valid, *piece) for piece in task.parts(arch)]
     leaves = task.own_weights, task.relaxation.arch_parameters()
-    return Point(parts, judged, *leaves, task.ranks), losses
+    return Point(parts, judged, *leaves, task.group), losses
 
 
 def fill(parameters: Iterable[Tensor], slopes: Iterable[Tensor]) -> None:
-    """Puts gradients where optimisers look for them."""
+    """Puts gradients where optimizers look for them."""
     for parameter, slope in zip(parameters, slopes, strict=True):
         parameter.grad = slope
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dartboard.arch.hvp import Loss, Products, gradients
 from dartboard.arch.objective import add_up
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,18 @@ class Point:
         valid: The validation loss at given weights, in parts.
         weights: The weights, as they are.
         arch: The architecture parameters, leaves that both losses read.
-        ranks: The processes that have the other parts of the losses.
+        group: The processes that have the other parts of the losses.
     """
 
     train: Sequence[Loss]
     valid: Sequence[Loss]
     weights: Sequence[Tensor]
     arch: Sequence[Tensor]
-    ranks: Ranks = ALONE
+    group: Group = SINGLE
 
     def total(self, parts: Iterable[list[Tensor]]) -> list[Tensor]:
         """Lists of tensors added up, entry by entry, over all parts on all ranks."""
-        return self.ranks.total(add_up(parts))
+        return self.group.total(add_up(parts))
 
 
 def first_order(point: Point) -> list[Tensor]:

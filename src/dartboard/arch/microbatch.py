@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from dartboard.distributed.group import Ranks, statistics
+from dartboard.distributed.group import Group, statistics
 from dartboard.relax.base import Relaxation
 from dartboard.relax.sampling import Dice
 
 
-class Piece(Ranks):
+class Piece(Group):
     """What is to be known of a piece where chance is drawn for the whole batch.
 
     Args:

@@ -10,7 +10,7 @@ from torch.func import functional_call
 from torch.nn.parallel import DistributedDataParallel
 
 from dartboard.arch.microbatch import Passes, Piece
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.nn.mixture import Mixture
 from dartboard.nn.network import CellNet
 from dartboard.relax.base import Relaxation
@@ -31,7 +31,7 @@ class Task:
             it is.
         scale: What losses are multiplied with before gradients are taken, and gradients divided by after;
             for half precision, whose small numbers would vanish. None for nothing.
-        ranks: The processes that work on it together. Losses and gradients that come from batches are this
+        group: The processes that work on it together. Losses and gradients that come from batches are this
             rank's part of what they are for the whole batch, until `total` adds them up.
 
     Attributes:
@@ -48,9 +48,9 @@ class Task:
         smoothing: float = 0.0,
         precision: torch.dtype | None = None,
         scale: Tensor | None = None,
-        ranks: Ranks = ALONE,
+        group: Group = SINGLE,
     ) -> None:
-        self.ranks = net.ranks = ranks
+        self.group = net.group = group
         self.net, self.relaxation = net, relaxation
         self.auxiliary, self.smoothing = auxiliary, smoothing
         self.precision, self.scale = precision, scale
@@ -87,40 +87,40 @@ class Task:
         passes = Passes(self.net, self.relaxation)
         for piece, share, place in parts:
             passes.again()
-            self.net.ranks = place
+            self.net.group = place
             yield piece, share
-            passes.add(share * self.ranks.count)
+            passes.add(share * self.group.count)
         passes.settle()
-        self.net.ranks = self.ranks
+        self.net.group = self.group
 
-    def parts(self, batch: Batch) -> list[tuple[Batch, float, Ranks]]:
+    def parts(self, batch: Batch) -> list[tuple[Batch, float, Group]]:
         """The pieces of a batch, the share of each, and what `at` is to be told when it passes alone."""
         x, y = batch
         pieces = list(zip(x.chunk(self.pieces), y.chunk(self.pieces), strict=True))
-        whole, start, found = self.size(batch), self.ranks.rank * len(y), []
+        whole, start, found = self.size(batch), self.group.rank * len(y), []
         for piece in pieces:
             size = len(piece[1])
-            place = Piece(whole, start, size) if len(pieces) > 1 else self.ranks
+            place = Piece(whole, start, size) if len(pieces) > 1 else self.group
             found.append((piece, size / whole, place))
             start += size
         return found
 
     @contextmanager
-    def at(self, place: Ranks) -> Iterator[None]:
+    def at(self, place: Group) -> Iterator[None]:
         """Inside, what passes the network is the piece at that place."""
-        self.net.ranks = place
+        self.net.group = place
         try:
             yield
         finally:
-            self.net.ranks = self.ranks
+            self.net.group = self.group
 
     def size(self, batch: Batch) -> int:
         """How many examples there are in the batches of all ranks."""
-        return self.ranks.count * len(batch[1])
+        return self.group.count * len(batch[1])
 
     def total(self, parts: Iterable[Sequence[Tensor]]) -> list[Tensor]:
         """Lists of tensors added up entry by entry, over all pieces and all ranks."""
-        return self.ranks.total(add_up(parts))
+        return self.group.total(add_up(parts))
 
     @contextmanager
     def gathered(self, *, last: bool) -> Iterator[None]:
@@ -129,11 +129,11 @@ class Task:
         Args:
             last: Whether this is the last piece of a batch; those of the others wait for it.
         """
-        if self.ranks.count == 1:
+        if self.group.count == 1:
             yield
             return
         if self._wrapped is None:
-            self._wrapped = self.ranks.wrapped(self.forward, self.weights)
+            self._wrapped = self.group.wrapped(self.forward, self.weights)
         alone, self.forward = self.forward, self._wrapped
         try:
             with nullcontext() if last else self._wrapped.no_sync():
@@ -144,17 +144,17 @@ class Task:
     @contextmanager
     def repeated(self) -> Iterator[None]:
         """Inside, every rank passes the same examples, and meets with the same chance."""
-        with self.at(ALONE):
+        with self.at(SINGLE):
             yield
 
     @torch.no_grad()
     def even_out(self) -> None:
         """Makes the statistics that each rank has from its own part of a batch the mean over all ranks."""
-        if self.ranks.count == 1:
+        if self.group.count == 1:
             return
-        own = [*self.ranks.unshared(self.net), *self.relaxation.running_means()]
-        for buffer, whole in zip(own, self.ranks.total(own), strict=True):
-            buffer.copy_(whole / self.ranks.count)
+        own = [*self.group.unshared(self.net), *self.relaxation.running_means()]
+        for buffer, whole in zip(own, self.group.total(own), strict=True):
+            buffer.copy_(whole / self.group.count)
 
     def logits(self, x: Tensor, mixture: Mixture) -> Tensor:
         """What the network says [B, classes], in full precision."""

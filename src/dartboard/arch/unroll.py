@@ -1,4 +1,4 @@
-"""One step of the weight optimiser, looked at before it is taken."""
+"""One step of the weight optimizer, looked at before it is taken."""
 
 from collections.abc import Sequence
 
@@ -11,14 +11,14 @@ from dartboard.errors import CompositionError
 
 @torch.no_grad()
 def virtual_step(
-    optimiser: Optimizer, weights: Sequence[Tensor], slopes: Sequence[Tensor]
+    optimizer: Optimizer, weights: Sequence[Tensor], slopes: Sequence[Tensor]
 ) -> tuple[list[Tensor], float]:
     """The weights as a step of stochastic gradient descent would leave them; nothing is changed.
 
     Momentum and weight decay take part as in `torch.optim.SGD`; neither depends on the architecture.
 
     Args:
-        optimiser: The weight optimiser, with one group of parameters.
+        optimizer: The weight optimizer, with one group of parameters.
         weights: The parameters.
         slopes: Their gradients.
 
@@ -26,20 +26,20 @@ def virtual_step(
         The weights after the step, and how fast they follow their gradients.
 
     Raises:
-        CompositionError: If the optimiser is another one than plain SGD.
+        CompositionError: If the optimizer is another one than plain SGD.
     """
-    if not isinstance(optimiser, SGD) or len(optimiser.param_groups) != 1:
+    if not isinstance(optimizer, SGD) or len(optimizer.param_groups) != 1:
         raise CompositionError(
             "the second order gradient unrolls a step of SGD with one group of weights, and these are "
-            f"trained by {type(optimiser).__name__} with {len(optimiser.param_groups)}; "
+            f"trained by {type(optimizer).__name__} with {len(optimizer.param_groups)}; "
             "use the first order gradient"
         )
-    group = optimiser.param_groups[0]
+    group = optimizer.param_groups[0]
     lr, momentum, nesterov = group["lr"], group["momentum"], group["nesterov"]
     moved = []
     for weight, slope in zip(weights, slopes, strict=True):
         slope = slope + group["weight_decay"] * weight  # noqa: PLW2901
-        kept = optimiser.state.get(weight, {}).get("momentum_buffer")
+        kept = optimizer.state.get(weight, {}).get("momentum_buffer")
         speed = slope if kept is None else momentum * kept + slope
         moved.append(weight - lr * (slope + momentum * speed if nesterov else speed))
     return moved, lr * (1 + momentum if nesterov else 1)

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import torch
 
     from dartboard.cli.display import Display
-    from dartboard.data.load_options import Progress
-    from dartboard.distributed.group import Ranks
+    from dartboard.distributed.group import Group
     from dartboard.engine.loop import Loop, Outcome
     from dartboard.runs import Run
     from dartboard.search.forecast import Forecast
     from dartboard.search.hooks import AnyHook
     from dartboard.space import SearchSpace
+    from dartboard.utils.progress import Progress
 
 SIGNALLED = 128  # a shell adds the number of the signal
 E = TypeVar("E", bound="Outcome")
@@ -118,7 +118,7 @@ def _check_kind(path: str, verb: str) -> None:
 
 
 def reopen(
-    args: Namespace, device: "torch.device", make: "Make[L]", ranks: "Ranks"
+    args: Namespace, device: "torch.device", make: "Make[L]", group: "Group"
 ) -> tuple[L, "Run | None"]:
     """A run that is there already, and its loop, in the space that the run has recorded.
 
@@ -126,7 +126,7 @@ def reopen(
         args: What was typed; `args.resume` is the run.
         device: Where to compute.
         make: Makes the loop.
-        ranks: The processes that share it; only rank 0 writes to the run.
+        group: The processes that share it; only rank 0 writes to the run.
     """
     from dartboard.cli.display import Changes
     from dartboard.cli.progress import progress
@@ -134,15 +134,15 @@ def reopen(
     from dartboard.space import load_space
 
     load_plugins(args.plugin)
-    run = Run.read(args.resume) if ranks.rank else Run.resume(args.resume, device=str(device))
+    run = Run.read(args.resume) if group.rank else Run.resume(args.resume, device=str(device))
     try:
         with progress(quiet=args.quiet) as tell:
             loop = make(run, load_space(str(run.path / SPACE)), tell)
     except BaseException:
         run.close()
         raise
-    loop.run = None if ranks.rank else run
-    if not ranks.rank:
+    loop.run = None if group.rank else run
+    if not group.rank:
         loop.hooks = (Changes(), *loop.hooks)  # first: before a display draws
     return loop, loop.run
 
@@ -191,7 +191,7 @@ def fit(
     args: Namespace,
     display: "Display",
     forecast: Callable[[], str],
-    ranks: "Ranks | None" = None,
+    group: "Group | None" = None,
 ) -> "E | int":
     """What the loop comes to, or the exit code where a signal stopped it.
 
@@ -201,14 +201,14 @@ def fit(
         args: What was typed; `args.verb` is the verb.
         display: What is seen of it.
         forecast: How long it will take, in words.
-        ranks: The processes that share it; None where it is never shared.
+        group: The processes that share it; None where it is never shared.
     """
     from dartboard.cli.signals import stop_on_signals
 
     watch = nullcontext() if run is None else _watched(loop, run, args)
     with watch, stop_on_signals(loop.stop) as caught:
         try:
-            if _is_told(display, args, ranks):
+            if _is_told(display, args, group):
                 display.say([forecast()])
             with display:
                 result = loop.fit(fall_back=args.fall_back)
@@ -225,10 +225,10 @@ def fit(
             raise RankError(f"{processes.GONE}; go on with: {_resume_command(run.path, args)}") from error
 
 
-def _is_told(display: "Display", args: Namespace, ranks: "Ranks | None") -> bool:
+def _is_told(display: "Display", args: Namespace, group: "Group | None") -> bool:
     """Whether to say beforehand how long it takes, for which all ranks must take steps together."""
     shows = display.shows and args.resume is None
-    return shows if ranks is None else ranks.first(lambda: shows)
+    return shows if group is None else group.first(lambda: shows)
 
 
 def _watched(loop: Fitting[E], run: "Run", args: Namespace) -> AbstractContextManager[object]:
@@ -263,12 +263,12 @@ def _report(run: "Run | None", args: Namespace) -> None:
         print(f"dartboard: warning: {printable(mistake)}", file=sys.stderr)
 
 
-def in_words(forecast: "Callable[[], Forecast]", ranks: "Ranks | None" = None) -> str:
+def in_words(forecast: "Callable[[], Forecast]", group: "Group | None" = None) -> str:
     """What a loop will need, or that memory is short.
 
     Args:
         forecast: Tells it.
-        ranks: The processes that share the loop.
+        group: The processes that share the loop.
 
     Raises:
         RankError: If memory is short where others wait for this rank.
@@ -280,8 +280,8 @@ def in_words(forecast: "Callable[[], Forecast]", ranks: "Ranks | None" = None) -
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        if ranks is not None and ranks.count > 1:
-            raise RankError(f"out of memory on rank {ranks.rank}; set a larger pieces") from error
+        if group is not None and group.count > 1:
+            raise RankError(f"out of memory on rank {group.rank}; set a larger pieces") from error
         return "memory is short: batches will pass in pieces"
     return f"forecast: {span(ahead.seconds)}, {size(ahead.memory_bytes)} of memory"
 

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from dartboard.cli.progress import progress
 from dartboard.data import Batch, Dataset, Images, Loading, load_dataset, sweep
-from dartboard.data.load_options import Progress
 from dartboard.errors import DataError
 from dartboard.export.about import About
 from dartboard.export.base import Opened
 from dartboard.nn.evaluation import Evaluation, measure
+from dartboard.utils.progress import Progress
 
 WORDS = {"test": "test", "valid": "validation", "train": "training"}
 

@@ -15,7 +15,7 @@ from dartboard.utils.parallel import cores, started_together
 if TYPE_CHECKING:
     import torch
 
-    from dartboard.distributed.group import Ranks
+    from dartboard.distributed.group import Group
 
 GRACE = 20.0
 """Seconds that another rank has to say what all have met with, before this one does."""
@@ -113,7 +113,7 @@ def place(device: str | None, threads: int | None) -> tuple[str | None, int | No
 
 
 @contextmanager
-def joined(device: "torch.device") -> Iterator["Ranks"]:
+def joined(device: "torch.device") -> Iterator["Group"]:
     """Inside, this process shares its work with the others that were started with it, if there are any.
 
     Raises:
@@ -124,8 +124,8 @@ def joined(device: "torch.device") -> Iterator["Ranks"]:
     try:
         with ExitStack() as stack:
             with _ended_by_interrupts():
-                ranks = stack.enter_context(process_group.joined(device))
-            yield ranks
+                group = stack.enter_context(process_group.joined(device))
+            yield group
     except RuntimeError as error:
         if not is_lost(error):
             raise

@@ -2,17 +2,16 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from dartboard.cli.terminal import Terminal
+from dartboard.utils import progress as progress_callback
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-Tell = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and how much there is to do (0: unknown)."""
 
 PATIENCE = 1.0
 """Seconds before anything is shown: what is quicker needs no bar."""
@@ -33,7 +32,7 @@ class View(Protocol):
 
 
 @contextmanager
-def progress(*, quiet: bool = False) -> Iterator[Tell]:
+def progress(*, quiet: bool = False) -> Iterator[progress_callback.Progress]:
     """Lends a function that shows on standard error how far a thing is, once that takes a while.
 
     Args:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import torch
 
     from dartboard.cli.display import Display
-    from dartboard.data.load_options import Progress
-    from dartboard.distributed.group import Ranks
+    from dartboard.distributed.group import Group
     from dartboard.runs import Run
     from dartboard.search import Result, Searcher
     from dartboard.search.config import Parts
     from dartboard.space import SearchSpace
+    from dartboard.utils.progress import Progress
 
 NAMED = ("space", "method", "data", "epochs", "seed")
 """Flags that are settings of the search."""
@@ -50,14 +50,14 @@ def run(args: Namespace) -> int:
     from dartboard.cli.machine import prepare
 
     device = prepare(*processes.place(*machine(args)))
-    with processes.joined(device) as ranks:
-        display = choose_display(quiet=args.quiet or ranks.rank > 0, json=args.json)
+    with processes.joined(device) as group:
+        display = choose_display(quiet=args.quiet or group.rank > 0, json=args.json)
         start = _start if args.resume is None else _reopen
-        searcher, run = start(args, device, display, ranks)
+        searcher, run = start(args, device, display, group)
         with opened(run, args):
             if run is not None:
                 display.say([_plan(searcher, run), f"writing to {run.path}"])
-            result = fit(searcher, run, args, display, lambda: _forecast(searcher), ranks)
+            result = fit(searcher, run, args, display, lambda: _forecast(searcher), group)
     if isinstance(result, int):
         return result
     if run is not None:
@@ -66,7 +66,7 @@ def run(args: Namespace) -> int:
 
 
 def _start(
-    args: Namespace, device: "torch.device", display: "Display", ranks: "Ranks"
+    args: Namespace, device: "torch.device", display: "Display", group: "Group"
 ) -> tuple["Searcher", "Run | None"]:
     """A new search in a new run; nothing is written if the search cannot be made."""
     from dartboard.cli.places import claim, search_name
@@ -83,8 +83,8 @@ def _start(
     )
     with progress(quiet=args.quiet) as tell:
         parts = build(config, progress=tell)
-    searcher = _searcher(parts, device, display, ranks)
-    if ranks.rank:
+    searcher = _searcher(parts, device, display, group)
+    if group.rank:
         return searcher, None
     searcher.run = Run.create(
         claim(args.out, search_name(config)), resolved(config), space=searcher.space, device=str(device)
@@ -93,22 +93,22 @@ def _start(
 
 
 def _reopen(
-    args: Namespace, device: "torch.device", display: "Display", ranks: "Ranks"
+    args: Namespace, device: "torch.device", display: "Display", group: "Group"
 ) -> tuple["Searcher", "Run | None"]:
     """The search of a run that is there already."""
     from dartboard.search.config import build
     from dartboard.search.settings import validate
 
     def make(run: "Run", space: "SearchSpace", tell: "Progress") -> "Searcher":
-        return _searcher(build(validate(run.config), space, tell), device, display, ranks)
+        return _searcher(build(validate(run.config), space, tell), device, display, group)
 
-    return reopen(args, device, make, ranks)
+    return reopen(args, device, make, group)
 
 
-def _searcher(parts: "Parts", device: "torch.device", display: "Display", ranks: "Ranks") -> "Searcher":
+def _searcher(parts: "Parts", device: "torch.device", display: "Display", group: "Group") -> "Searcher":
     from dartboard.search import Searcher
 
-    return Searcher(*parts, device=device, hooks=[display], ranks=ranks)
+    return Searcher(*parts, device=device, hooks=[display], group=group)
 
 
 def _plan(searcher: "Searcher", run: "Run") -> str:
@@ -123,7 +123,7 @@ def _plan(searcher: "Searcher", run: "Run") -> str:
 def _forecast(searcher: "Searcher") -> str:
     from dartboard.search import forecast
 
-    return in_words(lambda: forecast.forecast(searcher), searcher.ranks)
+    return in_words(lambda: forecast.forecast(searcher), searcher.group)
 
 
 def _print(result: "Result", path: Path, args: Namespace) -> None:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     import torch
 
     from dartboard.cli.display import Display
-    from dartboard.data.load_options import Progress
-    from dartboard.distributed.group import Ranks
+    from dartboard.distributed.group import Group
     from dartboard.runs import Run
     from dartboard.space import SearchSpace
     from dartboard.train import Trainer, TrainResult
     from dartboard.train.config import TrainConfig, TrainParts
+    from dartboard.utils.progress import Progress
 
 NAMED = ("space", "data", "epochs", "seed")
 """Flags that are settings of the training."""
@@ -54,14 +54,14 @@ def run(args: Namespace) -> int:
     from dartboard.cli.machine import prepare
 
     device = prepare(*processes.place(*machine(args)))
-    with processes.joined(device) as ranks:
-        display = choose_display(quiet=args.quiet or ranks.rank > 0, json=args.json, screen=Curve)
+    with processes.joined(device) as group:
+        display = choose_display(quiet=args.quiet or group.rank > 0, json=args.json, screen=Curve)
         start = _start if args.resume is None else _reopen
-        trainer, run = start(args, device, display, ranks)
+        trainer, run = start(args, device, display, group)
         with opened(run, args):
             if run is not None:
                 display.say([_plan(trainer), f"writing to {run.path}"])
-            result = fit(trainer, run, args, display, lambda: _forecast(trainer), ranks)
+            result = fit(trainer, run, args, display, lambda: _forecast(trainer), group)
     if isinstance(result, int):
         return result
     if run is not None:
@@ -89,7 +89,7 @@ def _find_cell(args: Namespace) -> None:
 
 
 def _start(
-    args: Namespace, device: "torch.device", display: "Display", ranks: "Ranks"
+    args: Namespace, device: "torch.device", display: "Display", group: "Group"
 ) -> tuple["Trainer", "Run | None"]:
     """A new training in a new run; nothing is written if it cannot be made."""
     from dartboard.cli.lookup import space_name
@@ -102,8 +102,8 @@ def _start(
     config, stack = _configure(args, plugins)
     with progress(quiet=args.quiet) as tell:
         parts = build(config, stack, tell)
-    trainer = _trainer(parts, device, display, ranks)
-    if ranks.rank:
+    trainer = _trainer(parts, device, display, group)
+    if group.rank:
         return trainer, None
     path = claim(args.out, train_name(args.cell, config))
     home = space_name(args.cell, config.space.name, stack)
@@ -145,22 +145,22 @@ def _load(args: Namespace, flags: dict[str, Any], images: dict[str, object]) -> 
 
 
 def _reopen(
-    args: Namespace, device: "torch.device", display: "Display", ranks: "Ranks"
+    args: Namespace, device: "torch.device", display: "Display", group: "Group"
 ) -> tuple["Trainer", "Run | None"]:
     """The training of a run that is there already."""
     from dartboard.train.config import TRAIN, build
 
     def make(run: "Run", space: "SearchSpace", tell: "Progress") -> "Trainer":
-        return _trainer(build(TRAIN.validate(run.config), space, tell), device, display, ranks)
+        return _trainer(build(TRAIN.validate(run.config), space, tell), device, display, group)
 
-    return reopen(args, device, make, ranks)
+    return reopen(args, device, make, group)
 
 
-def _trainer(parts: "TrainParts", device: "torch.device", display: "Display", ranks: "Ranks") -> "Trainer":
+def _trainer(parts: "TrainParts", device: "torch.device", display: "Display", group: "Group") -> "Trainer":
     from dartboard.train import Trainer
 
     own = parts.space, parts.data, parts.options
-    return Trainer(*own, device=device, hooks=[display], facts=parts.facts, ranks=ranks)
+    return Trainer(*own, device=device, hooks=[display], facts=parts.facts, group=group)
 
 
 def _plan(trainer: "Trainer") -> str:
@@ -172,7 +172,7 @@ def _plan(trainer: "Trainer") -> str:
 def _forecast(trainer: "Trainer") -> str:
     from dartboard.train.forecast import forecast
 
-    return in_words(lambda: forecast(trainer), trainer.ranks)
+    return in_words(lambda: forecast(trainer), trainer.group)
 
 
 def _print(result: "TrainResult", path: Path, args: Namespace) -> None:

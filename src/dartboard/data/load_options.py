@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dartboard.data._check import check_count
+from dartboard.utils.progress import Progress
 
 GIGABYTE = 10**9
-
-Progress = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and how much there is to do (0: unknown)."""
 
 
 @dataclass(frozen=True)

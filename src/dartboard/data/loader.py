@@ -16,7 +16,7 @@ from dartboard.data.prefetch import PREFETCH, Ahead
 from dartboard.data.rng import send
 from dartboard.data.sampler import Laps, Parts
 from dartboard.data.transforms import PLAIN, Augment, Augmentation, Draws, normalise
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import DataError
 
 Scale = Sequence[float] | Tensor
@@ -65,7 +65,7 @@ class Stream:
         augment: What is done to the images, normalisation included.
         device: Where batches are made.
         workers: How many processes there are where any are needed; 0 for none. It changes no bit.
-        ranks: The processes that share the batches.
+        group: The processes that share the batches.
 
     Attributes:
         steps: Batches in one pass.
@@ -83,7 +83,7 @@ class Stream:
         augment: Augmentation = PLAIN,
         device: torch.device | str = "cpu",
         workers: int = 0,
-        ranks: Ranks = ALONE,
+        group: Group = SINGLE,
     ) -> None:
         check_count("batch", batch)
         if batch > len(images):
@@ -91,7 +91,7 @@ class Stream:
         self.steps = len(images) // batch
         self._key, self._augment, self._device = (seed, name), augment, torch.device(device)
         self._mean, self._deviation = _scales(images.shape[0], self._device, mean, deviation)
-        self._batch, self._rows = batch, ranks.rows(batch)
+        self._batch, self._rows = batch, group.rows(batch)
         self._apart = isinstance(augment, Augment)  # whether parts of batches can be varied by themselves
         before = augment if isinstance(augment, Augment) else PLAIN  # what workers do of it
         check_policy(before.autoaugment, images.shape[0])
@@ -162,7 +162,7 @@ def sweep(
     limit: int | None = None,
     centre: float = 1.0,
     workers: int = 0,
-    ranks: Ranks = ALONE,
+    group: Group = SINGLE,
 ) -> Iterator[Batch]:
     """One pass over a set in its order, nothing changed by chance; the last batch can be smaller.
 
@@ -176,7 +176,7 @@ def sweep(
         centre: The share of an image's sides, around its centre, that is brought to its size; `CENTRE` for a
             network that has been trained on parts of images.
         workers: How many processes read images that are in files; 0 for none.
-        ranks: The processes that share the batches, each of which has every so manyth.
+        group: The processes that share the batches, each of which has every so manyth.
     """
     check_count("batch", batch)
     if not 0 < centre <= 1:
@@ -187,7 +187,7 @@ def sweep(
     device = torch.device(device)
     scales = _scales(images.shape[0], device, mean, deviation)
     known = _known(images.to(device))
-    dealt = slice(ranks.rank, None, ranks.count)
+    dealt = slice(group.rank, None, group.count)
     if isinstance(known, ImageSet):
         pairs = _held(known, batch, centre, dealt)
     else:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Ranks:
+class Group:
     """This process alone; `dartboard.distributed.process_group.Group` is this process among others.
 
     What is computed from a part of a batch is added up over all ranks before it has an effect, so that after
@@ -96,4 +96,4 @@ def statistics(modules: Iterable[nn.Module]) -> list[Tensor]:
     ]
 
 
-ALONE = Ranks()
+SINGLE = Group()

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.distributed import ProcessGroup
 from torch.nn.parallel import DistributedDataParallel
 
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import RankError
 from dartboard.utils.parallel import started_together
 
@@ -61,7 +61,7 @@ class _Total(torch.autograd.Function):
         return _Total.apply(slope.contiguous(), ctx.group), None  # type: ignore[no-untyped-call]
 
 
-class Group(Ranks):
+class TorchGroup(Group):
     """This process and the others of a process group.
 
     Args:
@@ -164,14 +164,14 @@ def _add_up(
 
 
 @contextmanager
-def joined(device: torch.device) -> Iterator[Ranks]:
+def joined(device: torch.device) -> Iterator[Group]:
     """Inside, this process is one of those that torchrun has started; alone where it has not.
 
     Args:
         device: Where this rank computes.
     """
     if started_together() == 1:
-        yield ALONE
+        yield SINGLE
         return
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(backend, timeout=PATIENCE)
@@ -180,6 +180,6 @@ def joined(device: torch.device) -> Iterator[Ranks]:
     try:
         world = dist.group.WORLD
         assert world is not None  # noqa: S101
-        yield Group(world, dist.new_group(backend=backend, timeout=PATIENCE))
+        yield TorchGroup(world, dist.new_group(backend=backend, timeout=PATIENCE))
     finally:
         dist.destroy_process_group()

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 
 from dartboard.arch.objective import Task
 from dartboard.data import Dataset
-from dartboard.distributed.group import Ranks
+from dartboard.distributed.group import Group
 from dartboard.engine.memory import is_out_of_memory
 from dartboard.engine.meter import Meter
 from dartboard.engine.nan_check import check_finite, check_state
@@ -71,7 +71,7 @@ class Loop(ABC, Generic[R, E]):
         device: Where to compute.
         run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
         hooks: What else to do, and when: objects with the methods of `LoopHook`.
-        ranks: The processes that share the loop. All of them are given the same arguments, but only rank 0 a
+        group: The processes that share the loop. All of them are given the same arguments, but only rank 0 a
             run; after every step they hold the same state, to the last bit.
 
     Attributes:
@@ -84,7 +84,7 @@ class Loop(ABC, Generic[R, E]):
     plan: Plan
     task: Task
     net: CellNet
-    optimiser: Optimizer
+    optimizer: Optimizer
     stepper: Stepper
 
     def __init__(
@@ -94,14 +94,14 @@ class Loop(ABC, Generic[R, E]):
         device: torch.device | str,
         run: Run | None,
         hooks: Sequence[Any],
-        ranks: Ranks,
+        group: Group,
     ) -> None:
         self.options: LoopOptions = options
-        self.ranks = ranks
+        self.group = group
         self.device, self.run, self.hooks = torch.device(device), run, tuple(hooks)
         self.epoch = self.step = 0
         self.changed = ""
-        self.meter = Meter(self.device, ranks)
+        self.meter = Meter(self.device, group)
         self._clock = self._saved = monotonic()
         self._stopping = False
         self._own_chance = OwnChance(self.device)
@@ -116,7 +116,7 @@ class Loop(ABC, Generic[R, E]):
 
     @abstractmethod
     def _build(self) -> None:
-        """Makes the task, the network, the optimiser and the stepper; draws from torch's generator."""
+        """Makes the task, the network, the optimizer and the stepper; draws from torch's generator."""
 
     @abstractmethod
     def train_step(self) -> None:
@@ -146,7 +146,7 @@ class Loop(ABC, Generic[R, E]):
         """When a run through the loop has ended, in whatever way: lets go of what would outlive it."""
 
     def extra_state(self) -> dict[str, Any]:
-        """What there is to save besides the network, its optimiser and the counts."""
+        """What there is to save besides the network, its optimizer and the counts."""
         return {}
 
     def load_extra_state(self, state: Mapping[str, Any]) -> None:
@@ -209,13 +209,13 @@ class Loop(ABC, Generic[R, E]):
         Raises:
             Stopped: Says how far it came.
         """
-        if self.ranks.any(self._stopping):
+        if self.group.any(self._stopping):
             self._stopping = False
             steps = self.plan.epochs * self.plan.steps
             raise Stopped(f"stopped after step {self.step} of {steps}" if self.step else UNSTARTED)
 
     def _resume(self, fall_back: bool) -> None:
-        found = self.ranks.first(lambda: None if self.run is None else self.run.load(fall_back=fall_back))
+        found = self.group.first(lambda: None if self.run is None else self.run.load(fall_back=fall_back))
         if found is not None:
             restore(self, found[1])
             log.info("resumed at step %d, epoch %d", self.step, self.epoch)
@@ -234,10 +234,10 @@ class Loop(ABC, Generic[R, E]):
             pieces = 2 * self.task.pieces
             if not is_out_of_memory(error) or self.options.batch < 2 * pieces:  # one example has no deviation
                 raise
-            if self.ranks.count > 1:  # the others are in the middle of a step that this rank cannot end
+            if self.group.count > 1:  # the others are in the middle of a step that this rank cannot end
                 raise RankError(
-                    f"out of memory on rank {self.ranks.rank}; go on with more than "
-                    f"{self.ranks.count * self.task.pieces} processes, or start again with pieces={pieces}"
+                    f"out of memory on rank {self.group.rank}; go on with more than "
+                    f"{self.group.count * self.task.pieces} processes, or start again with pieces={pieces}"
                 ) from error
         else:
             self._end_epoch(record)
@@ -256,7 +256,7 @@ class Loop(ABC, Generic[R, E]):
         while self.step < end:
             self.train_step()
             self._call("on_step_end")
-            if self.ranks.count == 1 or self.step % AGREE_STEPS == 0 or self.step == end:
+            if self.group.count == 1 or self.step % AGREE_STEPS == 0 or self.step == end:
                 self.stop_if_asked()
             if self._save_is_due() and self.step < end:
                 self._save()
@@ -265,9 +265,9 @@ class Loop(ABC, Generic[R, E]):
 
     def _check_ranks(self) -> None:
         """All processes must hold the same network and the same architecture."""
-        if self.ranks.count > 1:
+        if self.group.count > 1:
             state = {"net": dict(self.net.state_dict()), **self.extra_state()}
-            self.ranks.check_same(f"the state after step {self.step}", digest(state))
+            self.group.check_same(f"the state after step {self.step}", digest(state))
 
     def _guard(self, numbers: Mapping[str, Tensor]) -> None:
         if self.device.type == "cpu" or self.step % CHECK_STEPS == 0:  # the same on all ranks
@@ -280,7 +280,7 @@ class Loop(ABC, Generic[R, E]):
         check_state(self.task, epoch=self.epoch, step=self.step)
 
     def _set_lr(self, lr: float) -> None:
-        for group in self.optimiser.param_groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = lr
 
     def _end_epoch(self, record: R) -> None:
@@ -289,7 +289,7 @@ class Loop(ABC, Generic[R, E]):
         for warning in record.warnings:
             log.warning("epoch %d: %s", record.epoch, warning)
         self.epoch += 1
-        self.meter = Meter(self.device, self.ranks)
+        self.meter = Meter(self.device, self.group)
         self._on_recorded(record)
         self._call("on_epoch_end", record)
         self._save()

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 
 
 class Meter:
@@ -11,11 +11,11 @@ class Meter:
 
     Args:
         device: Where the sums are kept.
-        ranks: The processes that share the batches; all of them hold the same sums.
+        group: The processes that share the batches; all of them hold the same sums.
     """
 
-    def __init__(self, device: torch.device, ranks: Ranks = ALONE) -> None:
-        self._ranks = ranks
+    def __init__(self, device: torch.device, group: Group = SINGLE) -> None:
+        self._ranks = group
         self.sums = torch.zeros(3, device=device)
         self.counts = [0, 0]
 

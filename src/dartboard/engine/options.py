@@ -7,7 +7,8 @@ from pydantic import Field, model_validator
 from dartboard.config.schema import MOST, Count, Options, Seed
 from dartboard.data import CENTRE, Augment, Loading
 from dartboard.data.autoaugment import Policy
-from dartboard.data.load_options import GIGABYTE, Progress
+from dartboard.data.load_options import GIGABYTE
+from dartboard.utils.progress import Progress
 
 
 class NetOptions(Options):

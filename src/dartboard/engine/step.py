@@ -30,7 +30,7 @@ class Stepper:
 
     Args:
         task: The problem.
-        optimiser: Of the weights.
+        optimizer: Of the weights.
         gradient: Of the architecture parameters, if there are any.
         update: Of the architecture parameters, if there are any.
         clip: The largest norm of the weights' gradient; 0 for no limit.
@@ -39,7 +39,7 @@ class Stepper:
     """
 
     task: Task
-    optimiser: Optimizer
+    optimizer: Optimizer
     gradient: ArchGradient | None = None
     update: Optimizer | None = None
     clip: float = 0.0
@@ -50,7 +50,7 @@ class Stepper:
         """Moves the architecture; returns the loss it was judged by."""
         assert self.gradient is not None  # noqa: S101
         self._start()
-        loss = self._whole(self.gradient(self.task, train, arch, self.optimiser))
+        loss = self._whole(self.gradient(self.task, train, arch, self.optimizer))
         self.guard({"loss of the architecture": loss})
         self._move_architecture()
         return loss
@@ -82,7 +82,7 @@ class Stepper:
 
     def _whole(self, loss: Tensor) -> Tensor:
         """The loss of the whole batch from that of this rank's part."""
-        return self.task.ranks.total([loss])[0]
+        return self.task.group.total([loss])[0]
 
     def _start(self) -> None:
         if self.scaler is not None:
@@ -90,7 +90,7 @@ class Stepper:
 
     def _move_weights(self, loss: Tensor) -> None:
         if self.scaler is not None:
-            self.scaler.unscale_(self.optimiser)
+            self.scaler.unscale_(self.optimizer)
         weights = self.task.weights
         norm = get_total_norm([own.grad for own in weights if own.grad is not None]) if self.clip else None
         seen = {"loss": loss}
@@ -100,11 +100,11 @@ class Stepper:
         if norm is not None:
             clip_grads_with_norm_(weights, self.clip, norm)
         if self.scaler is None:
-            self.optimiser.step()
+            self.optimizer.step()
         else:
-            self.scaler.step(self.optimiser)
+            self.scaler.step(self.optimizer)
             self.scaler.update()
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         self.task.even_out()
 
     def _move_architecture(self) -> None:

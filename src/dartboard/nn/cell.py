@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import NetworkError
 from dartboard.nn.fast.fanout import Candidate
 from dartboard.nn.fast.fused import fused_nodes
@@ -97,7 +97,7 @@ class CellModule(nn.Module):
         return Site(inputs, options.width // partial, stride, options.affine, options.pool_norm)
 
     def forward(
-        self, entering: Sequence[Tensor], blend: Blend, drop_path: float = 0.0, ranks: Ranks = ALONE
+        self, entering: Sequence[Tensor], blend: Blend, drop_path: float = 0.0, group: Group = SINGLE
     ) -> Tensor:
         """The cell's output [B, C, H, W].
 
@@ -105,12 +105,12 @@ class CellModule(nn.Module):
             entering: One tensor a cell input.
             blend: How the candidates are blended.
             drop_path: The probability with which an edge is dropped for an example, in training.
-            ranks: The processes that have the other parts of the batch.
+            group: The processes that have the other parts of the batch.
         """
         self._check_blend(blend)
         if self.cell.adapt:
             entering = [adapt(x) for adapt, x in zip(self.adapt, entering, strict=True)]
-        drop = self._drop(entering[0], drop_path, ranks) if self.training and drop_path > 0 else None
+        drop = self._drop(entering[0], drop_path, group) if self.training and drop_path > 0 else None
         compute = plain_nodes if self.options.plain else fused_nodes
         nodes = compute(self, entering, blend, drop)
         leaving = [nodes[node] for node in self.cell.output]
@@ -125,13 +125,13 @@ class CellModule(nn.Module):
                 f"this cell takes {list(self._shape)} and {self._shape[0]}"
             )
 
-    def _drop(self, x: Tensor, probability: float, ranks: Ranks) -> Tensor:
+    def _drop(self, x: Tensor, probability: float, group: Group) -> Tensor:
         """Drop-path factors [B, E], 0 or what keeps the mean; connections into joins are never dropped.
 
         Every rank draws for all examples, so that each example meets with the same wherever it is.
         """
-        keep, examples = 1 - probability, ranks.whole(x.shape[0])
-        factors = x.new_empty(examples, len(self.cell.edges)).bernoulli_(keep)[ranks.rows(examples)] / keep
+        keep, examples = 1 - probability, group.whole(x.shape[0])
+        factors = x.new_empty(examples, len(self.cell.edges)).bernoulli_(keep)[group.rows(examples)] / keep
         for index, edge in enumerate(self.cell.edges):
             if edge.target in self.cell.joins:
                 factors[:, index] = 1.0

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import DataError, ModelError
 
 TOP = 5
@@ -59,7 +59,7 @@ def measure(
     forward: Callable[[Tensor], Tensor],
     batches: Iterable[tuple[Tensor, Tensor]],
     classes: int,
-    ranks: Ranks = ALONE,
+    group: Group = SINGLE,
     device: torch.device | str = "cpu",
 ) -> Evaluation:
     """Runs all batches and counts on their device; the host waits once, at the end.
@@ -68,7 +68,7 @@ def measure(
         forward: From images [B, ...] to logits [B, classes]; whoever gives a network sets its mode.
         batches: Images with labels, int64 [B].
         classes: How many classes there are.
-        ranks: The processes that have the other batches; what they count is counted in.
+        group: The processes that have the other batches; what they count is counted in.
         device: Where ranks that have no batch count their nothing.
 
     Raises:
@@ -82,7 +82,7 @@ def measure(
             tally = tally or _Tally(classes, logits.device)
             tally.add(logits, y)
     tally = tally or _Tally(classes, torch.device(device))
-    tally.gather(ranks)
+    tally.gather(group)
     return tally.result()
 
 
@@ -113,9 +113,9 @@ class _Tally:
         places = labels * self.classes + logits.argmax(1)
         self.confusion.scatter_add_(0, places, torch.ones_like(places))
 
-    def gather(self, ranks: Ranks) -> None:
+    def gather(self, group: Group) -> None:
         """Adds what the other ranks have counted."""
-        self.sums, self.confusion = ranks.total([self.sums, self.confusion])
+        self.sums, self.confusion = group.total([self.sums, self.confusion])
 
     def result(self) -> Evaluation:
         """What the sums come to; raises if there were no images."""

@@ -7,7 +7,7 @@ from typing import Literal, overload
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import NetworkError
 from dartboard.nn.cell import CellModule, CellOptions, Feed
 from dartboard.nn.fast.depthwise import channels_last
@@ -78,14 +78,14 @@ class CellNet(nn.Module):
     Attributes:
         drop_path: The probability with which an edge is dropped for an example, in training; starts as
             the configuration's, and a schedule may set it.
-        ranks: The processes that each pass a part of every batch through a copy of the network.
+        group: The processes that each pass a part of every batch through a copy of the network.
     """
 
     def __init__(self, space: SearchSpace, config: NetConfig) -> None:
         super().__init__()
         self.space, self.config = space, config
         self._drop_path = config.drop_path
-        self.ranks: Ranks = ALONE
+        self.group: Group = SINGLE
         image, stack = config.input[0], space.stack
         self.stem = STEMS[config.stem_name](image, config.channels, stack.stem)
         feeds = [Feed(self.stem.channels, scale) for scale in self.stem.scales]
@@ -181,7 +181,7 @@ class CellNet(nn.Module):
     def _run(self, module: nn.Module, index: int, states: list[Tensor], mixture: Mixture) -> Tensor:
         result: Tensor
         if isinstance(module, CellModule):
-            result = module(states[-module.cell.inputs :], mixture.blend(index), self.drop_path, self.ranks)
+            result = module(states[-module.cell.inputs :], mixture.blend(index), self.drop_path, self.group)
         else:
             result = module(states[-1])
         return result

@@ -54,11 +54,11 @@ class Relaxation(nn.Module, ABC):
         """The strength of every arch, detached and not changed by what comes later."""
 
     def arch_parameters(self) -> list[nn.Parameter]:
-        """What the architecture optimiser gets."""
+        """What the architecture optimizer gets."""
         return []
 
     def weight_parameters(self) -> list[nn.Parameter]:
-        """What the weight optimiser gets besides the network's own."""
+        """What the weight optimizer gets besides the network's own."""
         return []
 
     def running_means(self) -> list[Tensor]:

@@ -20,7 +20,6 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from dartboard.config.loader import NAMED
 from dartboard.config.schema import Count, Options
 from dartboard.data import DATASETS, Dataset, Loading, load_dataset
-from dartboard.data.load_options import Progress
 from dartboard.engine.memory import is_out_of_memory
 from dartboard.engine.options import DataOptions, SourceOptions
 from dartboard.engine.schedule import SCHEDULES
@@ -29,6 +28,7 @@ from dartboard.plugins import check_plugins
 from dartboard.search.method import METHODS, Method, check_options, make_method
 from dartboard.search.options import SearchOptions
 from dartboard.space import SPACES, SearchSpace, load_space
+from dartboard.utils.progress import Progress
 
 
 def _several(value: object) -> object:

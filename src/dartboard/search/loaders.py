@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from dartboard.data import Batch, Dataset, Images, Stream, split, sweep
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.options import DataOptions
 from dartboard.errors import CompositionError, DataError
 from dartboard.search.method import Method
@@ -35,7 +35,7 @@ class Supply:
 
 
 def divide(
-    data: Dataset, method: Method, options: SearchOptions, device: torch.device, ranks: Ranks = ALONE
+    data: Dataset, method: Method, options: SearchOptions, device: torch.device, group: Group = SINGLE
 ) -> Supply:
     """The images of a data set for the weights, for the architecture and to measure with.
 
@@ -60,7 +60,7 @@ def divide(
             seed=options.seed,
             name=name,
             device=device,
-            ranks=ranks,
+            group=group,
         )
 
     judged = method.gradient is not None and not method.joint
@@ -77,7 +77,7 @@ def make_stream(
     seed: int,
     name: str,
     device: torch.device,
-    ranks: Ranks = ALONE,
+    group: Group = SINGLE,
 ) -> Stream:
     """Endless batches of images of a data set, varied and normalised.
 
@@ -89,7 +89,7 @@ def make_stream(
         seed: Settles all chance, together with `name`.
         name: What the stream is for; streams with different names are independent.
         device: Where batches are made.
-        ranks: The processes that share the batches.
+        group: The processes that share the batches.
 
     Raises:
         DataError: If there are too few images for a batch, or a cutout leaves nothing of them.
@@ -105,7 +105,7 @@ def make_stream(
         augment=chosen.augment,
         device=device,
         workers=chosen.workers,
-        ranks=ranks,
+        group=group,
     )
 
 
@@ -126,7 +126,7 @@ def make_sweep(
     batch: int,
     device: torch.device,
     limit: int | None = None,
-    ranks: Ranks = ALONE,
+    group: Group = SINGLE,
 ) -> Iterator[Batch]:
     """One pass over images of a data set to measure with, in their order.
 
@@ -137,7 +137,7 @@ def make_sweep(
         batch: Examples in a batch; the last can be smaller.
         device: Where batches are made.
         limit: At most so many examples, spread evenly; None for all.
-        ranks: The processes that share the batches, each of which has some of them.
+        group: The processes that share the batches, each of which has some of them.
     """
     return sweep(
         images,
@@ -148,7 +148,7 @@ def make_sweep(
         limit=limit,
         centre=chosen.centre,
         workers=chosen.workers,
-        ranks=ranks,
+        group=group,
     )
 
 

@@ -37,7 +37,7 @@ class Method:
     Args:
         relax: Makes the relaxation of a space.
         gradient: Where the gradient of the architecture parameters comes from; None if there are none.
-        update: Makes the optimiser of the architecture parameters; None if there are none.
+        update: Makes the optimizer of the architecture parameters; None if there are none.
         select: Takes the decisions when all is trained.
         preview: Takes them after every epoch, for the record; None for `select` itself.
         bilevel: Whether the architecture is judged by images of its own, half of them by default.

@@ -1,4 +1,4 @@
-"""From the arguments of a loop to the task it works on and the optimiser of its weights."""
+"""From the arguments of a loop to the task it works on and the optimizer of its weights."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from torch.optim import SGD
 from dartboard.arch.objective import Task
 from dartboard.data import Dataset
 from dartboard.data.rng import generator
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.options import LoopOptions, WeightOptions
 from dartboard.errors import CompositionError
 from dartboard.nn.network import CellNet, NetConfig
@@ -27,29 +27,29 @@ def build_task(
     data: Dataset,
     options: SearchOptions,
     device: torch.device,
-    ranks: Ranks = ALONE,
+    group: Group = SINGLE,
 ) -> Task:
     """The supernet of a space under the method's relaxation; draws the start from torch's generator."""
     relaxation = _build_relaxation(space, method, options).to(device)
     net = CellNet(space, replace(net_config(data, options), partial=method.partial, search=True))
     if method.trains:
-        check_pieces(net, options, ranks)
-    return make_task(net.to(device), relaxation, options, ranks)
+        check_pieces(net, options, group)
+    return make_task(net.to(device), relaxation, options, group)
 
 
-def make_task(net: CellNet, relaxation: Relaxation, options: LoopOptions, ranks: Ranks = ALONE) -> Task:
+def make_task(net: CellNet, relaxation: Relaxation, options: LoopOptions, group: Group = SINGLE) -> Task:
     """The task of a network as the options say: losses, precision, pieces, compiled or not."""
     if options.sync_norms:
-        synchronize(net, ranks.norms)
+        synchronize(net, group.norms)
     task = Task(
         net,
         relaxation,
         auxiliary=options.net.auxiliary,
         smoothing=options.weights.smoothing,
         precision=PRECISIONS[options.precision],
-        ranks=ranks,
+        group=group,
     )
-    task.pieces = min(options.pieces, ranks.share(options.batch))
+    task.pieces = min(options.pieces, group.share(options.batch))
     if options.compile:
         task.forward = torch.compile(net)  # type: ignore[assignment]
     return task
@@ -80,28 +80,28 @@ def net_config(data: Dataset, options: LoopOptions) -> NetConfig:
     )
 
 
-def check_pieces(net: CellNet, options: LoopOptions, ranks: Ranks = ALONE) -> None:
+def check_pieces(net: CellNet, options: LoopOptions, group: Group = SINGLE) -> None:
     """Raises if a batch-norm would be given one value a channel: one pixel of one example."""
     (height, width), slots = net.config.input[1:], net.space.slots
     scale = net.stem.scales[-1] * 2 ** sum(slot.stride == 2 for slot in slots)
     one_pixel = max(height, width) <= scale or net.auxiliary is not None
-    own = torch.arange(ranks.share(options.batch))
+    own = torch.arange(group.share(options.batch))
     if one_pixel and min(map(len, own.chunk(options.pieces))) == 1:
         small = f"images of {height}x{width} come down to"
         what = small if max(height, width) <= scale else "the auxiliary classifier sees"
         raise CompositionError(
             f"{what} one pixel, of which batch-norms need two examples at a time; with "
-            f"batch={options.batch} and pieces={options.pieces}{_in(ranks)} some pass alone: set a larger "
+            f"batch={options.batch} and pieces={options.pieces}{_in(group)} some pass alone: set a larger "
             "batch or fewer pieces"
         )
 
 
-def _in(ranks: Ranks) -> str:
-    return f" in {ranks.count} processes" if ranks.count > 1 else ""
+def _in(group: Group) -> str:
+    return f" in {group.count} processes" if group.count > 1 else ""
 
 
-def build_optimiser(task: Task, chosen: WeightOptions) -> SGD:
-    """The optimiser of all that is trained as weights."""
+def build_optimizer(task: Task, chosen: WeightOptions) -> SGD:
+    """The optimizer of all that is trained as weights."""
     return SGD(
         task.weights,
         chosen.lr,

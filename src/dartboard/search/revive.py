@@ -2,7 +2,6 @@
 
 import torch
 
-from dartboard.data.load_options import Progress
 from dartboard.engine.rng_scope import OwnChance
 from dartboard.engine.state import restore
 from dartboard.errors import CheckpointError, RunError
@@ -11,6 +10,7 @@ from dartboard.search.config import build
 from dartboard.search.searcher import Searcher
 from dartboard.search.settings import validate
 from dartboard.space import load_space
+from dartboard.utils.progress import Progress
 
 
 def revive(searcher: Searcher, run: Run, *, fall_back: bool = False) -> None:

@@ -9,7 +9,7 @@ from torch.amp import GradScaler
 from torch.optim import Optimizer
 
 from dartboard.data import Batch, Dataset
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.loop import Loop
 from dartboard.engine.plan import Plan
 from dartboard.engine.schedule import SCHEDULES
@@ -19,7 +19,7 @@ from dartboard.runs import Run
 from dartboard.search.hooks import AnyHook
 from dartboard.search.loaders import divide, make_sweep
 from dartboard.search.method import Method
-from dartboard.search.objective import build_optimiser, build_task
+from dartboard.search.objective import build_optimizer, build_task
 from dartboard.search.options import SearchOptions
 from dartboard.search.record import Record, Result, conclude, measure_epoch
 from dartboard.space.spec import SearchSpace
@@ -41,7 +41,7 @@ class Searcher(Loop[Record, Result]):
         device: Where to compute.
         run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
         hooks: What else to do, and when; the method's own come first.
-        ranks: The processes that search together; only rank 0 is given a run and hooks that write.
+        group: The processes that search together; only rank 0 is given a run and hooks that write.
 
     Attributes:
         epoch: How many epochs are complete.
@@ -60,12 +60,12 @@ class Searcher(Loop[Record, Result]):
         device: torch.device | str = "cpu",
         run: Run | None = None,
         hooks: Sequence[AnyHook] = (),
-        ranks: Ranks = ALONE,
+        group: Group = SINGLE,
     ) -> None:
         all_hooks = *method.hooks, *hooks
-        super().__init__(options or SearchOptions(), device=device, run=run, hooks=all_hooks, ranks=ranks)
+        super().__init__(options or SearchOptions(), device=device, run=run, hooks=all_hooks, group=group)
         self.space, self.method, self.data = space, method, data
-        self.supply = divide(data, method, self.options, self.device, ranks)
+        self.supply = divide(data, method, self.options, self.device, group)
         epochs = self.options.epochs if method.trains else 0
         self.plan = Plan(epochs, self.supply.train.steps, self.options.batch, method.warmup)
         self._check_warmup()
@@ -80,14 +80,14 @@ class Searcher(Loop[Record, Result]):
 
     def _build(self) -> None:
         options = self.options
-        self.task = build_task(self.space, self.method, self.data, options, self.device, self.ranks)
+        self.task = build_task(self.space, self.method, self.data, options, self.device, self.group)
         self.net, self.relaxation = self.task.net, self.task.relaxation
-        self.optimiser = build_optimiser(self.task, options.weights)
+        self.optimizer = build_optimizer(self.task, options.weights)
         make = self.method.update
         self.update: Optimizer | None = None if make is None else make(self.relaxation, self.plan)
         scaler = GradScaler(self.device.type) if options.precision == "fp16" else None
         parts = self.method.gradient, self.update, options.weights.clip, scaler
-        self.stepper = Stepper(self.task, self.optimiser, *parts, guard=self._guard)
+        self.stepper = Stepper(self.task, self.optimizer, *parts, guard=self._guard)
 
     def valid_batches(self) -> Iterator[Batch]:
         """One pass over held-out images, at most as many as the options say; stops if that was asked."""
@@ -137,23 +137,23 @@ class Searcher(Loop[Record, Result]):
         return {"space": self.space.name} | {name: values[name] for name in values if name != "health"}
 
     def extra_state(self) -> dict[str, Any]:
-        """The relaxation and the optimiser of its parameters."""
+        """The relaxation and the optimizer of its parameters."""
         update = None if self.update is None else self.update.state_dict()
         return {"relaxation": dict(self.relaxation.state_dict()), "update": update}
 
     def load_extra_state(self, state: Mapping[str, Any]) -> None:
-        """The relaxation, what it has no more, and the optimiser of its parameters."""
+        """The relaxation, what it has no more, and the optimizer of its parameters."""
         self.relaxation.load_state_dict(state["relaxation"])
         self.prune()
         if self.update is not None:
             self.update.load_state_dict(state["update"])
 
     def prune(self) -> None:
-        """Takes out of the network, and out of its optimiser, what the relaxation has no more."""
+        """Takes out of the network, and out of its optimizer, what the relaxation has no more."""
         live = {arch: self.relaxation.live(arch) for arch in self.space.cells}
         gone = {id(parameter): parameter for parameter in self.net.prune(live)}
         for parameter in gone.values():
-            self.optimiser.state.pop(parameter, None)
-        for group in self.optimiser.param_groups:
+            self.optimizer.state.pop(parameter, None)
+        for group in self.optimizer.param_groups:
             group["params"] = [own for own in group["params"] if id(own) not in gone]
         self.task.refresh()

@@ -1,4 +1,4 @@
-"""Update rules for methods: each makes the optimiser of a relaxation's architecture parameters."""
+"""Update rules for methods: each makes the optimizer of a relaxation's architecture parameters."""
 
 from typing import Any
 

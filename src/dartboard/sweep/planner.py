@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from dartboard.data.load_options import Progress
 from dartboard.errors import DartboardError, OptionError, RunError
 from dartboard.jobs.job import Job
 from dartboard.jobs.loops import Maker
@@ -23,6 +22,7 @@ from dartboard.sweep.protocol.decisions import Decisions
 from dartboard.sweep.selection import finished, take
 from dartboard.train import Trainer
 from dartboard.train.build import VALID
+from dartboard.utils.progress import Progress
 
 ALIKE = ("seed", "weights", "checkpoint")
 """Settings by which runs that can be made do not differ from runs that cannot."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dartboard.errors import OracleError
 from dartboard.registry import Registry
 from dartboard.space import Genotype, SearchSpace
+from dartboard.utils.progress import Progress
 
 Floats = NDArray[np.float64]
 
@@ -144,10 +145,7 @@ def load_oracle(name: str, table: Path | None = None) -> Oracle:
     return load(SHIPPED[name]() if table is None else table)
 
 
-Tell = Callable[[str, int, int], None]
-"""Is told what is being read, how much of it is read, and how much there is (0: unknown)."""
-
-IMPORTS: Registry[Callable[[Path, Path, Tell], int]] = Registry("oracle with an import")
+IMPORTS: Registry[Callable[[Path, Path, Progress], int]] = Registry("oracle with an import")
 """By name, what makes a benchmark's table: it takes the path of the official files and that of the table.
 
 It returns how many architectures the table holds.

@@ -13,8 +13,8 @@ from statistics import fmean
 from typing import Any
 
 from dartboard.errors import OracleError
-from dartboard.tables.base import Tell
 from dartboard.tables.nb201 import CELL, COLUMNS, MILLION, MULTIPLY_ADDS, PARAMETERS, check_cells
+from dartboard.utils.progress import Progress
 from dartboard.utils.unpickler import read_pickle
 
 META = "meta.pickle.pbz2"
@@ -37,7 +37,7 @@ Trials = Mapping[tuple[str, int], Mapping[str, Any]]
 """The trainings of a cell, by what was trained on and the seed."""
 
 
-def read_nats(folder: Path, tell: Tell) -> dict[str, list[object]]:
+def read_nats(folder: Path, tell: Progress) -> dict[str, list[object]]:
     """The columns of the nb201 table from the official folder.
 
     Args:

@@ -14,10 +14,11 @@ import numpy as np
 
 from dartboard.errors import GenotypeError, OracleError
 from dartboard.space import prune_nb101
-from dartboard.tables.base import IMPORTS, Tell
+from dartboard.tables.base import IMPORTS
 from dartboard.tables.nb101_cells import LABELS, edge_bits, ops_codes
 from dartboard.tables.nb101_file import Columns, Table, write_table
 from dartboard.tables.tfrecord import BATCH, FRAME_BYTES, fields, read_records
+from dartboard.utils.progress import Progress
 
 EPOCHS = 108
 EVALUATION, PARAMETERS = 1, 2
@@ -47,7 +48,7 @@ class _Metrics:
 
 
 @IMPORTS.register("nb101")
-def import_tfrecord(path: Path, out: Path, tell: Tell) -> int:
+def import_tfrecord(path: Path, out: Path, tell: Progress) -> int:
     """The file nasbench_only108.tfrecord or nasbench_full.tfrecord of NAS-Bench-101."""
     table = read_official(path, tell)
     write_table(out, table)
@@ -58,7 +59,7 @@ def _silent(what: str, done: int, total: int) -> None:
     """Tells nobody."""
 
 
-def read_official(path: Path, tell: Tell = _silent) -> Table:
+def read_official(path: Path, tell: Progress = _silent) -> Table:
     """The table of an official file: accuracies after 108 epochs, means over the trainings of each cell.
 
     Rows come in the order of their graphs' hashes. The file is read once, record by record.
@@ -82,7 +83,7 @@ def read_official(path: Path, tell: Tell = _silent) -> Table:
         raise OracleError(f"{path}: {error}") from None
 
 
-def _told(path: Path, tell: Tell) -> Iterator[bytes]:
+def _told(path: Path, tell: Progress) -> Iterator[bytes]:
     """The records of the file, told about now and then and at the end."""
     total, done = path.stat().st_size if path.is_file() else 0, 0
     for number, record in enumerate(read_records(path)):

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from dartboard.errors import OracleError
-from dartboard.tables.base import Tell
 from dartboard.tables.nats_files import EPOCHS, SOURCES, as_dictionary, cells_of, row
 from dartboard.tables.nb201 import COLUMNS
 from dartboard.tables.torch_file import START_OF_LEGACY, START_OF_ZIP, read_legacy, read_zip
+from dartboard.utils.progress import Progress
 from dartboard.utils.unpickler import NO_ROOM, Trim, read_pickle
 
 START_OF_BZIP2 = b"BZh"
@@ -26,7 +26,7 @@ LAST = sorted({f"{measured}@{EPOCHS - 1}" for _, measured in SOURCES.values()})
 """What the last accuracies are called."""
 
 
-def read_whole(path: Path, tell: Tell) -> dict[str, list[object]]:
+def read_whole(path: Path, tell: Progress) -> dict[str, list[object]]:
     """The columns of the nb201 table from one official file, recognised by how it begins.
 
     Args:
@@ -48,7 +48,7 @@ def read_whole(path: Path, tell: Tell) -> dict[str, list[object]]:
         raise OracleError(f"{path}: {NO_ROOM}") from None
 
 
-def _found(path: Path, tell: Tell) -> object:
+def _found(path: Path, tell: Progress) -> object:
     size = path.stat().st_size
     with path.open("rb") as file:
         start = file.read(len(START_OF_LEGACY))

@@ -6,7 +6,7 @@ import torch
 
 from dartboard.arch.objective import Task
 from dartboard.data import Dataset, Images, Stream
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import DataError
 from dartboard.nn.network import CellNet
 from dartboard.relax.fixed import Decided
@@ -34,7 +34,7 @@ class Supply:
     held_out: dict[str, Images]
 
 
-def divide(data: Dataset, options: TrainOptions, device: torch.device, ranks: Ranks = ALONE) -> Supply:
+def divide(data: Dataset, options: TrainOptions, device: torch.device, group: Group = SINGLE) -> Supply:
     """Divides the images.
 
     Held out to choose with are a share of the training images, if one is asked for; else the validation
@@ -51,7 +51,7 @@ def divide(data: Dataset, options: TrainOptions, device: torch.device, ranks: Ra
         raise DataError(
             f"no images of {data.name!r} are left to measure with; set data.valid to a share, such as 0.1"
         )
-    ranks.share(options.batch)  # an uneven one is better known before the first step
+    group.share(options.batch)  # an uneven one is better known before the first step
     batches = make_stream(
         train,
         data,
@@ -60,7 +60,7 @@ def divide(data: Dataset, options: TrainOptions, device: torch.device, ranks: Ra
         seed=options.seed,
         name="train",
         device=device,
-        ranks=ALONE if options.data.mixup else ranks,
+        group=SINGLE if options.data.mixup else group,
     )
     return Supply(batches, held_out)
 
@@ -77,12 +77,12 @@ def _split(data: Dataset, options: TrainOptions) -> tuple[Images, Images | None]
 
 
 def build_task(
-    space: SearchSpace, data: Dataset, options: TrainOptions, device: torch.device, ranks: Ranks = ALONE
+    space: SearchSpace, data: Dataset, options: TrainOptions, device: torch.device, group: Group = SINGLE
 ) -> Task:
     """The network of a discrete space; draws the start from torch's generator."""
     relaxation = Decided(space)
     net = CellNet(space, net_config(data, options)).to(device)
-    check_pieces(net, options, ranks)
+    check_pieces(net, options, group)
     if options.net.channels_last:
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    return make_task(net, relaxation, options, ranks)
+    return make_task(net, relaxation, options, group)

@@ -17,13 +17,13 @@ from pydantic import Field
 from dartboard.config.loader import Form
 from dartboard.config.schema import Options
 from dartboard.data import DATASETS, Dataset
-from dartboard.data.load_options import Progress
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.plugins import check_plugins
 from dartboard.search.config import SOURCE, DataChoice, full_name, load_images
 from dartboard.space import SPACES, SearchSpace, adopt, decode
 from dartboard.train.options import TrainDataOptions, TrainOptions
 from dartboard.train.recipes import RECIPES
+from dartboard.utils.progress import Progress
 
 
 class StackChoice(Options):

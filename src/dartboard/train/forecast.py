@@ -3,7 +3,7 @@
 import math
 from statistics import median
 
-from dartboard.distributed.group import ALONE
+from dartboard.distributed.group import SINGLE
 from dartboard.engine.memory import peak_memory
 from dartboard.search.forecast import Forecast, put_back, seconds_of
 from dartboard.train.trainer import Trainer
@@ -29,6 +29,6 @@ def forecast(trainer: Trainer, steps: int = 3) -> Forecast:
 def _evaluation_seconds(trainer: Trainer) -> float:
     """The time of one pass over the images that epochs are measured on, from one batch of it."""
     images = trainer.supply.held_out[trainer.measured_on]
-    x, _ = next(trainer.batches(trainer.measured_on, ALONE))
+    x, _ = next(trainer.batches(trainer.measured_on, SINGLE))
     net, batches = trainer.net.eval(), math.ceil(len(images) / len(x))
-    return seconds_of(trainer.device, lambda: net(x)) * math.ceil(batches / trainer.ranks.count)
+    return seconds_of(trainer.device, lambda: net(x)) * math.ceil(batches / trainer.group.count)

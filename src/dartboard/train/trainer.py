@@ -11,7 +11,7 @@ from torch.amp import GradScaler
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from dartboard.data import Batch, Dataset
-from dartboard.distributed.group import ALONE, Ranks
+from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.loop import Loop
 from dartboard.engine.plan import Plan
 from dartboard.engine.step import Stepper
@@ -23,7 +23,7 @@ from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
 from dartboard.search.hooks import AnyHook, LoopHook
 from dartboard.search.loaders import make_sweep
-from dartboard.search.objective import build_optimiser
+from dartboard.search.objective import build_optimizer
 from dartboard.space.files import space_to_json
 from dartboard.space.spec import SearchSpace
 from dartboard.train.anneal import learning_rate
@@ -54,7 +54,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
         hooks: What else to do, and when.
         facts: Plain values that its models carry: where the cell comes from and the like.
-        ranks: The processes that train together; only rank 0 is given a run and hooks that write.
+        group: The processes that train together; only rank 0 is given a run and hooks that write.
 
     Attributes:
         epoch: How many epochs are complete.
@@ -74,12 +74,12 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         run: Run | None = None,
         hooks: Sequence[AnyHook] = (),
         facts: Mapping[str, Any] | None = None,
-        ranks: Ranks = ALONE,
+        group: Group = SINGLE,
     ) -> None:
-        super().__init__(options or TrainOptions(), device=device, run=run, hooks=hooks, ranks=ranks)
+        super().__init__(options or TrainOptions(), device=device, run=run, hooks=hooks, group=group)
         self.space = space if self.options.net.cells is None else space.resized(self.options.net.cells)
         self.data, self.facts = data, dict(facts or {})
-        self.supply = divide(data, self.options, self.device, ranks)
+        self.supply = divide(data, self.options, self.device, group)
         self.plan = Plan(self.options.epochs, self.supply.train.steps, self.options.batch)
         self.best = Best()
         self._kept: dict[str, bytes] = {}
@@ -87,12 +87,12 @@ class Trainer(Loop[TrainRecord, TrainResult]):
 
     def _build(self) -> None:
         options = self.options
-        self.task = build_task(self.space, self.data, options, self.device, self.ranks)
+        self.task = build_task(self.space, self.data, options, self.device, self.group)
         self.net = self.task.net
-        self.optimiser = build_optimiser(self.task, options.weights)
+        self.optimizer = build_optimizer(self.task, options.weights)
         scaler = GradScaler(self.device.type) if options.precision == "fp16" else None
         self.stepper = Stepper(
-            self.task, self.optimiser, clip=options.weights.clip, scaler=scaler, guard=self._guard
+            self.task, self.optimizer, clip=options.weights.clip, scaler=scaler, guard=self._guard
         )
         self.average = self._make_average()
 
@@ -141,7 +141,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         if not alpha:
             return batch, batch.y
         x, y = mix(batch, alpha, classes=len(self.data.classes), seed=self.options.seed, step=self.step)
-        own = self.ranks.rows(batch.size)  # of images that were blended with any of the batch
+        own = self.group.rows(batch.size)  # of images that were blended with any of the batch
         return (x[own], y[own]), batch.y[own]
 
     @property
@@ -149,17 +149,17 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         """The kind of held-out images that epochs are measured on: `valid` if there are any, else `test`."""
         return next(iter(self.supply.held_out))
 
-    def batches(self, part: str, ranks: Ranks | None = None) -> Iterator[Batch]:
+    def batches(self, part: str, group: Group | None = None) -> Iterator[Batch]:
         """This rank's share of one pass over the held-out images of a kind; stops if that was asked.
 
         Args:
             part: The kind.
-            ranks: The processes that share the pass; None for those that train.
+            group: The processes that share the pass; None for those that train.
         """
         images, size = self.supply.held_out[part], max(EVALUATION_BATCH // self.task.pieces, 1)
         parts = images, self.data, self.options.data
-        for batch in make_sweep(*parts, batch=size, device=self.device, ranks=ranks or self.ranks):
-            if self.ranks.count == 1:  # else some have one batch more than others to ask each other at
+        for batch in make_sweep(*parts, batch=size, device=self.device, group=group or self.group):
+            if self.group.count == 1:  # else some have one batch more than others to ask each other at
                 self.stop_if_asked()
             yield batch
 
@@ -168,7 +168,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         mode = net.training
         net.eval()
         try:
-            return measure(net, self.batches(part), len(self.data.classes), self.ranks, self.device)
+            return measure(net, self.batches(part), len(self.data.classes), self.group, self.device)
         finally:
             net.train(mode)
 
@@ -176,7 +176,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         metrics = {
             "step": self.step,
             "seconds": self.seconds,
-            "lr": self.optimiser.param_groups[0]["lr"],
+            "lr": self.optimizer.param_groups[0]["lr"],
             "drop_path": self.net.drop_path,
             **self.meter.read(),
             "pieces": self.task.pieces,
@@ -193,7 +193,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         better = record.found is not None and record.found.top1 > self.best.accuracy
         if record.found is not None and better:
             self.best = Best(record.epoch, record.found.top1)
-        if self.ranks.rank:
+        if self.group.rank:
             return
         model = self._model(record)
         for name in (BEST, LAST) if better else (LAST,):
@@ -232,7 +232,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
     def _best_net(self) -> tuple[CellNet, int]:
         """The network of the best epoch and the epoch's number; the last where somebody has damaged it."""
         try:
-            model = self.ranks.first(self._load_best)
+            model = self.group.first(self._load_best)
         except ModelError as error:
             log.warning("the best network is lost, and the last takes its place: %s", error)
             return self.used_net, self.epoch - 1

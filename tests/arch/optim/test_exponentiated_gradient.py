@@ -145,7 +145,7 @@ def test_an_entry_set_to_zero_from_outside_is_dead_and_the_others_share_its_weig
     torch.testing.assert_close(end, torch.tensor([1, 0, 1, 1], dtype=torch.float64) / 3)
 
 
-def test_a_parameter_loaded_without_its_optimiser_wins():
+def test_a_parameter_loaded_without_its_optimizer_wins():
     theta, other = simplex(0, 3, 4), simplex(1, 3, 4)
     optimizer = ExponentiatedGradient([theta], 0.1)
     run(theta, optimizer, draw(2, 5, 3, 4))
@@ -289,7 +289,7 @@ def test_parameters_off_the_simplex_are_refused(theta, text):
         ExponentiatedGradient([nn.Parameter(theta)])
 
 
-def test_a_refused_group_leaves_the_optimiser_as_it_was():
+def test_a_refused_group_leaves_the_optimizer_as_it_was():
     optimizer = ExponentiatedGradient([uniform(4)])
     with pytest.raises(UpdateError):
         optimizer.add_param_group({"params": [uniform(4)], "lr": -1.0})

@@ -231,7 +231,7 @@ def test_groups_cannot_disagree_about_the_order():
         MirrorDescent(groups)
 
 
-def test_a_refused_block_leaves_the_optimiser_as_it_was():
+def test_a_refused_block_leaves_the_optimizer_as_it_was():
     weight, theta = pair()
     optimizer = MirrorDescent([weight])
     with pytest.raises(UnknownNameError):

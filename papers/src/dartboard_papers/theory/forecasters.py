@@ -12,7 +12,6 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from dartboard.analysis.progress import Tell, silent
 from dartboard.arch.optim.experts import (
     clip_rewards,
     softmax_rewards,
@@ -21,6 +20,7 @@ from dartboard.arch.optim.experts import (
     wipeout,
 )
 from dartboard.errors import OptionError
+from dartboard.utils.progress import Progress, no_progress
 from dartboard_papers.theory.expert_problems import CPU, PROBLEMS, ExpertProblem, Gaussian
 from dartboard_papers.theory.regret import best_regret_bound
 
@@ -134,7 +134,7 @@ def race(
     lr: float | None = None,
     seed: int = 0,
     device: torch.device = CPU,
-    tell: Tell = silent,
+    tell: Progress = no_progress,
 ) -> Race:
     """XNAS, exponentiated gradient without clipping and wipeout, and GD with softmax in an expert problem.
 

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dartboard.analysis.progress import Tell, silent
 from dartboard.registry import Registry
+from dartboard.utils.progress import Progress, no_progress
 from dartboard_papers.theory.linear_cells import (
     Loss,
     Problem,
@@ -149,7 +149,7 @@ def survey(
     examples: int,
     loss: str = "squared",
     seed: int = 0,
-    tell: Tell = silent,
+    tell: Progress = no_progress,
 ) -> Survey:
     """Both cells of random problems beside the bounds; arguments as in `random_problem`.
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dartboard.analysis.progress import Tell, silent
 from dartboard.arch.optim import GEOMETRIES, Geometry
+from dartboard.utils.progress import Progress, no_progress
 from dartboard_papers.theory.bregman import bregman_stationarity
 
 ENTROPY, EUCLIDEAN = "entropy", "euclidean-simplex"
@@ -162,7 +162,7 @@ def survey_dimensions(
     most: int = 100_000,
     seed: int = 0,
     device: torch.device = CPU,
-    tell: Tell = silent,
+    tell: Progress = no_progress,
 ) -> list[Iterations]:
     """Iterations of exponentiated gradient and of projected gradient descent at each dimension.
 

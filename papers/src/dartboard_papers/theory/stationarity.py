@@ -25,7 +25,6 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from dartboard.analysis.progress import Tell, silent
 from dartboard.arch.hvp import gradients
 from dartboard.arch.objective import Batch, Task
 from dartboard.arch.optim import Entropy
@@ -37,6 +36,7 @@ from dartboard.relax.sampling import Gumbel
 from dartboard.runs import Run
 from dartboard.search.revive import searcher_of
 from dartboard.search.searcher import Searcher
+from dartboard.utils.progress import Progress, no_progress
 from dartboard_papers.theory.bregman import bregman_stationarity, proximal_point
 
 ENTROPY = Entropy()
@@ -72,7 +72,7 @@ def stationarity(
     iterations: int = 20,
     device: torch.device | str = "cpu",
     fall_back: bool = False,
-    tell: Tell = silent,
+    tell: Progress = no_progress,
 ) -> Stationarity:
     """How near the end of a search is to being stationary.
 
@@ -97,7 +97,7 @@ def measure(
     moved: Mapping[str, list[float]],
     scale: float,
     iterations: int,
-    tell: Tell = silent,
+    tell: Progress = no_progress,
 ) -> Stationarity:
     """The same of a searcher that is where it shall be measured; nothing of it is changed."""
     check_weights(searcher.relaxation)

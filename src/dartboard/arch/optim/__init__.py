@@ -1,4 +1,4 @@
-"""Update rules for architecture parameters: torch optimisers that anybody can use on their own."""
+"""Update rules for architecture parameters: torch optimizers that anybody can use on their own."""
 
 from dartboard.arch.optim.expert_advice import ExpertAdvice, expert_advice_
 from dartboard.arch.optim.exponentiated_gradient import ExponentiatedGradient, exponentiated_gradient_

@@ -13,7 +13,7 @@ from dartboard.errors import DartboardError
 
 
 class UpdateRule(Optimizer):
-    """A torch optimiser that checks its groups when it gets them and updates in `_update`."""
+    """A torch optimizer that checks its groups when it gets them and updates in `_update`."""
 
     @abstractmethod
     def _check_group(self, group: Group) -> None:
@@ -24,7 +24,7 @@ class UpdateRule(Optimizer):
         """One update of the parameters that have a gradient; runs without recording gradients."""
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group; one that is refused leaves the optimiser as it was."""
+        """Add a group; one that is refused leaves the optimizer as it was."""
         super().add_param_group(param_group)
         try:
             self._check_group(self.param_groups[-1])

@@ -1,4 +1,4 @@
-"""Exponentiated gradient with wipeout: the update of XNAS, a torch optimiser for weights on the simplex."""
+"""Exponentiated gradient with wipeout: the update of XNAS, a torch optimizer for weights on the simplex."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Exponentiated gradient: the update of GAEA, a torch optimiser for weights on the simplex."""
+"""Exponentiated gradient: the update of GAEA, a torch optimizer for weights on the simplex."""
 
 import math
 
@@ -46,7 +46,7 @@ class ExponentiatedGradient(UpdateRule):
 
     When a parameter is changed from outside between two steps, the parameter wins, entry by entry: what
     differs from the last value written takes its logarithm from the parameter, so loading a model
-    without its optimiser does what one expects. An entry set to zero, or zero from the start, is dead: it
+    without its optimizer does what one expects. An entry set to zero, or zero from the start, is dead: it
     stays exactly zero whatever its gradient, and the rest of the row shares its weight at the next step.
     To kill an entry that may have been rounded to zero before, use `drop`. A row of zeros is padding.
 

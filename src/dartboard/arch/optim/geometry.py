@@ -42,7 +42,7 @@ class Geometry(ABC):
         return gradient.square().sum().sqrt()
 
     def step_(self, x: Tensor, gradient: Tensor, state: State, *, lr: float) -> None:
-        """The mirror step in place; `state` is what an optimiser keeps for the parameter."""
+        """The mirror step in place; `state` is what an optimizer keeps for the parameter."""
         del state  # for geometries that remember more of a point than the parameter can hold
         x.copy_(self.step(x, gradient, lr=lr))
 

@@ -1,4 +1,4 @@
-"""Block-stochastic mirror descent (GAEA Algorithms 1 and 2), a torch optimiser."""
+"""Block-stochastic mirror descent (GAEA Algorithms 1 and 2), a torch optimizer."""
 
 import math
 import random

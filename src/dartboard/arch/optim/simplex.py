@@ -1,4 +1,4 @@
-"""Rows of weights on the simplex: log-space arithmetic, and what an optimiser remembers of them.
+"""Rows of weights on the simplex: log-space arithmetic, and what an optimizer remembers of them.
 
 Everywhere a row is the last dimension, and a dead entry has log weight -inf: exactly zero, for ever.
 """
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 State = MutableMapping[str, Tensor]
-"""What an optimiser keeps for one parameter."""
+"""What an optimizer keeps for one parameter."""
 
 
 def normalise_logs(log_weight: Tensor) -> Tensor:

@@ -22,8 +22,9 @@ from dartboard.cli.analyse.trained import plain, trained
 from dartboard.cli.arguments import UsageError, positive
 from dartboard.cli.looping import SIGNALLED
 from dartboard.cli.places import RUNS
-from dartboard.cli.progress import Tell, progress
+from dartboard.cli.progress import progress
 from dartboard.cli.terminal import Terminal
+from dartboard.utils.progress import Progress
 
 if TYPE_CHECKING:
     import torch
@@ -87,7 +88,7 @@ def _report(args: Namespace, found: "Spectrum", where: str, words: str) -> int:
     return 0
 
 
-def _of_weights(args: Namespace, device: "torch.device", tell: Tell) -> tuple["Spectrum", str]:
+def _of_weights(args: Namespace, device: "torch.device", tell: Progress) -> tuple["Spectrum", str]:
     from dartboard.analysis.hessian import weight_spectrum
 
     if args.fall_back:
@@ -109,7 +110,7 @@ def _of_weights(args: Namespace, device: "torch.device", tell: Tell) -> tuple["S
     return found, own.words
 
 
-def _of_architecture(args: Namespace, device: "torch.device", tell: Tell) -> tuple["Spectrum", str]:
+def _of_architecture(args: Namespace, device: "torch.device", tell: Progress) -> tuple["Spectrum", str]:
     from dartboard.analysis.hessian import arch_spectrum
     from dartboard.runs import Run
     from dartboard.search.revive import searcher_of

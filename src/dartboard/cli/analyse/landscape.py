@@ -20,8 +20,9 @@ from dartboard.cli.analyse.trained import plain, trained
 from dartboard.cli.arguments import above_zero, positive
 from dartboard.cli.looping import SIGNALLED
 from dartboard.cli.places import RUNS
-from dartboard.cli.progress import Tell, progress
+from dartboard.cli.progress import progress
 from dartboard.cli.terminal import Terminal
+from dartboard.utils.progress import Progress
 
 if TYPE_CHECKING:
     import torch
@@ -111,7 +112,7 @@ def run(args: Namespace) -> int:
     return _report(args, found, out, words)
 
 
-def _look(args: Namespace, out: Path, device: "torch.device", tell: Tell) -> tuple["Landscape", str]:
+def _look(args: Namespace, out: Path, device: "torch.device", tell: Progress) -> tuple["Landscape", str]:
     """The landscape, and what it was measured on in words."""
     from dartboard.analysis.landscape import landscape
 

@@ -22,10 +22,11 @@ from dartboard.cli.analyse.cells import searched_space
 from dartboard.cli.analyse.tables import aligned
 from dartboard.cli.analyse.writing import as_json, write_all
 from dartboard.cli.lookup import find_genotype, home_of
-from dartboard.cli.progress import Tell, progress
+from dartboard.cli.progress import progress
 from dartboard.cli.terminal import Terminal
 from dartboard.errors import GenotypeError
 from dartboard.space import PUBLISHED, SPACES, Genotype, SearchSpace, load_space
+from dartboard.utils.progress import Progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,7 +97,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def look(text: str, space: str | None, place: int, tell: Tell) -> Found:
+def look(text: str, space: str | None, place: int, tell: Progress) -> Found:
     """What `text` means, and its kinds: in the space that was named, else in its own, else none."""
     genotype = find_genotype(text)
     known = searched_space(text)
@@ -108,7 +109,7 @@ def look(text: str, space: str | None, place: int, tell: Tell) -> Found:
     return Found(_name(text, place), genotype, kinds, epochs)
 
 
-def _kinds(genotype: Genotype, known: SearchSpace | None, tell: Tell) -> dict[str, Kind]:
+def _kinds(genotype: Genotype, known: SearchSpace | None, tell: Progress) -> dict[str, Kind]:
     with suppress(GenotypeError):
         return kinds_of(genotype, known or home_of(genotype), tell=tell)
     with suppress(GenotypeError):  # of no space: by its own connections

@@ -10,8 +10,8 @@ from dartboard.cli.analyse.cells import SETTING, SMALL
 from dartboard.cli.analyse.networks import is_trained
 from dartboard.cli.arguments import UsageError
 from dartboard.cli.lookup import find_genotype, home_of, space_name, space_of_run
-from dartboard.cli.progress import Tell
 from dartboard.errors import DivergedError
+from dartboard.utils.progress import Progress
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +27,7 @@ def plain(text: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9][\w.+-]{0,40}", name) else CELL
 
 
-def trained(args: Namespace, out: Path, device: "torch.device", tell: Tell) -> str:
+def trained(args: Namespace, out: Path, device: "torch.device", tell: Progress) -> str:
     """The run or the file of the network that is meant; a cell is trained before, with one thread.
 
     Args:

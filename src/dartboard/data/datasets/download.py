@@ -13,8 +13,7 @@ from typing import BinaryIO
 from dartboard import __version__
 from dartboard.data.datasets.downloads import Download
 from dartboard.errors import DataError
-
-Tell = Callable[[str, int, int], None]
+from dartboard.utils.progress import Progress
 
 TRIES = 3
 """A server that cuts the connection so many times without sending more is given up."""
@@ -31,7 +30,7 @@ class CutError(Exception):
     """A connection that was cut again and again."""
 
 
-def fetch(download: Download, folder: Path, tell: Tell) -> Path:
+def fetch(download: Download, folder: Path, tell: Progress) -> Path:
     """The file of a download in a folder; it is fetched unless it is there, and checked.
 
     What has arrived is kept in a file with the ending .part, from which the next attempt goes on.
@@ -84,7 +83,7 @@ def _md5(path: Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
-def _from_any(download: Download, file: BinaryIO, tell: Tell) -> None:
+def _from_any(download: Download, file: BinaryIO, tell: Progress) -> None:
     """Fill a file from the first address that has it."""
     reasons = []
     for url in download.urls:

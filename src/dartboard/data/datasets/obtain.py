@@ -1,7 +1,7 @@
 """Published data sets brought to where they are looked for."""
 
 import fcntl
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,8 +11,7 @@ from dartboard.data.datasets.official import OFFICIAL, find_official
 from dartboard.data.datasets.root import data_root
 from dartboard.data.datasets.unpack import unpack
 from dartboard.errors import DataError
-
-Tell = Callable[[str, int, int], None]
+from dartboard.utils.progress import Progress
 
 
 def is_complete(name: str, root: Path | None = None) -> Path | None:
@@ -22,7 +21,7 @@ def is_complete(name: str, root: Path | None = None) -> Path | None:
     return None if any(there) and not all(there) else find_official(name, root)
 
 
-def obtain(name: str, root: Path | None, tell: Tell) -> Path:
+def obtain(name: str, root: Path | None, tell: Progress) -> Path:
     """Fetch a published data set into its folder; returns where its files are.
 
     Raises:
@@ -53,7 +52,7 @@ def _is_there(download: Download, folder: Path) -> bool:
     return file.is_file() and download.size in (None, file.stat().st_size)
 
 
-def _bring(name: str, download: Download, folder: Path, tell: Tell) -> None:
+def _bring(name: str, download: Download, folder: Path, tell: Progress) -> None:
     """Fetch and unpack a file; an archive is removed then, unless somebody had put it there."""
     by_hand = (folder / download.file).exists()
     try:

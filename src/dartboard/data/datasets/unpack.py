@@ -7,13 +7,13 @@ import shutil
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from dartboard.errors import DataError
+from dartboard.utils.progress import Progress
 
-Tell = Callable[[str, int, int], None]
 DAMAGED = (
     tarfile.TarError,
     zipfile.BadZipFile,
@@ -26,7 +26,7 @@ DAMAGED = (
 )
 
 
-def unpack(archive: Path, folder: Path, top: str | None, tell: Tell) -> None:
+def unpack(archive: Path, folder: Path, top: str | None, tell: Progress) -> None:
     """Makes a folder of the files in a .tar.gz or .zip, in the place of the one that is there.
 
     Args:
@@ -58,7 +58,7 @@ def unpack(archive: Path, folder: Path, top: str | None, tell: Tell) -> None:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _write_all(archive: Path, fresh: Path, top: str | None, tell: Tell) -> None:
+def _write_all(archive: Path, fresh: Path, top: str | None, tell: Progress) -> None:
     total = archive.stat().st_size
     with archive.open("rb") as raw:
         members = _from_zip(raw) if archive.suffix.lower() == ".zip" else _from_tar(raw)

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from dartboard.data import Dataset
-from dartboard.data.load_options import Progress
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.jobs.inner import Job
 from dartboard.plugins import check_plugins
@@ -24,6 +23,7 @@ from dartboard.train import config as train_config
 from dartboard.train.build import SHARE, VALID
 from dartboard.train.config import TRAIN, TrainConfig, train_options
 from dartboard.train.trainer import Trainer
+from dartboard.utils.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from dartboard.data.load_options import Progress
 from dartboard.engine.rng_scope import logged
 from dartboard.errors import RunError
 from dartboard.jobs.inner import Inner
@@ -30,6 +29,7 @@ from dartboard.sweep.protocol.results import (
     search_facts,
 )
 from dartboard.sweep.protocol.stages import Stages
+from dartboard.utils.progress import Progress
 
 STACK = "stack"
 """The decision that says whose stack the cells go into."""
