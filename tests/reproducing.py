@@ -85,4 +85,4 @@ def registered(
     try:
         yield REPRODUCTIONS[name]
     finally:
-        del REPRODUCTIONS._things[name]
+        del REPRODUCTIONS._values[name]

@@ -4,7 +4,7 @@ import pickle
 import pytest
 
 from dartboard import errors
-from dartboard.errors import DartboardError, UnknownNameError, one_line
+from dartboard.errors import DartboardError, DuplicateNameError, UnknownNameError, one_line
 
 CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
 
@@ -44,3 +44,9 @@ def test_what_an_error_says_is_one_line() -> None:
 )
 def test_errors_of_the_system_are_in_words(error: OSError, words: str) -> None:
     assert one_line(error) == words
+
+
+def test_a_duplicate_name_comes_back_from_another_process_too() -> None:
+    error = DuplicateNameError("op", "none", "a.py:1", "b.py:2")
+    assert str(error) == "op 'none' is registered already by a.py:1, and again by b.py:2; choose another name"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301

@@ -1,6 +1,6 @@
 import pytest
 
-from dartboard.errors import OptionError
+from dartboard.errors import DuplicateNameError, OptionError
 from dartboard.plugins import check_plugins, load_plugin
 from dartboard.search import METHODS
 
@@ -51,8 +51,11 @@ def test_a_plugin_that_fails_says_how(tmp_path):
 
 
 def test_a_name_that_is_taken_is_an_error_too(tmp_path):
-    with pytest.raises(OptionError, match="method 'darts' is registered already"):
-        load_plugin(write(tmp_path, "darts"))
+    path = write(tmp_path, "darts")
+    with pytest.raises(
+        DuplicateNameError, match=rf"'darts' is registered already by dartboard .*by {path}:6;"
+    ):
+        load_plugin(path)
 
 
 @pytest.mark.parametrize("name", ["absent.py", "text.txt", "."])

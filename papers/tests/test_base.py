@@ -44,8 +44,10 @@ def test_a_name_begins_with_a_paper() -> None:
 
 
 def test_a_name_is_taken_once() -> None:
-    with registered(), pytest.raises(ValueError, match="registered already"), registered():
-        pass
+    with registered() as first:
+        register = REPRODUCTIONS.register(first.name)
+        with pytest.raises(ValueError, match="registered already"):
+            register(first)
 
 
 def test_the_order_is_that_of_papers_and_of_numbers() -> None:

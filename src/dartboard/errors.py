@@ -99,6 +99,24 @@ class UnknownNameError(DartboardError, KeyError):
         return str(self.args[0])  # KeyError would show the message in quotes
 
 
+class DuplicateNameError(DartboardError, ValueError):
+    """A name that is registered already, from another place.
+
+    Args:
+        kind: What it is the name of.
+        name: The name.
+        first: Where it was registered first.
+        second: Where it was registered again.
+    """
+
+    def __init__(self, kind: str, name: str, first: str, second: str) -> None:
+        super().__init__(kind, name, first, second)
+
+    def __str__(self) -> str:
+        kind, name, first, second = self.args
+        return f"{kind} {name!r} is registered already by {first}, and again by {second}; choose another name"
+
+
 def one_line(error: BaseException) -> str:
     """What an error says, in one line; its kind, if it says nothing."""
     words = _of_system(error) if isinstance(error, OSError) and error.strerror else str(error)

@@ -148,18 +148,18 @@ def test_images_to_check_with(run, capsys, tmp_path):
 
 
 def test_plugins(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(OPS, "_things", dict(OPS._things))
+    monkeypatch.setattr(OPS, "_values", dict(OPS._values))
     plugin = tmp_path / "plugin.py"
     plugin.write_text(
         "from torch import nn\nfrom dartboard.nn import OPS\n"
         "OPS.register('blur')(lambda site: nn.AvgPool2d(site.stride, site.stride))\n"
     )
-    monkeypatch.setitem(OPS._things, "blur", lambda site: torch.nn.AvgPool2d(site.stride, site.stride))
+    monkeypatch.setitem(OPS._values, "blur", lambda site: torch.nn.AvgPool2d(site.stride, site.stride))
     cell = Cell(1, 2, (Edge(0, 1, ("blur",)),), (1,), adapt=False)
     model = make_model(space=stacked("own", cell, replace(get_space("nb201").stack, cells=1)))
     file = tmp_path / "own.safetensors"
     file.write_bytes(pack_model(model))
-    del OPS._things["blur"]
+    del OPS._values["blur"]
     assert "blur" in failure(capsys, "export", file, "--format", "torchscript")
     exported(capsys, file, "--format", "torchscript", "--plugin", plugin)
     line = failure(capsys, "export", file, "--format", "python")

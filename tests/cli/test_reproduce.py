@@ -35,7 +35,7 @@ def told() -> Iterator[Reproduction[Small]]:
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """There are no reproductions but those that a test registers."""
-    monkeypatch.setattr(REPRODUCTIONS, "_things", {})
+    monkeypatch.setattr(REPRODUCTIONS, "_values", {})
 
 
 def printed(capsys: Capture, *words: str) -> str:

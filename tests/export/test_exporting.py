@@ -14,7 +14,7 @@ def test_a_network_that_computes_something_else_is_not_written(tmp_path, make_mo
     form = FORMATS["torchscript"]
     order = form.pack
     monkeypatch.setitem(
-        FORMATS._things,
+        FORMATS._values,
         "torchscript",
         type(form)(form.suffix, form.brief, lambda asked: order(type(asked)(other, asked.name)), form.load),
     )

@@ -173,7 +173,7 @@ def test_many_classes_with_strange_names(tmp_path, make_model):
 
 
 def test_an_op_of_a_plugin_is_refused_by_name(tmp_path, make_model, monkeypatch):
-    monkeypatch.setitem(OPS._things, "own_op", lambda site: nn.AvgPool2d(site.stride, site.stride))
+    monkeypatch.setitem(OPS._values, "own_op", lambda site: nn.AvgPool2d(site.stride, site.stride))
     model = make_model(edge_space("own_op"))
     with pytest.raises(
         ModelError, match=r"'own_op' is not one that can be written.*onnx, torchscript or pt2"
@@ -184,7 +184,7 @@ def test_an_op_of_a_plugin_is_refused_by_name(tmp_path, make_model, monkeypatch)
 
 
 def test_a_stem_of_a_plugin_is_refused_by_name(tmp_path, make_model, monkeypatch):
-    monkeypatch.setitem(STEMS._things, "own_stem", STEMS["small"])
+    monkeypatch.setitem(STEMS._values, "own_stem", STEMS["small"])
     with pytest.raises(ModelError, match="stem 'own_stem' is not one"):
         export_model(make_model("darts", stem="own_stem"), tmp_path / "net.py", "python")
 

@@ -299,7 +299,7 @@ class Moody(nn.Module):
 
 
 def test_parameters_that_only_one_has_are_refused(monkeypatch):
-    monkeypatch.setitem(OPS._things, "moody", Moody)
+    monkeypatch.setitem(OPS._values, "moody", Moody)
     cell = Cell(1, 2, (Edge(0, 1, ("moody",)),), (1,))
     space = SearchSpace("own", (("cell", cell),), Stack(cells=1, reduce="pool", stages=1))
     with pytest.raises(NetworkError, match="moody on edge 0 -> 1: only one of the networks has module"):

@@ -143,7 +143,7 @@ class Gate(nn.Module):
 
 @pytest.fixture
 def gated(monkeypatch) -> SearchSpace:
-    monkeypatch.setitem(OPS._things, "gate", Gate)
+    monkeypatch.setitem(OPS._values, "gate", Gate)
     ops = ("none", "gate", "skip_connect", "sep_conv_3x3")
     edges = tuple(Edge(source, target, ops) for target in (1, 2, 3) for source in range(target))
     cell = Cell(1, 4, edges, (2, 3))

@@ -65,7 +65,7 @@ def test_submitit_checks_its_own() -> None:
 
 def test_an_executor_of_somebody_else_need_not_check(monkeypatch: pytest.MonkeyPatch) -> None:
     refuse = lambda **_: pytest.fail("it is not to be made")  # noqa: E731
-    monkeypatch.setitem(EXECUTORS._things, "of-somebody", refuse)
+    monkeypatch.setitem(EXECUTORS._values, "of-somebody", refuse)
     check_executor("of-somebody", {"anything": 1})
     with pytest.raises(UnknownNameError, match="did you mean 'of-somebody'"):
         check_executor("of-sombody", {})

@@ -193,7 +193,7 @@ def reproduction(
 
     def add(work: Callable[[Setting, S], Finding]) -> Callable[[Setting, S], Finding]:
         found = Reproduction(name, about, claim, minutes, laptop, full, work, takes, needs, check)
-        REPRODUCTIONS.register(name)(found)
+        REPRODUCTIONS.register(name, stacklevel=2)(found)
         return work
 
     return add

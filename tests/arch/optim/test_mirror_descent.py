@@ -185,7 +185,7 @@ class Burg(Geometry):
 
 
 def test_a_geometry_can_be_added_from_outside(monkeypatch):
-    monkeypatch.setitem(GEOMETRIES._things, "burg", Burg())
+    monkeypatch.setitem(GEOMETRIES._values, "burg", Burg())
     x = nn.Parameter(torch.tensor([1.0, 2.0], dtype=torch.float64))
     optimizer = MirrorDescent([x], 0.1, geometry="burg")
     for _ in range(200):
