@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dartboard.data import Augment, Batch, Dataset, ImageSet, Stream
+from dartboard.data import Augment, Batch, BatchLoader, Dataset, ImageSet
 
 PAD, CUTOUT = 4, 16
 IMAGES = 10_000
@@ -35,8 +35,8 @@ class OneByOne:
 
     def __init__(self, data: Dataset, batch: int) -> None:
         self.images, self.labels, self.batch_size = data.train.images.numpy(), data.train.labels, batch
-        self.mean, self.deviation = (
-            np.array(values, np.float32)[:, None, None] for values in (data.mean, data.deviation)
+        self.mean, self.std = (
+            np.array(values, np.float32)[:, None, None] for values in (data.mean, data.std)
         )
         self.chance = np.random.default_rng(0)
         self.order = self.chance.permutation(len(self.labels))
@@ -55,7 +55,7 @@ class OneByOne:
         image = padded[:, top : top + height, left : left + width]
         if self.chance.random() < 0.5:
             image = image[:, :, ::-1]
-        out = (image - self.mean) / self.deviation
+        out = (image - self.mean) / self.std
         row, column = self.chance.integers(height), self.chance.integers(width)
         half = CUTOUT // 2
         out[:, max(row - half, 0) : row + half, max(column - half, 0) : column + half] = 0
@@ -71,13 +71,13 @@ def rate(make: Callable[[int], Batch], steps: range) -> float:
 
 def measure(data: Dataset, batch: int, repeats: int) -> dict[str, float]:
     """Medians of both, interleaved, after one round that does not count."""
-    stream = Stream(
+    stream = BatchLoader(
         data.train,
         batch=batch,
         seed=0,
         name="train",
         mean=data.mean,
-        deviation=data.deviation,
+        std=data.std,
         augment=Augment(pad=PAD, flip=True, cutout=CUTOUT),
     )
     makers = {"stream": stream.batch, "one_by_one": OneByOne(data, batch).batch}

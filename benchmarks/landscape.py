@@ -21,7 +21,7 @@ from _common import added_memory, in_fork, median_seconds, seconds
 from dartboard.analysis.directions import draw_direction, weights_of
 from dartboard.analysis.landscape import landscape
 from dartboard.analysis.site import GridOptions, Surveyor, prepare_site
-from dartboard.data import ImageSet, sweep
+from dartboard.data import ImageSet, evaluation_batches
 from dartboard.nn import CellNet, Model, NetConfig
 from dartboard.space import adopt, get_published, get_space
 
@@ -54,7 +54,7 @@ def plain(model: Model, images: ImageSet, options: GridOptions) -> Callable[[int
         net.load_state_dict(state)
         total = 0.0
         with torch.no_grad():
-            for x, y in sweep(images, batch=BATCH, mean=model.mean, deviation=model.deviation):
+            for x, y in evaluation_batches(images, batch=BATCH, mean=model.mean, std=model.std):
                 total += F.cross_entropy(net(x), y, reduction="sum").item()
         return total / len(images)
 

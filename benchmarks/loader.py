@@ -27,7 +27,7 @@ from PIL import Image, ImageOps
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from dartboard.data import Augment, Batch, Dataset, ImageFiles, ImageSet, Stream, load_dataset
+from dartboard.data import Augment, Batch, BatchLoader, Dataset, ImageFiles, ImageSet, load_dataset
 from dartboard.data.prefetch import PREFETCH
 from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.space import get_space
@@ -43,7 +43,7 @@ class OneByOne(torch.utils.data.Dataset[tuple[Tensor, int]]):
 
     def __init__(self, images: ImageSet | ImageFiles, data: Dataset) -> None:
         self.images, self.labels = images, images.labels.tolist()
-        self.mean, self.deviation = (torch.tensor(own)[:, None, None] for own in (data.mean, data.deviation))
+        self.mean, self.std = (torch.tensor(own)[:, None, None] for own in (data.mean, data.std))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -55,7 +55,7 @@ class OneByOne(torch.utils.data.Dataset[tuple[Tensor, int]]):
         if torch.rand(()) < 0.5:
             image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
         x = torch.from_numpy(np.array(image)).permute(2, 0, 1).float()
-        x = (x - self.mean) / self.deviation
+        x = (x - self.mean) / self.std
         row, column = int(torch.randint(height, ())), int(torch.randint(width, ()))
         half = CUTOUT // 2
         x[:, max(row - half, 0) : row + half, max(column - half, 0) : column + half] = 0
@@ -90,13 +90,13 @@ def loader(images: ImageSet | ImageFiles, data: Dataset, workers: int) -> Callab
 
 def stream(images: ImageSet | ImageFiles, data: Dataset, workers: int = 0) -> Callable[[], Batch]:
     """What gives the next batch of a stream."""
-    own = Stream(
+    own = BatchLoader(
         images,
         batch=BATCH,
         seed=0,
         name="train",
         mean=data.mean,
-        deviation=data.deviation,
+        std=data.std,
         augment=Augment(PAD, True, CUTOUT),
         workers=workers,
     )

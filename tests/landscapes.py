@@ -38,8 +38,8 @@ def images(count: int = 24, seed: int = 0) -> ImageSet:
 
 def normalised(own: ImageSet, dtype: torch.dtype = torch.float64) -> Tensor:
     """The images as networks take them."""
-    mean, deviation = (torch.tensor(v, dtype=torch.float32)[:, None, None] for v in (MEAN, DEVIATION))
-    return ((own.images.float() - mean) / deviation).to(dtype)
+    mean, std = (torch.tensor(v, dtype=torch.float32)[:, None, None] for v in (MEAN, DEVIATION))
+    return ((own.images.float() - mean) / std).to(dtype)
 
 
 def moved(net: CellNet, a: float, b: float, **kind: object) -> CellNet:

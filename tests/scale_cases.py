@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from dartboard.data import Batch, Stream, load_dataset
+from dartboard.data import Batch, BatchLoader, load_dataset
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.state import capture, copied, restore
 from dartboard.runs import digest
@@ -77,7 +77,7 @@ def make(case: Case, group: Group, *, sync: bool) -> Searcher | Trainer:
     finally:
         torch.set_default_dtype(before)
     for stream in vars(loop.supply).values():
-        if isinstance(stream, Stream):
+        if isinstance(stream, BatchLoader):
             stream.batch = _wide(stream.batch)  # type: ignore[method-assign]
     if isinstance(loop, Searcher):
         narrow = loop.valid_batches

@@ -245,7 +245,7 @@ def test_the_gradient_is_zero_where_nothing_is_fed() -> None:
 def test_values_of_something_else_are_refused(tmp_path: Path) -> None:
     own, given = model(), images()
     landscape(own, given, small(), folder=tmp_path)
-    other = Model(moved(own.net, 0.1, 0.0), own.classes, own.mean, own.deviation)
+    other = Model(moved(own.net, 0.1, 0.0), own.classes, own.mean, own.std)
     for arguments, what in (
         ((other, given, small()), "another network"),
         ((own, images(seed=3), small()), "other images"),

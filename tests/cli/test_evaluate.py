@@ -131,7 +131,7 @@ def test_batches_have_the_size_that_is_asked_for(capsys, file, monkeypatch):
 
 def test_the_mean_and_the_deviation_are_the_models(capsys, tmp_path, model, file):
     other = tmp_path / "other.safetensors"
-    other.write_bytes(pack_model(replace(model, deviation=(60.0,))))
+    other.write_bytes(pack_model(replace(model, std=(60.0,))))
     losses = [measured(capsys, each, "--data", "digits")["loss"] for each in (file, other)]
     assert abs(losses[0] - losses[1]) > 0.01
 

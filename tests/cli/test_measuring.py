@@ -38,7 +38,7 @@ def test_places_of_classes():
             places(classes, ("a", "b"))
 
 
-@pytest.mark.parametrize(("centre", "kind"), [(1.0, ImageSet), (0.875, ImageFiles)])
-def test_the_middle_of_images_is_that_of_their_files(tmp_path, centre, kind):
-    about = About(("cat", "dog"), (3, 8, 8), (0.0,) * 3, (1.0,) * 3, centre)
+@pytest.mark.parametrize(("crop_pct", "kind"), [(1.0, ImageSet), (0.875, ImageFiles)])
+def test_the_middle_of_images_is_that_of_their_files(tmp_path, crop_pct, kind):
+    about = About(("cat", "dog"), (3, 8, 8), (0.0,) * 3, (1.0,) * 3, crop_pct)
     assert isinstance(load_images(str(fill(tmp_path / "photos")), about).train, kind)

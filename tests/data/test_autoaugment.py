@@ -9,7 +9,7 @@ from PIL import Image
 from torch import Tensor
 
 import vision
-from dartboard.data import Augment, ImageSet, Stream
+from dartboard.data import Augment, BatchLoader, ImageSet
 from dartboard.data import autoaugment as module
 from dartboard.data.autoaugment import POLICIES, autoaugment, load_policy
 from dartboard.data.image_files import to_tensor
@@ -70,7 +70,7 @@ def test_the_global_state_is_neither_read_nor_changed() -> None:
 
 @needs_torchvision
 def test_it_comes_after_the_flip_and_before_the_cut() -> None:
-    x, mean, deviation = pixels(16), torch.full((3,), 100.0), torch.full((3,), 50.0)
+    x, mean, std = pixels(16), torch.full((3,), 100.0), torch.full((3,), 50.0)
     own = Augment(pad=2, flip=True, cutout=4, autoaugment="svhn")
     raw = Augment(pad=2, flip=True)(x, torch.zeros(3), torch.ones(3), torch.Generator().manual_seed(3))
     draws = own.draw(16, (12, 10), torch.Generator().manual_seed(3))
@@ -80,15 +80,15 @@ def test_it_comes_after_the_flip_and_before_the_cut() -> None:
     expected = (torch.stack(changed) - 100.0) / 50.0
     for image, (row, column) in zip(expected, draws.places[:, 3:].tolist(), strict=True):
         image[:, max(row - 2, 0) : row + 2, max(column - 2, 0) : column + 2] = 0
-    assert torch.equal(own(x, mean, deviation, torch.Generator().manual_seed(3)), expected)
+    assert torch.equal(own(x, mean, std, torch.Generator().manual_seed(3)), expected)
 
 
 @needs_torchvision
 def test_images_of_other_channels_are_refused_at_once() -> None:
     images = ImageSet(pixels(4, 2), torch.zeros(4).long())
-    given = {"batch": 2, "seed": 0, "name": "x", "mean": [0, 0], "deviation": [1, 1]}
+    given = {"batch": 2, "seed": 0, "name": "x", "mean": [0, 0], "std": [1, 1]}
     with pytest.raises(DataError, match="autoaugment changes images of 1 or 3 channels, and these have 2"):
-        Stream(images, **given, augment=Augment(autoaugment="cifar10"))
+        BatchLoader(images, **given, augment=Augment(autoaugment="cifar10"))
 
 
 @pytest.mark.usefixtures("forgetful")

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from dartboard.data import CENTRE, Augment, ImageFiles
+from dartboard.data import CENTER_CROP, Augment, ImageFiles
 from dartboard.data.batch_reader import Part, Read, Vary, chance, read_centre, read_part
 from dartboard.data.crops import random_boxes
 from dartboard.data.image_files import read_image
@@ -51,9 +51,9 @@ def test_the_centre_is_seven_eighths_of_the_largest_square(files: ImageFiles) ->
     for file in files.files:
         with Image.open(file) as image:
             width, height = image.size
-        half = CENTRE * min(width, height) / 2
+        half = CENTER_CROP * min(width, height) / 2
         box = (width / 2 - half, height / 2 - half, width / 2 + half, height / 2 + half)
-        assert near(read_centre(file, SHAPE, CENTRE), by_pillow(file, box))
+        assert near(read_centre(file, SHAPE, CENTER_CROP), by_pillow(file, box))
         assert torch.equal(read_centre(file, SHAPE, 1.0), read_image(file, SHAPE))
 
 
@@ -86,7 +86,7 @@ def test_a_part_of_a_batch_is_varied_as_in_the_whole(files: ImageFiles) -> None:
 def test_files_to_measure_with_are_read_as_they_are(files: ImageFiles) -> None:
     expected = torch.stack([read_image(file, SHAPE) for file in files.files])
     assert torch.equal(Read(SHAPE)(Part(0, files.files)), expected)
-    assert not torch.equal(Read(SHAPE, CENTRE)(Part(0, files.files)), expected)
+    assert not torch.equal(Read(SHAPE, CENTER_CROP)(Part(0, files.files)), expected)
 
 
 @pytest.mark.parametrize("augment", [Augment(), Augment(area=0.5)])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from dartboard.data import BRIGHTEST, DATASETS, ImageSet, Loading, load_dataset, load_digits
+from dartboard.data import BRIGHTEST, DATASETS, ImageSet, LoadOptions, load_dataset, load_digits
 from dartboard.data.datasets.official import OFFICIAL
 from dartboard.errors import DataError, UnknownNameError
 from imagefiles import (
@@ -60,7 +60,7 @@ CLASSES = {
 @pytest.mark.parametrize("name", DATASETS)
 def test_every_registered_set_is_read_from_its_folder(name: str, tmp_path: Path) -> None:
     WRITERS[name](tmp_path / name)
-    data = load_dataset(name, Loading(root=tmp_path))
+    data = load_dataset(name, LoadOptions(root=tmp_path))
     assert data.name == name
     assert len(data.classes) == CLASSES.get(name, 10)
     assert data.test is not None
@@ -71,7 +71,7 @@ def test_every_registered_set_is_read_from_its_folder(name: str, tmp_path: Path)
 @pytest.mark.parametrize("size", [8, 20])
 def test_every_set_is_brought_to_the_size_asked_for(name: str, size: int, tmp_path: Path) -> None:
     WRITERS[name](tmp_path / name)
-    data = load_dataset(name, Loading(root=tmp_path, size=size))
+    data = load_dataset(name, LoadOptions(root=tmp_path, size=size))
     assert data.shape[1:] == (size, size)
     assert data.test is not None
     assert data.test.shape == data.shape
@@ -99,7 +99,7 @@ def test_variables_say_where_data_sets_are(
 
 def test_a_set_that_is_not_there_says_which_files_go_where(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
-        load_dataset("svhn", Loading(root=tmp_path))
+        load_dataset("svhn", LoadOptions(root=tmp_path))
     assert str(caught.value) == (
         f"data set 'svhn' is not in {tmp_path}/svhn; get it with `dartboard data get svhn`, or put there "
         "train_32x32.mat and test_32x32.mat, which come from http://ufldl.stanford.edu/housenumbers/"
@@ -110,26 +110,26 @@ def test_imagenet_as_it_is_published_says_how_to_sort_it(tmp_path: Path) -> None
     fill(tmp_path / "imagenet" / "train", ["n01", "n02"])
     save(tmp_path / "imagenet" / "val" / "ILSVRC2012_val_00000001.JPEG")
     with pytest.raises(DataError, match=r"imagenet/val: its images are not in folders; move each into"):
-        load_dataset("imagenet", Loading(root=tmp_path))
+        load_dataset("imagenet", LoadOptions(root=tmp_path))
 
 
 def test_debians_folder_is_searched_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     debian = replace(OFFICIAL["fashion-mnist"], also=(tmp_path / "debian",))
     monkeypatch.setitem(OFFICIAL, "fashion-mnist", debian)
     with pytest.raises(DataError, match=rf"is not in .*/fashion-mnist \(nor in {tmp_path}/debian\)"):
-        load_dataset("fashion-mnist", Loading(root=tmp_path))
+        load_dataset("fashion-mnist", LoadOptions(root=tmp_path))
     idx_files(tmp_path / "debian")
-    assert load_dataset("fashion-mnist", Loading(root=tmp_path)).classes[9] == "Ankle boot"
+    assert load_dataset("fashion-mnist", LoadOptions(root=tmp_path)).classes[9] == "Ankle boot"
 
 
 def test_an_npz_is_brought_to_the_size_asked_for(tmp_path: Path) -> None:
     images = np.zeros((3, 4, 8, 3), np.uint8)
     images[:, :, 2:6] = 200  # what is left when the sides are cut off
     np.savez(tmp_path / "wide.npz", x_train=images, y_train=np.arange(3))
-    data = load_dataset(str(tmp_path / "wide.npz"), Loading(size=4))
+    data = load_dataset(str(tmp_path / "wide.npz"), LoadOptions(size=4))
     assert isinstance(data.train, ImageSet)
     assert data.train.images.unique().tolist() == [200]
-    assert load_dataset(str(tmp_path / "wide.npz"), Loading(size=8)).shape == (3, 8, 8)
+    assert load_dataset(str(tmp_path / "wide.npz"), LoadOptions(size=8)).shape == (3, 8, 8)
 
 
 def test_digits_are_held_out_at_the_end() -> None:
@@ -215,4 +215,4 @@ def test_cifar_10_as_it_is_shared() -> None:
     assert data.classes[0] == "airplane"
     # the published moments of all 50,000 images
     assert [m / 255 for m in data.mean] == pytest.approx([0.4914, 0.4822, 0.4465], abs=5e-3)
-    assert [d / 255 for d in data.deviation] == pytest.approx([0.2470, 0.2435, 0.2616], abs=5e-3)
+    assert [d / 255 for d in data.std] == pytest.approx([0.2470, 0.2435, 0.2616], abs=5e-3)

@@ -68,7 +68,7 @@ def test_moments_are_those_of_every_pixel_of_the_training_images() -> None:
         mean = sum(values) / len(values)
         variance = sum((v - mean) ** 2 for v in values) / len(values)
         assert data.mean[channel] == pytest.approx(mean, rel=1e-12)
-        assert data.deviation[channel] == pytest.approx(variance**0.5, rel=1e-12)
+        assert data.std[channel] == pytest.approx(variance**0.5, rel=1e-12)
     assert data.shape == (3, 4, 5)
 
 
@@ -76,8 +76,8 @@ def test_a_constant_channel_has_deviation_1() -> None:
     images = pixels(5, 3, 4, 4)
     images[:, 1] = 77
     data = Dataset("flat", ("a",), ImageSet(images, torch.zeros(5).long()))
-    assert (data.mean[1], data.deviation[1]) == (77, 1)
-    assert data.deviation[0] > 1
+    assert (data.mean[1], data.std[1]) == (77, 1)
+    assert data.std[0] > 1
 
 
 def test_moments_are_computed_once() -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dartboard.data import Augment, Batch, ImageSet, Stream, load_dataset, sweep
+from dartboard.data import Augment, Batch, BatchLoader, ImageSet, evaluation_batches, load_dataset
 from dartboard.errors import DataError
 
 ALL = Augment(pad=2, flip=True, cutout=3)
@@ -19,34 +19,34 @@ def numbered(count: int) -> ImageSet:
     return ImageSet(numbers.to(torch.uint8)[:, None, None, None].repeat(1, 1, 2, 2), numbers % 3)
 
 
-def stream(count: int = 10, **options: Any) -> Stream:
-    standard = {"batch": 3, "seed": 0, "name": "train", "mean": (0.0,), "deviation": (1.0,)}
-    return Stream(numbered(count), **(standard | options))
+def stream(count: int = 10, **options: Any) -> BatchLoader:
+    standard = {"batch": 3, "seed": 0, "name": "train", "mean": (0.0,), "std": (1.0,)}
+    return BatchLoader(numbered(count), **(standard | options))
 
 
-def digits(**options: Any) -> Stream:
+def digits(**options: Any) -> BatchLoader:
     data = load_dataset("digits")
     standard = {"batch": 32, "seed": 5, "name": "train", "augment": ALL}
-    return Stream(data.train, mean=data.mean, deviation=data.deviation, **(standard | options))
+    return BatchLoader(data.train, mean=data.mean, std=data.std, **(standard | options))
 
 
-def equals(**options: Any) -> Stream:
+def equals(**options: Any) -> BatchLoader:
     """Images that differ by nothing but their augmentation."""
     images = ImageSet(torch.full((8, 1, 6, 6), 9, dtype=torch.uint8), torch.zeros(8).long())
-    standard = {"batch": 8, "seed": 0, "name": "train", "mean": [0], "deviation": [1], "augment": ALL}
-    return Stream(images, **(standard | options))
+    standard = {"batch": 8, "seed": 0, "name": "train", "mean": [0], "std": [1], "augment": ALL}
+    return BatchLoader(images, **(standard | options))
 
 
 def numbers(batch: Batch) -> list[int]:
     return [int(value) for value in batch.x[:, 0, 0, 0]]
 
 
-def in_pass(source: Stream, lap: int) -> list[int]:
+def in_pass(source: BatchLoader, lap: int) -> list[int]:
     steps = range(lap * source.steps, (lap + 1) * source.steps)
     return [number for step in steps for number in numbers(source.batch(step))]
 
 
-def fingerprint(source: Stream, steps: list[int]) -> str:
+def fingerprint(source: BatchLoader, steps: list[int]) -> str:
     batches = [source.batch(step) for step in steps]
     return hashlib.sha256(b"".join(part.numpy().tobytes() for batch in batches for part in batch)).hexdigest()
 
@@ -103,7 +103,7 @@ def test_the_same_bits_come_in_another_process() -> None:
     program = (
         "from dartboard.data import *; import hashlib, torch\n"
         "torch.manual_seed(8); data = load_dataset('digits')\n"
-        "s = Stream(data.train, batch=32, seed=5, name='train', mean=data.mean, deviation=data.deviation,\n"
+        "s = BatchLoader(data.train, batch=32, seed=5, name='train', mean=data.mean, std=data.std,\n"
         "           augment=Augment(pad=2, flip=True, cutout=3))\n"
         "parts = b''.join(p.numpy().tobytes() for t in (99, 0) for p in s.batch(t))\n"
         "raise SystemExit(hashlib.sha256(parts).hexdigest())"
@@ -138,18 +138,18 @@ def test_seeds_of_any_size_are_taken() -> None:
 
 def test_images_are_normalised_by_channel() -> None:
     images = ImageSet(torch.randint(256, (4, 2, 3, 3), dtype=torch.uint8), torch.arange(4))
-    mean, deviation = torch.tensor([3.0, 4.0]), torch.tensor([5.0, 6.0])
-    x, y = Stream(images, batch=4, seed=0, name="train", mean=mean, deviation=deviation).batch(0)
+    mean, std = torch.tensor([3.0, 4.0]), torch.tensor([5.0, 6.0])
+    x, y = BatchLoader(images, batch=4, seed=0, name="train", mean=mean, std=std).batch(0)
     for image, label in zip(x, y, strict=True):
         for channel in range(2):
             raw = images.images[label, channel].float()
-            assert torch.equal(image[channel], (raw - mean[channel]) / deviation[channel])
+            assert torch.equal(image[channel], (raw - mean[channel]) / std[channel])
 
 
 def test_another_augmentation_can_be_given() -> None:
-    def halves(x: Tensor, mean: Tensor, deviation: Tensor, generator: torch.Generator) -> Tensor:
+    def halves(x: Tensor, mean: Tensor, std: Tensor, generator: torch.Generator) -> Tensor:
         assert generator.device.type == "cpu"
-        return (x - mean[0]) / deviation[0] / 2
+        return (x - mean[0]) / std[0] / 2
 
     assert sorted(numbers(stream(6, batch=6, augment=halves).batch(0))) == [0, 0, 1, 1, 2, 2]
 
@@ -160,7 +160,7 @@ def test_no_value_is_read_back_from_the_device() -> None:
         batch = source.batch(step)
         assert batch.x.device.type == "meta"
         assert batch.x.shape == (32, 1, 8, 8)
-    whole = sweep(numbered(5), batch=2, mean=[0], deviation=[1], device="meta")
+    whole = evaluation_batches(numbered(5), batch=2, mean=[0], std=[1], device="meta")
     assert [batch.size for batch in whole] == [2, 2, 1]
 
 
@@ -179,7 +179,7 @@ def test_a_graphics_card_sees_the_same_augmentation() -> None:
         ({"batch": 0}, "batch must be a whole number >= 1, got 0"),
         ({"batch": 2.0}, "batch must be a whole number >= 1, got 2.0"),
         ({"mean": (1.0, 2.0)}, r"one number for each of 1 channels, got the shape \[2\]"),
-        ({"deviation": ()}, r"one number for each of 1 channels, got the shape \[0\]"),
+        ({"std": ()}, r"one number for each of 1 channels, got the shape \[0\]"),
     ],
 )
 def test_streams_that_cannot_run_are_refused(options: dict[str, Any], message: str) -> None:
@@ -194,14 +194,14 @@ def test_there_is_no_batch_before_the_first() -> None:
 
 @pytest.mark.parametrize("batch", [1, 3, 5, 10, 64])
 def test_a_sweep_has_everything_once_and_in_order(batch: int) -> None:
-    batches = list(sweep(numbered(10), batch=batch, mean=[0], deviation=[1]))
+    batches = list(evaluation_batches(numbered(10), batch=batch, mean=[0], std=[1]))
     assert [number for one in batches for number in numbers(one)] == list(range(10))
     assert [label for one in batches for label in one.y.tolist()] == [number % 3 for number in range(10)]
     assert all(one.size == batch for one in batches[:-1])
 
 
 def test_a_sweep_normalises() -> None:
-    (batch,) = sweep(numbered(4), batch=4, mean=[1], deviation=[2])
+    (batch,) = evaluation_batches(numbered(4), batch=4, mean=[1], std=[2])
     assert batch.x[:, 0, 1, 1].tolist() == [-0.5, 0, 0.5, 1]
 
 
@@ -210,13 +210,13 @@ def test_a_sweep_normalises() -> None:
     [(1, [0]), (3, [0, 3, 6]), (5, [0, 2, 4, 6, 8]), (10, list(range(10))), (99, list(range(10)))],
 )
 def test_a_limited_sweep_is_spread_over_the_set(limit: int, expected: list[int]) -> None:
-    batches = sweep(numbered(10), batch=2, mean=[0], deviation=[1], limit=limit)
+    batches = evaluation_batches(numbered(10), batch=2, mean=[0], std=[1], limit=limit)
     assert [number for one in batches for number in numbers(one)] == expected
 
 
 def test_a_sweep_over_nothing_is_empty() -> None:
     nothing = numbered(3).take(torch.empty(0, dtype=torch.int64))
-    assert list(sweep(nothing, batch=2, mean=[0], deviation=[1])) == []
+    assert list(evaluation_batches(nothing, batch=2, mean=[0], std=[1])) == []
 
 
 @pytest.mark.parametrize(
@@ -229,4 +229,4 @@ def test_a_sweep_over_nothing_is_empty() -> None:
 )
 def test_sweeps_that_cannot_run_are_refused_at_once(options: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        sweep(numbered(3), **({"batch": 2, "mean": [0], "deviation": [1]} | options))
+        evaluation_batches(numbered(3), **({"batch": 2, "mean": [0], "std": [1]} | options))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import working
-from dartboard.data import ImageFiles, ImageSet, Stream
+from dartboard.data import BatchLoader, ImageFiles, ImageSet
 from dartboard.data.sampler import Laps, Parts
 
 CPU = torch.device("cpu")
@@ -65,8 +65,8 @@ def test_a_pass_is_shuffled_once_however_far_ahead_batches_are_asked_for(
 
 def test_a_stream_shuffles_a_pass_once_with_any_workers(tmp_path: Path, shuffled: list[int]) -> None:
     images = working.pictures(tmp_path, 6, lambda _: (8, 8))
-    how = {"batch": 6, "seed": 0, "name": "train", "mean": (0.0,) * 3, "deviation": (1.0,) * 3}
-    stream = Stream(images, **how, workers=2)  # type: ignore[arg-type]
+    how = {"batch": 6, "seed": 0, "name": "train", "mean": (0.0,) * 3, "std": (1.0,) * 3}
+    stream = BatchLoader(images, **how, workers=2)  # type: ignore[arg-type]
     for step in range(8):
         stream.batch(step)
     stream.close()

@@ -11,7 +11,16 @@ from torch import Tensor
 
 import vision
 import working
-from dartboard.data import CENTRE, Augment, Batch, ImageFiles, ImageSet, Stream, load_dataset, sweep
+from dartboard.data import (
+    CENTER_CROP,
+    Augment,
+    Batch,
+    BatchLoader,
+    ImageFiles,
+    ImageSet,
+    evaluation_batches,
+    load_dataset,
+)
 from dartboard.data.batch_reader import read_centre
 from dartboard.data.crops import central_box, view
 from dartboard.errors import DataError
@@ -27,11 +36,11 @@ def files(tmp_path: Path) -> ImageFiles:
     return working.pictures(tmp_path, 14, lambda number: (9 + number, 30 - number))
 
 
-def stream(images: ImageFiles | ImageSet, **options: Any) -> Stream:
+def stream(images: ImageFiles | ImageSet, **options: Any) -> BatchLoader:
     standard = {"batch": 4, "seed": 3, "name": "train", "augment": ALL}
     channels = images.shape[0]
-    scales = {"mean": [100.0] * channels, "deviation": [50.0] * channels}
-    return Stream(images, **(standard | scales | options))
+    scales = {"mean": [100.0] * channels, "std": [50.0] * channels}
+    return BatchLoader(images, **(standard | scales | options))
 
 
 def same(one: Batch, other: Batch) -> bool:
@@ -61,7 +70,7 @@ def test_files_are_varied_as_images_in_memory_are(files: ImageFiles, augment: Au
 
 def test_parts_of_small_files_are_those_of_images_in_memory(tmp_path: Path) -> None:
     images = working.pictures(tmp_path, 8, lambda _: (8, 8))
-    only = {"augment": Augment(area=0.2), "mean": [0] * 3, "deviation": [1] * 3}
+    only = {"augment": Augment(area=0.2), "mean": [0] * 3, "std": [1] * 3}
     held, read = stream(images.load(), **only).batch(2), stream(images, **only).batch(2)
     assert torch.equal(held.y, read.y)
     assert (held.x - read.x).abs().max() <= 1  # Pillow rounds between rows and columns
@@ -107,9 +116,9 @@ def test_streams_end_when_they_are_closed_or_gone(files: ImageFiles) -> None:
 
 
 def test_another_augmentation_is_given_the_files(files: ImageFiles) -> None:
-    def halves(x: Tensor, mean: Tensor, deviation: Tensor, _: torch.Generator) -> Tensor:
+    def halves(x: Tensor, mean: Tensor, std: Tensor, _: torch.Generator) -> Tensor:
         assert x.dtype == torch.uint8
-        return (x - mean[0]) / deviation[0] / 2
+        return (x - mean[0]) / std[0] / 2
 
     source = stream(files, augment=halves, workers=1)
     assert torch.equal(source.batch(1).x, stream(files, augment=Augment()).batch(1).x / 2)
@@ -144,7 +153,7 @@ def test_autoaugment_is_the_same_for_any_number_of_workers(kind: str, tmp_path: 
 @needs_torchvision
 def test_autoaugment_in_workers_is_the_augmentation_itself() -> None:
     data, own = load_dataset("digits"), working.Vision(pad=1, flip=True, cutout=2, autoaugment="svhn")
-    scales = {"mean": data.mean, "deviation": data.deviation}
+    scales = {"mean": data.mean, "std": data.std}
     aside = stream(data.train, **scales, augment=own).batch(5)
     here = stream(data.train, **scales, augment=own.__call__).batch(5)
     assert same(aside, here)
@@ -153,26 +162,26 @@ def test_autoaugment_in_workers_is_the_augmentation_itself() -> None:
 @pytest.mark.parametrize("batch", [1, 5, 14, 64])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_sweep_over_files_is_one_over_images_in_memory(files: ImageFiles, batch: int, workers: int) -> None:
-    given = {"batch": batch, "mean": [90] * 3, "deviation": [40] * 3}
-    read = list(sweep(files, **given, workers=workers))
-    held = list(sweep(files.load(), **given))
+    given = {"batch": batch, "mean": [90] * 3, "std": [40] * 3}
+    read = list(evaluation_batches(files, **given, workers=workers))
+    held = list(evaluation_batches(files.load(), **given))
     assert len(read) == len(held)
     assert all(same(one, other) for one, other in zip(read, held, strict=True))
     assert multiprocessing.active_children() == []
 
 
 def test_a_limited_sweep_over_files(files: ImageFiles) -> None:
-    batches = list(sweep(files, batch=2, mean=[0] * 3, deviation=[1] * 3, limit=7))
+    batches = list(evaluation_batches(files, batch=2, mean=[0] * 3, std=[1] * 3, limit=7))
     assert torch.equal(torch.cat([batch.y for batch in batches]), files.labels[::2])
 
 
 def test_a_sweep_over_no_files_is_empty(files: ImageFiles) -> None:
     nothing = files.take(torch.empty(0, dtype=torch.int64))
-    assert list(sweep(nothing, batch=2, mean=[0] * 3, deviation=[1] * 3)) == []
+    assert list(evaluation_batches(nothing, batch=2, mean=[0] * 3, std=[1] * 3)) == []
 
 
 def test_a_sweep_that_is_given_up_ends_its_workers(files: ImageFiles) -> None:
-    batches = sweep(files, batch=2, mean=[0] * 3, deviation=[1] * 3, workers=2)
+    batches = evaluation_batches(files, batch=2, mean=[0] * 3, std=[1] * 3, workers=2)
     next(batches)
     assert len(multiprocessing.active_children()) == 2
     del batches
@@ -181,19 +190,19 @@ def test_a_sweep_that_is_given_up_ends_its_workers(files: ImageFiles) -> None:
 
 
 def test_a_sweep_can_look_at_the_middle(files: ImageFiles) -> None:
-    plain = {"batch": 14, "mean": [0] * 3, "deviation": [1] * 3}
-    (read,) = sweep(files, **plain, centre=CENTRE)
-    expected = torch.stack([read_centre(file, files.shape, CENTRE) for file in files.files])
+    plain = {"batch": 14, "mean": [0] * 3, "std": [1] * 3}
+    (read,) = evaluation_batches(files, **plain, crop_pct=CENTER_CROP)
+    expected = torch.stack([read_centre(file, files.shape, CENTER_CROP) for file in files.files])
     assert torch.equal(read.x, expected.float())
-    (held,) = sweep(files.load(), **plain, centre=CENTRE)
-    box = central_box(CENTRE, 8, 8).float().expand(14, -1)
+    (held,) = evaluation_batches(files.load(), **plain, crop_pct=CENTER_CROP)
+    box = central_box(CENTER_CROP, 8, 8).float().expand(14, -1)
     assert torch.equal(held.x, view(files.load().images, box).float())
 
 
-@pytest.mark.parametrize("centre", [0, -1, 1.5])
-def test_a_middle_that_is_none_is_refused_at_once(files: ImageFiles, centre: float) -> None:
+@pytest.mark.parametrize("crop_pct", [0, -1, 1.5])
+def test_a_middle_that_is_none_is_refused_at_once(files: ImageFiles, crop_pct: float) -> None:
     with pytest.raises(DataError, match="centre must be a share above 0, at most 1"):
-        sweep(files, batch=2, mean=[0] * 3, deviation=[1] * 3, centre=centre)
+        evaluation_batches(files, batch=2, mean=[0] * 3, std=[1] * 3, crop_pct=crop_pct)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a graphics card")

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from dartboard.data import Augment, ImageSet, Stream, sweep
+from dartboard.data import Augment, BatchLoader, ImageSet, evaluation_batches
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import RankError
 from dartboard.nn.sync_norm import synchronize
@@ -62,12 +62,10 @@ def images(count: int) -> ImageSet:
     return ImageSet(pixels.to(torch.uint8), torch.arange(count) % 3)
 
 
-def shifted(
-    x: torch.Tensor, mean: torch.Tensor, deviation: torch.Tensor, chance: torch.Generator
-) -> torch.Tensor:
+def shifted(x: torch.Tensor, mean: torch.Tensor, std: torch.Tensor, chance: torch.Generator) -> torch.Tensor:
     """A way of its own to vary images: by one draw for each of the batch."""
     drawn = torch.rand(len(x), generator=chance)
-    return (x - mean) / deviation + drawn[:, None, None, None]
+    return (x - mean) / std + drawn[:, None, None, None]
 
 
 @pytest.mark.parametrize("augment", [Augment(pad=2, flip=True, cutout=3, area=0.5), shifted])
@@ -77,11 +75,11 @@ def test_parts_of_batches_are_those_of_the_whole(augment: Augment) -> None:
         "seed": 3,
         "name": "train",
         "mean": (99.0,),
-        "deviation": (50.0,),
+        "std": (50.0,),
         "augment": augment,
     }
-    whole = Stream(images(20), **common)
-    parts = [Stream(images(20), **common, group=OneOf(rank, 3)) for rank in range(3)]
+    whole = BatchLoader(images(20), **common)
+    parts = [BatchLoader(images(20), **common, group=OneOf(rank, 3)) for rank in range(3)]
     for step in (0, 1, 4, 7):
         expected, found = whole.batch(step), [own.batch(step) for own in parts]
         assert torch.equal(torch.cat([own.x for own in found]), expected.x)
@@ -89,9 +87,12 @@ def test_parts_of_batches_are_those_of_the_whole(augment: Augment) -> None:
 
 
 def test_batches_to_measure_with_are_dealt_out() -> None:
-    common = {"batch": 4, "mean": (99.0,), "deviation": (50.0,)}
-    whole = [batch.x for batch in sweep(images(18), **common)]
-    dealt = [[batch.x for batch in sweep(images(18), **common, group=OneOf(rank, 2))] for rank in range(2)]
+    common = {"batch": 4, "mean": (99.0,), "std": (50.0,)}
+    whole = [batch.x for batch in evaluation_batches(images(18), **common)]
+    dealt = [
+        [batch.x for batch in evaluation_batches(images(18), **common, group=OneOf(rank, 2))]
+        for rank in range(2)
+    ]
     assert [len(own) for own in dealt] == [3, 2]
     for rank, own in enumerate(dealt):
         assert all(torch.equal(x, y) for x, y in zip(own, whole[rank::2], strict=True))

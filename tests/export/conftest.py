@@ -53,9 +53,9 @@ def make_model():
         config = NetConfig(**({"channels": 4, "classes": 3, "input": (3, 8, 8)} | options))
         net = trained(CellNet(space, config))
         channels = config.input[0]
-        mean, deviation = tuple(100.0 + i for i in range(channels)), tuple(50.0 + i for i in range(channels))
+        mean, std = tuple(100.0 + i for i in range(channels)), tuple(50.0 + i for i in range(channels))
         names = ("cat", "dog", "l'oiseau", *map(str, range(config.classes - 3)))[: config.classes]
-        return Model(net, names, mean, deviation, {"data": "digits"})
+        return Model(net, names, mean, std, {"data": "digits"})
 
     return make
 

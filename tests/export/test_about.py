@@ -10,7 +10,7 @@ ABOUT = About(("cat", "dog"), (1, 8, 9), (51.0,), (25.5,), 0.875)
 
 def test_units_are_those_of_pixels_from_0_to_1():
     assert ABOUT.unit_mean == (0.2,)
-    assert ABOUT.unit_deviation == (0.1,)
+    assert ABOUT.unit_std == (0.1,)
 
 
 def test_both_texts_read_back():
@@ -21,7 +21,7 @@ def test_both_texts_read_back():
 def test_it_is_what_the_model_says(make_model):
     model = make_model("nano")
     found = about(model)
-    assert (found.classes, found.mean, found.deviation) == (model.classes, model.mean, model.deviation)
+    assert (found.classes, found.mean, found.std) == (model.classes, model.mean, model.std)
     assert found.input == model.net.config.input
 
 

@@ -113,7 +113,7 @@ import found
 packages = {{name.split(".")[0] for name in set(sys.modules) - before}}
 assert not packages & {{"safetensors", "numpy", "PIL", "timm"}}
 assert found.CLASSES == {model.classes!r} and found.INPUT == (3, 8, 8)
-assert found.MEAN == {model.mean!r} and found.DEVIATION == {model.deviation!r}
+assert found.MEAN == {model.mean!r} and found.DEVIATION == {model.std!r}
 assert abs(found.UNIT_MEAN[0] * 255 - 100) < 1e-9
 check(found.build())
 try:
@@ -134,18 +134,18 @@ found.main([])
     assert random.startswith("chance: ")
 
 
-@pytest.mark.parametrize("centre", [1.0, 0.75])
+@pytest.mark.parametrize("crop_pct", [1.0, 0.75])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_image_files_are_read_as_they_are_measured(tmp_path, make_model, channels, centre):
+def test_image_files_are_read_as_they_are_measured(tmp_path, make_model, channels, crop_pct):
     from PIL import Image
 
     from dartboard.data.batch_reader import read_centre
 
-    model = replace(make_model("nano", input=(channels, 8, 8)), centre=centre)
+    model = replace(make_model("nano", input=(channels, 8, 8)), crop_pct=crop_pct)
     export_model(model, tmp_path / "net.py", "python")
     pixels = torch.randint(256, (31, 45, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     Image.fromarray(pixels.numpy()).save(tmp_path / "image.png")
-    expected = read_centre(str(tmp_path / "image.png"), (channels, 8, 8), centre)
+    expected = read_centre(str(tmp_path / "image.png"), (channels, 8, 8), crop_pct)
     found = run_file(tmp_path / "net.py").read_image(str(tmp_path / "image.png"))
     assert torch.equal(found[0], expected)
 

@@ -28,7 +28,7 @@ def test_a_model_is_what_it_was(tmp_path, model):
     assert found.net.config == model.net.config
     assert found.net.space == model.net.space
     assert not found.net.training
-    for name in ("classes", "mean", "deviation", "facts", "centre"):
+    for name in ("classes", "mean", "std", "facts", "crop_pct"):
         assert getattr(found, name) == getattr(model, name)
     assert pack_model(found) == pack_model(model)
 

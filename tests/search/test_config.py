@@ -6,7 +6,7 @@ from PIL import Image
 from pydantic import ValidationError
 from torch import Tensor
 
-from dartboard.data import DATASETS, ImageFiles, Images, ImageSet, Loading
+from dartboard.data import DATASETS, ImageFiles, Images, ImageSet, LoadOptions
 from dartboard.errors import CompositionError, DataError, OptionError, SpaceError, UnknownNameError
 from dartboard.runs import Run
 from dartboard.search import METHODS, SearchOptions
@@ -141,7 +141,7 @@ def test_memory_changes_no_batch(folder: Path, area: str) -> None:
 def test_images_that_do_not_fit_in_memory(
     folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def load(_: str, __: Loading) -> None:
+    def load(_: str, __: LoadOptions) -> None:
         raise error
 
     file = folder.parent / "mine.npz"
@@ -154,7 +154,7 @@ def test_images_that_do_not_fit_in_memory(
 
 
 def test_other_errors_while_images_are_loaded_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(_: str, __: Loading) -> None:
+    def load(_: str, __: LoadOptions) -> None:
         raise RuntimeError("a mistake")
 
     monkeypatch.setattr("dartboard.search.config.load_dataset", load)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from dartboard.data import CENTRE, Augment, Dataset, ImageSet, Stream, sweep
+from dartboard.data import CENTER_CROP, Augment, BatchLoader, Dataset, ImageSet, evaluation_batches
 from dartboard.engine.options import DataOptions
 from dartboard.errors import CompositionError, DataError
 from dartboard.search import SearchOptions, make_method
@@ -119,14 +119,14 @@ def test_a_stream_varies_images_as_the_options_say():
     data, chosen = digits(), SearchOptions.model_validate({"data": {"pad": 2}}).data
     given = {"batch": 8, "seed": 3, "name": "mine", "device": CPU}
     augment = Augment(pad=2)
-    expected = Stream(data.train, mean=data.mean, deviation=data.deviation, augment=augment, **given)
+    expected = BatchLoader(data.train, mean=data.mean, std=data.std, augment=augment, **given)
     assert torch.equal(make_stream(data.train, data, chosen, **given).batch(5).x, expected.batch(5).x)
 
 
 def test_a_stream_has_the_workers_that_the_options_say(monkeypatch):
     given = {"batch": 8, "seed": 3, "name": "mine", "device": CPU}
     seen = []
-    monkeypatch.setattr("dartboard.search.loaders.Stream", lambda *_, **own: seen.append(own))
+    monkeypatch.setattr("dartboard.search.loaders.BatchLoader", lambda *_, **own: seen.append(own))
     make_stream(digits().train, digits(), DataOptions(workers=5, area=0.3), **given)
     assert (seen[0]["workers"], seen[0]["augment"]) == (5, Augment(area=0.3))
 
@@ -136,9 +136,9 @@ def test_who_trains_on_parts_is_shown_the_middle(area):
     data = digits()
     given = {"batch": 96, "device": CPU}
     (found,) = make_sweep(data.train, data, DataOptions(area=area), **given)
-    centre = CENTRE if area else 1.0
-    scales = {"mean": data.mean, "deviation": data.deviation}
-    (expected,) = sweep(data.train, **given, **scales, centre=centre)
+    crop_pct = CENTER_CROP if area else 1.0
+    scales = {"mean": data.mean, "std": data.std}
+    (expected,) = evaluation_batches(data.train, **given, **scales, crop_pct=crop_pct)
     assert torch.equal(found.x, expected.x)
     (few,) = make_sweep(data.train, data, DataOptions(), **given, limit=5)
     assert few.size == 5

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.data import ImageFiles, Images, ImageSet, Loading
+from dartboard.data import ImageFiles, Images, ImageSet, LoadOptions
 from dartboard.errors import DataError
 from dartboard.space import get_space
 from dartboard.train.config import TRAIN, build
@@ -25,7 +25,7 @@ def test_parts_of_images_are_taken_of_their_files(tmp_path: Path) -> None:
 
 
 def test_images_that_do_not_fit_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(_: str, __: Loading) -> None:
+    def load(_: str, __: LoadOptions) -> None:
         raise MemoryError
 
     monkeypatch.setattr("dartboard.search.config.load_dataset", load)

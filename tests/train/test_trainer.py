@@ -301,10 +301,8 @@ def test_the_result_says_how_large_and_how_good(run):
     assert result.measured_on == "test"
     test = trainer.supply.held_out["test"]
     trainer.net.eval()
-    mean, deviation = (
-        torch.tensor(own)[:, None, None] for own in (trainer.data.mean, trainer.data.deviation)
-    )
-    expected = measure(trainer.net, [((test.images - mean) / deviation, test.labels)], 10)
+    mean, std = (torch.tensor(own)[:, None, None] for own in (trainer.data.mean, trainer.data.std))
+    expected = measure(trainer.net, [((test.images - mean) / std, test.labels)], 10)
     assert result.last["test"].top1 == expected.top1
     assert torch.equal(result.last["test"].confusion, expected.confusion)
     assert run.result() == result.facts()
@@ -333,7 +331,7 @@ def test_the_models_are_the_networks_of_their_epochs(run):
         assert model.facts["accuracy"] == run.metrics()[epoch]["test_accuracy"]
         assert model.classes == tuple("0123456789")
         assert model.mean == digits().mean
-        assert model.deviation == digits().deviation
+        assert model.std == digits().std
 
 
 def test_the_best_stays_the_first_of_equals(run):

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from dartboard.config.schema import Count
-from dartboard.data import Dataset, Loading
+from dartboard.data import Dataset, LoadOptions
 from dartboard.errors import OptionError, OracleError, RunError
 from dartboard.scoreboard import (
     BenchConfig,
@@ -166,7 +166,7 @@ def make_board(
         return read_board(Path(scale.records), labels, setting, scale)
     table = find_table(world, setting)
     oracle = load_oracle(world.space, table)
-    images = load_images(setting.data or world.images, Loading())
+    images = load_images(setting.data or world.images, LoadOptions())
     config = load_bench(flags=_bench(world, labels, setting, scale, images, more or {}))
     found = _search(plan_jobs(config), world, table, setting)
     return Board(_grouped(labels, found), oracle, world.queries)

@@ -22,7 +22,7 @@ from dartboard.analysis.convergence import RUNS
 from dartboard.analysis.landscape import Landscape, landscape
 from dartboard.analysis.site import GridOptions
 from dartboard.config.schema import Count, Seed
-from dartboard.data import Images, Loading
+from dartboard.data import Images, LoadOptions
 from dartboard.nn.model_file import load_model
 from dartboard.search.config import load_images
 from dartboard.space import Genotype
@@ -97,7 +97,7 @@ def survey(setting: Setting, scale: Landscapes, of: str) -> Surveyed:
     """Trains DARTS' cell and its variants, and looks around each; what is finished is in the folder."""
     cells = family(scale.variants, scale.draw)
     trained = train(setting, scale, cells, [scale.lr])
-    images = load_images(setting.data or scale.images, Loading(progress=setting.tell)).test
+    images = load_images(setting.data or scale.images, LoadOptions(progress=setting.tell)).test
     assert images is not None  # noqa: S101  # or there would have been nothing to measure trainings with
     work = partial(look_around, setting.folder, images, scale.options(of), str(setting.device))
     entries, done = _entries(trained), dict[Entry, Landscape]()

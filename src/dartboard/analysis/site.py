@@ -18,7 +18,7 @@ from dartboard.analysis.measures import MEASURES, Scene
 from dartboard.analysis.plane import Plane, Statistics
 from dartboard.arch.objective import Batch
 from dartboard.config.schema import Count, Options, Seed
-from dartboard.data import Images, sweep
+from dartboard.data import Images, evaluation_batches
 from dartboard.data.rng import generator
 from dartboard.errors import DataError, OptionError
 from dartboard.nn.model_file import Model, load_model, pack_model
@@ -164,8 +164,8 @@ def normalised(model: Model, images: Images, most: int, seed: int) -> Batch:
     if not len(images):
         raise DataError("there are no images to look at a network with")
     dtype = next(model.net.parameters()).dtype
-    (found,) = sweep(
-        images, batch=most, limit=most, mean=model.mean, deviation=model.deviation, centre=model.centre
+    (found,) = evaluation_batches(
+        images, batch=most, limit=most, mean=model.mean, std=model.std, crop_pct=model.crop_pct
     )
     order = torch.randperm(len(found.y), generator=generator("examples", seed))
     return found.x[order].to(dtype), found.y[order]

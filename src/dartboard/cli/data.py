@@ -67,11 +67,11 @@ def _get(args: Namespace) -> int:
 
 
 def _show(args: Namespace) -> int:
-    from dartboard.data import Loading, load_dataset
+    from dartboard.data import LoadOptions, load_dataset
 
     broken: dict[str, str] = {}
     with progress() as tell:
-        loading = Loading(root=args.root, progress=tell, broken=broken.__setitem__)
+        loading = LoadOptions(root=args.root, progress=tell, broken=broken.__setitem__)
         data = load_dataset(args.name, loading)
         facts = data_facts(data) | {"broken": broken}
     if args.json:
@@ -98,7 +98,7 @@ def data_facts(data: "Dataset") -> dict[str, Any]:
         "height": height,
         "width": width,
         "mean": data.mean,
-        "deviation": data.deviation,
+        "deviation": data.std,
     }
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from dartboard.cli.progress import progress
-from dartboard.data import Batch, Dataset, Images, Loading, load_dataset, sweep
+from dartboard.data import Batch, Dataset, Images, LoadOptions, evaluation_batches, load_dataset
 from dartboard.errors import DataError
 from dartboard.export.about import About
 from dartboard.export.base import Opened
@@ -76,9 +76,9 @@ def load_images(name: str, about: About) -> Dataset:
     _, height, width = about.input
     size, broken = height if height == width else None, dict[str, str]()
     with progress() as tell:
-        loading = Loading(size=size, progress=tell, broken=broken.__setitem__)
+        loading = LoadOptions(size=size, progress=tell, broken=broken.__setitem__)
         # The centre is that of an image as it is in its file, as in training.
-        data = load_dataset(name, replace(loading, memory=0) if about.centre < 1 else loading)
+        data = load_dataset(name, replace(loading, memory=0) if about.crop_pct < 1 else loading)
     if broken:
         words = f"{len(broken):,} files that cannot be read are left out; see dartboard data show {name}"
         print(f"dartboard: {words}", file=sys.stderr)
@@ -134,12 +134,12 @@ def normalised(
     images: Images, about: About, *, batch: int, device: torch.device, limit: int | None = None
 ) -> Iterator[Batch]:
     """One pass over images as a network takes them; at most `limit` of them, spread evenly."""
-    return sweep(
+    return evaluation_batches(
         images,
         batch=batch,
         mean=about.mean,
-        deviation=about.deviation,
-        centre=about.centre,
+        std=about.std,
+        crop_pct=about.crop_pct,
         device=device,
         limit=limit,
     )

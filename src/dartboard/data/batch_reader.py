@@ -68,15 +68,15 @@ class Read:
 
     Args:
         shape: Channels, height and width of the images.
-        centre: The share of the images' sides that is looked at.
+        crop_pct: The fraction of the sides of the images that is shown.
     """
 
     shape: Shape
-    centre: float = 1.0
+    crop_pct: float = 1.0
 
     def __call__(self, part: Part) -> Tensor:
         """Pixels, uint8 [N, C, H, W]."""
-        return torch.stack([read_centre(str(file), self.shape, self.centre) for file in part.what])
+        return torch.stack([read_centre(str(file), self.shape, self.crop_pct) for file in part.what])
 
 
 def chance(key: tuple[int, str], step: int) -> torch.Generator:

@@ -160,9 +160,9 @@ class Dataset:
         return tuple(mean for mean, _ in self.moments)
 
     @property
-    def deviation(self) -> tuple[float, ...]:
+    def std(self) -> tuple[float, ...]:
         """The standard deviation of each channel of the training images; 1 where all pixels are equal."""
-        return tuple(deviation for _, deviation in self.moments)
+        return tuple(std for _, std in self.moments)
 
     @cached_property
     def moments(self) -> Moments:

@@ -11,7 +11,7 @@ GIGABYTE = 10**9
 
 
 @dataclass(frozen=True)
-class Loading:
+class LoadOptions:
     """What a source of images is asked with.
 
     Args:

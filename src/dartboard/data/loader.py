@@ -21,7 +21,7 @@ from dartboard.errors import DataError
 
 Scale = Sequence[float] | Tensor
 """A number for each channel, in pixel units."""
-CENTRE = 0.875
+CENTER_CROP = 0.875
 """The share of an image's sides that a network is shown when it has been trained on parts of images, as is
 usual on ImageNet: objects then look as large as they did in training."""
 
@@ -43,7 +43,7 @@ class Batch(NamedTuple):
         return len(self.y)
 
 
-class Stream:
+class BatchLoader:
     """Endless batches of a set: batch number t depends on nothing but (seed, name, t).
 
     A pass takes every example at most once, in an order of its own; the examples that do not fill a batch
@@ -60,8 +60,8 @@ class Stream:
         batch: Examples in a batch, over all ranks.
         seed: Settles all chance, together with `name`.
         name: What the stream is for, such as "train"; streams with different names are independent.
-        mean: Of each channel, in pixel units.
-        deviation: Of each channel, in pixel units.
+        mean: Mean of each channel, in pixel units.
+        std: Standard deviation of each channel, in pixel units.
         augment: What is done to the images, normalisation included.
         device: Where batches are made.
         workers: How many processes there are where any are needed; 0 for none. It changes no bit.
@@ -79,7 +79,7 @@ class Stream:
         seed: int,
         name: str,
         mean: Scale,
-        deviation: Scale,
+        std: Scale,
         augment: Augmentation = PLAIN,
         device: torch.device | str = "cpu",
         workers: int = 0,
@@ -90,7 +90,7 @@ class Stream:
             raise DataError(f"a batch of {batch:,} needs more than the {len(images):,} examples of {name!r}")
         self.steps = len(images) // batch
         self._key, self._augment, self._device = (seed, name), augment, torch.device(device)
-        self._mean, self._deviation = _scales(images.shape[0], self._device, mean, deviation)
+        self._mean, self._deviation = _scales(images.shape[0], self._device, mean, std)
         self._batch, self._rows = batch, group.rows(batch)
         self._apart = isinstance(augment, Augment)  # whether parts of batches can be varied by themselves
         before = augment if isinstance(augment, Augment) else PLAIN  # what workers do of it
@@ -152,15 +152,15 @@ class Stream:
         return self._augment.draw(self._batch, x.shape[2:], own).of(self._rows)
 
 
-def sweep(
+def evaluation_batches(
     images: Images,
     *,
     batch: int,
     mean: Scale,
-    deviation: Scale,
+    std: Scale,
     device: torch.device | str = "cpu",
     limit: int | None = None,
-    centre: float = 1.0,
+    crop_pct: float = 1.0,
     workers: int = 0,
     group: Group = SINGLE,
 ) -> Iterator[Batch]:
@@ -169,46 +169,46 @@ def sweep(
     Args:
         images: The examples; a set that is on `device` already is not copied.
         batch: Examples in a batch.
-        mean: Of each channel, in pixel units.
-        deviation: Of each channel, in pixel units.
+        mean: Mean of each channel, in pixel units.
+        std: Standard deviation of each channel, in pixel units.
         device: Where batches are made.
         limit: At most so many examples, spread evenly over the set; None for all.
-        centre: The share of an image's sides, around its centre, that is brought to its size; `CENTRE` for a
+        crop_pct: The fraction of the sides of an image, around its center, that is shown; `CENTER_CROP` for a
             network that has been trained on parts of images.
         workers: How many processes read images that are in files; 0 for none.
         group: The processes that share the batches, each of which has every so manyth.
     """
     check_count("batch", batch)
-    if not 0 < centre <= 1:
-        raise DataError(f"centre must be a share above 0, at most 1, got {centre!r}")
+    if not 0 < crop_pct <= 1:
+        raise DataError(f"centre must be a share above 0, at most 1, got {crop_pct!r}")
     if limit is not None:
         check_count("limit", limit)
         images = images.spread(limit)
     device = torch.device(device)
-    scales = _scales(images.shape[0], device, mean, deviation)
+    scales = _scales(images.shape[0], device, mean, std)
     known = _known(images.to(device))
     dealt = slice(group.rank, None, group.count)
     if isinstance(known, ImageSet):
-        pairs = _held(known, batch, centre, dealt)
+        pairs = _held(known, batch, crop_pct, dealt)
     else:
-        pairs = _read(known, batch, centre, workers, dealt)
+        pairs = _read(known, batch, crop_pct, workers, dealt)
     return (Batch(normalise(send(x, device), *scales), send(y, device)) for x, y in pairs)
 
 
-def _held(images: ImageSet, batch: int, centre: float, dealt: slice) -> Iterator[tuple[Tensor, Tensor]]:
+def _held(images: ImageSet, batch: int, crop_pct: float, dealt: slice) -> Iterator[tuple[Tensor, Tensor]]:
     """Pixels and labels of a set in memory, batch by batch, of those that are dealt out to this rank."""
-    box = send(central_box(centre, *images.shape[1:]).float(), images.device)
+    box = send(central_box(crop_pct, *images.shape[1:]).float(), images.device)
     for x, y in zip(images.images.split(batch)[dealt], images.labels.split(batch)[dealt], strict=True):
         if len(y):
-            yield x if centre == 1 else view(x, box.expand(len(x), -1)), y
+            yield x if crop_pct == 1 else view(x, box.expand(len(x), -1)), y
 
 
 def _read(
-    images: ImageFiles, batch: int, centre: float, workers: int, dealt: slice
+    images: ImageFiles, batch: int, crop_pct: float, workers: int, dealt: slice
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Pixels and labels of a set in files, batch by batch, of those that are dealt out to this rank."""
     numbers = torch.arange(len(images)).split(batch)[dealt] if len(images) else ()
-    work, parts = Read(images.shape, centre), Parts(images, numbers.__getitem__)
+    work, parts = Read(images.shape, crop_pct), Parts(images, numbers.__getitem__)
     ahead = Ahead(work, parts, count=len(numbers), workers=workers)
     for step, chosen in enumerate(numbers):
         yield ahead.get(step), images.labels[chosen]
@@ -225,7 +225,7 @@ def _scales(channels: int, device: torch.device, *scales: Scale) -> tuple[Tensor
     for tensor in tensors:
         if tensor.shape != (channels,):
             raise DataError(
-                f"mean and deviation need one number for each of {channels} channels, "
+                f"mean and std need one number for each of {channels} channels, "
                 f"got the shape {list(tensor.shape)}"
             )
     return tensors

@@ -69,17 +69,17 @@ class Augment:
             raise DataError(f"area must be a share from 0 to 1, got {self.area!r}")
         check_policy(self.autoaugment)
 
-    def __call__(self, x: Tensor, mean: Tensor, deviation: Tensor, generator: torch.Generator) -> Tensor:
+    def __call__(self, x: Tensor, mean: Tensor, std: Tensor, generator: torch.Generator) -> Tensor:
         """Images as a network is given them, float32 [N, C, H, W].
 
         Args:
             x: Pixels, uint8 [N, C, H, W].
-            mean: Of each channel, in pixel units, float32 [C].
-            deviation: Of each channel, in pixel units, float32 [C].
+            mean: Mean of each channel, in pixel units, float32 [C].
+            std: Standard deviation of each channel, in pixel units, float32 [C].
             generator: Where all chance comes from; on the CPU, wherever the images are.
         """
         draws = self.draw(len(x), x.shape[2:], generator)
-        return self.finish(self.vary(self.frame(x, draws), draws), mean, deviation, draws)
+        return self.finish(self.vary(self.frame(x, draws), draws), mean, std, draws)
 
     def draw(self, count: int, size: Sequence[int], generator: torch.Generator) -> Draws:
         """The chance of so many examples of a height and width.
@@ -109,9 +109,9 @@ class Augment:
             return x
         return autoaugment(x.cpu(), self.autoaugment, draws.seeds).to(x.device)
 
-    def finish(self, x: Tensor, mean: Tensor, deviation: Tensor, draws: Draws) -> Tensor:
+    def finish(self, x: Tensor, mean: Tensor, std: Tensor, draws: Draws) -> Tensor:
         """Pixels normalised and cut out, float32 [N, C, H, W]; the last step."""
-        x = normalise(x, mean, deviation)
+        x = normalise(x, mean, std)
         if not self.cutout:
             return x
         return cut_out_(x, self.cutout, *send(draws.places[:, 3:], x.device).unbind(1))
@@ -121,10 +121,10 @@ PLAIN = Augment()
 """Nothing but normalisation."""
 
 
-def normalise(x: Tensor, mean: Tensor, deviation: Tensor) -> Tensor:
+def normalise(x: Tensor, mean: Tensor, std: Tensor) -> Tensor:
     """Pixels less the mean, then divided by the deviation, of their channel; float32 [N, C, H, W]."""
     floats = x.to(torch.float32, copy=True)  # twice as fast as to subtract from whole numbers
-    return floats.sub_(mean[:, None, None]).div_(deviation[:, None, None])
+    return floats.sub_(mean[:, None, None]).div_(std[:, None, None])
 
 
 def crop(x: Tensor, pad: int, top: Tensor, left: Tensor) -> Tensor:

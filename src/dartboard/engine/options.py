@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from dartboard.config.schema import MOST, Count, Options, Seed
-from dartboard.data import CENTRE, Augment, Loading
+from dartboard.data import CENTER_CROP, Augment, LoadOptions
 from dartboard.data.autoaugment import Policy
 from dartboard.data.load_options import GIGABYTE
 from dartboard.utils.progress import Progress
@@ -39,9 +39,9 @@ class SourceOptions(Options):
         description="image files that take more GB stay on the disk; all of them do with data.area",
     )
 
-    def loading(self, progress: Progress | None = None) -> Loading:
+    def loading(self, progress: Progress | None = None) -> LoadOptions:
         """What the source is asked with."""
-        return Loading(size=self.size, memory=int(self.memory * GIGABYTE), progress=progress)
+        return LoadOptions(size=self.size, memory=int(self.memory * GIGABYTE), progress=progress)
 
 
 class DataOptions(Options):
@@ -76,9 +76,9 @@ class DataOptions(Options):
         return Augment(self.pad, self.flip, self.cutout, self.area, self.autoaugment)
 
     @property
-    def centre(self) -> float:
+    def crop_pct(self) -> float:
         """The share of the sides of images to measure with that is seen: less for who trains on parts."""
-        return CENTRE if self.area else 1.0
+        return CENTER_CROP if self.area else 1.0
 
 
 class WeightOptions(Options):

@@ -61,16 +61,16 @@ def constants(about: About) -> str:
     pieces = [
         f"CLASSES = {_tuple([quoted(name) for name in about.classes], len('CLASSES = '))}",
         f"INPUT = {about.input}  # channels, height and width of the images that it was trained on",
-        f"CENTRE = {about.centre!r}  # the share of an image's sides, around its middle, that is looked at",
+        f"CENTRE = {about.crop_pct!r}  # the share of an image's sides, around its middle, that is looked at",
         "# Mean and deviation of each channel, for pixels from 0 to 255 and for pixels from 0 to 1.",
-        *(f"{name.upper()} = {_tuple([repr(v) for v in getattr(about, name)], 20)}" for name in SCALES),
-        *(f"UNIT_{name.upper()} = tuple(value / {BRIGHTEST} for value in {name.upper()})" for name in SCALES),
+        *(f"{name} = {_tuple([repr(v) for v in getattr(about, own)], 20)}" for name, own in SCALES.items()),
+        *(f"UNIT_{name} = tuple(value / {BRIGHTEST} for value in {name})" for name in SCALES),
         'WEIGHTS = Path(__file__).with_suffix(".safetensors")',
     ]
     return "\n".join(pieces)
 
 
-SCALES = ("mean", "deviation")
+SCALES = {"MEAN": "mean", "DEVIATION": "std"}
 
 
 def cell_table(space: SearchSpace) -> str:

@@ -32,34 +32,34 @@ class Model:
         net: The network, discrete or not.
         classes: The names of the classes, in the order of its logits.
         mean: Subtracted from the pixels of each channel, which are from 0 to 255.
-        deviation: What they are divided by then.
+        std: What they are divided by then.
         facts: Plain values about where it comes from: data, accuracy, seed and the like.
-        centre: The share of an image's sides, around its centre, that is brought to the input's size.
+        crop_pct: The fraction of the sides of an image, around its center, resized to the input.
     """
 
     net: CellNet
     classes: tuple[str, ...]
     mean: tuple[float, ...]
-    deviation: tuple[float, ...]
+    std: tuple[float, ...]
     facts: dict[str, Any] = field(default_factory=dict)
-    centre: float = 1.0
+    crop_pct: float = 1.0
 
     def __post_init__(self) -> None:
         config = self.net.config
         if len(self.classes) != config.classes:
             raise ModelError(f"the network tells {config.classes} classes apart, not {len(self.classes)}")
-        if not len(self.mean) == len(self.deviation) == config.input[0]:
+        if not len(self.mean) == len(self.std) == config.input[0]:
             raise ModelError(
                 f"images have {config.input[0]} channels; mean and deviation have "
-                f"{len(self.mean)} and {len(self.deviation)}"
+                f"{len(self.mean)} and {len(self.std)}"
             )
-        if not all(map(math.isfinite, self.mean)) or not all(0 < own < math.inf for own in self.deviation):
+        if not all(map(math.isfinite, self.mean)) or not all(0 < own < math.inf for own in self.std):
             raise ModelError(
-                f"images cannot be normalised by the mean {self.mean} and the deviation {self.deviation}"
+                f"images cannot be normalised by the mean {self.mean} and the deviation {self.std}"
             )
-        if not 0 < self.centre <= 1:
+        if not 0 < self.crop_pct <= 1:
             raise ModelError(
-                f"centre is a share of an image's sides, above 0 and at most 1, not {self.centre!r}"
+                f"centre is a share of an image's sides, above 0 and at most 1, not {self.crop_pct!r}"
             )
 
 
@@ -71,9 +71,9 @@ def pack_model(model: Model) -> bytes:
         "config": asdict(model.net.config),
         "classes": model.classes,
         "mean": model.mean,
-        "deviation": model.deviation,
+        "deviation": model.std,
         "facts": model.facts,
-        "centre": model.centre,
+        "centre": model.crop_pct,
     }
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.net.state_dict().items()}
     return save(tensors, {KEY: json.dumps(about)})
@@ -121,6 +121,6 @@ def _unpack(about: Any, tensors: dict[str, torch.Tensor]) -> Model:
     values = about["config"] | {"input": tuple(about["config"]["input"])}
     net = CellNet(space_from_json(json.dumps(about["space"])), NetConfig(**values))
     net.load_state_dict(tensors)
-    mean, deviation = (tuple(map(float, about[name])) for name in ("mean", "deviation"))
+    mean, std = (tuple(map(float, about[name])) for name in ("mean", "deviation"))
     names, facts = tuple(map(str, about["classes"])), dict(about["facts"])
-    return Model(net.eval(), names, mean, deviation, facts, float(about["centre"]))
+    return Model(net.eval(), names, mean, std, facts, float(about["centre"]))

@@ -19,7 +19,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from dartboard.config.loader import NAMED
 from dartboard.config.schema import Count, Options
-from dartboard.data import DATASETS, Dataset, Loading, load_dataset
+from dartboard.data import DATASETS, Dataset, LoadOptions, load_dataset
 from dartboard.engine.memory import is_out_of_memory
 from dartboard.engine.options import DataOptions, SourceOptions
 from dartboard.engine.schedule import SCHEDULES
@@ -61,7 +61,7 @@ class MethodChoice(Options):
 class DataChoice(DataOptions, SourceOptions):
     """The images, how they are loaded, divided and varied."""
 
-    def loading(self, progress: Progress | None = None) -> Loading:
+    def loading(self, progress: Progress | None = None) -> LoadOptions:
         """What the source is asked with; parts of images are parts of what is in files, at its own size."""
         asked = super().loading(progress)
         return replace(asked, memory=0) if self.area else asked
@@ -113,7 +113,7 @@ def build(
     return Parts(space, method, data, search_options(config))
 
 
-def load_images(name: str, loading: Loading) -> Dataset:
+def load_images(name: str, loading: LoadOptions) -> Dataset:
     """The data set that is meant.
 
     Raises:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from dartboard.data import Batch, Dataset, Images, Stream, split, sweep
+from dartboard.data import Batch, BatchLoader, Dataset, Images, evaluation_batches, split
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.options import DataOptions
 from dartboard.errors import CompositionError, DataError
@@ -23,8 +23,8 @@ class Supply:
         valid: Images to measure with; those of `train` if none are held out.
     """
 
-    train: Stream
-    arch: Stream | None
+    train: BatchLoader
+    arch: BatchLoader | None
     valid: Images
 
     def close(self) -> None:
@@ -51,7 +51,7 @@ def divide(
     check_classes(data)
     train, valid = _split(data, method, options.data, device)
 
-    def make(images: Images, name: str) -> Stream:
+    def make(images: Images, name: str) -> BatchLoader:
         return make_stream(
             images,
             data,
@@ -78,7 +78,7 @@ def make_stream(
     name: str,
     device: torch.device,
     group: Group = SINGLE,
-) -> Stream:
+) -> BatchLoader:
     """Endless batches of images of a data set, varied and normalised.
 
     Args:
@@ -95,13 +95,13 @@ def make_stream(
         DataError: If there are too few images for a batch, or a cutout leaves nothing of them.
     """
     _check_cutout(data, chosen)
-    return Stream(
+    return BatchLoader(
         images,
         batch=batch,
         seed=seed,
         name=name,
         mean=data.mean,
-        deviation=data.deviation,
+        std=data.std,
         augment=chosen.augment,
         device=device,
         workers=chosen.workers,
@@ -139,14 +139,14 @@ def make_sweep(
         limit: At most so many examples, spread evenly; None for all.
         group: The processes that share the batches, each of which has some of them.
     """
-    return sweep(
+    return evaluation_batches(
         images,
         batch=batch,
         mean=data.mean,
-        deviation=data.deviation,
+        std=data.std,
         device=device,
         limit=limit,
-        centre=chosen.centre,
+        crop_pct=chosen.crop_pct,
         workers=chosen.workers,
         group=group,
     )

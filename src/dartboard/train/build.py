@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from dartboard.arch.objective import Task
-from dartboard.data import Dataset, Images, Stream
+from dartboard.data import BatchLoader, Dataset, Images
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import DataError
 from dartboard.nn.network import CellNet
@@ -30,7 +30,7 @@ class Supply:
             report. The first is what every epoch is measured on.
     """
 
-    train: Stream
+    train: BatchLoader
     held_out: dict[str, Images]
 
 

@@ -202,8 +202,8 @@ class Trainer(Loop[TrainRecord, TrainResult]):
     def _model(self, record: TrainRecord) -> bytes:
         accuracy = None if record.found is None else record.found.top1
         found = {"epoch": record.epoch, "measured_on": self.measured_on, "accuracy": accuracy}
-        data, centre = self.data, self.options.data.centre
-        model = Model(self.used_net, data.classes, data.mean, data.deviation, self.facts | found, centre)
+        data, crop_pct = self.data, self.options.data.crop_pct
+        model = Model(self.used_net, data.classes, data.mean, data.std, self.facts | found, crop_pct)
         return pack_model(model)
 
     def _keep(self, name: str, model: bytes) -> None:

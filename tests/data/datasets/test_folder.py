@@ -11,14 +11,14 @@ import torch
 from PIL import Image
 
 import dartboard.data.datasets.folder as folder_module
-from dartboard.data import Dataset, ImageFiles, ImageSet, Loading, load_dataset
+from dartboard.data import Dataset, ImageFiles, ImageSet, LoadOptions, load_dataset
 from dartboard.errors import DataError
 from imagefiles import fill, save
 
-STREAM = Loading(memory=0)
+STREAM = LoadOptions(memory=0)
 
 
-def load(path: Path, loading: Loading | None = None) -> Dataset:
+def load(path: Path, loading: LoadOptions | None = None) -> Dataset:
     return load_dataset(str(path), loading)
 
 
@@ -223,13 +223,16 @@ def test_the_size_is_that_of_the_images_or_from_the_middle_one(
         save(tmp_path / "a" / f"{number}.png", size)
         save(tmp_path / "b" / f"{number}.png", size)
     assert load(tmp_path).shape == (3, *expected)
-    assert load(tmp_path, Loading(size=16)).shape == (3, 16, 16)
+    assert load(tmp_path, LoadOptions(size=16)).shape == (3, 16, 16)
 
 
 def test_images_that_do_not_fit_in_memory_stay_in_their_files(tmp_path: Path) -> None:
     fill(tmp_path)
     needed = 6 * 3 * 6 * 8
-    inside, outside = load(tmp_path, Loading(memory=needed)), load(tmp_path, Loading(memory=needed - 1))
+    inside, outside = (
+        load(tmp_path, LoadOptions(memory=needed)),
+        load(tmp_path, LoadOptions(memory=needed - 1)),
+    )
     assert isinstance(inside.train, ImageSet)
     assert isinstance(outside.train, ImageFiles)
     assert torch.equal(outside.train.load().images, inside.train.images)
@@ -246,7 +249,7 @@ def test_broken_files_are_left_out_with_their_count(tmp_path: Path, caplog: pyte
     (tmp_path / "cat" / "text.png").write_text("no image")
     os.mkfifo(tmp_path / "dog" / "pipe.png")
     broken: dict[str, str] = {}
-    data = load(tmp_path, Loading(broken=broken.__setitem__))
+    data = load(tmp_path, LoadOptions(broken=broken.__setitem__))
     assert counts(data) == {"train": [3, 3]}
     assert {Path(file).name for file in broken} == {
         "cut.png",
@@ -317,7 +320,7 @@ def surveys(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     seen: list[Path] = []
     real = folder_module.survey
 
-    def survey(listing: folder_module.Listing, loading: Loading) -> folder_module.Findings:
+    def survey(listing: folder_module.Listing, loading: LoadOptions) -> folder_module.Findings:
         seen.append(listing.folder)
         return real(listing, loading)
 
@@ -382,9 +385,9 @@ def test_moments_do_not_depend_on_the_memory(
 
 def test_moments_of_another_size_are_found_anew(tmp_path: Path, surveys: list[Path]) -> None:
     fill(tmp_path)
-    large, small = load(tmp_path, STREAM), load(tmp_path, Loading(memory=0, size=2))
+    large, small = load(tmp_path, STREAM), load(tmp_path, LoadOptions(memory=0, size=2))
     assert large.moments != small.moments
-    assert load(tmp_path, Loading(size=2)).moments == small.moments
+    assert load(tmp_path, LoadOptions(size=2)).moments == small.moments
     assert load(tmp_path).moments == large.moments
     assert len(surveys) == 1
 
@@ -434,7 +437,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
     fill(tmp_path / "train")
     fill(tmp_path / "test")
     told: list[tuple[str, int, int]] = []
-    load(tmp_path, Loading(progress=lambda *args: told.append(args)))
+    load(tmp_path, LoadOptions(progress=lambda *args: told.append(args)))
     assert told[:12] == [("checking images", number, 12) for number in range(1, 13)]
     assert told[12:] == [("reading images", number, 12) for number in range(1, 13)]
 
@@ -442,7 +445,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
 def test_progress_is_told_of_images_that_stay_in_their_files(tmp_path: Path) -> None:
     fill(tmp_path)
     told: list[tuple[str, int, int]] = []
-    load(tmp_path, Loading(memory=0, progress=lambda *args: told.append(args)))
+    load(tmp_path, LoadOptions(memory=0, progress=lambda *args: told.append(args)))
     assert told[6:] == [("measuring images", number, 6) for number in range(1, 7)]
 
 
@@ -458,7 +461,7 @@ def test_real_images_written_as_files_are_the_same_images(tmp_path: Path) -> Non
         file = tmp_path / whole.classes[label] / f"{number:03}.png"
         file.parent.mkdir(exist_ok=True)
         Image.fromarray(image.permute(1, 2, 0).numpy()).save(file)
-    for loading in (Loading(), STREAM):
+    for loading in (LoadOptions(), STREAM):
         data = load(tmp_path, loading)
         assert data.classes == whole.classes
         assert torch.equal(data.train.load().images, chosen.images)
@@ -469,4 +472,4 @@ def test_real_images_written_as_files_are_the_same_images(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("name", "value"), [("size", 0), ("size", 2.5), ("memory", -1), ("memory", True)])
 def test_loading_that_makes_no_sense(name: str, value: object) -> None:
     with pytest.raises(DataError, match=f"{name} must be a whole number >= "):
-        Loading(**{name: value})  # type: ignore[arg-type]
+        LoadOptions(**{name: value})  # type: ignore[arg-type]

@@ -144,4 +144,4 @@ def test_fashion_mnist_as_debian_has_it() -> None:
     assert data.train.labels.bincount().tolist() == [6000] * 10
     assert data.test.labels[:5].tolist() == [9, 2, 1, 1, 6]
     assert tuple(data.train.labels[:20].tolist()) == FIRST["fashion-mnist"]
-    assert [m / 255 for m in (*data.mean, *data.deviation)] == pytest.approx([0.2860, 0.3530], abs=1e-4)
+    assert [m / 255 for m in (*data.mean, *data.std)] == pytest.approx([0.2860, 0.3530], abs=1e-4)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from dartboard.data import ImageSet, Loading, load_dataset
+from dartboard.data import ImageSet, LoadOptions, load_dataset
 from dartboard.errors import DataError
 from imagefiles import dump, imagenet16, pixels
 
@@ -11,7 +11,7 @@ from imagefiles import dump, imagenet16, pixels
 def test_the_first_120_classes_are_kept(tmp_path: Path) -> None:
     written = imagenet16(tmp_path)
     told: list[tuple[str, int, int]] = []
-    data = load_dataset(str(tmp_path), Loading(progress=lambda *args: told.append(args)))
+    data = load_dataset(str(tmp_path), LoadOptions(progress=lambda *args: told.append(args)))
     assert isinstance(data.train, ImageSet)
     assert isinstance(data.test, ImageSet)
     assert (data.name, data.shape, len(data.train), len(data.test)) == ("imagenet16-120", (3, 16, 16), 20, 2)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.data import Loading, load_dataset
+from dartboard.data import LoadOptions, load_dataset
 from dartboard.data.datasets.downloads import DOWNLOADS
 from dartboard.data.datasets.obtain import is_complete, obtain
 from dartboard.errors import DataError
@@ -71,7 +71,7 @@ def test_a_set_is_fetched_unpacked_and_read(server: Server, tmp_path: Path, name
     found = obtain(name, root, quiet)
     assert found.is_relative_to(root / name)
     assert is_complete(name, root) == found
-    data = load_dataset(name, Loading(root=root))
+    data = load_dataset(name, LoadOptions(root=root))
     assert data.name == name
     assert len(data.train) > 0
     left = [path.name for path in (root / name).rglob("*") if path.suffix in (".part", ".zip", ".unpacking")]

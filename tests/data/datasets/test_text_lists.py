@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.data import Dataset, ImageFiles, Loading, load_dataset
+from dartboard.data import Dataset, ImageFiles, LoadOptions, load_dataset
 from dartboard.errors import DataError
 from imagefiles import freiburg, save, tiny_imagenet
 
-STREAM = Loading(memory=0)
+STREAM = LoadOptions(memory=0)
 
 
 def shown(data: Dataset) -> list[tuple[str, str]]:
@@ -133,7 +133,7 @@ def test_a_listed_file_that_is_gone_is_left_out(tmp_path: Path, caplog: pytest.L
     freiburg(tmp_path)
     (tmp_path / "images" / "BEANS" / "BEANS1.png").unlink()
     broken: list[tuple[str, str]] = []
-    data = load_dataset(str(tmp_path), Loading(broken=lambda *args: broken.append(args)))
+    data = load_dataset(str(tmp_path), LoadOptions(broken=lambda *args: broken.append(args)))
     assert len(data.train) == 2
     assert broken == [(f"{tmp_path}/images/BEANS/BEANS1.png", "there is no such file")]
     assert "broken files that are left out, 1: images/BEANS/BEANS1.png (there is no such file)" in caplog.text

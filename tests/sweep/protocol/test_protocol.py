@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from dartboard.cli.lookup import find_genotype
-from dartboard.data import Dataset, ImageSet, Loading
+from dartboard.data import Dataset, ImageSet, LoadOptions
 from dartboard.errors import DivergedError, RunError, Stopped
 from dartboard.nn import load_model
 from dartboard.relax.sampling import Gumbel
@@ -172,7 +172,7 @@ def test_networks_are_chosen_without_test_images(
 ) -> None:
     load = jobs.load_images
 
-    def guarded(name: str, how: Loading) -> Dataset:
+    def guarded(name: str, how: LoadOptions) -> Dataset:
         found = load(name, how)
         assert isinstance(found.test, ImageSet)
         return replace(found, test=Forbidden(found.test.images, found.test.labels))

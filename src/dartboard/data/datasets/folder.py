@@ -15,7 +15,7 @@ from dartboard.data.datasets.folder_cache import Findings, recall, remember
 from dartboard.data.datasets.folder_layout import list_folder
 from dartboard.data.datasets.folder_listing import Listing, Part
 from dartboard.data.image_files import ImageFiles, decode_as
-from dartboard.data.load_options import Loading
+from dartboard.data.load_options import LoadOptions
 from dartboard.data.thread_map import over_files
 from dartboard.errors import DataError
 from dartboard.utils.text import printable
@@ -32,7 +32,7 @@ Check = tuple[int, int, bool] | str
 """Width, height and whether it is grey, of an image; or what is wrong with the file."""
 
 
-def read_folder(path: Path, loading: Loading, name: str | None = None) -> Dataset:
+def read_folder(path: Path, loading: LoadOptions, name: str | None = None) -> Dataset:
     """The images in a folder that has one subfolder for each class, called after the folder.
 
     Classes are numbered in the order of their names. `dartboard.data.datasets.folder_layout` says how the
@@ -42,7 +42,7 @@ def read_folder(path: Path, loading: Loading, name: str | None = None) -> Datase
     return read_listing(name or path.resolve().name, list_folder(path), loading)
 
 
-def read_listing(name: str, listing: Listing, loading: Loading) -> Dataset:
+def read_listing(name: str, listing: Listing, loading: LoadOptions) -> Dataset:
     """The data set of labelled files.
 
     Every file is opened and decoded once; those that are broken are left out with a warning. What was
@@ -81,7 +81,7 @@ def _is_mended(listing: Listing, findings: Findings) -> bool:
     return any(not isinstance(_check(str(listing.folder / file)), str) for file in findings.broken)
 
 
-def survey(listing: Listing, loading: Loading) -> Findings:
+def survey(listing: Listing, loading: LoadOptions) -> Findings:
     """What opening and decoding every file of a listing shows."""
     files, broken, sizes, grey = listing.files, {}, Counter[tuple[int, int]](), True
     full = [str(listing.folder / file) for file in files]
@@ -112,7 +112,7 @@ def _counts(listing: Listing, broken: Mapping[str, str]) -> dict[str, dict[str, 
     return counts
 
 
-def _report(folder: Path, broken: Mapping[str, str], loading: Loading) -> None:
+def _report(folder: Path, broken: Mapping[str, str], loading: LoadOptions) -> None:
     """Say which files are left out: some in a warning, all to whoever wants to know."""
     if loading.broken is not None:
         for file, reason in broken.items():
@@ -136,7 +136,7 @@ def _check_whole(listing: Listing, findings: Findings) -> None:
                 raise DataError(f"{listing.folder}: class {name!r} of {kind} is empty: {reason}")
 
 
-def _shape(findings: Findings, loading: Loading) -> Shape:
+def _shape(findings: Findings, loading: LoadOptions) -> Shape:
     channels = 1 if findings.grey else 3
     if loading.size is not None:
         return channels, loading.size, loading.size
@@ -171,7 +171,7 @@ def _dataset(
     listing: Listing,
     parts: Mapping[str, ImageFiles],
     findings: Findings,
-    loading: Loading,
+    loading: LoadOptions,
     fingerprint: str,
 ) -> Dataset:
     shape = parts["train"].shape
@@ -186,13 +186,13 @@ def _dataset(
     return Dataset(name, listing.classes, brought["train"], brought.get("test"), brought.get("valid"), known)
 
 
-def _moments(images: Images, loading: Loading) -> Moments:
+def _moments(images: Images, loading: LoadOptions) -> Moments:
     if isinstance(images, ImageFiles):
         return images.moments(lambda done, total: loading.tell("measuring images", done, total))
     return moments(images.spread(MOMENT_IMAGES))
 
 
-def _load(parts: Mapping[str, ImageFiles], total: int, loading: Loading) -> dict[str, Images]:
+def _load(parts: Mapping[str, ImageFiles], total: int, loading: LoadOptions) -> dict[str, Images]:
     """All parts in memory."""
     files = tuple(file for part in parts.values() for file in part.files)
     labels = torch.cat([part.labels for part in parts.values()])

@@ -99,7 +99,7 @@ def _findings(values: Any) -> Findings:
 
 
 def _moments(values: Any, channels: int) -> Moments:
-    found = tuple((float(mean), float(deviation)) for mean, deviation in values)
-    if len(found) != channels or not all(deviation > 0 for _, deviation in found):
+    found = tuple((float(mean), float(std)) for mean, std in values)
+    if len(found) != channels or not all(std > 0 for _, std in found):
         raise ValueError(f"no moments of {channels} channels: {values}")
     return found

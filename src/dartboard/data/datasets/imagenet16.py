@@ -8,7 +8,7 @@ import numpy as np
 from dartboard.data.dataset import Dataset
 from dartboard.data.datasets.archive_files import about, read_file
 from dartboard.data.datasets.arrays import Arrays, join, pair, whole_numbers
-from dartboard.data.load_options import Loading
+from dartboard.data.load_options import LoadOptions
 from dartboard.errors import DataError
 from dartboard.utils.unpickler import read_arrays
 
@@ -25,7 +25,7 @@ def find_imagenet16(folder: Path) -> Path | None:
     return next((place for place in places if (place / TRAIN[0]).is_file()), None)
 
 
-def read_imagenet16(folder: Path, loading: Loading, name: str = "imagenet16-120") -> Dataset:
+def read_imagenet16(folder: Path, loading: LoadOptions, name: str = "imagenet16-120") -> Dataset:
     """The set in a folder; its classes are called by their numbers in the files, 1 to 120.
 
     Raises:

@@ -14,7 +14,7 @@ from dartboard.data.datasets.imagenet16 import find_imagenet16, read_imagenet16
 from dartboard.data.datasets.root import data_root
 from dartboard.data.datasets.svhn import find_svhn, read_svhn
 from dartboard.data.datasets.text_lists import find_freiburg, find_tiny, list_freiburg, list_tiny
-from dartboard.data.load_options import Loading
+from dartboard.data.load_options import LoadOptions
 from dartboard.errors import DataError
 from dartboard.utils.text import printable
 
@@ -56,7 +56,7 @@ class Official:
     """
 
     find: Callable[[Path], Path | None]
-    read: Callable[[Path, Loading], Dataset]
+    read: Callable[[Path, LoadOptions], Dataset]
     files: str
     home: str
     tells: bool = True
@@ -73,7 +73,7 @@ def find_imagenet(folder: Path) -> Path | None:
     return _has(folder, "train", "val")
 
 
-def read_imagenet(folder: Path, loading: Loading) -> Dataset:
+def read_imagenet(folder: Path, loading: LoadOptions) -> Dataset:
     """ImageNet, whose validation images are the test; as published they are in no class's folder."""
     if not subfolders(folder / "val"):
         raise DataError(
@@ -176,7 +176,7 @@ def find_official(name: str, root: Path | None = None) -> Path | None:
     return next((place for place in found if place is not None), None)
 
 
-def load_official(name: str, loading: Loading) -> Dataset:
+def load_official(name: str, loading: LoadOptions) -> Dataset:
     """A data set by its name.
 
     Raises:
@@ -199,7 +199,7 @@ def _missing(name: str, root: Path | None) -> str:
     )
 
 
-def recognise(folder: Path) -> Callable[[Loading], Dataset] | None:
+def recognise(folder: Path) -> Callable[[LoadOptions], Dataset] | None:
     """What reads the published data set in a folder, if it has one.
 
     MNIST and its likes have files of the same names; what is in them tells them apart.
@@ -211,11 +211,11 @@ def recognise(folder: Path) -> Callable[[Loading], Dataset] | None:
     return None if place is None else lambda loading: _read_like_mnist(folder, place, loading)
 
 
-def _reader(official: Official, found: Path) -> Callable[[Loading], Dataset]:
+def _reader(official: Official, found: Path) -> Callable[[LoadOptions], Dataset]:
     return lambda loading: official.read(found, loading)
 
 
-def _read_like_mnist(folder: Path, place: Path, loading: Loading) -> Dataset:
+def _read_like_mnist(folder: Path, place: Path, loading: LoadOptions) -> Dataset:
     """MNIST or one of its likes; classes of one that nobody knows are called by their numbers."""
     name = which_idx(place)
     if name is not None:

@@ -125,8 +125,8 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 def preprocess(images: Tensor) -> Tensor:
     """Images as the network takes them, float32 [N, C, H, W], from pixels, uint8 [N, C, H, W]."""
-    mean, deviation = (torch.tensor(each, device=images.device)[:, None, None] for each in (MEAN, DEVIATION))
-    return (images - mean) / deviation
+    mean, std = (torch.tensor(each, device=images.device)[:, None, None] for each in (MEAN, DEVIATION))
+    return (images - mean) / std
 
 
 def read_image(path: str) -> Tensor:
