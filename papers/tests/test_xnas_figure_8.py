@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from dartboard.arch.optim.experts import theoretical_lr
+from dartboard.arch.optim.expert_advice import theoretical_lr
 from dartboard_papers import Setting, Verdict
 from dartboard_papers._xnas_figure_8 import BEST_GD, BEST_XNAS, GD, NAMES, UNIT, XNAS, Curve, conclude
 from dartboard_papers.theory.expert_problems import Gaussian

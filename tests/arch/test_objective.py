@@ -5,7 +5,7 @@ from torch import nn
 
 from dartboard.arch.gradient import FirstOrder
 from dartboard.arch.objective import frozen
-from dartboard.relax.sampling import aside
+from dartboard.relax import fork_rng
 from searching import batch, differences, problem, snapshot
 
 
@@ -27,7 +27,7 @@ def test_the_loss_is_the_mean_cross_entropy():
 
 def test_a_mixture_that_is_given_is_the_one_that_counts():
     task = problem(relax="gumbel-softmax")
-    with aside(task.relaxation):
+    with fork_rng(task.relaxation):
         mixture = task.relaxation()
     first, again = (task.loss(batch(0), mixture)[0].item() for _ in range(2))
     assert first == again

@@ -123,7 +123,7 @@ def test_the_same_question_has_the_same_answer(relaxation, gradient):
     second, same = other.fill(gradient)
     assert torch.equal(loss, same)
     assert all(map(torch.equal, first, second))
-    if not scene.task.relaxation.draws:
+    if not scene.task.relaxation.stochastic:
         third, same = scene.fill(gradient)
         assert torch.equal(loss, same)
         assert all(map(torch.equal, first, third))
@@ -133,7 +133,7 @@ def test_the_same_question_has_the_same_answer(relaxation, gradient):
 def test_pieces_add_up_where_examples_do_not_meet(relaxation, gradient):
     """In evaluation mode, where batch-norms see examples one by one; draws differ from piece to piece."""
     scenes = [Scene(relaxation, pieces=pieces) for pieces in (1, 2, 3)]
-    if scenes[0].task.relaxation.draws:
+    if scenes[0].task.relaxation.stochastic:
         return
     for scene in scenes:
         scene.task.net.eval()

@@ -132,7 +132,7 @@ def walked(request):
 
 def test_weights_and_architecture_move(walked):
     method, relaxation = walked.searcher.method, walked.searcher.relaxation
-    every = any if relaxation.draws else all  # what is not drawn rests
+    every = any if relaxation.stochastic else all  # what is not drawn rests
     assert every(walked.moved(0)) if method.trains else not any(walked.moved(0))
     assert (method.update is not None) == bool(walked.parameters[1])
     assert every(walked.moved(1)) or not walked.parameters[1]

@@ -11,8 +11,7 @@ from safetensors.torch import load, save
 
 import lab
 from dartboard.errors import CompositionError
-from dartboard.relax import RELAXATIONS
-from dartboard.relax.sampling import Dice
+from dartboard.relax import RELAXATIONS, RngState
 from dartboard.space import SPACES, get_space
 
 
@@ -186,7 +185,7 @@ def test_global_chance_is_left_alone(name):
 @each
 def test_only_draws_wait_for_the_device(name, device):
     space = SMALL["nano"]
-    if any(isinstance(module, Dice) for module in make(name, space).modules()):
+    if any(isinstance(module, RngState) for module in make(name, space).modules()):
         return
     with lab.no_waiting(device):
         relaxation = RELAXATIONS[name](space, None)

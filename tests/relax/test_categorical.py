@@ -5,7 +5,162 @@ import torch.nn.functional as F
 import lab
 from dartboard.errors import CompositionError, RelaxationError, UnknownNameError
 from dartboard.relax import Attention, RandomArchitecture, simplex, softmax
+from dartboard.relax.categorical import (
+    Candidates,
+    Logits,
+    Simplex,
+    edge_groups,
+    group_mask,
+    group_places,
+    op_mask,
+)
 from dartboard.space import NONE, Cell, Edge, SearchSpace, get_space
+
+MASK = torch.tensor([[True, True, True], [True, False, True], [False, True, False]])
+FORMS = {"logits": Logits(), "simplex": Simplex()}
+
+
+def values(form) -> torch.Tensor:
+    drawn = torch.randn(3, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return (form.renormalize(drawn.exp(), MASK) if isinstance(form, Simplex) else drawn).requires_grad_()
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_it_starts_with_equal_weights(form):
+    expected = torch.tensor([[1 / 3, 1 / 3, 1 / 3], [0.5, 0, 0.5], [0, 1, 0]])
+    assert torch.allclose(form.weights(form.initial(MASK), MASK), expected)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_rows_are_on_the_simplex_and_nothing_is_outside_the_mask(form):
+    weights = form.weights(values(form), MASK)
+    assert torch.allclose(weights.sum(-1), torch.ones(3, dtype=torch.float64))
+    assert torch.equal(weights > 0, MASK)
+    assert weights[2, 1] == 1
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_entries_outside_the_mask_and_alone_have_no_gradient(form):
+    own, direction = values(form), torch.arange(9.0, dtype=torch.float64).view(3, 3)
+    (gradient,) = torch.autograd.grad((form.weights(own, MASK) * direction).sum(), own)
+    chosen = MASK & (MASK.sum(-1, keepdim=True) > 1)
+    assert torch.equal(gradient != 0, chosen & (direction != 0) if isinstance(form, Simplex) else chosen)
+
+
+def test_the_gradient_of_logits_is_that_of_a_softmax():
+    own, direction = values(Logits()), torch.arange(9.0, dtype=torch.float64).view(3, 3)
+    weights = Logits().weights(own, MASK)
+    (gradient,) = torch.autograd.grad((weights * direction).sum(), own)
+    mean = (weights * direction).sum(-1, keepdim=True)
+    assert torch.allclose(gradient, weights * (direction - mean))
+
+
+def test_the_gradient_on_the_simplex_is_that_of_the_weights():
+    own, direction = values(Simplex()), torch.arange(9.0, dtype=torch.float64).view(3, 3)
+    (gradient,) = torch.autograd.grad((Simplex().weights(own, MASK) * direction).sum(), own)
+    chosen = MASK & (MASK.sum(-1, keepdim=True) > 1)
+    assert torch.equal(gradient, direction.masked_fill(~chosen, 0))
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_derivatives_agree_with_finite_differences(form):
+    own = values(form)
+    assert torch.autograd.gradcheck(lambda x: form.weights(x, MASK), own)
+    assert torch.autograd.gradgradcheck(lambda x: form.weights(x, MASK).square(), own)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_log_weights_are_the_logarithm(form):
+    own = values(form)
+    logs = form.log_weights(own, MASK)
+    assert torch.allclose(logs.exp(), form.weights(own, MASK))
+    (gradient,) = torch.autograd.grad(logs[MASK].sum(), own)
+    assert gradient.isfinite().all()
+    assert torch.equal(gradient[~MASK], torch.zeros(3, dtype=torch.float64))
+
+
+def test_a_weight_that_has_become_zero_does_no_harm():
+    own = torch.tensor([[0.0, 0.25, 0.75]], requires_grad=True)
+    logs = Simplex().log_weights(own, torch.ones(1, 3, dtype=torch.bool))
+    (gradient,) = torch.autograd.grad(logs.softmax(-1)[0, 1], own)
+    assert gradient.isfinite().all()
+    assert gradient[0, 0] == 0
+
+
+def test_the_rest_keeps_its_proportions():
+    settled = Simplex().renormalize(torch.tensor([0.5, 0.1, 0.4]), torch.tensor([False, True, True]))
+    assert torch.allclose(settled, torch.tensor([0.0, 0.2, 0.8]))
+    empty = Simplex().renormalize(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([False, True, True]))
+    assert torch.allclose(empty, torch.tensor([0.0, 0.5, 0.5]))
+
+
+def cell_of(name: str, arch: str = "cell") -> Cell:
+    return get_space(name).cells[arch]
+
+
+def test_edges_with_fewer_candidates_are_padded(ragged):
+    mask = op_mask(ragged.cells["cell"])
+    assert mask.sum(-1).tolist() == [3, 1, 2, 2, 1, 3]
+    assert mask[2].tolist() == [True, True, False]
+
+
+def test_only_weighted_contests_have_edge_weights_unless_asked(ragged):
+    assert edge_groups(ragged.cells["cell"], every_node=False) == []
+    assert edge_groups(ragged.cells["cell"], every_node=True) == [(3, 4, 5), (1, 2)]
+
+
+def test_contests_of_darts_are_its_nodes():
+    groups = edge_groups(cell_of("darts", "normal"), every_node=True)
+    assert groups == [(0, 1), (2, 3, 4), (5, 6, 7, 8), (9, 10, 11, 12, 13)]
+
+
+def test_plain_connections_into_joins_are_left_alone():
+    cell = cell_of("oneshot1")
+    weighted = [contest.edges for contest in cell.contests]
+    assert edge_groups(cell, every_node=False) == edge_groups(cell, every_node=True) == weighted
+
+
+def test_every_edge_finds_its_place_in_the_table(ragged):
+    groups = edge_groups(ragged.cells["cell"], every_node=True)
+    assert group_mask(groups).tolist() == [[True, True, True], [True, True, False]]
+    assert group_places(ragged.cells["cell"], groups).tolist() == [6, 3, 4, 0, 1, 2]
+
+
+def test_a_chain_has_nothing_to_tell_apart():
+    chain = Cell(1, 3, (Edge(0, 1, ("none", "skip_connect")), Edge(1, 2, ("skip_connect",))), (2,))
+    assert edge_groups(chain, every_node=True) == []
+
+
+def test_a_candidate_dies_in_mask_and_tuple(ragged):
+    candidates = Candidates(ragged.cells["cell"])
+    candidates.kill(0, 1)
+    assert candidates.live == ((0, 2), (0,), (0, 1), (0, 1), (0,), (0, 1, 2))
+    assert candidates.mask[0].tolist() == [True, False, True]
+
+
+def test_a_load_brings_back_who_is_alive(ragged):
+    candidates, other = Candidates(ragged.cells["cell"]), Candidates(ragged.cells["cell"])
+    candidates.kill(5, 0)
+    other.kill(0, 1)
+    other.load_state_dict(candidates.state_dict())
+    assert other.live == candidates.live
+
+
+@pytest.mark.parametrize(
+    ("edge", "place", "message"),
+    [
+        (1, 0, "candidate 0 is the last of edge 1"),
+        (2, 2, "no candidate 2 on edge 2; there are 0, 1"),
+        (2, -1, "no candidate -1 on edge 2"),
+        (6, 0, "no candidate 0 on edge 6; there are those of edges 0 to 5"),
+        (-1, 0, "no candidate 0 on edge -1"),
+    ],
+)
+def test_what_cannot_die(ragged, edge, place, message):
+    candidates = Candidates(ragged.cells["cell"])
+    with pytest.raises(RelaxationError, match=message):
+        candidates.kill(edge, place)
+
 
 MAKERS = {"softmax": softmax, "simplex": simplex}
 
@@ -17,7 +172,7 @@ def spread_out(relaxation):
         for values, mask in (cell.ops, cell.candidates.mask), (cell.edges, getattr(cell, "group_mask", None)):
             if values is not None:
                 drawn = torch.rand(values.shape, generator=generator, dtype=torch.float64) + 0.1
-                values.data = cell.form.settle(drawn, mask)
+                values.data = cell.parametrization.renormalize(drawn, mask)
     return relaxation
 
 

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 from torch import Tensor
 
-from dartboard.arch.optim.experts import expert_rewards, softmax_rewards, update_log_weights
+from dartboard.arch.optim.expert_advice import expert_rewards, softmax_rewards, update_log_weights
 from dartboard.viz.line_styles import Look, looks
 from dartboard_papers.base import Scale
 

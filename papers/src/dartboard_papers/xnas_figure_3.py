@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 from torch import Tensor
 
-from dartboard.arch.optim.experts import wipeout
+from dartboard.arch.optim.expert_advice import wipeout
 from dartboard.viz.line_styles import Look, looks
 from dartboard_papers._xnas_toys import GD, RULES, XNAS, Path, follow, numbers
 from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 from torch import Tensor
 
-from dartboard.arch.optim.experts import softmax_rewards
+from dartboard.arch.optim.expert_advice import softmax_rewards
 from dartboard.viz.line_styles import COLOURS
 from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
 

@@ -20,7 +20,7 @@ from typing import Annotated
 import torch
 from pydantic import Field
 
-from dartboard.arch.optim.experts import theoretical_lr
+from dartboard.arch.optim.expert_advice import theoretical_lr
 from dartboard.config.schema import MOST, Count, Seed
 from dartboard.utils.atomic import write_text
 from dartboard.utils.parallel import in_processes

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dartboard.arch.optim.experts import theoretical_lr
+from dartboard.arch.optim.expert_advice import theoretical_lr
 from dartboard.errors import OptionError, UnknownNameError
 from dartboard_papers.theory.expert_problems import PROBLEMS, Adversary, Coins, Gaussian, LateBloomer
 from dartboard_papers.theory.forecasters import Forecaster, contest, race, stand, usual

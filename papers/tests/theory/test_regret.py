@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dartboard.arch.optim.experts import expert_rewards, theoretical_lr
+from dartboard.arch.optim.expert_advice import expert_rewards, theoretical_lr
 from dartboard.errors import UpdateError
 from dartboard_papers.theory.regret import (
     Game,

@@ -1,4 +1,4 @@
-"""Checks of what update rules are given; the messages name the value and what would work."""
+"""Range checks of the options of update rules; the messages name the value and what would work."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -9,25 +9,20 @@ from torch import Tensor
 
 from dartboard.errors import UpdateError
 
-Group = Mapping[str, Any]
-"""A parameter group of an optimizer: its numbers and, under "params", its parameters."""
+ParamGroup = Mapping[str, Any]
+"""A parameter group of an optimizer: its options and, under "params", its parameters."""
 
 
 def check_number(name: str, value: object, rule: str, holds: Callable[[float], bool]) -> None:
-    """Raise unless `value` is a finite real number for which `holds`; `rule` says it in words."""
+    """Raise unless `value` is a finite real number for which `holds`; the message calls for `rule`."""
     real = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not (real and holds(value)):  # type: ignore[arg-type]  # a number, as was just seen
+    if not (real and holds(value)):  # type: ignore[arg-type]  # checked on the line above
         raise UpdateError(f"{name} must be {rule}, got {value!r}")
 
 
 def check_not_negative(name: str, value: object) -> None:
     """Raise unless `value` is a finite number of at least 0."""
     check_number(name, value, "a number >= 0", lambda number: number >= 0)
-
-
-def check_lr(group: Group) -> None:
-    """Raise unless the group's step size is a number that is not negative."""
-    check_not_negative("lr", group["lr"])
 
 
 def check_count(name: str, value: object, *, least: int = 1) -> None:
@@ -45,8 +40,8 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
 def check_rows(parameters: Sequence[Tensor]) -> None:
     """Raise unless every row (last dimension) of every parameter lies on the simplex or is all zero.
 
-    Half precision is refused: a step of 1e-3 on log weights of a few units would be rounded away in it.
-    Reads the values, which waits for the device; optimizers call it when they are made, never in a step.
+    Half precision is refused: it would round away a step of 1e-3 on log weights of a few units.
+    Reads the values, which waits for the device; optimizers call it when a group is added, never in a step.
     """
     for theta in parameters:
         if theta.dim() == 0 or theta.dtype not in (torch.float32, torch.float64):

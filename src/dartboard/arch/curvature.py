@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dartboard.arch.hvp import gradients
 from dartboard.arch.objective import Batch, Task
-from dartboard.relax.sampling import aside
+from dartboard.relax import fork_rng
 
 SMALL = 3
 """Matrices up to this size are written out, as Lanczos' method asks for more."""
@@ -53,7 +53,7 @@ def arch_hessian(task: Task, batches: Sequence[Batch]) -> Iterator[Product]:
         task: The problem; nothing of it is changed, chance included.
         batches: Images and labels.
     """
-    with task.undisturbed(), aside(task.relaxation):
+    with task.undisturbed(), fork_rng(task.relaxation):
         yield _product(task, batches[0]) if len(batches) == 1 else _mean_product(task, batches)
 
 
@@ -72,7 +72,7 @@ def _mean_product(task: Task, batches: Sequence[Batch]) -> Product:
 def _product(task: Task, batch: Batch) -> Product:
     """Products with the Hessian of a batch's loss, whose graph is kept."""
     parameters = task.relaxation.arch_parameters()
-    with aside(task.relaxation):
+    with fork_rng(task.relaxation):
         loss = task.probe(batch, [weight.detach() for weight in task.own_weights])
     slopes = gradients(loss, parameters, create_graph=True)
     sizes, like = [parameter.numel() for parameter in parameters], parameters[0]

@@ -16,14 +16,13 @@ from torch.optim import Optimizer
 from dartboard.arch.hvp import Exact, Products, gradients
 from dartboard.arch.hypergradient import Point, amended, second_order, train_slopes
 from dartboard.arch.objective import Batch, Task, frozen
-from dartboard.arch.optim.experts import clip_rewards
+from dartboard.arch.optim.expert_advice import clip_rewards
 from dartboard.arch.unroll import virtual_step
 from dartboard.distributed.group import Group
 from dartboard.errors import CompositionError
 from dartboard.registry import Registry
-from dartboard.relax.base import Relaxation
+from dartboard.relax.base import Feedback, Relaxation
 from dartboard.relax.categorical import Categorical
-from dartboard.relax.per_example import Feedback
 
 
 class ArchGradient(Protocol):
@@ -228,7 +227,7 @@ def check_parameters(relaxation: Relaxation) -> None:
 def check_deterministic(relaxation: Relaxation) -> None:
     """Refuses a relaxation that draws: losses at different weights would be losses of different networks."""
     check_parameters(relaxation)
-    if relaxation.draws:
+    if relaxation.stochastic:
         raise CompositionError(
             f"{type(relaxation).__name__} draws a new network for every loss, and a second order gradient "
             "compares losses of the same one; use the first order, or a relaxation that does not draw"

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from dartboard.distributed.group import Group, statistics
+from dartboard.relax import RngState
 from dartboard.relax.base import Relaxation
-from dartboard.relax.sampling import Dice
 
 
 class Piece(Group):
@@ -42,7 +42,7 @@ class Passes:
         self._touched = [*net.buffers(), *relaxation.running_means()]
         self._start = [own.clone() for own in self._touched]
         self._sums = [torch.zeros_like(own) for own in self._means]
-        self._dice = [own.generator for own in relaxation.modules() if isinstance(own, Dice)]
+        self._dice = [own.generator for own in relaxation.modules() if isinstance(own, RngState)]
         self._devices = sorted({own.device.index for own in self._touched if own.is_cuda})
         self._chance = list(self._states())
 

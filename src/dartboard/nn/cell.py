@@ -1,7 +1,7 @@
 """A cell as a module: the same class for supernets and for discrete networks.
 
 Two ways of computing it give the same result: `dartboard.nn.plain` is the formula as papers write it,
-`dartboard.nn.fast.fused` shares work between the edges that leave a node.
+`dartboard.nn.fast.fanout` shares work between the edges that leave a node.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import NetworkError
-from dartboard.nn.fast.fanout import Candidate
-from dartboard.nn.fast.fused import fused_nodes
+from dartboard.nn.fast.fanout import Candidate, fused_nodes
 from dartboard.nn.mixture import Blend, Live
 from dartboard.nn.ops import FactorizedReduce, Op, ReLUConvNorm, Site, build_op
 from dartboard.nn.plain import plain_nodes

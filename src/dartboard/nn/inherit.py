@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from dartboard.errors import NetworkError
 from dartboard.nn.cell import CellModule
-from dartboard.nn.edge_matching import match_edges
 from dartboard.nn.heads import ResidualReduction
+from dartboard.nn.mixture import match_edges
 from dartboard.nn.network import CellNet
 from dartboard.space.spec import Cell
 

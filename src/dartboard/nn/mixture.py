@@ -1,9 +1,4 @@
-"""Mixtures: how the network is told to blend its candidates, for one forward pass.
-
-The network asks a mixture, slot by slot, for a `Blend`. A relaxation makes mixtures with gradients; the
-ones here are the plain cases: weights given per arch, uniform weights, and the one-hot mixture under which
-a supernet computes what the discrete network of a genotype computes.
-"""
+"""Which edge of a cell is which edge of the cell that it is a part of."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +7,32 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from dartboard.nn.edge_matching import match_edges
+from dartboard.errors import NetworkError
 from dartboard.space.genotype import Genotype, restrict
-from dartboard.space.spec import Cell, SearchSpace
+from dartboard.space.spec import Cell, Edge, SearchSpace
+
+
+def match_edges(cell: Cell, whole: Cell) -> tuple[int, ...]:
+    """For each edge of `cell` its position in `whole`, the cell that it is a part of.
+
+    An edge fits one between the same nodes that has all its ops. Parallel edges keep their order.
+
+    Raises:
+        NetworkError: If an edge fits none.
+    """
+    found: list[int] = []
+    for edge in cell.edges:
+        left = (place for place in range(len(whole.edges)) if place not in found)
+        place = next((place for place in left if _fits(edge, whole.edges[place])), None)
+        if place is None:
+            raise NetworkError(f"the supernet has no edge {edge} with {', '.join(edge.ops)}")
+        found.append(place)
+    return tuple(found)
+
+
+def _fits(edge: Edge, other: Edge) -> bool:
+    return (edge.source, edge.target) == (other.source, other.target) and {*edge.ops} <= {*other.ops}
+
 
 Live = tuple[tuple[int, ...], ...]
 """For each edge the candidates that take part, by position in `Edge.ops`; an empty tuple is no edge."""

@@ -1,23 +1,28 @@
-"""Relaxations: continuous stand-ins for a space's choices, each giving a mixture for every forward pass."""
+"""Relaxations of a space's choices: each gives a mixture for every forward pass of the network."""
 
-from dartboard.relax.attention import Attention
-from dartboard.relax.base import Relaxation, Strength
+from dartboard.relax.attention import Attention, SlotAttention
+from dartboard.relax.base import Feedback, PerExample, Relaxation, Strength
 from dartboard.relax.catalog import RELAXATIONS
 from dartboard.relax.categorical import Categorical, simplex, softmax
-from dartboard.relax.per_example import Feedback, PerExample
-from dartboard.relax.sampling import Gumbel, RandomArchitecture, aside
+from dartboard.relax.fixed import Fixed
+from dartboard.relax.gumbel import Gumbel
+from dartboard.relax.random import RandomArchitecture
+from dartboard.relax.rng import RngState, fork_rng
 
 __all__ = [
     "RELAXATIONS",
     "Attention",
     "Categorical",
     "Feedback",
+    "Fixed",
     "Gumbel",
     "PerExample",
     "RandomArchitecture",
     "Relaxation",
+    "RngState",
+    "SlotAttention",
     "Strength",
-    "aside",
+    "fork_rng",
     "simplex",
     "softmax",
 ]

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from dartboard.errors import CompositionError, RelaxationError
 from dartboard.nn.mixture import Blend, Live
 from dartboard.relax.base import Relaxation, Strength
-from dartboard.relax.candidates import Candidates
-from dartboard.relax.parametrization import Simplex
+from dartboard.relax.categorical import Candidates, Simplex
 from dartboard.space.spec import SearchSpace
 
 Layers = list[Tensor]
@@ -27,8 +26,8 @@ def embed(outputs: Sequence[Tensor], live: Sequence[int], most: int) -> Tensor:
 
     Args:
         outputs: The outputs of the live candidates [B, C, H, W].
-        live: Their places.
-        most: How many places there are; those without an output get zero.
+        live: Their positions in the edge's ops.
+        most: How many positions there are; those without an output get zero.
     """
     means = dict(zip(live, (output.mean(dim=(1, 2, 3)) for output in outputs), strict=True))
     zero = torch.zeros_like(means[live[0]])
@@ -36,7 +35,7 @@ def embed(outputs: Sequence[Tensor], live: Sequence[int], most: int) -> Tensor:
 
 
 def scores(embedding: Tensor, layers: Layers) -> Tensor:
-    """What attention is the softmax of, [B, N] from [B, N] (asm-nas, equation 4.4)."""
+    """The logits of attention, [B, N] from the embedding [B, N] (asm-nas, equation 4.4)."""
     *inner, last = layers
     for layer in inner:
         embedding = F.relu(F.linear(embedding, layer))
@@ -46,7 +45,7 @@ def scores(embedding: Tensor, layers: Layers) -> Tensor:
 def attention(outputs: Sequence[Tensor], live: Sequence[int], layers: Layers) -> Tensor:
     """The weights of an edge's live candidates, for each example [B, live] (asm-nas, equation 4.5).
 
-    A candidate that is alone has weight one.
+    A single candidate has weight one.
     """
     if len(live) == 1:
         return outputs[0].new_ones(len(outputs[0]), 1)
@@ -58,10 +57,10 @@ class SlotAttention(nn.Module):
     """The attention modules of all edges of one slot.
 
     Args:
-        mask: Which places of a table [E, N] are candidates.
-        multiple: How many times as many hidden units as candidates.
-        momentum: The share of the newest batch in the running mean.
-        generator: Draws the matrices; None takes torch's own.
+        mask: Which entries of a table [E, N] are candidates.
+        multiple: Hidden units per candidate.
+        momentum: Weight of the newest batch in the running mean.
+        generator: Draws the initial matrices; None uses torch's default generator.
     """
 
     average: Tensor
@@ -74,40 +73,36 @@ class SlotAttention(nn.Module):
         edges, most = mask.shape
         widths = (most, *[multiple * most] * 3, most)
         self.momentum = momentum
-        self.layers = nn.ParameterList(
-            _random_matrices(edges, rows, columns, generator) for columns, rows in pairwise(widths)
-        )
-        self.register_buffer("average", Simplex().start(mask))
+        self.layers = nn.ParameterList()
+        for columns, rows in pairwise(widths):
+            bound = 1 / sqrt(columns)  # as torch initializes linear layers
+            matrices = torch.empty(edges, rows, columns).uniform_(-bound, bound, generator=generator)
+            self.layers.append(nn.Parameter(matrices))
+        self.register_buffer("average", Simplex().initial(mask))
         self.counts: list[int] | None = None
 
     def blend(self, live: Live) -> Blend:
         """The blend for one forward pass; without attention where nothing is left to choose."""
         if all(len(places) == 1 for places in live):
             return Blend(live)
-        edges = zip(*(cast(Tensor, layer).unbind(0) for layer in self.layers), strict=True)
-        return Blend(live, attend=partial(self._attend, live, [list(own) for own in edges]))
+        by_edge = zip(*(cast(Tensor, layer).unbind(0) for layer in self.layers), strict=True)
+        return Blend(live, attend=partial(self._attend, live, [list(layers) for layers in by_edge]))
 
     def _attend(self, live: Live, layers: list[Layers], edge: int, outputs: Sequence[Tensor]) -> Tensor:
         weights = attention(outputs, live[edge], layers[edge])
         if self.counts is not None:
             self.counts[edge] += len(weights)
-            self._note(edge, live[edge], weights, len(weights) / self.counts[edge])
+            self._update_average(edge, live[edge], weights, len(weights) / self.counts[edge])
         elif self.training:
-            self._note(edge, live[edge], weights, self.momentum)
+            self._update_average(edge, live[edge], weights, self.momentum)
         return weights
 
     @torch.no_grad()
-    def _note(self, edge: int, live: Sequence[int], weights: Tensor, share: float) -> None:
+    def _update_average(self, edge: int, live: Sequence[int], weights: Tensor, momentum: float) -> None:
         means = dict(zip(live, weights.mean(0).unbind(), strict=True))
         zero = torch.zeros_like(means[live[0]])
         row = torch.stack([means.get(place, zero) for place in range(self.average.shape[1])])
-        self.average[edge].lerp_(row.to(self.average), share)
-
-
-def _random_matrices(edges: int, rows: int, columns: int, generator: torch.Generator | None) -> nn.Parameter:
-    """A matrix for each edge [E, rows, columns], drawn as torch draws those of linear layers."""
-    bound = 1 / sqrt(columns)
-    return nn.Parameter(torch.empty(edges, rows, columns).uniform_(-bound, bound, generator=generator))
+        self.average[edge].lerp_(row.to(self.average), momentum)
 
 
 class Attention(Relaxation):
@@ -116,21 +111,22 @@ class Attention(Relaxation):
     Every edge of every slot has a module of its own with N -> 4N -> 4N -> 4N -> N units and no shifts, as the
     paper's formula is written; an edge with fewer candidates has as many units as the others. The modules
     are weights: they are trained with the network, and there are no architecture parameters. Cells that share
-    their decisions still have modules of their own, and the arch's strength is the mean over its slots.
+    an arch still have separate modules, and the arch's strength is the mean over its slots.
 
     Strengths are mean attention: a running mean over the batches seen in training mode, or inside
     `collecting` the exact mean over all examples.
 
     Args:
         space: The space.
-        multiple: How many times as many hidden units as candidates.
-        momentum: The share of the newest batch in the running mean.
-        generator: Draws the modules' weights; None takes torch's own.
+        multiple: Hidden units per candidate.
+        momentum: Weight of the newest batch in the running mean.
+        generator: Draws the initial weights of the modules; None uses torch's default generator.
 
     Raises:
-        CompositionError: If edges of the space are told apart by weights of their own.
+        CompositionError: If the space has contests in which edges are weighted.
     """
 
+    has_attention = True
     _no_examples = "attention is computed from the outputs of the ops and has no weights to differentiate by"
 
     def __init__(
@@ -152,28 +148,28 @@ class Attention(Relaxation):
             )
         super().__init__(space)
         self.candidates = nn.ModuleDict({arch: Candidates(cell) for arch, cell in space.archs})
-        slots = {str(index): slot.arch for index, slot in enumerate(space.slots) if slot.arch}
-        masks = {index: self._candidates(arch).mask for index, arch in slots.items()}
-        self.slots = nn.ModuleDict(
-            {index: SlotAttention(mask, multiple, momentum, generator) for index, mask in masks.items()}
-        )
+        self.slots = nn.ModuleDict()
+        for index, slot in enumerate(space.slots):
+            if slot.arch:
+                mask = self._candidates(slot.arch).mask
+                self.slots[str(index)] = SlotAttention(mask, multiple, momentum, generator)
 
     def _candidates(self, arch: str) -> Candidates:
         self._check_arch(arch)
         return cast(Candidates, self.candidates[arch])
 
-    def _slot(self, index: int) -> SlotAttention:
-        return cast(SlotAttention, self.slots[str(index)])
-
     def forward(self) -> "SlotMixture":
-        slots = [(index, slot.arch) for index, slot in enumerate(self.space.slots) if slot.arch]
-        return SlotMixture({index: self._slot(index).blend(self.live(arch)) for index, arch in slots})
+        blends = {}
+        for name, module in self.slots.items():
+            live = self.live(self.space.slots[int(name)].arch)
+            blends[int(name)] = cast(SlotAttention, module).blend(live)
+        return SlotMixture(blends)
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
         """Inside, strengths become the mean attention over all examples that pass the network (Algorithm 1).
 
-        It stays so until the next batch of training. Only edges that have something to choose are counted.
+        They keep that value until the next training batch. Only edges with a choice left are averaged.
         """
         modules = [cast(SlotAttention, module) for module in self.slots.values()]
         for module in modules:
@@ -186,14 +182,16 @@ class Attention(Relaxation):
 
     @torch.no_grad()
     def strengths(self) -> Mapping[str, Strength]:
-        return {arch: self._strength(arch) for arch, _ in self.space.archs}
-
-    def _strength(self, arch: str) -> Strength:
-        own = [index for index, slot in enumerate(self.space.slots) if slot.arch == arch]
-        mean = torch.stack([self._slot(index).average for index in own]).mean(0)
-        mask, form = self._candidates(arch).mask, Simplex()
-        ops = form.weights(form.settle(mean, mask), mask)
-        return Strength(ops, ops.new_ones(len(ops)))
+        strengths, simplex = {}, Simplex()
+        for arch, _ in self.space.archs:
+            slots = [
+                self.slots[str(index)] for index, slot in enumerate(self.space.slots) if slot.arch == arch
+            ]
+            mean = torch.stack([cast(SlotAttention, slot).average for slot in slots]).mean(0)
+            mask = self._candidates(arch).mask
+            ops = simplex.weights(simplex.renormalize(mean, mask), mask)
+            strengths[arch] = Strength(ops, ops.new_ones(len(ops)))
+        return strengths
 
     def weight_parameters(self) -> list[nn.Parameter]:
         return list(self.parameters())

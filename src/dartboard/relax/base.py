@@ -1,45 +1,126 @@
-"""What every relaxation is: parameters of its own, and a fresh mixture for each forward pass."""
+"""Base class of the relaxations, and the mixture with weights per example that some of them offer."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor, nn
 
 from dartboard.errors import CompositionError, RelaxationError, UnknownNameError
-from dartboard.nn.mixture import Live, Mixture, all_live
+from dartboard.nn.mixture import Blend, Live, Mixture, all_live
 from dartboard.space.spec import SearchSpace
-
-if TYPE_CHECKING:
-    from dartboard.relax.per_example import PerExample
 
 
 @dataclass(frozen=True)
 class Strength:
-    """What selectors and reports read of one arch: how strong its candidates and edges are.
+    """The weights of one arch, as selectors and reports read them.
 
     Args:
         ops: Weights of the candidates [E, N], rows on the simplex; zero where an edge has no such
-            candidate, or has it no more.
-        edges: Weights of the edges [E]; one where nothing weighs them.
+            candidate, or it has been removed.
+        edges: Weights of the edges [E]; one for edges without a weight.
     """
 
     ops: Tensor
     edges: Tensor
 
 
-class Relaxation(nn.Module, ABC):
-    """A continuous stand-in for the choices of a space.
-
-    Calling it gives the mixture for ONE forward pass of the network. All its state is in `state_dict`.
+@dataclass(frozen=True)
+class Feedback:
+    """The gradient of a loss in the weights of one arch, for every slot that reads it and every example.
 
     Args:
-        space: The space whose choices it stands for.
+        ops: In the weights of the candidates [S, B, E, N]; zero for those that took no part.
+        edges: In the weights of the edges [S, B, E]; None where edges have none.
     """
 
-    draws = False
-    """Whether mixtures depend on chance, so that two of them differ though nothing has been learnt."""
+    ops: Tensor
+    edges: Tensor | None
+
+
+class PerExample:
+    """A mixture with weights for every example and every slot (rewards per feedback, xnas 3.1).
+
+    The weights [B, E, N] of each slot are leaves, equal in value and not connected with the relaxation's
+    parameters. In evaluation mode an example's gradient is that of its own loss. In training mode
+    batch-norms couple the examples, as they do in the paper's setting: then an example's gradient is that of
+    the loss of the batch in the example's weights, and only the sum over examples is the batch's.
+
+    Args:
+        space: The space of the network.
+        blends: The blend of each arch, without a batch axis.
+        batch: How many examples there are.
+    """
+
+    def __init__(self, space: SearchSpace, blends: Mapping[str, Blend], batch: int) -> None:
+        if batch < 1:
+            raise RelaxationError(f"a batch has at least one example, not {batch}")
+
+        def expand(weights: Tensor | None) -> Tensor | None:
+            if weights is None:
+                return None
+            return weights.detach().expand(batch, *weights.shape).clone().requires_grad_()
+
+        self._blends: dict[int, Blend] = {}
+        self._slots: dict[str, list[int]] = {}
+        for arch, blend in blends.items():
+            self._slots[arch] = [index for index, slot in enumerate(space.slots) if slot.arch == arch]
+            for slot in self._slots[arch]:
+                self._blends[slot] = replace(blend, ops=expand(blend.ops), edges=expand(blend.edges))
+
+    def blend(self, slot: int) -> Blend:
+        return self._blends[slot]
+
+    def leaves(self) -> list[Tensor]:
+        """All leaves: of each slot in order the weights of the candidates, then those of the edges if any."""
+        blends = [self._blends[slot] for slot in sorted(self._blends)]
+        return [leaf for blend in blends for leaf in (blend.ops, blend.edges) if leaf is not None]
+
+    def feedback(self, loss: Tensor) -> Mapping[str, Feedback]:
+        """The gradient of `loss` in all weights, from one backward pass that touches no `.grad`.
+
+        A loss that is the mean over the batch makes every example's gradient smaller by the batch size.
+        """
+        leaves = self.leaves()
+        return self.gather(torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True))
+
+    def gather(self, grads: Sequence[Tensor]) -> Mapping[str, Feedback]:
+        """The gradients of all `leaves`, by arch."""
+        by_leaf = {id(leaf): grad for leaf, grad in zip(self.leaves(), grads, strict=True)}
+        feedback = {}
+        for arch, slots in self._slots.items():
+            blends = [self._blends[slot] for slot in slots]
+            ops = torch.stack([by_leaf[id(blend.ops)] for blend in blends])
+            edges = [by_leaf[id(blend.edges)] for blend in blends if blend.edges is not None]
+            feedback[arch] = Feedback(ops, torch.stack(edges) if edges else None)
+        return feedback
+
+
+class Relaxation(nn.Module, ABC):
+    """A continuous relaxation of the choices of a space.
+
+    Calling it gives the mixture for ONE forward pass of the network. All its state is in `state_dict`.
+    What a relaxation can do is in its attributes, so that a composition asks for a capability and not for
+    a class.
+
+    Args:
+        space: The space whose choices are relaxed.
+    """
+
+    stochastic = False
+    """Whether mixtures are sampled, so that two of them differ though no parameter has changed."""
+    on_simplex = False
+    """Whether the architecture parameters are themselves weights on the simplex."""
+    has_edge_weights = False
+    """Whether edges that compete have weights besides those of their candidates."""
+    has_examples = False
+    """Whether `per_example` gives a mixture."""
+    has_temperature = False
+    """Whether there is a `temperature` that can be set."""
+    has_attention = False
+    """Whether weights depend on the outputs of the candidates, averaged by `collecting`."""
+    _no_examples = "its weights are not parameters"
 
     def __init__(self, space: SearchSpace) -> None:
         super().__init__()
@@ -51,22 +132,22 @@ class Relaxation(nn.Module, ABC):
 
     @abstractmethod
     def strengths(self) -> Mapping[str, Strength]:
-        """The strength of every arch, detached and not changed by what comes later."""
+        """The strength of every arch, detached; later steps do not change it."""
 
     def arch_parameters(self) -> list[nn.Parameter]:
-        """What the architecture optimizer gets."""
+        """Parameters for the architecture optimizer."""
         return []
 
     def weight_parameters(self) -> list[nn.Parameter]:
-        """What the weight optimizer gets besides the network's own."""
+        """Parameters for the weight optimizer, besides the network's."""
         return []
 
     def running_means(self) -> list[Tensor]:
-        """Means over the examples of training batches, where ranks share these: each has its own part's."""
+        """Buffers that average over training batches; ranks average them, each having its part of a batch."""
         return []
 
     def live(self, arch: str) -> Live:
-        """The candidates of an arch that are alive."""
+        """The candidates of an arch that have not been removed."""
         self._check_arch(arch)
         return all_live(self.space.cells[arch])
 
@@ -75,17 +156,17 @@ class Relaxation(nn.Module, ABC):
         live = self.live(arch)[edge]
         if place not in live:
             raise RelaxationError(f"no candidate {place} on edge {edge} of {arch} to keep; there are {live}")
-        for other in live:
-            if other != place:
-                self.kill(arch, edge, other)
+        for candidate in live:
+            if candidate != place:
+                self.kill(arch, edge, candidate)
 
     def kill(self, arch: str, edge: int, place: int) -> None:
-        """Removes a candidate for good: no weight, never computed; the others share what it had.
+        """Removes a candidate for good: it is never computed, and its weight goes to the others.
 
         Args:
             arch: The arch.
             edge: The position of the edge in its cell.
-            place: The place of the candidate in the edge's ops.
+            place: The position of the candidate in the edge's ops.
 
         Raises:
             CompositionError: If candidates of this relaxation cannot be removed.
@@ -93,30 +174,24 @@ class Relaxation(nn.Module, ABC):
             UnknownNameError: If there is no such arch.
         """
         raise CompositionError(
-            f"{self._kind} draws whole architectures and cannot lose the candidate {place} of edge {edge} of "
-            f"{arch}; leave the op out of the space, or use a softmax or simplex relaxation"
+            f"{type(self).__name__} samples architectures and cannot lose the candidate {place} of edge "
+            f"{edge} of {arch}; leave the op out of the space, or use a softmax or simplex relaxation"
         )
 
-    def per_example(self, batch: int) -> "PerExample":
+    def per_example(self, batch: int) -> PerExample:
         """A mixture that gives every example and every slot weights of its own, with equal values.
 
         Args:
             batch: How many examples the forward pass has.
 
         Raises:
-            CompositionError: If the relaxation has no weights that could be told apart by example.
+            CompositionError: If the relaxation has no weights that could differ by example.
         """
         raise CompositionError(
-            f"{self._kind} has no gradient of its own for each of {batch} examples: {self._no_examples}; "
-            "use a softmax or simplex relaxation"
+            f"{type(self).__name__} has no gradient of its own for each of {batch} examples: "
+            f"{self._no_examples}; use a softmax or simplex relaxation"
         )
 
     def _check_arch(self, arch: str) -> None:
         if arch not in self.space.cells:
             raise UnknownNameError("arch", arch, self.space.cells)
-
-    _no_examples = "its weights are not parameters"
-
-    @property
-    def _kind(self) -> str:
-        return type(self).__name__

@@ -1,6 +1,6 @@
 """The relaxations that ship with dartboard, each a short registered function.
 
-All take the space and a generator, from which comes all the chance there is: random starts and samples.
+All take the space and a generator for everything random: initial values and samples.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,8 @@ from dartboard.registry import Registry
 from dartboard.relax import categorical
 from dartboard.relax.attention import Attention
 from dartboard.relax.base import Relaxation
-from dartboard.relax.sampling import Gumbel, RandomArchitecture
+from dartboard.relax.gumbel import Gumbel
+from dartboard.relax.random import RandomArchitecture
 from dartboard.space.spec import SearchSpace
 
 RELAXATIONS: Registry[Callable[[SearchSpace, torch.Generator], Relaxation]] = Registry("relaxation")
@@ -43,13 +44,13 @@ def simplex_edges(space: SearchSpace, _generator: torch.Generator) -> Relaxation
 
 @RELAXATIONS.register("gumbel-softmax")
 def gumbel_softmax(space: SearchSpace, generator: torch.Generator) -> Relaxation:
-    """One op an edge, drawn from softmax weights, with straight-through gradients (GDAS)."""
+    """One op an edge, sampled from softmax weights, with straight-through gradients (GDAS)."""
     return Gumbel(categorical.softmax(space, generator=generator), generator=generator)
 
 
 @RELAXATIONS.register("gumbel-simplex")
 def gumbel_simplex(space: SearchSpace, generator: torch.Generator) -> Relaxation:
-    """One op an edge, drawn from weights on the simplex, with straight-through gradients (GAEA GDAS)."""
+    """One op an edge, sampled from weights on the simplex, with straight-through gradients (GAEA GDAS)."""
     return Gumbel(categorical.simplex(space), generator=generator)
 
 

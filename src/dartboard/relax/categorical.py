@@ -5,26 +5,157 @@ of a contest that asks for it (NAS-Bench-1Shot1), or all that enter a node (PC-D
 Nothing in a forward pass waits for the device.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
-from dartboard.errors import CompositionError
-from dartboard.nn.mixture import ArchMixture, Blend, Live
-from dartboard.relax.base import Relaxation, Strength
-from dartboard.relax.candidates import Candidates, edge_groups, group_mask, group_places
-from dartboard.relax.parametrization import Form, Logits, Simplex
-from dartboard.relax.per_example import PerExample
+from dartboard.errors import CompositionError, RelaxationError
+from dartboard.nn.mixture import ArchMixture, Blend, Live, all_live
+from dartboard.relax.base import PerExample, Relaxation, Strength
 from dartboard.space.spec import Cell, SearchSpace
 
-START_SCALE = 1e-3
-"""The deviation of random logits at the start (DARTS)."""
+INITIAL_STD = 1e-3
+"""Standard deviation of random logits at the start (DARTS)."""
 
-Start = Callable[[Tensor], Tensor]
-"""The values of a table at the start, from its mask."""
+Initialize = Callable[[Tensor], Tensor]
+"""From the mask of a table to its initial values."""
+
+
+class Parametrization(Protocol):
+    """How a table of parameters [R, N] stands for weights, a simplex a row.
+
+    A mask of the same shape says which entries take part. The others have weight zero and get no gradient; a
+    row with one entry left has weight one there.
+    """
+
+    def initial(self, mask: Tensor) -> Tensor:
+        """Values for equal weights."""
+        ...
+
+    def weights(self, values: Tensor, mask: Tensor) -> Tensor:
+        """The weights, rows on the simplex."""
+        ...
+
+    def log_weights(self, values: Tensor, mask: Tensor) -> Tensor:
+        """The logarithm of the weights, -inf where there is none."""
+        ...
+
+    def renormalize(self, values: Tensor, mask: Tensor) -> Tensor:
+        """The values after entries have left the mask."""
+        ...
+
+
+class Logits:
+    """Weights are the softmax of the values."""
+
+    def initial(self, mask: Tensor) -> Tensor:
+        return torch.zeros(mask.shape, device=mask.device)
+
+    def weights(self, values: Tensor, mask: Tensor) -> Tensor:
+        return values.masked_fill(~mask, -torch.inf).softmax(-1)
+
+    def log_weights(self, values: Tensor, mask: Tensor) -> Tensor:
+        return values.masked_fill(~mask, -torch.inf).log_softmax(-1)
+
+    def renormalize(self, values: Tensor, mask: Tensor) -> Tensor:
+        return values.masked_fill(~mask, 0.0)
+
+
+class Simplex:
+    """Weights are the values themselves; the update rule keeps the rows on the simplex (gaea 3.2)."""
+
+    def initial(self, mask: Tensor) -> Tensor:
+        return mask / mask.sum(-1, keepdim=True)
+
+    def weights(self, values: Tensor, mask: Tensor) -> Tensor:
+        undecided = mask & (mask.sum(-1, keepdim=True) > 1)
+        return torch.where(undecided, values, mask.to(values.dtype))
+
+    def log_weights(self, values: Tensor, mask: Tensor) -> Tensor:
+        weights = self.weights(values, mask)
+        tiny = torch.finfo(weights.dtype).tiny  # a weight that has become zero has no gradient, not NaN
+        return weights.clamp_min(tiny).log().masked_fill(~mask, -torch.inf)
+
+    def renormalize(self, values: Tensor, mask: Tensor) -> Tensor:
+        """The entries in the mask keep their proportions; equal weights where all of them are zero."""
+        masked = values.masked_fill(~mask, 0.0)
+        total = masked.sum(-1, keepdim=True)
+        return torch.where(total > 0, masked / total, self.initial(mask).to(values.dtype))
+
+
+class Candidates(nn.Module):
+    """The candidates of one cell that are alive, as a mask for tensors and as a tuple for the network.
+
+    The mask is a buffer and so part of every checkpoint; `live` says the same without asking the device.
+
+    Args:
+        cell: The cell, all of whose candidates are alive at first.
+    """
+
+    mask: Tensor
+    """Which candidates are alive [E, N], N being the most an edge has."""
+
+    def __init__(self, cell: Cell) -> None:
+        super().__init__()
+        self.cell = cell
+        self.live: Live = all_live(cell)
+        self.register_buffer("mask", op_mask(cell))
+        self.register_load_state_dict_post_hook(Candidates._read_mask)  # type: ignore[no-untyped-call]
+
+    def kill(self, edge: int, place: int) -> None:
+        """Removes one candidate; see `Relaxation.kill`."""
+        if not 0 <= edge < len(self.live):
+            edges = f"those of edges 0 to {len(self.live) - 1}"
+            raise RelaxationError(f"no candidate {place} on edge {edge}; there are {edges}")
+        if place not in self.live[edge]:
+            alive = ", ".join(map(str, self.live[edge]))
+            raise RelaxationError(f"no candidate {place} on edge {edge}; there are {alive}")
+        if len(self.live[edge]) == 1:
+            raise RelaxationError(f"candidate {place} is the last of edge {edge}; an edge keeps at least one")
+        self.mask[edge, place] = False
+        self._read_mask()
+
+    def _read_mask(self, _incompatible_keys: object = None) -> None:
+        rows = self.mask.tolist()
+        self.live = tuple(tuple(place for place, alive in enumerate(row) if alive) for row in rows)
+
+
+def op_mask(cell: Cell) -> Tensor:
+    """Which entries of a table [E, N] are candidates; edges may have fewer than N."""
+    most = cell.shape[1]
+    return torch.tensor([[place < len(edge.ops) for place in range(most)] for edge in cell.edges])
+
+
+def edge_groups(cell: Cell, *, every_node: bool) -> list[tuple[int, ...]]:
+    """The edges whose weights sum to one, by position.
+
+    The edges of a weighted contest always do. With `every_node` those of every other contest do too, and
+    the edges in no contest that enter the same node, except plain connections into joins. A group of one is
+    left out: its weight could only be one.
+    """
+    groups = [contest.edges for contest in cell.contests if contest.weighted or every_node]
+    if every_node:
+        for node in cell.inner:
+            free = tuple(edge for edge in cell.entering(node) if cell.contest_of(edge) is None)
+            groups += [] if node in cell.joins else [free]
+    return [group for group in groups if len(group) > 1]
+
+
+def group_mask(groups: Sequence[tuple[int, ...]]) -> Tensor:
+    """Which entries of a table [G, W] are edges, W being the size of the largest group."""
+    most = max(map(len, groups))
+    return torch.tensor([[place < len(group) for place in range(most)] for group in groups])
+
+
+def group_places(cell: Cell, groups: Sequence[tuple[int, ...]]) -> Tensor:
+    """For each edge [E] its index in the flat table of `groups`; one past its end for an edge in no group."""
+    most = max(map(len, groups))
+    places: Mapping[int, int] = {
+        edge: row * most + place for row, group in enumerate(groups) for place, edge in enumerate(group)
+    }
+    return torch.tensor([places.get(edge, len(groups) * most) for edge in range(len(cell.edges))])
 
 
 class CellWeights(nn.Module):
@@ -32,62 +163,48 @@ class CellWeights(nn.Module):
 
     Args:
         cell: The cell.
-        form: What the values mean.
-        start: The values at the start.
+        parametrization: How the parameters stand for weights.
+        initialize: The initial values.
         every_node: Whether edges have weights at every node, not only in weighted contests.
     """
 
     ops: nn.Parameter
-    """The values of the candidates [E, N]."""
+    """The parameters of the candidates [E, N]."""
     edges: nn.Parameter | None
-    """The values of the edges [G, W], a row for each group of edges that compete; None without groups."""
+    """The parameters of the edges [G, W], a row for each group of edges that compete; None without groups."""
     group_mask: Tensor
     group_places: Tensor
 
-    def __init__(self, cell: Cell, form: Form, start: Start, *, every_node: bool) -> None:
+    def __init__(
+        self, cell: Cell, parametrization: Parametrization, initialize: Initialize, *, every_node: bool
+    ) -> None:
         super().__init__()
-        self.form = form
+        self.parametrization = parametrization
         self.candidates = Candidates(cell)
-        self.ops = nn.Parameter(start(self.candidates.mask))
+        self.ops = nn.Parameter(initialize(self.candidates.mask))
         groups = edge_groups(cell, every_node=every_node)
         if groups:
             self.register_buffer("group_mask", group_mask(groups), persistent=False)
             self.register_buffer("group_places", group_places(cell, groups), persistent=False)
-            self.edges = nn.Parameter(start(self.group_mask))
+            self.edges = nn.Parameter(initialize(self.group_mask))
         else:
             self.register_parameter("edges", None)
 
-    def op_weights(self) -> Tensor:
-        """The weights of the candidates [E, N]."""
-        return self.form.weights(self.ops, self.candidates.mask)
-
     def log_op_weights(self) -> Tensor:
-        """Their logarithm [E, N], -inf where there is no candidate."""
-        return self.form.log_weights(self.ops, self.candidates.mask)
+        """The logarithm of the candidates' weights [E, N], -inf where there is no candidate."""
+        return self.parametrization.log_weights(self.ops, self.candidates.mask)
 
     def edge_weights(self) -> Tensor | None:
         """The weights of the edges [E], one for those that compete with none; None where none does."""
         if self.edges is None:
             return None
-        weights = self.form.weights(self.edges, self.group_mask).flatten()
+        weights = self.parametrization.weights(self.edges, self.group_mask).flatten()
         return torch.cat([weights, weights.new_ones(1)])[self.group_places]
 
     def blend(self) -> Blend:
         """The blend of all candidates that are alive."""
-        return Blend(self.candidates.live, self.op_weights(), self.edge_weights())
-
-    @torch.no_grad()
-    def strength(self) -> Strength:
-        """The weights as they are."""
-        ops, edges = self.op_weights(), self.edge_weights()
-        return Strength(ops, ops.new_ones(len(ops)) if edges is None else edges)
-
-    @torch.no_grad()
-    def kill(self, edge: int, place: int) -> None:
-        """Removes a candidate; see `Relaxation.kill`."""
-        self.candidates.kill(edge, place)
-        mask = self.candidates.mask[edge]
-        self.ops[edge] = self.form.settle(self.ops[edge], mask)
+        ops = self.parametrization.weights(self.ops, self.candidates.mask)
+        return Blend(self.candidates.live, ops, self.edge_weights())
 
 
 class Categorical(Relaxation):
@@ -95,54 +212,71 @@ class Categorical(Relaxation):
 
     Args:
         space: The space.
-        form: What the values mean.
-        start: The values at the start.
+        parametrization: How the parameters stand for weights.
+        initialize: The initial values.
         edge_weights: Whether edges have weights at every node, not only in weighted contests.
 
     Raises:
-        CompositionError: If edges shall have weights and there are none to tell apart.
+        CompositionError: If edge weights are asked for and no two edges compete.
     """
 
-    def __init__(self, space: SearchSpace, form: Form, start: Start, *, edge_weights: bool = False) -> None:
+    has_examples = True
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        parametrization: Parametrization,
+        initialize: Initialize,
+        *,
+        edge_weights: bool = False,
+    ) -> None:
         super().__init__(space)
-        cells = {arch: CellWeights(cell, form, start, every_node=edge_weights) for arch, cell in space.archs}
-        if edge_weights and all(cell.edges is None for cell in cells.values()):
+        cells = {
+            arch: CellWeights(cell, parametrization, initialize, every_node=edge_weights)
+            for arch, cell in space.archs
+        }
+        self.on_simplex = isinstance(parametrization, Simplex)
+        self.has_edge_weights = any(cell.edges is not None for cell in cells.values())
+        if edge_weights and not self.has_edge_weights:
             raise CompositionError(
                 f"edge weights on space {space.name!r}: no two edges enter the same node, so every weight "
                 "would be one; leave edge_weights out"
             )
         self.cells = nn.ModuleDict(cells)
-        self.on_simplex = isinstance(form, Simplex)
-        """Whether the parameters are the weights themselves."""
-
-    def forward(self) -> ArchMixture:
-        return ArchMixture(self.space, self._blends())
-
-    def _blends(self) -> dict[str, Blend]:
-        return {arch: cell.blend() for arch, cell in self.named_cells()}
 
     def named_cells(self) -> Iterator[tuple[str, CellWeights]]:
         """Every arch with its weights, in the order of the space."""
         return ((arch, cast(CellWeights, cell)) for arch, cell in self.cells.items())
 
+    def forward(self) -> ArchMixture:
+        return ArchMixture(self.space, {arch: cell.blend() for arch, cell in self.named_cells()})
+
+    def per_example(self, batch: int) -> PerExample:
+        return PerExample(self.space, {arch: cell.blend() for arch, cell in self.named_cells()}, batch)
+
+    @torch.no_grad()
     def strengths(self) -> Mapping[str, Strength]:
-        return {arch: cell.strength() for arch, cell in self.named_cells()}
+        strengths = {}
+        for arch, cell in self.named_cells():
+            ops = cell.parametrization.weights(cell.ops, cell.candidates.mask)
+            edges = cell.edge_weights()
+            strengths[arch] = Strength(ops, ops.new_ones(len(ops)) if edges is None else edges)
+        return strengths
 
     def arch_parameters(self) -> list[nn.Parameter]:
         return list(self.parameters())
 
     def live(self, arch: str) -> Live:
-        return self._cell(arch).candidates.live
-
-    def kill(self, arch: str, edge: int, place: int) -> None:
-        self._cell(arch).kill(edge, place)
-
-    def _cell(self, arch: str) -> CellWeights:
         self._check_arch(arch)
-        return cast(CellWeights, self.cells[arch])
+        return cast(CellWeights, self.cells[arch]).candidates.live
 
-    def per_example(self, batch: int) -> PerExample:
-        return PerExample(self.space, self._blends(), batch)
+    @torch.no_grad()
+    def kill(self, arch: str, edge: int, place: int) -> None:
+        self._check_arch(arch)
+        cell = cast(CellWeights, self.cells[arch])
+        cell.candidates.kill(edge, place)
+        mask = cell.candidates.mask[edge]
+        cell.ops[edge] = cell.parametrization.renormalize(cell.ops[edge], mask)
 
 
 def softmax(
@@ -153,28 +287,28 @@ def softmax(
     Args:
         space: The space.
         edge_weights: Whether edges have weights at every node, not only in weighted contests (PC-DARTS).
-        generator: Draws the logits at the start, 1e-3 N(0, 1); None starts at zero: equal weights.
+        generator: Draws the initial logits, 1e-3 N(0, 1); None starts at zero: equal weights.
     """
-    form = Logits()
-    start = form.start if generator is None else partial(_random_logits, generator)
-    return Categorical(space, form, start, edge_weights=edge_weights)
+    logits = Logits()
+
+    def normal(mask: Tensor) -> Tensor:
+        noise = torch.randn(mask.shape, generator=generator, device=generator.device)  # type: ignore[union-attr]
+        return logits.renormalize(INITIAL_STD * noise.to(mask.device), mask)
+
+    initialize = logits.initial if generator is None else normal
+    return Categorical(space, logits, initialize, edge_weights=edge_weights)
 
 
 def simplex(space: SearchSpace, *, edge_weights: bool = False) -> Categorical:
     """Weights theta that are parameters themselves, equal at the start (gaea 3.2, xnas 3.1).
 
     The gradient of theta is the gradient of the weights, without the projection to the simplex that a
-    normalisation would add; an exponentiated gradient step is the same with and without it. The update
+    normalization would add; an exponentiated gradient step is the same with and without it. The update
     must keep the rows on the simplex.
 
     Args:
         space: The space.
         edge_weights: Whether edges have weights at every node, not only in weighted contests (PC-DARTS).
     """
-    form = Simplex()
-    return Categorical(space, form, form.start, edge_weights=edge_weights)
-
-
-def _random_logits(generator: torch.Generator, mask: Tensor) -> Tensor:
-    drawn = torch.randn(mask.shape, generator=generator, device=generator.device)
-    return Logits().settle(START_SCALE * drawn.to(mask.device), mask)
+    weights = Simplex()
+    return Categorical(space, weights, weights.initial, edge_weights=edge_weights)

@@ -1,4 +1,4 @@
-"""Where nothing is left to choose: the relaxation of a discrete network."""
+"""The relaxation of a space with nothing left to choose."""
 
 from collections.abc import Mapping
 
@@ -10,8 +10,8 @@ from dartboard.relax.base import Relaxation, Strength
 from dartboard.space.spec import SearchSpace
 
 
-class Decided(Relaxation):
-    """One op an edge, which has all the weight there is; no parameters.
+class Fixed(Relaxation):
+    """One op an edge, with weight one; no parameters.
 
     Args:
         space: A space with nothing left to choose.

@@ -7,7 +7,7 @@ from torch import nn
 
 from dartboard.arch.objective import Batch, Task
 from dartboard.nn.mixture import Mixture, one_hot
-from dartboard.relax.sampling import aside
+from dartboard.relax import fork_rng
 from dartboard.space.genotype import Genotype
 
 
@@ -23,7 +23,7 @@ def accuracy(task: Task, mixture: Callable[[], Mixture], batches: Iterable[Batch
     modules: tuple[nn.Module, ...] = (task.net, task.relaxation)
     modes = [module.training for module in modules]
     rights, count = [], 0
-    with aside(task.relaxation):
+    with fork_rng(task.relaxation):
         for module in modules:
             module.eval()
         try:

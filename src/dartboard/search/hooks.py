@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from dartboard.arch.optim import ExpertAdvice
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import CompositionError, OptionError
-from dartboard.relax.sampling import Gumbel
+from dartboard.relax import Gumbel
 from dartboard.space.spec import NONE
 
 if TYPE_CHECKING:

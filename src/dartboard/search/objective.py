@@ -58,7 +58,7 @@ def make_task(net: CellNet, relaxation: Relaxation, options: LoopOptions, group:
 def _build_relaxation(space: SearchSpace, method: Method, options: SearchOptions) -> Relaxation:
     """The method's relaxation, with chance of its own: none that the network's start is drawn from."""
     relaxation = method.compose(space, generator("relaxation", options.seed))
-    if options.compile and relaxation.draws:
+    if options.compile and relaxation.stochastic:
         raise CompositionError(
             f"{type(relaxation).__name__} draws another network for every step, and each would be compiled "
             "anew; set compile=false"

@@ -6,12 +6,12 @@ from torch.optim import Adam, Optimizer
 
 from dartboard.arch.checks import check_not_negative, check_number
 from dartboard.arch.optim import ExpertAdvice, ExponentiatedGradient
-from dartboard.arch.optim.experts import theoretical_lr
+from dartboard.arch.optim.expert_advice import theoretical_lr
 from dartboard.engine.plan import Plan
 from dartboard.errors import CompositionError
+from dartboard.relax import Gumbel
 from dartboard.relax.base import Relaxation
 from dartboard.relax.categorical import Categorical
-from dartboard.relax.sampling import Gumbel
 from dartboard.search.method import Update
 
 

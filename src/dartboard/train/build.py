@@ -9,7 +9,7 @@ from dartboard.data import BatchLoader, Dataset, Images
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import DataError
 from dartboard.nn.network import CellNet
-from dartboard.relax.fixed import Decided
+from dartboard.relax import Fixed
 from dartboard.search.loaders import check_classes, hold_out, make_stream
 from dartboard.search.objective import check_pieces, make_task, net_config
 from dartboard.space.spec import SearchSpace
@@ -80,7 +80,7 @@ def build_task(
     space: SearchSpace, data: Dataset, options: TrainOptions, device: torch.device, group: Group = SINGLE
 ) -> Task:
     """The network of a discrete space; draws the start from torch's generator."""
-    relaxation = Decided(space)
+    relaxation = Fixed(space)
     net = CellNet(space, net_config(data, options)).to(device)
     check_pieces(net, options, group)
     if options.net.channels_last:

@@ -9,15 +9,169 @@ from hypothesis import strategies as st
 from torch import nn
 
 from dartboard.arch.optim import ExpertAdvice, ExponentiatedGradient, expert_advice_
-from dartboard.arch.optim.experts import clip_rewards
+from dartboard.arch.optim.expert_advice import (
+    clip_rewards,
+    expert_rewards,
+    feedback_horizon,
+    softmax_rewards,
+    theoretical_lr,
+    update_log_weights,
+    wipeout,
+    wipeout_threshold,
+)
 from dartboard.errors import UpdateError
 from dartboard_papers.theory.regret import play
 
 SEEDS = st.integers(0, 10**6)
+OUT = -math.inf
 
 
 def draw(seed: int, *shape: int) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def quadratic(p: torch.Tensor) -> torch.Tensor:
+    return ((p - 0.3) ** 2).sum(-1)
+
+
+def affine(p: torch.Tensor) -> torch.Tensor:
+    return (p * torch.arange(1, p.shape[-1] + 1)).sum(-1) + 7
+
+
+@pytest.mark.parametrize(
+    ("experts", "replicas", "lr"), [(8, 6, 7.5e-4), (8, 2, 1.3e-3), (7, 6, 7.2e-4), (7, 2, 1.25e-3)]
+)
+def test_learning_rates_are_those_of_the_paper(experts, replicas, lr):
+    """XNAS section 3.2.2 prints the first two, for 8 experts; the paper's own edges have 7.
+
+    The paper rounds up: the first is 7.447e-4.
+    """
+    horizon = feedback_horizon(25000, 50, replicas)
+    assert theoretical_lr(experts, horizon) == pytest.approx(lr, rel=0.01)
+
+
+def test_learning_rate_falls_with_the_bound_and_the_horizon():
+    assert theoretical_lr(8, 100, 2.0) == theoretical_lr(8, 100) / 2 == theoretical_lr(8, 400)
+    assert theoretical_lr(8, 100) == pytest.approx(math.sqrt(2 * math.log(8) / 100))
+    assert theoretical_lr(1, 100) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((0, 100), "experts must be a whole number >= 1, got 0"),
+        ((8, 0), "horizon must be a whole number >= 1, got 0"),
+        ((8, 1.5), "horizon must be a whole number >= 1, got 1.5"),
+        ((8, 100, 0.0), "bound must be a number > 0, got 0.0"),
+    ],
+)
+def test_arguments_of_the_theoretical_rate_out_of_range_are_refused(arguments, text):
+    with pytest.raises(UpdateError, match=text):
+        theoretical_lr(*arguments)
+
+
+@given(SEEDS)
+@settings(max_examples=25, deadline=None)
+def test_rewards_are_minus_the_derivative_in_the_mixing_weights(seed):
+    """XNAS equation 35."""
+    predictions, weights = draw(seed, 2, 5, 3), draw(seed + 1, 2, 5).softmax(-1).requires_grad_()
+    p = torch.einsum("bn,bnd->bd", weights, predictions).detach().requires_grad_()
+    (slope,) = torch.autograd.grad(quadratic(p).sum(), p)
+    (direct,) = torch.autograd.grad(
+        quadratic(torch.einsum("bn,bnd->bd", weights, predictions)).sum(), weights
+    )
+    torch.testing.assert_close(expert_rewards(slope, predictions), -direct)
+
+
+@given(SEEDS)
+@settings(max_examples=25, deadline=None)
+def test_descent_on_logits_has_the_attenuated_rewards(seed):
+    """XNAS equation 6 against automatic differentiation through the softmax."""
+    predictions, logits = draw(seed, 5, 3), draw(seed + 1, 5).requires_grad_()
+    loss = quadratic(logits.softmax(-1) @ predictions)
+    (in_logits,) = torch.autograd.grad(loss, logits)
+    weights = logits.detach().softmax(-1)
+    p = (weights @ predictions).requires_grad_()
+    (slope,) = torch.autograd.grad(quadratic(p), p)
+    attenuated = softmax_rewards(weights, expert_rewards(slope, predictions))
+    torch.testing.assert_close(attenuated, -in_logits)
+    by_the_paper = -weights * ((predictions - p.detach()) @ slope)
+    torch.testing.assert_close(attenuated, by_the_paper)
+
+
+def reinforce(weights: torch.Tensor, paid: torch.Tensor, samples: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mean of paid_i * d log u_i over sampled experts i, with respect to u and to the logits of u."""
+    drawn = torch.multinomial(weights, samples, replacement=True, generator=torch.Generator().manual_seed(0))
+    hits = torch.nn.functional.one_hot(drawn, len(weights)).double()
+    score_u, score_logits = hits / weights, hits - weights
+    return (paid[drawn, None] * score_u).mean(0), (paid[drawn, None] * score_logits).mean(0)
+
+
+def policy_problem(loss) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Weights, predictions and linearised rewards of four experts."""
+    weights, predictions = draw(0, 4).softmax(-1), draw(1, 4, 3)
+    p = (weights @ predictions).requires_grad_()
+    (slope,) = torch.autograd.grad(loss(p), p)
+    return weights, predictions, expert_rewards(slope, predictions)
+
+
+def test_sampled_policy_gradient_has_the_reward_as_its_mean():
+    """XNAS section 3.1: in u the mean is R itself, in logits what descent on the softmax works with."""
+    weights, _, rewards = policy_problem(quadratic)
+    in_u, in_logits = reinforce(weights, rewards, 400_000)
+    torch.testing.assert_close(in_u, rewards, atol=0.03, rtol=0)
+    torch.testing.assert_close(in_logits, softmax_rewards(weights, rewards), atol=0.01, rtol=0)
+
+
+def test_policy_gradient_of_the_losses_is_that_of_the_rewards_for_affine_losses_only():
+    """Section 3.1 says "exactly"; paid its own loss, a drawn expert gives another mean where losses curve."""
+    for loss, same in ((affine, True), (quadratic, False)):
+        weights, predictions, rewards = policy_problem(loss)
+        exact = softmax_rewards(weights, -loss(predictions))
+        assert torch.allclose(exact, softmax_rewards(weights, rewards), atol=1e-9) is same
+
+
+def test_feedbacks_are_clipped_one_by_one():
+    gradients = torch.tensor([[3.0, -0.5], [-9.0, 0.25]])
+    assert clip_rewards(gradients).tolist() == [[-1, 0.5], [1, -0.25]]
+    assert clip_rewards(gradients, 0.25).tolist() == [[-0.25, 0.25], [0.25, -0.25]]
+    assert clip_rewards(gradients).sum(0).tolist() == [0, 0.25]  # clipping the sum would give 1, 0.25
+
+
+def test_an_update_multiplies_weights():
+    logs = torch.tensor([0.0, 1.0, OUT])
+    moved = update_log_weights(logs, torch.tensor([2.0, -1.0, math.inf]), 0.5)
+    assert moved.tolist() == [1.0, 0.5, OUT]
+
+
+def test_the_threshold_follows_the_leader_and_the_time_left():
+    logs = torch.tensor([[0.0, 3.0], [-1.0, OUT]])
+    threshold = wipeout_threshold(logs, lr=0.1, remaining=10, bound=2.0, zeta=0.5)
+    assert threshold.shape == (2, 1)
+    assert threshold.flatten().tolist() == pytest.approx([1, -3])
+
+
+def test_wipeout_drops_below_the_threshold_only():
+    logs = torch.tensor([0.0, -2.0, -2.5, -9.0], dtype=torch.float64)
+    assert wipeout(logs, lr=0.5, remaining=2).tolist() == [0, -2, OUT, OUT]
+    assert wipeout(logs, lr=0.5, remaining=2, zeta=0.5).tolist() == [0, OUT, OUT, OUT]
+    assert wipeout(logs, lr=0.5, remaining=100).tolist() == logs.tolist()
+
+
+@given(SEEDS, st.integers(-5, 20), st.floats(0.01, 1))
+@settings(max_examples=50, deadline=None)
+def test_a_row_keeps_its_leader(seed, remaining, zeta):
+    logs = draw(seed, 3, 6) * 10
+    left = wipeout(logs, lr=0.1, remaining=remaining, zeta=zeta)
+    leader = logs.argmax(-1, keepdim=True)
+    assert torch.equal(left.gather(-1, leader), logs.gather(-1, leader))
+    if remaining <= 0:
+        assert ((left > OUT).sum(-1) == 1).all()
+
+
+def test_rows_with_nobody_in_and_rows_with_no_numbers_are_left():
+    assert wipeout(torch.full((3,), OUT), lr=0.1, remaining=0).tolist() == [OUT] * 3
+    assert wipeout(torch.full((3,), math.nan), lr=0.1, remaining=0).isnan().all()
 
 
 def uniform(*shape: int) -> nn.Parameter:

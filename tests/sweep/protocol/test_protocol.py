@@ -15,7 +15,7 @@ from dartboard.cli.lookup import find_genotype
 from dartboard.data import Dataset, ImageSet, LoadOptions
 from dartboard.errors import DivergedError, RunError, Stopped
 from dartboard.nn import load_model
-from dartboard.relax.sampling import Gumbel
+from dartboard.relax import Gumbel
 from dartboard.runs import Run
 from dartboard.search import Hook, Searcher
 from dartboard.space import decode, get_space, space_to_json

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from dartboard.arch.checks import check_count, check_number
-from dartboard.arch.optim.geometry import Geometry
+from dartboard.arch.optim.mirror_descent import Geometry
 
 
 def block_step_size(

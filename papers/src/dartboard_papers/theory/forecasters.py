@@ -12,7 +12,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from dartboard.arch.optim.experts import (
+from dartboard.arch.optim.expert_advice import (
     clip_rewards,
     softmax_rewards,
     theoretical_lr,

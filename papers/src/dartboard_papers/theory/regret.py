@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from dartboard.arch.checks import check_count
-from dartboard.arch.optim.experts import update_log_weights, wipeout
+from dartboard.arch.optim.expert_advice import update_log_weights, wipeout
 
 
 def expected_loss(weights: Tensor, losses: Tensor) -> Tensor:
@@ -68,7 +68,7 @@ def regret_bound(
 
     Rewards must be in [-L, L] and zeta must be 1; that losses are not negative, the proof never uses. It
     compares with the best expert by rewards, which keeps it true although the best by loss can be dropped;
-    see `dartboard.arch.optim.experts.wipeout`. (In equation 26 sums should run over I_{t-1}, not I_t.)
+    see `dartboard.arch.optim.expert_advice.wipeout`. (In equation 26 sums should run over I_{t-1}, not I_t.)
 
     Args:
         experts: N.
@@ -122,7 +122,7 @@ def play(
         horizon: T.
         lr: eta.
         bound: L.
-        zeta: See `dartboard.arch.optim.experts.wipeout_threshold`.
+        zeta: See `dartboard.arch.optim.expert_advice.wipeout_threshold`.
     """
     log_weights, log_factor = start, torch.zeros_like(start[..., 0])
     weights, rewards = [], []

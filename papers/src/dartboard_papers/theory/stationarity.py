@@ -30,9 +30,9 @@ from dartboard.arch.objective import Batch, Task
 from dartboard.arch.optim import Entropy
 from dartboard.errors import CompositionError, DartboardError, RunError
 from dartboard.nn.mixture import ArchMixture, Blend
+from dartboard.relax import Gumbel
 from dartboard.relax.base import Relaxation
 from dartboard.relax.categorical import Categorical
-from dartboard.relax.sampling import Gumbel
 from dartboard.runs import Run
 from dartboard.search.revive import searcher_of
 from dartboard.search.searcher import Searcher

@@ -1,4 +1,4 @@
-"""Rows of weights on the simplex: log-space arithmetic, and what an optimizer remembers of them.
+"""Rows of weights on the simplex: log-space arithmetic, and the optimizer state that goes with it.
 
 Everywhere a row is the last dimension, and a dead entry has log weight -inf: exactly zero, for ever.
 """
@@ -10,17 +10,17 @@ import torch
 from torch import Tensor
 
 State = MutableMapping[str, Tensor]
-"""What an optimizer keeps for one parameter."""
+"""The state of an optimizer for one parameter."""
 
 
-def normalise_logs(log_weight: Tensor) -> Tensor:
+def normalize_logs(log_weight: Tensor) -> Tensor:
     """Log weights [..., N] shifted so that each row sums to 1; a row of dead entries stays dead."""
     dead_row = (log_weight == -math.inf).all(-1, keepdim=True)
     return torch.where(dead_row, log_weight, log_weight.log_softmax(-1))
 
 
-def move_logs(log_weight: Tensor, by: Tensor) -> Tensor:
-    """`log_weight + by`, dead entries left dead whatever `by` says there (infinities and NaN included)."""
+def shift_logs(log_weight: Tensor, by: Tensor) -> Tensor:
+    """`log_weight + by`, dead entries stay dead whatever `by` is there (infinities and NaN included)."""
     return torch.where(log_weight == -math.inf, log_weight, log_weight + by)
 
 
@@ -33,35 +33,35 @@ def project(x: Tensor) -> Tensor:
     ordered = x.sort(dim=-1, descending=True).values
     ranks = torch.arange(1, x.shape[-1] + 1, device=x.device, dtype=x.dtype)
     shifts = (ordered.cumsum(-1) - 1) / ranks
-    kept = (ordered > shifts).sum(-1, keepdim=True).clamp_min(1)
-    return (x - shifts.gather(-1, kept - 1)).clamp_min(0)
+    support = (ordered > shifts).sum(-1, keepdim=True).clamp_min(1)
+    return (x - shifts.gather(-1, support - 1)).clamp_min(0)
 
 
-def recall_logs(theta: Tensor, state: State) -> Tensor:
-    """Log weights of `theta` [..., N]: those remembered, or those of entries changed from outside.
+def read_logs(theta: Tensor, state: State) -> Tensor:
+    """Log weights of `theta` [..., N]: those in the state, or those of entries changed from outside.
 
-    `state["log_weight"]` is what the weights are; `theta` is their exponential, rounded, and
-    `state["written"]` is a copy of it. An entry that still is what was written keeps its log weight, so
-    one that was rounded to zero is not lost. Any other entry has been changed by somebody else: the
-    parameter wins, and a zero there is a dead entry.
+    `state["log_weight"]` holds the exact weights; `theta` is their exponential, rounded, and
+    `state["written"]` is a copy of it. An entry that equals its copy keeps its log weight, so one that was
+    rounded to zero is not lost. Any other entry has been changed from outside: the parameter wins, and a
+    zero there is a dead entry.
     """
     if "log_weight" not in state:
         return theta.log()
     return torch.where(theta == state["written"], state["log_weight"], theta.log())
 
 
-def record_logs_(theta: Tensor, log_weight: Tensor, state: State) -> None:
-    """Write normalised log weights into the parameter, and remember both."""
+def write_logs_(theta: Tensor, log_weight: Tensor, state: State) -> None:
+    """Writes normalized log weights into the parameter and the state."""
     theta.copy_(log_weight.exp())
     state["log_weight"] = log_weight
     state["written"] = theta.clone()
 
 
 def drop_(theta: Tensor, dead: Tensor, state: State) -> None:
-    """Make the entries of `theta` where `dead` is true exactly zero for ever; the others are renormalised.
+    """Makes the entries of `theta` where `dead` is true exactly zero for ever; the others are renormalized.
 
     Needed where an entry may have been rounded to zero already: writing another zero there changes
-    nothing that `recall_logs` could see.
+    nothing that `read_logs` could see.
     """
-    log_weight = recall_logs(theta, state).masked_fill(dead, -math.inf)
-    record_logs_(theta, normalise_logs(log_weight), state)
+    log_weight = read_logs(theta, state).masked_fill(dead, -math.inf)
+    write_logs_(theta, normalize_logs(log_weight), state)

@@ -1,0 +1,120 @@
+"""Sampling one op an edge with Gumbel noise and straight-through gradients (GDAS).
+
+Which candidates run must be known on the host, so a sample waits for the device: once a forward pass, for all
+archs together.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from dartboard.errors import CompositionError, RelaxationError
+from dartboard.nn.mixture import ArchMixture, Blend, Live
+from dartboard.relax.base import Relaxation, Strength
+from dartboard.relax.categorical import Categorical
+from dartboard.relax.rng import RngState
+
+TRIES = 100
+"""How often a sample that is not finite is drawn again before it is an error."""
+
+
+class Gumbel(Relaxation):
+    """Runs one op an edge, sampled from the weights u of a categorical relaxation (GDAS).
+
+    With Gumbel noise g, the soft sample is s = softmax((log u + g) / temperature) and the op that runs is
+    the k with the largest s: op i has probability u_i. The weight of the op that runs is one, exactly. Its
+    gradient is straight-through: the network sees the one-hot vector, the parameters see s. As only op k is
+    computed, only its weight has a gradient c = dL/dp . f_k, and what arrives in log u_j is
+    c s_k (delta_jk - s_j) / temperature; nothing where `none` was sampled. On the simplex that is divided by
+    u_j, which is large where u_j is small and the temperature above one: give the update a floor. Weights of
+    edges, where there are any, stay soft.
+
+    Args:
+        inner: The categorical relaxation that is sampled from.
+        generator: Random number generator; its state is saved with the relaxation.
+        temperature: How soft the soft sample is; may be changed at any time.
+
+    Raises:
+        CompositionError: If the inner relaxation has no weights to sample from.
+    """
+
+    stochastic = True
+    has_temperature = True
+    _no_examples = "only the op that was sampled is computed, so the others have no reward"
+
+    def __init__(self, inner: Categorical, *, generator: torch.Generator, temperature: float = 10.0) -> None:
+        if not isinstance(inner, Categorical):
+            raise CompositionError(
+                f"samples need weights that do not depend on the input, and {type(inner).__name__} has none; "
+                "draw from a softmax or simplex relaxation"
+            )
+        super().__init__(inner.space)
+        self.inner = inner
+        self.on_simplex, self.has_edge_weights = inner.on_simplex, inner.has_edge_weights
+        self.dice = RngState(generator)  # the attribute's name is a key of checkpoints
+        self.temperature = temperature
+
+    @property
+    def temperature(self) -> float:
+        """How soft the soft sample is: near 0 it is the hard one, large it is uniform."""
+        return self._temperature
+
+    @temperature.setter
+    def temperature(self, value: float) -> None:
+        if not value > 0:
+            raise RelaxationError(f"a temperature is positive, not {value}")
+        self._temperature = value
+
+    def forward(self) -> ArchMixture:
+        cells = dict(self.inner.named_cells())
+        for _ in range(TRIES):
+            soft = {}
+            for arch, cell in cells.items():
+                logs = cell.log_op_weights()
+                soft[arch] = ((logs + self.dice.gumbel(logs)) / self.temperature).softmax(-1)
+            live = _sampled(soft)
+            if live is None:
+                continue
+            blends = {
+                arch: Blend(live[arch], straight_through(soft[arch]), cell.edge_weights())
+                for arch, cell in cells.items()
+            }
+            return ArchMixture(self.space, blends)
+        raise RelaxationError(
+            f"no finite sample in {TRIES} draws at temperature {self.temperature}; "
+            "the architecture parameters are not finite, or the temperature is too close to zero"
+        )
+
+    def strengths(self) -> Mapping[str, Strength]:
+        return self.inner.strengths()
+
+    def arch_parameters(self) -> list[nn.Parameter]:
+        return self.inner.arch_parameters()
+
+    def live(self, arch: str) -> Live:
+        return self.inner.live(arch)
+
+    def kill(self, arch: str, edge: int, place: int) -> None:
+        self.inner.kill(arch, edge, place)
+
+    def get_extra_state(self) -> Tensor:
+        return torch.tensor(self.temperature, dtype=torch.float64)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        self.temperature = float(state)
+
+
+def straight_through(soft: Tensor) -> Tensor:
+    """One where a row [..., N] is largest and zero elsewhere, exactly, with the gradient of `soft`."""
+    hard = torch.zeros_like(soft).scatter(-1, soft.argmax(-1, keepdim=True), 1.0)
+    return hard + (soft - soft.detach())
+
+
+def _sampled(soft: Mapping[str, Tensor]) -> dict[str, Live] | None:
+    """For each arch the strongest candidate of every edge, or None if something is not finite."""
+    finite = torch.stack([table.isfinite().all() for table in soft.values()]).all()
+    indices = [table.argmax(-1) for table in soft.values()]
+    *flat, ok = torch.cat([*indices, finite.long()[None]]).tolist()  # the one time the host waits
+    rest = iter(flat)
+    return {arch: tuple((next(rest),) for _ in table) for arch, table in soft.items()} if ok else None
