@@ -10,7 +10,7 @@ from dartboard.plugins import load_plugin
 from dartboard.scoreboard.config import BenchConfig, load_bench
 from dartboard.scoreboard.records import BenchRecord, read_records
 from dartboard.scoreboard.runner import Desk, Place
-from dartboard.tables import Oracle, load_oracle
+from dartboard.tables import Table, load_table
 from protocols import timeless
 
 PLUGIN = str(Path(__file__).with_name("toy_oracle.py"))
@@ -25,10 +25,10 @@ TINY = (
 )
 
 
-def toy() -> Oracle:
+def toy() -> Table:
     """The benchmark with made-up numbers."""
     load_plugin(PLUGIN)
-    return load_oracle("toy", None)
+    return load_table("toy", None)
 
 
 def settings(data: str, *words: str, methods: str = "darts", seeds: str = "0") -> BenchConfig:

@@ -8,7 +8,7 @@ import numpy as np
 from dartboard.scoreboard.baselines import Baseline
 from dartboard.scoreboard.records import BenchRecord, Correlation, Point
 from dartboard.space import Genotype, SearchSpace, enumerate_genotypes, get_space
-from dartboard.tables import NasBench201, Oracle, Ranking, Record
+from dartboard.tables import NasBench201, Ranking, Record, Table
 from dartboard.tables.nb201 import COLUMNS
 from nb201_data import made_up
 
@@ -87,7 +87,7 @@ def made_up_nb201() -> NasBench201:
     )
 
 
-def on_nb201(label: str, seed: int, oracle: Oracle) -> BenchRecord:
+def on_nb201(label: str, seed: int, oracle: Table) -> BenchRecord:
     """A search of one epoch that found the worst cell."""
     best = {name: oracle.ranking(name).best for name in oracle.datasets}
     point = Point(1, 1.0, 1.0, "cell", {name: float(oracle.ranking(name).tests[0]) for name in best})

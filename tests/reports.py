@@ -17,7 +17,7 @@ from dartboard.search import health
 from dartboard.search.record import to_json
 from dartboard.search.select import strongest
 from dartboard.search.settings import SEARCH
-from dartboard.space import CODECS, Genotype, SearchSpace, adopt, decode, get_space, sample
+from dartboard.space import GENOTYPE_FORMATS, Genotype, SearchSpace, adopt, decode, get_space, sample
 from dartboard.train import config as train_config
 from dartboard.train.config import TRAIN
 
@@ -146,7 +146,9 @@ def make_training(
     classes: tuple[str, ...] = ("zero", "one", "two"),
 ) -> Run:
     """A training of a cell, with the test accuracy of every epoch."""
-    config = TRAIN.validate({"cell": CODECS["json"].encode(genotype), "seed": seed, "epochs": epochs})
+    config = TRAIN.validate(
+        {"cell": GENOTYPE_FORMATS["json"].encode(genotype), "seed": seed, "epochs": epochs}
+    )
     stack = adopt(get_space(space), genotype)
     values = train_config.resolved(config, space, stack.stack.cells)
     with Run.create(path, values, space=stack, device="cpu") as run:

@@ -12,7 +12,7 @@ from dartboard.jobs.job import Job
 from dartboard.runs import Run, find_runs
 from dartboard.search import config as search_config
 from dartboard.search.settings import load_config
-from dartboard.space import CODECS, get_space, sample
+from dartboard.space import GENOTYPE_FORMATS, get_space, sample
 from dartboard.sweep.config import validate
 from dartboard.sweep.planner import Course
 from dartboard.sweep.sweep import Sweep
@@ -40,7 +40,7 @@ def search_job(folder: Path, data: str, *words: str, name: str = "search/darts-s
 
 def train_job(folder: Path, data: str, *words: str, name: str = "train/any-s0", **given: Any) -> Job:
     """A training of a cell that chance has drawn."""
-    cell = CODECS["json"].encode(sample(get_space("nano"), Random(1)))
+    cell = GENOTYPE_FORMATS["json"].encode(sample(get_space("nano"), Random(1)))
     config = TRAIN.load(flags={"data": data, "cell": cell}, words=[*TRAINING, "epochs=2", *words])
     cells = get_space("nano").stack.cells
     return Job(name, str(folder), "train", train_config.resolved(config, "nano", cells), **given)

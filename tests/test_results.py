@@ -12,7 +12,7 @@ from dartboard.scoreboard.jobs import oracle_name, plan_jobs
 from dartboard.scoreboard.records import read_records
 from dartboard.scoreboard.score import make_score
 from dartboard.scoreboard.store import find_record
-from dartboard.tables import load_oracle
+from dartboard.tables import load_table
 from dartboard_papers import Record, in_order, read_record
 from dartboard_papers.doing import choose_scale
 from pages import load_script
@@ -33,7 +33,7 @@ def test_every_record_is_of_its_bench(folder: Path) -> None:
 
 def test_the_table_of_nano_is_that_of_its_records() -> None:
     folder = ROOT / "results" / "nano"
-    score = make_score(load_bench(file=folder / "bench.yaml"), folder, load_oracle("nano"))
+    score = make_score(load_bench(file=folder / "bench.yaml"), folder, load_table("nano"))
     assert (folder / "table.md").read_text(encoding="utf-8") == score.table.markdown()
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dartboard.space import CODECS, Genotype, enumerate_genotypes, get_space, restrict
-from dartboard.tables import ORACLES, SHIPPED, Ranking, Record
+from dartboard.space import GENOTYPE_FORMATS, Genotype, enumerate_genotypes, get_space, restrict
+from dartboard.tables import SHIPPED, TABLES, Ranking, Record
 
 SECONDS = 0.01
 
@@ -40,11 +40,11 @@ class ToyOracle:
 
 
 def accuracy(genotype: Genotype, dataset: str) -> float:
-    text = f"{dataset} {CODECS['json'].encode(genotype)}"
+    text = f"{dataset} {GENOTYPE_FORMATS['json'].encode(genotype)}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) / 2**32
 
 
-@ORACLES.register("toy")
+@TABLES.register("toy")
 def load_toy(_: Path) -> ToyOracle:
     """Made-up numbers of the nano space."""
     return ToyOracle()

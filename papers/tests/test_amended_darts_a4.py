@@ -2,7 +2,7 @@ from math import sqrt
 
 import pytest
 
-from dartboard.space.formats.catalog import CODECS
+from dartboard.space.formats.catalog import GENOTYPE_FORMATS
 from dartboard_papers import Setting
 from dartboard_papers._amended_training import TRAINED, Training
 from dartboard_papers.amended_darts_a4 import (
@@ -44,7 +44,7 @@ def test_random_search_keeps_the_best_by_validation(tmp_path, monkeypatch):
     like = Training("", "", "digits", 4, 8, 64, 0.1, 0)
     kept = best_samples(setting(tmp_path), TINY.model_copy(update={"kept": 2}), like)
     drawn = list(asked.values())
-    assert [CODECS["json"].encode(own) for own in kept] == [drawn[1].genotype, drawn[2].genotype]
+    assert [GENOTYPE_FORMATS["json"].encode(own) for own in kept] == [drawn[1].genotype, drawn[2].genotype]
     assert {(own.part, own.epochs) for own in drawn} == {("valid", TINY.short)}
     assert len({own.genotype for own in drawn}) == 3
 

@@ -3,7 +3,7 @@ from shutil import copy, copytree
 
 import pytest
 
-from dartboard.errors import OptionError, OracleError
+from dartboard.errors import OptionError, TableError
 from dartboard_papers import REPRODUCTIONS, Setting, Verdict
 from dartboard_papers.gaea_figure_2 import OneShot, check_table, find_boards, in_words, is_lower, reproduce
 from nb201_searches import BEST, board
@@ -51,9 +51,9 @@ def test_no_records_at_all(tmp_path: Path) -> None:
 
 
 def test_a_table_is_needed_for_searches(tmp_path: Path) -> None:
-    with pytest.raises(OracleError, match=r"oneshot1 is looked up in nb101\.npz"):
+    with pytest.raises(TableError, match=r"oneshot1 is looked up in nb101\.npz"):
         reproduce(Setting(tmp_path), OneShot())
-    with pytest.raises(OracleError, match=r"oneshot1 is looked up in nb101\.npz"):
+    with pytest.raises(TableError, match=r"oneshot1 is looked up in nb101\.npz"):
         check_table(Setting(tmp_path), OneShot())
     told, done = REPRODUCTIONS["gaea-figure-2"], OneShot(records="kept")
     check_table(Setting(tmp_path), done)

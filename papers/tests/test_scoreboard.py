@@ -4,7 +4,7 @@ from shutil import copy
 
 import pytest
 
-from dartboard.errors import OptionError, OracleError
+from dartboard.errors import OptionError, TableError
 from dartboard.runs import Run
 from dartboard.tables.csv_table import write_columns
 from dartboard_papers import Setting
@@ -103,11 +103,11 @@ def test_a_table_may_be_named_by_its_folder(tmp_path: Path, table: Path) -> None
     assert find_table(NB201, Setting(tmp_path, table=table)) == table
     assert find_table(NANO, Setting(tmp_path)) is None
     with pytest.raises(
-        OracleError, match=r"there is no .*nb101\.npz; docs/oracles\.md says how to make nb101"
+        TableError, match=r"there is no .*nb101\.npz; docs/oracles\.md says how to make nb101"
     ):
         find_table(ONESHOT[0], Setting(tmp_path, table=table.parent))
     with pytest.raises(
-        OracleError, match=r"oneshot1 is looked up in nb101\.npz, .* --table \(docs/oracles\.md\)"
+        TableError, match=r"oneshot1 is looked up in nb101\.npz, .* --table \(docs/oracles\.md\)"
     ):
         find_table(ONESHOT[0], Setting(tmp_path))
 
@@ -135,7 +135,7 @@ def test_searches_that_a_bench_lacks(tmp_path: Path) -> None:
 
 
 def test_records_of_another_table(tmp_path: Path, table: Path) -> None:
-    with pytest.raises(OracleError, match="was made with another table of nb201"):
+    with pytest.raises(TableError, match="was made with another table of nb201"):
         from_results("nb201", "darts", setting=Setting(tmp_path, table=table))
 
 

@@ -40,7 +40,7 @@ class DataError(DartboardError, ValueError):
     """Images or labels that cannot be read, or that do not fit what is asked of them."""
 
 
-class OracleError(DartboardError, ValueError):
+class TableError(DartboardError, ValueError):
     """A benchmark's file that cannot be read, or a question that the benchmark cannot answer."""
 
 
@@ -48,7 +48,7 @@ class RunError(DartboardError):
     """A directory that is no run, a run that is in use, or a value that a run cannot record."""
 
 
-class InUseError(RunError):
+class RunInUseError(RunError):
     """A run that another process is writing to."""
 
 
@@ -64,7 +64,7 @@ class DivergedError(DartboardError, ArithmeticError):
     """A loss that is infinite or no number."""
 
 
-class RankError(DartboardError):
+class DistributedError(DartboardError):
     """Processes that cannot share a loop, or that have come to hold different states."""
 
 

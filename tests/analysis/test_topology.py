@@ -6,14 +6,14 @@ import pytest
 from dartboard.analysis.topology import Shape, over_epochs, shape_of, shapes_of
 from dartboard.errors import RunError
 from dartboard.runs import Run
-from dartboard.space import CODECS, PUBLISHED, Genotype, decode, get_published, get_space
+from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, Genotype, decode, get_published, get_space
 
 NB201 = "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|none~2|"
 NB101 = '{"matrix": [[0, 1, 1], [0, 0, 1], [0, 0, 0]], "ops": ["input", "conv3x3-bn-relu", "output"]}'
 
 
 def plain(genotype: Genotype) -> object:
-    return json.loads(CODECS["json"].encode(genotype))
+    return json.loads(GENOTYPE_FORMATS["json"].encode(genotype))
 
 
 def test_the_shape_of_darts() -> None:

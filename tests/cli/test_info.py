@@ -7,7 +7,16 @@ import pytest
 
 import frontdoor
 from dartboard.cli.main import main
-from dartboard.space import CODECS, PUBLISHED, SPACES, Genotype, count, get_published, get_space, load_space
+from dartboard.space import (
+    GENOTYPE_FORMATS,
+    PUBLISHED,
+    SPACES,
+    Genotype,
+    count,
+    get_published,
+    get_space,
+    load_space,
+)
 
 KEYS = {"parameters", "parameters_auxiliary", "flops", "width", "depth", "mean_source", "genotype"}
 NB201 = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
@@ -36,7 +45,7 @@ def test_a_published_cell_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["parameters"] == 3_349_342
     assert found["parameters_auxiliary"] > found["parameters"]
     assert (found["width"], found["depth"], found["mean_source"]) == (3.5, 3, 0.625)
-    assert CODECS["json"].decode(json.dumps(found["genotype"])) == get_published("darts-v2")
+    assert GENOTYPE_FORMATS["json"].decode(json.dumps(found["genotype"])) == get_published("darts-v2")
     assert found["cells"]["normal"] == {"width": 3.5, "depth": 3, "mean_source": 0.625}
     assert found["cells"].keys() == {"normal", "reduce"}
 
@@ -102,13 +111,13 @@ def test_the_stack_can_be_chosen(capsys: pytest.CaptureFixture[str], tmp_path: P
 
 def test_a_file_with_a_genotype(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "cell.json"
-    file.write_text(CODECS["json"].encode(get_published("darts-v2")))
+    file.write_text(GENOTYPE_FORMATS["json"].encode(get_published("darts-v2")))
     assert facts(capsys, str(file), "--cells", "3") == facts(capsys, "darts-v2", "--cells", "3")
 
 
 def test_the_normal_cell_comes_first_however_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
     turned = Genotype(tuple(reversed(get_published("darts-v2").archs)))
-    found = facts(capsys, CODECS["json"].encode(turned), "--cells", "3")
+    found = facts(capsys, GENOTYPE_FORMATS["json"].encode(turned), "--cells", "3")
     assert (found["width"], found["mean_source"]) == (3.5, 0.625)
 
 

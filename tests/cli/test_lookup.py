@@ -6,7 +6,7 @@ import pytest
 from dartboard.cli.lookup import find_genotype, home_of, space_of_run
 from dartboard.errors import GenotypeError, UnknownNameError
 from dartboard.runs import Run
-from dartboard.space import CODECS, PUBLISHED, Genotype, get_published, get_space
+from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, Genotype, get_published, get_space
 
 DARTS_V2 = PUBLISHED["darts-v2"].text
 NB201 = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|avg_pool_3x3~0|none~1|nor_conv_1x1~2|"
@@ -24,12 +24,12 @@ def test_a_published_name() -> None:
 def test_a_text_and_a_file_with_it_are_the_same(text: str, codec: str, tmp_path: Path) -> None:
     file = tmp_path / "cell.txt"
     file.write_text(text)
-    assert find_genotype(text) == find_genotype(str(file)) == CODECS[codec].decode(text.strip())
+    assert find_genotype(text) == find_genotype(str(file)) == GENOTYPE_FORMATS[codec].decode(text.strip())
 
 
 def test_json_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "cell.json"
-    file.write_text(CODECS["json"].encode(get_published("xnas")))
+    file.write_text(GENOTYPE_FORMATS["json"].encode(get_published("xnas")))
     assert find_genotype(str(file)) == get_published("xnas")
 
 
@@ -54,7 +54,9 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 
 
 def test_a_run_gives_its_result_or_its_last_epoch(tmp_path: Path) -> None:
-    early, late = (json.loads(CODECS["json"].encode(get_published(name))) for name in ("xnas", "pc-darts"))
+    early, late = (
+        json.loads(GENOTYPE_FORMATS["json"].encode(get_published(name))) for name in ("xnas", "pc-darts")
+    )
     with Run.create(tmp_path / "run", {}, space=get_space("darts")) as run:
         with pytest.raises(GenotypeError, match="has no genotype yet; its first epoch is not over"):
             find_genotype(str(run.path))

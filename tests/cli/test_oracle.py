@@ -6,7 +6,7 @@ import pytest
 
 import frontdoor
 from dartboard.cli.main import main
-from dartboard.space import CODECS, decode
+from dartboard.space import GENOTYPE_FORMATS, decode
 from dartboard.tables import nats_files
 from dartboard.tables.csv_table import read_columns, write_columns
 from dartboard.tables.nb201 import all_cells
@@ -43,7 +43,7 @@ def complaint(capsys: Capture, *words: object) -> str:
 def test_what_is_known_as_json(table: Path, capsys: Capture) -> None:
     found = facts(capsys, CELL, table)
     assert (found["oracle"], found["architectures"]) == ("nb201", 15_625)
-    assert CODECS["json"].decode(json.dumps(found["genotype"])) == decode(CELL)
+    assert GENOTYPE_FORMATS["json"].decode(json.dumps(found["genotype"])) == decode(CELL)
     assert len(found["isomorphic"]) == 30
     columns = made_up()
     row = columns["arch_str"].index(CELL)
@@ -79,7 +79,7 @@ def test_a_cell_like_no_other(table: Path, capsys: Capture) -> None:
 
 
 def test_a_genotype_from_a_file(table: Path, tmp_path: Path, capsys: Capture) -> None:
-    (tmp_path / "cell.json").write_text(CODECS["json"].encode(decode(CELL)))
+    (tmp_path / "cell.json").write_text(GENOTYPE_FORMATS["json"].encode(decode(CELL)))
     assert query(capsys, str(tmp_path / "cell.json"), table) == query(capsys, CELL, table)
 
 

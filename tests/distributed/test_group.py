@@ -4,7 +4,7 @@ from torch import nn
 
 from dartboard.data import Augment, BatchLoader, ImageSet, evaluation_batches
 from dartboard.distributed.group import SINGLE, Group
-from dartboard.errors import RankError
+from dartboard.errors import DistributedError
 from dartboard.nn.sync_norm import synchronize
 
 
@@ -53,7 +53,7 @@ def test_rows_are_shared_out_evenly() -> None:
 
 @pytest.mark.parametrize(("size", "words"), [(10, "set batch=9 or batch=12"), (2, "set batch=3$")])
 def test_what_cannot_be_shared_out_is_refused(size: int, words: str) -> None:
-    with pytest.raises(RankError, match=words):
+    with pytest.raises(DistributedError, match=words):
         OneOf(0, 3).rows(size)
 
 

@@ -101,8 +101,8 @@ def test_processes_meet() -> None:
         "first": "from rank 0",
         "failed": "DataError: only rank 0 could know",
         "same": "nothing",
-        "differs": "RankError: the state is not the same on rank 0 and rank 1; machines or versions of torch "
-        "that differ can do that",
+        "differs": "DistributedError: the state is not the same on rank 0 and rank 1; machines or versions "
+        "of torch that differ can do that",
     }
     for affine in (True, False):
         check_norms([own[f"whole {affine}"] for own in norms], [own[f"part {affine}"] for own in norms])

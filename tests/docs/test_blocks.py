@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dartboard.space import CODECS, get_published
+from dartboard.space import GENOTYPE_FORMATS, get_published
 from imagefiles import cifar10_binary, fill, pixels
 from nb101_data import SMALL
 from nb201_data import made_up
@@ -35,7 +35,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
     (folder / "nb201.csv.gz").write_bytes(gzip.compress("\n".join(rows).encode(), 1))
     np.savez(folder / "nb101.npz", **SMALL)
-    (folder / "cell.json").write_text(CODECS["json"].encode(get_published("darts-v2")))
+    (folder / "cell.json").write_text(GENOTYPE_FORMATS["json"].encode(get_published("darts-v2")))
     return folder
 
 

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.errors import OptionError, OracleError
+from dartboard.errors import OptionError, TableError
 from dartboard.report.load import gather
 from dartboard.report.standing import find_oracles
 from dartboard.space import get_space
-from dartboard.tables import load_oracle
+from dartboard.tables import load_table
 from reports import found_cell, make_search
 
 
@@ -15,7 +15,7 @@ def test_the_rank_that_the_shipped_benchmark_tells(tmp_path: Path) -> None:
     run = make_search(tmp_path / "s", "nano")
     searches = gather([run.path]).searches
     (rank,) = find_oracles(searches, None).ranks(searches[0])
-    nano = load_oracle("nano")
+    nano = load_table("nano")
     test = nano.query(found_cell(run), nano.datasets[0]).test
     assert (rank.test, rank.size) == (test, 216)
     assert rank.rank == nano.ranking(nano.datasets[0]).standing(test).rank
@@ -44,7 +44,7 @@ def test_a_table_that_is_of_no_use(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"the spaces searched are darts; there are benchmarks for .*nb201"):
         find_oracles(searches, table)
     searches = gather([make_search(tmp_path / "n", "nb201").path]).searches
-    with pytest.raises(OracleError):
+    with pytest.raises(TableError):
         find_oracles(searches, table)
 
 
@@ -55,5 +55,5 @@ def test_a_table_that_does_not_ship(tmp_path: Path) -> None:
     searches = gather([make_search(tmp_path / "s", "nb201").path]).searches
     assert find_oracles(searches, None).ranks(searches[0]) == []
     ranks = find_oracles(searches, table).ranks(searches[0])
-    assert [own.dataset for own in ranks] == list(load_oracle("nb201", table).datasets)
+    assert [own.dataset for own in ranks] == list(load_table("nb201", table).datasets)
     assert all(own.size == 15_625 for own in ranks)

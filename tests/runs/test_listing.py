@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.runs import Lock, Run, find_runs, is_locked, read_entry
+from dartboard.runs import Lock, Run, find_runs, is_locked, summarize_run
 from dartboard.runs.text_files import read_blocks, rows_from_end, to_yaml
 from reports import found_cell, make_search, make_training
 
 
 def test_a_search_says_what_it_is(tmp_path: Path) -> None:
     make_search(tmp_path / "s", method="darts", seed=3, epochs=4)
-    entry = read_entry(tmp_path / "s")
+    entry = summarize_run(tmp_path / "s")
     assert (entry.state, entry.kind, entry.method) == ("finished", "search", "darts")
     assert (entry.space, entry.data, entry.seed) == ("nano", "digits", 3)
     assert (entry.epoch, entry.epochs, entry.mistake) == (4, 4, None)
@@ -22,7 +22,7 @@ def test_a_training_has_the_accuracy_of_its_last_network(tmp_path: Path) -> None
     cell = found_cell(make_search(tmp_path / "s"))
     make_training(tmp_path / "t", cell, seed=1)
     make_training(tmp_path / "u", cell, finish=False)
-    finished, stopped = read_entry(tmp_path / "t"), read_entry(tmp_path / "u")
+    finished, stopped = summarize_run(tmp_path / "t"), summarize_run(tmp_path / "u")
     assert (finished.kind, finished.method, finished.state) == ("train", None, "finished")
     assert finished.accuracy == 0.84
     assert stopped.accuracy == pytest.approx(0.85)
@@ -32,7 +32,7 @@ def test_the_newest_accuracy_counts_where_not_every_epoch_is_measured(tmp_path: 
     with Run.create(tmp_path / "t", {"kind": "train", "epochs": 3}) as run:
         for epoch, row in enumerate([{"test_accuracy": 0.1}, {"test_accuracy": 0.2}, {"train_loss": 1.0}]):
             run.record(epoch, row, {})
-    entry = read_entry(tmp_path / "t")
+    entry = summarize_run(tmp_path / "t")
     assert (entry.accuracy, entry.epoch) == (0.2, 3)
 
 
@@ -40,16 +40,16 @@ def test_a_protocol_has_the_settings_of_its_searches_and_the_mean_of_its_network
     search = {"method": {"name": "gdas"}, "space": {"name": "darts"}, "data": {"name": "cifar10"}}
     with Run.create(tmp_path / "p", {"kind": "protocol", "seed": 2, "search": search}) as run:
         run.finish({"measured_on": "test", "arms": {"found": {"summary": {"mean": 0.97}}}})
-    entry = read_entry(tmp_path / "p")
+    entry = summarize_run(tmp_path / "p")
     assert (entry.kind, entry.method, entry.space, entry.data) == ("protocol", "gdas", "darts", "cifar10")
     assert (entry.accuracy, entry.epoch, entry.epochs) == (0.97, None, None)
 
 
 def test_states(tmp_path: Path) -> None:
     make_search(tmp_path / "s", finish=False)
-    assert read_entry(tmp_path / "s").state == "stopped"
+    assert summarize_run(tmp_path / "s").state == "stopped"
     with Lock(tmp_path / "s"):
-        assert read_entry(tmp_path / "s").state == "running"
+        assert summarize_run(tmp_path / "s").state == "running"
     assert not is_locked(tmp_path / "s")
 
 
@@ -69,7 +69,7 @@ def test_states(tmp_path: Path) -> None:
 def test_a_damaged_run_says_so(tmp_path: Path, name: str, text: str, said: str) -> None:
     make_search(tmp_path / "s")
     (tmp_path / "s" / name).write_text(text)
-    entry = read_entry(tmp_path / "s")
+    entry = summarize_run(tmp_path / "s")
     assert entry.state == "damaged"
     assert entry.mistake is not None
     assert said in entry.mistake
@@ -79,7 +79,7 @@ def test_a_damaged_run_says_so(tmp_path: Path, name: str, text: str, said: str) 
 def test_settings_of_the_wrong_kind_are_not_known(tmp_path: Path) -> None:
     with Run.create(tmp_path / "s", {"method": "x", "seed": "y", "epochs": True, "space": {"name": 3}}):
         pass
-    entry = read_entry(tmp_path / "s")
+    entry = summarize_run(tmp_path / "s")
     assert (entry.method, entry.seed, entry.epochs, entry.space, entry.kind) == (None,) * 4 + ("search",)
 
 
@@ -88,7 +88,7 @@ def test_the_newest_file_says_when_it_changed(tmp_path: Path) -> None:
     for place, name in enumerate(("config.yaml", "log.txt", "result.json", "metrics.jsonl")):
         (tmp_path / "s" / name).touch()
         os.utime(tmp_path / "s" / name, (0, 10 * place + 10))
-    assert read_entry(tmp_path / "s").changed == 40
+    assert summarize_run(tmp_path / "s").changed == 40
 
 
 def make(folder: Path, *names: str) -> None:

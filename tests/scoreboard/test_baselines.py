@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benching import SmallOracle, accuracy
-from dartboard.errors import OptionError, OracleError, UnknownNameError
+from dartboard.errors import OptionError, TableError, UnknownNameError
 from dartboard.scoreboard.baselines import (
     BASELINES,
     POPULATION,
@@ -114,7 +114,7 @@ def test_seconds_pay_for_trainings(seconds: float, queries: int) -> None:
 
 
 def test_without_times_somebody_has_to_say_how_many() -> None:
-    with pytest.raises(OracleError, match=r"small does not know how long trainings take.*queries=N"):
+    with pytest.raises(TableError, match=r"small does not know how long trainings take.*queries=N"):
         queries_for(100.0, SmallOracle())
 
 

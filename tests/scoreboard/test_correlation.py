@@ -10,7 +10,7 @@ from dartboard.scoreboard.correlation import correlate, draw, living, rank_corre
 from dartboard.search import Searcher
 from dartboard.search.evaluate import discrete_accuracy
 from dartboard.space import Genotype, get_space
-from dartboard.tables import Oracle, Record
+from dartboard.tables import Record, Table
 from searching import search
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -103,7 +103,7 @@ def trained() -> Searcher:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_whoever_says_the_same_agrees(trained: Searcher, sign: int) -> None:
-    oracle: Oracle = Knows(trained, sign)  # type: ignore[assignment]
+    oracle: Table = Knows(trained, sign)  # type: ignore[assignment]
     found = correlate(trained, oracle, 12)
     assert found is not None
     assert found.kendall == pytest.approx(sign)

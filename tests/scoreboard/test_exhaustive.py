@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dartboard.data import load_dataset
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.scoreboard import exhaustive
 from dartboard.scoreboard.exhaustive import Plan, gather, make, train
 from dartboard.space import enumerate_genotypes, get_space
@@ -62,15 +62,15 @@ def test_what_is_there_is_not_made_again(work: Path, monkeypatch: pytest.MonkeyP
 def test_missing_trainings_are_counted(work: Path, tmp_path: Path) -> None:
     for path in sorted(work.iterdir())[1:]:
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    with pytest.raises(OracleError, match=r"lacks 1 of 4 trainings"):
+    with pytest.raises(TableError, match=r"lacks 1 of 4 trainings"):
         gather(PLAN, tmp_path)
 
 
 def test_a_folder_has_the_trainings_of_one_plan(work: Path) -> None:
     other = Few("nano", "cluttered-digits", OPTIONS | {"epochs": 3}, 2, 1)
-    with pytest.raises(OracleError, match="has trainings of another plan"):
+    with pytest.raises(TableError, match="has trainings of another plan"):
         next(make(other, work, 1))
-    with pytest.raises(OracleError, match="has trainings of another plan"):
+    with pytest.raises(TableError, match="has trainings of another plan"):
         gather(other, work)
 
 
@@ -100,5 +100,5 @@ def test_the_last_point_of_the_curves_is_the_result() -> None:
 def test_images_without_a_part_are_refused() -> None:
     space = get_space("nano")
     cell = next(iter(enumerate_genotypes(space)))
-    with pytest.raises(OracleError, match="needs validation and test images, which 'digits' has not"):
+    with pytest.raises(TableError, match="needs validation and test images, which 'digits' has not"):
         train(space, cell, load_dataset("digits"), TrainOptions.model_validate(OPTIONS))

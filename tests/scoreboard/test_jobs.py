@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benches import settings, toy
-from dartboard.errors import DartboardError, OptionError, OracleError, UnknownNameError
+from dartboard.errors import DartboardError, OptionError, TableError, UnknownNameError
 from dartboard.scoreboard.config import BENCH, load_bench
 from dartboard.scoreboard.jobs import (
     Job,
@@ -143,7 +143,7 @@ def test_the_oracle_is_the_spaces_unless_another_is_named() -> None:
 
 def test_an_oracle_of_another_space_is_refused() -> None:
     check_space(bench(["darts"], space={"name": "nano", "without": ["none"], "cells": 2}), toy())
-    with pytest.raises(OracleError, match="the oracle toy knows no cells of the space nb201: "):
+    with pytest.raises(TableError, match="the oracle toy knows no cells of the space nb201: "):
         check_space(bench(["darts"], space="nb201"), toy())
 
 

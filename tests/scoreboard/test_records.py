@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benching import record
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.scoreboard.records import BenchRecord, read_records, record_files
 
 
@@ -67,34 +67,34 @@ def test_what_is_not_known_stays_so(tmp_path: Path) -> None:
 )
 def test_damaged_records_are_refused(tmp_path: Path, place: str, value: Any) -> None:
     path = damaged(tmp_path, place, value)
-    with pytest.raises(OracleError) as caught:
+    with pytest.raises(TableError) as caught:
         BenchRecord.read(path)
     assert str(caught.value).startswith(f"{path} is no record of a search: ")
     assert "\n" not in str(caught.value)
 
 
 def test_the_place_of_the_damage_is_named(tmp_path: Path) -> None:
-    with pytest.raises(OracleError, match=r"search: final\.seconds: input should be a valid number"):
+    with pytest.raises(TableError, match=r"search: final\.seconds: input should be a valid number"):
         BenchRecord.read(damaged(tmp_path, "final.seconds", "x"))
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"label": "darts"}'])
 def test_files_that_are_no_records(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "darts-s1.json").write_bytes(content)
-    with pytest.raises(OracleError, match=r"darts-s1\.json is no record of a search: "):
+    with pytest.raises(TableError, match=r"darts-s1\.json is no record of a search: "):
         read_records(tmp_path)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "darts-s1.json").mkdir()
-    with pytest.raises(OracleError, match=r"darts-s1\.json cannot be read: "):
+    with pytest.raises(TableError, match=r"darts-s1\.json cannot be read: "):
         read_records(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["darts-s2.json", "gdas-s1.json", "darts-s1-copy.json"])
 def test_a_record_under_another_name_is_refused(tmp_path: Path, name: str) -> None:
     record("darts", 1, [0.5]).write(tmp_path).rename(tmp_path / name)
-    with pytest.raises(OracleError, match=f"{name} is the record of darts-s1; give it that name"):
+    with pytest.raises(TableError, match=f"{name} is the record of darts-s1; give it that name"):
         read_records(tmp_path)
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from benches import desk, settings, toy
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.scoreboard.config import BenchConfig
 from dartboard.scoreboard.jobs import plan_jobs
 from dartboard.scoreboard.score import check_queries, make_score, run_baselines
-from dartboard.tables import Oracle
+from dartboard.tables import Table
 from protocols import few
 
 
@@ -22,7 +22,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     return data, path / "records"
 
 
-def untimed() -> Oracle:
+def untimed() -> Table:
     """The benchmark without its times."""
     oracle = toy()
     query = oracle.query
@@ -57,7 +57,7 @@ def test_what_is_missing_is_shown(finished: tuple[str, Path]) -> None:
 
 def test_records_of_other_settings_do_not_count(finished: tuple[str, Path]) -> None:
     data, folder = finished
-    with pytest.raises(OracleError, match="is a record of other settings: epochs was 2, is 3"):
+    with pytest.raises(TableError, match="is a record of other settings: epochs was 2, is 3"):
         make_score(bench(data, "queries=5", "epochs=3"), folder, toy())
 
 
@@ -90,5 +90,5 @@ def test_queries_that_nobody_will_know() -> None:
     check_queries(bench("digits"), toy())
     check_queries(bench("digits", "queries=5"), untimed())
     check_queries(bench("digits", "baselines=[]"), untimed())
-    with pytest.raises(OracleError, match=r"toy does not know how long trainings take; .* with queries=N"):
+    with pytest.raises(TableError, match=r"toy does not know how long trainings take; .* with queries=N"):
         check_queries(bench("digits"), untimed())

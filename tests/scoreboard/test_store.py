@@ -5,7 +5,7 @@ import pytest
 
 from benches import desk, settings, story
 from dartboard.cli.main import main
-from dartboard.errors import OptionError, OracleError, RunError
+from dartboard.errors import OptionError, RunError, TableError
 from dartboard.runs import Run, is_locked
 from dartboard.scoreboard import store
 from dartboard.scoreboard.config import BenchConfig
@@ -148,10 +148,10 @@ def test_a_record_of_other_settings_is_refused(tmp_path: Path) -> None:
     record = desk(tmp_path, correlation=0).do(job)
     assert find_record(job, folder, "toy") == record
     with pytest.raises(
-        OracleError, match=r"darts-s0\.json is a record of other settings: batch was 16, is 32;"
+        TableError, match=r"darts-s0\.json is a record of other settings: batch was 16, is 32;"
     ):
         find_record(other, folder, "toy")
-    with pytest.raises(OracleError, match="oracle was toy, is nano; name another --results"):
+    with pytest.raises(TableError, match="oracle was toy, is nano; name another --results"):
         find_record(job, folder, "nano")
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from benching import SmallOracle, made_up_nb201, on_nb201, random_at, record
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.scoreboard.records import BenchRecord
 from dartboard.scoreboard.table import Table, make_table
 
@@ -108,15 +108,15 @@ def test_records_that_are_not_expected_are_left_out_and_counted(table: Table) ->
 
 
 def test_a_record_of_another_benchmark_is_refused() -> None:
-    with pytest.raises(OracleError, match="good with seed 0 is of the benchmark small, not nb201"):
+    with pytest.raises(TableError, match="good with seed 0 is of the benchmark small, not nb201"):
         make_table(EXPECTED, records(), made_up_nb201())
 
 
 def test_a_record_made_with_another_table_is_refused() -> None:
     changed = replace(records()[0], best={"one": 0.9, "two": 0.415})
-    with pytest.raises(OracleError, match=r"good with seed 0 was made with another table of small.*0\.9"):
+    with pytest.raises(TableError, match=r"good with seed 0 was made with another table of small.*0\.9"):
         make_table(EXPECTED, [changed], SmallOracle())
-    with pytest.raises(OracleError, match="another table"):
+    with pytest.raises(TableError, match="another table"):
         make_table(EXPECTED, [replace(changed, best={"one": 0.83})], SmallOracle())
 
 
@@ -126,5 +126,5 @@ def test_a_table_that_is_rounded_otherwise_is_the_same() -> None:
 
 
 def test_two_records_of_one_search_are_refused() -> None:
-    with pytest.raises(OracleError, match="two records of good with seed 0"):
+    with pytest.raises(TableError, match="two records of good with seed 0"):
         make_table(EXPECTED, [*records(), records()[0]], SmallOracle())

@@ -10,7 +10,7 @@ from dartboard.search import Hook
 from dartboard.search.evaluate import accuracy
 from dartboard.search.record import conclude, measure_epoch
 from dartboard.space import sample
-from dartboard.space.formats.catalog import CODECS
+from dartboard.space.formats.catalog import GENOTYPE_FORMATS
 from searching import differences, search, snapshot
 
 METRICS = {
@@ -48,7 +48,7 @@ def test_details_are_plain_and_complete():
     assert details["epoch"] == 0
     ops = searcher.relaxation.strengths()["cell"].ops
     assert torch.equal(torch.tensor(details["strengths"]["cell"]["ops"]), ops)
-    assert CODECS["json"].decode(json.dumps(details["genotype"])) == record.genotype
+    assert GENOTYPE_FORMATS["json"].decode(json.dumps(details["genotype"])) == record.genotype
 
 
 class Preview:
@@ -103,7 +103,7 @@ def test_the_result_is_what_there_is():
     chosen = one_hot(searcher.space, result.genotype)
     assert result.discrete_accuracy == accuracy(searcher.task, lambda: chosen, searcher.valid_batches())
     facts = json.loads(json.dumps(result.facts()))
-    assert CODECS["json"].decode(json.dumps(facts["genotype"])) == result.genotype
+    assert GENOTYPE_FORMATS["json"].decode(json.dumps(facts["genotype"])) == result.genotype
     assert facts["warnings"] == list(result.warnings)
     assert facts.keys() == {
         "genotype", "epochs", "seconds", "entropy", "valid_accuracy", "discrete_accuracy", "digest",

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from dartboard.distributed.process_group import TorchGroup, joined
-from dartboard.errors import DataError, RankError
+from dartboard.errors import DataError, DistributedError
 from dartboard.nn.fast.norm import normalise
 from dartboard.nn.sync_norm import synchronize
 
@@ -15,7 +15,7 @@ from dartboard.nn.sync_norm import synchronize
 def raised(what: object, *given: object) -> str:
     try:
         what(*given)
-    except (DataError, RankError) as error:
+    except (DataError, DistributedError) as error:
         return f"{type(error).__name__}: {error}"
     return "nothing"
 

@@ -5,9 +5,9 @@ import pytest
 
 from dartboard.errors import DartboardError, OptionError, RunError
 from dartboard.jobs.runner import work
-from dartboard.runs import Reading, Run
+from dartboard.runs import Run, RunReader
 from dartboard.search.record import to_json
-from dartboard.space import CODECS, get_published, get_space, sample
+from dartboard.space import GENOTYPE_FORMATS, get_published, get_space, sample
 from dartboard.sweep.cells import (
     Source,
     best_of,
@@ -86,7 +86,7 @@ def test_the_best_are_so_in_the_mean() -> None:
 def test_cells_by_name_run_file_and_text(tmp_path: Path) -> None:
     job = search_job(tmp_path, few(tmp_path / "few.npz"))
     assert work(job).state == "finished"
-    text = CODECS["json"].encode(get_published("gdas"))
+    text = GENOTYPE_FORMATS["json"].encode(get_published("gdas"))
     (tmp_path / "own.json").write_text(text)
     found = named_cells(["darts-v2", str(job.path), str(tmp_path / "own.json"), text])
     assert [cell.label for cell in found] == ["darts-v2", "darts-s0", "own", "cell-3"]
@@ -95,12 +95,12 @@ def test_cells_by_name_run_file_and_text(tmp_path: Path) -> None:
     assert found[2].text == found[3].text == text
 
 
-def finished(path: Path, seed: int, size: int | None = None) -> Reading:
+def finished(path: Path, seed: int, size: int | None = None) -> RunReader:
     space = get_space("nano")
     config = {"kind": "search", "space": {"name": "nano"}, "data": {"name": "digits", "size": size, "pad": 1}}
     with Run.create(path, config, space=space) as run:
         run.finish({"genotype": to_json(sample(space, Random(seed))), "valid_accuracy": 0.25})
-    return Reading.read(path)
+    return RunReader.read(path)
 
 
 def test_equal_cells_are_one(tmp_path: Path) -> None:

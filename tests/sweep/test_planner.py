@@ -10,7 +10,7 @@ import pytest
 
 from dartboard.errors import RunError
 from dartboard.runs import Run
-from dartboard.space import CODECS, get_space, sample
+from dartboard.space import GENOTYPE_FORMATS, get_space, sample
 from dartboard.sweep.config import validate
 from dartboard.sweep.planner import Course
 from sweeps import tiny
@@ -22,7 +22,7 @@ TRAINED = {"batch": 16, "net.channels": 4, "net.auxiliary": 0, "data.pad": 1, "e
 
 
 def cell(seed: int) -> str:
-    return CODECS["json"].encode(sample(get_space("nano"), Random(seed)))
+    return GENOTYPE_FORMATS["json"].encode(sample(get_space("nano"), Random(seed)))
 
 
 def decide(folder: Path, **decisions: Any) -> None:

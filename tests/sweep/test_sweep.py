@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dartboard.errors import DartboardError, InUseError, OptionError, RunError, Stopped
+from dartboard.errors import DartboardError, OptionError, RunError, RunInUseError, Stopped
 from dartboard.jobs.job import Job
 from dartboard.jobs.queue import Watch
 from dartboard.jobs.runner import work
@@ -162,7 +162,7 @@ def test_plugins_are_kept_and_asked_for(data: str, tmp_path: Path, plugins: tupl
 
 def test_two_drivers_of_one_sweep(data: str, tmp_path: Path) -> None:
     own = sweep(tmp_path, tiny(data))
-    with Lock(tmp_path), pytest.raises(InUseError):
+    with Lock(tmp_path), pytest.raises(RunInUseError):
         own.run()
 
 

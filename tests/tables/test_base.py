@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from dartboard.errors import OracleError, UnknownNameError
-from dartboard.tables import NasBench201, Ranking, load_oracle
+from dartboard.errors import TableError, UnknownNameError
+from dartboard.tables import NasBench201, Ranking, load_table
 from nb201_data import real_table
 
 
@@ -34,7 +34,7 @@ def test_how_many_and_the_best(ranking: Ranking) -> None:
 
 
 def test_no_accuracies_have_no_order() -> None:
-    with pytest.raises(OracleError, match="at least one accuracy"):
+    with pytest.raises(TableError, match="at least one accuracy"):
         Ranking(np.array([]))
 
 
@@ -45,14 +45,14 @@ def test_all_accuracies_are_seen_in_order_and_cannot_be_changed(ranking: Ranking
 
 
 def test_a_benchmark_without_its_table() -> None:
-    with pytest.raises(OracleError, match="nb201 does not ship with dartboard; name its file with --table"):
-        load_oracle("nb201")
+    with pytest.raises(TableError, match="nb201 does not ship with dartboard; name its file with --table"):
+        load_table("nb201")
 
 
 def test_a_benchmark_that_is_not_there() -> None:
     with pytest.raises(UnknownNameError, match="no oracle called 'nb202'; did you mean 'nb201'"):
-        load_oracle("nb202")
+        load_table("nb202")
 
 
 def test_a_benchmark_with_its_table() -> None:
-    assert isinstance(load_oracle("nb201", real_table()), NasBench201)
+    assert isinstance(load_table("nb201", real_table()), NasBench201)

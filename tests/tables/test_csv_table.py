@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.tables import csv_table
 from dartboard.tables.csv_table import numbers, read_columns, write_columns
 
@@ -36,7 +36,7 @@ def test_every_byte_of_the_content_is_checked(path: Path) -> None:
     whole = path.read_bytes()
     for place in range(10, len(whole)):  # after the head, which holds a time and a system
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        with pytest.raises(OracleError, match=r"table.csv.gz: not a whole .csv.gz table"):
+        with pytest.raises(TableError, match=r"table.csv.gz: not a whole .csv.gz table"):
             read_columns(path, ("cell",))
 
 
@@ -54,28 +54,28 @@ def test_every_byte_of_the_content_is_checked(path: Path) -> None:
 )
 def test_what_is_no_table_is_refused(path: Path, damage: Callable[[bytes], bytes], message: str) -> None:
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(OracleError, match=f"^{path}: .*{message}"):
+    with pytest.raises(TableError, match=f"^{path}: .*{message}"):
         read_columns(path, ("cell",))
 
 
 def test_what_unpacks_to_too_much_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_table, "MOST_BYTES", 1000)
     path.write_bytes(gzip.compress(b"cell\n" + b"a\n" * 1000))
-    with pytest.raises(OracleError, match="more than 1,000 bytes"):
+    with pytest.raises(TableError, match="more than 1,000 bytes"):
         read_columns(path, ("cell",))
 
 
 def test_a_table_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(OracleError, match=r"none: cannot be read \(No such file"):
+    with pytest.raises(TableError, match=r"none: cannot be read \(No such file"):
         read_columns(tmp_path / "none", ())
-    with pytest.raises(OracleError, match=r"cannot be read \(Is a directory"):
+    with pytest.raises(TableError, match=r"cannot be read \(Is a directory"):
         read_columns(tmp_path, ())
 
 
 @pytest.mark.parametrize("value", ["a,b", 'a"b', "a\nb", "a\rb", "a\u2028b"])
 def test_what_would_be_read_as_something_else_is_not_written(tmp_path: Path, value: str) -> None:
     for columns in ({"cell": ["a", value]}, {value: ["a"]}):
-        with pytest.raises(OracleError, match="cannot stand in a table"):
+        with pytest.raises(TableError, match="cannot stand in a table"):
             write_columns(tmp_path / "t", columns)
     assert list(tmp_path.iterdir()) == []
 
@@ -87,10 +87,10 @@ def test_lines_may_end_as_on_windows(path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["-1", "101", "nan", "inf"])
 def test_numbers_have_bounds(value: str) -> None:
-    with pytest.raises(OracleError, match=f"column test, line 3: expected 0 to 100, got {value}"):
+    with pytest.raises(TableError, match=f"column test, line 3: expected 0 to 100, got {value}"):
         numbers({"test": ("1", value)}, "test", most=100)
 
 
 def test_numbers_are_numbers() -> None:
-    with pytest.raises(OracleError, match="column test: could not convert string to float: 'x'"):
+    with pytest.raises(TableError, match="column test: could not convert string to float: 'x'"):
         numbers({"test": ("1", "x")}, "test", most=100)

@@ -11,11 +11,11 @@ import pytest
 from scipy.stats import spearmanr
 
 from dartboard.data import load_dataset
-from dartboard.errors import GenotypeError, OracleError
+from dartboard.errors import GenotypeError, TableError
 from dartboard.nn.costs import count_flops, count_parameters
 from dartboard.nn.network import CellNet, NetConfig
-from dartboard.space import CODECS, adopt, enumerate_genotypes, get_space, sample
-from dartboard.tables import NanoBench, load_nano, load_oracle
+from dartboard.space import GENOTYPE_FORMATS, adopt, enumerate_genotypes, get_space, sample
+from dartboard.tables import NanoBench, load_nano, load_table
 from dartboard.tables.base import SHIPPED
 from dartboard.tables.nano import all_ops
 
@@ -24,7 +24,7 @@ DATA = "cluttered-digits"
 
 @pytest.fixture(scope="module")
 def oracle() -> NanoBench:
-    found = load_oracle("nano")
+    found = load_table("nano")
     assert isinstance(found, NanoBench)
     return found
 
@@ -89,16 +89,16 @@ def test_cells_that_lead_nowhere_guess(oracle: NanoBench) -> None:
 
 def test_edges_that_are_none_may_be_left_out(oracle: NanoBench) -> None:
     for row, whole in enumerate(enumerate_genotypes(oracle.space)):
-        told = json.loads(CODECS["json"].encode(whole))
+        told = json.loads(GENOTYPE_FORMATS["json"].encode(whole))
         told["cell"]["edges"] = [edge for edge in told["cell"]["edges"] if edge[0] != "none"]
         if len(told["cell"]["edges"]) == 2:
-            assert oracle.row(CODECS["json"].decode(json.dumps(told))) == row
+            assert oracle.row(GENOTYPE_FORMATS["json"].decode(json.dumps(told))) == row
 
 
 def test_another_data_set_is_refused(oracle: NanoBench) -> None:
-    with pytest.raises(OracleError, match="knows nothing of data set 'cifar10'; it knows cluttered-digits"):
+    with pytest.raises(TableError, match="knows nothing of data set 'cifar10'; it knows cluttered-digits"):
         oracle.query(sample(oracle.space, Random(0)), "cifar10")
-    with pytest.raises(OracleError, match="knows nothing"):
+    with pytest.raises(TableError, match="knows nothing"):
         oracle.ranking("digits")
 
 
@@ -118,12 +118,12 @@ def test_a_damaged_file_is_recognised(tmp_path: Path) -> None:
     data = SHIPPED["nano"]().read_bytes()
     assert len(load_nano(copy(tmp_path, data))) == 216
     digest = hashlib.sha256(data).hexdigest()
-    with pytest.raises(OracleError, match="is damaged"):
+    with pytest.raises(TableError, match="is damaged"):
         load_nano(copy(tmp_path, data[:-1] + bytes([data[-1] ^ 1]), digest))
     for wrong in (b"", data[:500], b"PK\x03\x04 no archive"):
-        with pytest.raises(OracleError, match="is no table of the nano benchmark"):
+        with pytest.raises(TableError, match="is no table of the nano benchmark"):
             load_nano(copy(tmp_path, wrong))
-    with pytest.raises(OracleError, match="cannot be read"):
+    with pytest.raises(TableError, match="cannot be read"):
         load_nano(tmp_path / "nothing.npz")
 
 
@@ -164,7 +164,7 @@ TESTS = np.zeros((216, 3, 6), np.uint16)
     ],
 )
 def test_numbers_that_cannot_be(columns: dict[str, object], message: str, tmp_path: Path) -> None:
-    with pytest.raises(OracleError, match=f"is no table of the nano benchmark: .*{message}"):
+    with pytest.raises(TableError, match=f"is no table of the nano benchmark: .*{message}"):
         load_nano(copy(tmp_path, changed(**columns)))
 
 

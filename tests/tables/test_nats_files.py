@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.space import decode
 from dartboard.tables import import_nb201, load_nb201, nats_files
 from dartboard.tables.csv_table import read_columns
@@ -117,7 +117,7 @@ RESULTS = ("200", "all_results")
 def test_a_file_that_is_another(tmp_path: Path, change: Callable[[Any], None], message: str) -> None:
     value = cell_file(0, CELLS[0])
     change(value)
-    with pytest.raises(OracleError, match=f"^{tmp_path}/000000.pickle.pbz2: .*({message})"):
+    with pytest.raises(TableError, match=f"^{tmp_path}/000000.pickle.pbz2: .*({message})"):
         row(tmp_path, value)
 
 
@@ -125,14 +125,14 @@ def test_a_training_on_cifar10_is_needed(tmp_path: Path) -> None:
     value = cell_file(0, CELLS[0])
     trials = value["200"]["all_results"]
     value["200"]["all_results"] = {key: own for key, own in trials.items() if key[0] != "cifar10"}
-    with pytest.raises(OracleError, match="not as its authors write it"):
+    with pytest.raises(TableError, match="not as its authors write it"):
         row(tmp_path, value)
 
 
 def test_a_file_that_is_missing_or_damaged(tmp_path: Path) -> None:
     folder = nats_folder(tmp_path, CELLS, 1)
     out, path = tmp_path / "table", tmp_path / "000000.pickle.pbz2"
-    with pytest.raises(OracleError, match=r"000001.pickle.pbz2: cannot be read \(No such file"):
+    with pytest.raises(TableError, match=r"000001.pickle.pbz2: cannot be read \(No such file"):
         import_nb201(folder, out, silent)
     whole = path.read_bytes()
     for data, message in (
@@ -141,13 +141,13 @@ def test_a_file_that_is_missing_or_damaged(tmp_path: Path) -> None:
         (whole[:100] + b"\0" + whole[101:], "cannot be read|no whole pickle"),
     ):
         path.write_bytes(data)
-        with pytest.raises(OracleError, match=f"000000.pickle.pbz2: ({message})"):
+        with pytest.raises(TableError, match=f"000000.pickle.pbz2: ({message})"):
             import_nb201(folder, out, silent)
     save(path, [1])
-    with pytest.raises(OracleError, match=r"000000.pickle.pbz2: holds a list, not a dictionary"):
+    with pytest.raises(TableError, match=r"000000.pickle.pbz2: holds a list, not a dictionary"):
         import_nb201(folder, out, silent)
     save(path, {"200": Path("x")})
-    with pytest.raises(OracleError, match=r"000000.pickle.pbz2: refused: it asks for pathlib"):
+    with pytest.raises(TableError, match=r"000000.pickle.pbz2: refused: it asks for pathlib"):
         import_nb201(folder, out, silent)
     assert not out.exists()
 
@@ -155,7 +155,7 @@ def test_a_file_that_is_missing_or_damaged(tmp_path: Path) -> None:
 def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = nats_folder(tmp_path, CELLS, 0)
     monkeypatch.setattr(nats_files, "MOST_BYTES", 1000)
-    with pytest.raises(OracleError, match=r"meta.pickle.pbz2: unpacks to more than 1,000 bytes"):
+    with pytest.raises(TableError, match=r"meta.pickle.pbz2: unpacks to more than 1,000 bytes"):
         import_nb201(folder, tmp_path / "table", silent)
 
 
@@ -170,5 +170,5 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest
 )
 def test_a_list_of_cells_that_is_another(tmp_path: Path, value: object, message: str) -> None:
     save(tmp_path / "meta.pickle.pbz2", value)
-    with pytest.raises(OracleError, match=f"^{tmp_path}/meta.pickle.pbz2: {message}"):
+    with pytest.raises(TableError, match=f"^{tmp_path}/meta.pickle.pbz2: {message}"):
         import_nb201(tmp_path, tmp_path / "table", silent)

@@ -5,7 +5,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from dartboard.errors import GenotypeError, OracleError
+from dartboard.errors import GenotypeError, TableError
 from dartboard.space import (
     Genotype,
     count,
@@ -17,23 +17,23 @@ from dartboard.space import (
     sample,
     to_nb101,
 )
-from dartboard.tables import ORACLES, Oracle
+from dartboard.tables import TABLES, Table
 from dartboard.tables.nb101 import NasBench101, nb101_space
 from dartboard.tables.nb101_cells import LABELS, forward_orders, labels_of, matrix_of
 from dartboard.tables.nb101_cost import count_flops
-from dartboard.tables.nb101_file import Table
+from dartboard.tables.nb101_file import Nb101Columns
 from nb101_data import C1, C3, CELLS, MP, SMALL, folder
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Oracle:
+def small(tmp_path: Path) -> Table:
     np.savez(tmp_path / "small.npz", **SMALL)
-    return ORACLES["nb101"](tmp_path / "small.npz")
+    return TABLES["nb101"](tmp_path / "small.npz")
 
 
 @pytest.fixture(scope="module")
 def whole() -> NasBench101:
-    return ORACLES["nb101"](folder() / "nb101.npz")
+    return TABLES["nb101"](folder() / "nb101.npz")
 
 
 def stored(oracle: NasBench101, row: int) -> tuple[list[list[int]], list[str]]:
@@ -60,7 +60,7 @@ def test_a_cell_has_what_its_row_says(small, row):
 
 
 def test_validation_accuracies_are_told_where_the_table_has_them():
-    oracle = NasBench101(Table({**SMALL, "valid_acc_108": np.array([0.5, 0.25, 0.125, 0.75])}))
+    oracle = NasBench101(Nb101Columns({**SMALL, "valid_acc_108": np.array([0.5, 0.25, 0.125, 0.75])}))
     assert oracle.query(from_nb101(*CELLS[2]), "cifar10").valid == 0.125
 
 
@@ -98,7 +98,7 @@ def test_the_space_has_every_cell_of_seven_vertices():
 def test_a_cell_that_is_not_in_the_table_is_named(small):
     absent = from_nb101(CELLS[1][0], ["input", C3, "output"])
     with pytest.raises(
-        OracleError, match=r"matrix \[\[0, 1, 0\], .* ops input, conv3x3-bn-relu, output; .* 4"
+        TableError, match=r"matrix \[\[0, 1, 0\], .* ops input, conv3x3-bn-relu, output; .* 4"
     ):
         small.query(absent, "cifar10")
 
@@ -110,7 +110,7 @@ def test_a_cell_that_is_too_large_is_refused(small, vertices, edges):
     )
     genotype = from_nb101(matrix.astype(int), ["input", *[C3] * (vertices - 2), "output"])
     with pytest.raises(
-        OracleError, match=f"has {vertices} vertices and {edges} edges; .* at most 7 .* 9 edges"
+        TableError, match=f"has {vertices} vertices and {edges} edges; .* at most 7 .* 9 edges"
     ):
         small.query(genotype, "cifar10")
 
@@ -123,7 +123,7 @@ def test_cells_of_other_spaces_are_refused(small):
 @pytest.mark.parametrize("ask", ["query", "ranking"])
 def test_other_data_sets_are_refused(small, ask):
     arguments = (from_nb101(*CELLS[0]), "cifar100") if ask == "query" else ("cifar100",)
-    with pytest.raises(OracleError, match="nb101 knows nothing of data set 'cifar100'; it knows cifar10"):
+    with pytest.raises(TableError, match="nb101 knows nothing of data set 'cifar100'; it knows cifar10"):
         getattr(small, ask)(*arguments)
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.tables.nb101_cells import spell
-from dartboard.tables.nb101_file import Table, read_table, write_table
+from dartboard.tables.nb101_file import Nb101Columns, read_table, write_table
 from nb101_data import SMALL
 
 VALID = {"valid_acc_108": np.array([0.1, 0.2, 0.3, 0.4])}
@@ -17,7 +17,7 @@ def changed(**columns: object) -> dict[str, np.ndarray]:
 
 
 def test_every_row_is_found_and_nothing_else():
-    table = Table(SMALL)
+    table = Nb101Columns(SMALL)
     spelt = spell(SMALL["adj_bits"], SMALL["ops_code"])
     assert table.find(spelt).tolist() == [0, 1, 2, 3]
     assert table.find(spelt.reshape(2, 2)).tolist() == [[0, 1], [2, 3]]
@@ -26,7 +26,7 @@ def test_every_row_is_found_and_nothing_else():
 
 @pytest.mark.parametrize("columns", [SMALL, {**SMALL, **VALID}])
 def test_a_table_comes_back_as_it_was_written(tmp_path, columns):
-    write_table(tmp_path / "table.npz", Table(columns))
+    write_table(tmp_path / "table.npz", Nb101Columns(columns))
     read = read_table(tmp_path / "table.npz").columns
     assert read.keys() == columns.keys()
     assert all(np.array_equal(read[name], columns[name].astype(read[name].dtype)) for name in columns)
@@ -67,13 +67,13 @@ def test_other_arrays_in_the_file_are_left_alone(tmp_path):
 )
 def test_columns_that_cannot_be_are_refused(tmp_path, columns, message):
     np.savez(tmp_path / "table.npz", **columns)
-    with pytest.raises(OracleError, match=f"table.npz: {message}"):
+    with pytest.raises(TableError, match=f"table.npz: {message}"):
         read_table(tmp_path / "table.npz")
 
 
 def test_nothing_is_unpickled(tmp_path):
     np.savez(tmp_path / "table.npz", **changed(params=np.array([1, 2, 3, None], dtype=object)))
-    with pytest.raises(OracleError, match=r"column params cannot be read \(Object arrays cannot be loaded"):
+    with pytest.raises(TableError, match=r"column params cannot be read \(Object arrays cannot be loaded"):
         read_table(tmp_path / "table.npz")
 
 
@@ -82,7 +82,7 @@ def test_a_shape_that_cannot_be_is_one_line(tmp_path, shape):
     head = f"{{'descr': '<i8', 'fortran_order': False, 'shape': {shape}, }}".encode()
     with zipfile.ZipFile(tmp_path / "table.npz", "w") as archive:
         archive.writestr("vertices.npy", b"\x93NUMPY\1\0" + len(head).to_bytes(2, "little") + head)
-    with pytest.raises(OracleError, match=r"table\.npz: column vertices cannot be read") as caught:
+    with pytest.raises(TableError, match=r"table\.npz: column vertices cannot be read") as caught:
         read_table(tmp_path / "table.npz")
     assert "\n" not in str(caught.value)
 
@@ -112,6 +112,6 @@ def test_a_damaged_file_is_one_line(tmp_path, damage, message):
     path = tmp_path / "table.npz"
     np.savez(path, **SMALL)
     damage(path)
-    with pytest.raises(OracleError, match=f"table.npz: {message}") as caught:
+    with pytest.raises(TableError, match=f"table.npz: {message}") as caught:
         read_table(path)
     assert "\n" not in str(caught.value)

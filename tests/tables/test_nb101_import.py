@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from dartboard.cli.main import main
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.space import from_nb101
-from dartboard.tables import IMPORTS, ORACLES
+from dartboard.tables import IMPORTS, TABLES
 from dartboard.tables.nb101_file import read_table, write_table
 from dartboard.tables.nb101_import import read_official
 from nb101_data import CELLS, SMALL, frame, training
@@ -47,7 +47,7 @@ def test_the_table_of_an_official_file_is_written_and_read(official, tmp_path):
     write_table(tmp_path / "nb101.npz", table)
     again = read_table(tmp_path / "nb101.npz").columns
     assert all(np.array_equal(again[name], table.columns[name]) for name in table.columns)
-    record = ORACLES["nb101"](tmp_path / "nb101.npz").query(from_nb101(*CELLS[2]), "cifar10")
+    record = TABLES["nb101"](tmp_path / "nb101.npz").query(from_nb101(*CELLS[2]), "cifar10")
     assert (record.valid, record.test, record.parameters) == (0.25, 0.75, 3000)
 
 
@@ -80,9 +80,9 @@ def test_an_import_that_fails_leaves_nothing(official, tmp_path, capsys):
 
 @pytest.mark.parametrize("name", ["nb101", "oneshot1"])
 def test_oracles_read_official_files_by_their_ending(official, name):
-    assert ORACLES[name](official).ranking("cifar10").best == 0.875
-    with pytest.raises(OracleError, match=r"not an \.npz file"):
-        ORACLES[name](official.rename(official.with_suffix(".npz")))
+    assert TABLES[name](official).ranking("cifar10").best == 0.875
+    with pytest.raises(TableError, match=r"not an \.npz file"):
+        TABLES[name](official.rename(official.with_suffix(".npz")))
 
 
 def test_base64_may_have_lines(tmp_path):
@@ -121,7 +121,7 @@ def parts(**changes: object) -> bytes:
 )
 def test_a_record_that_is_something_else_is_named(tmp_path, record, message):
     path = written(tmp_path / "file", training(*CELLS[0]), _other_graph(record))
-    with pytest.raises(OracleError, match=f"file: {message}"):
+    with pytest.raises(TableError, match=f"file: {message}"):
         read_official(path)
 
 
@@ -132,17 +132,17 @@ def _other_graph(record: bytes) -> bytes:
 
 def test_parameters_must_be_there(tmp_path):
     path = written(tmp_path / "file", parts(metrics="CgAKAAoA"))
-    with pytest.raises(OracleError, match="record 0: expected a number of trainable parameters, got None"):
+    with pytest.raises(TableError, match="record 0: expected a number of trainable parameters, got None"):
         read_official(path)
 
 
 @pytest.mark.parametrize("records", [(), (training(*CELLS[0], epochs=4),)])
 def test_a_file_without_long_trainings_is_refused(tmp_path, records):
-    with pytest.raises(OracleError, match="file: has no training of 108 epochs"):
+    with pytest.raises(TableError, match="file: has no training of 108 epochs"):
         read_official(written(tmp_path / "file", *records))
 
 
 def test_one_cell_under_two_hashes_is_refused(tmp_path):
     path = written(tmp_path / "file", training(*CELLS[0], graph="a"), training(*CELLS[0], graph="b"))
-    with pytest.raises(OracleError, match="file: row 0 is there twice"):
+    with pytest.raises(TableError, match="file: row 0 is there twice"):
         read_official(path)

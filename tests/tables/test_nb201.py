@@ -4,10 +4,10 @@ from random import Random
 import pytest
 import torch
 
-from dartboard.errors import GenotypeError, OracleError
+from dartboard.errors import GenotypeError, TableError
 from dartboard.nn import CellNet, NetConfig, count_flops, count_parameters
 from dartboard.space import (
-    CODECS,
+    GENOTYPE_FORMATS,
     Cell,
     Genotype,
     decode,
@@ -17,7 +17,7 @@ from dartboard.space import (
     restrict,
     sample,
 )
-from dartboard.tables import ORACLES, NasBench201, load_nb201
+from dartboard.tables import TABLES, NasBench201, load_nb201
 from dartboard.tables.csv_table import write_columns
 from dartboard.tables.nb201 import TASKS, all_cells
 from nb201_data import Columns, made_up, real_table
@@ -44,11 +44,13 @@ def real() -> NasBench201:
 
 
 def test_it_is_registered() -> None:
-    assert ORACLES["nb201"] is load_nb201
+    assert TABLES["nb201"] is load_nb201
 
 
 def test_all_cells_are_those_of_the_space() -> None:
-    texts = [CODECS["nb201"].encode(genotype) for genotype in enumerate_genotypes(get_space("nb201"))]
+    texts = [
+        GENOTYPE_FORMATS["nb201"].encode(genotype) for genotype in enumerate_genotypes(get_space("nb201"))
+    ]
     assert texts == all_cells()
     assert len(set(texts)) == 15_625
 
@@ -80,7 +82,7 @@ def test_cells_of_the_space_without_none_are_found(oracle: NasBench201) -> None:
     for _ in range(20):
         genotype = sample(space, rng)
         assert oracle.query(genotype, "cifar10") == oracle.query(
-            decode(CODECS["nb201"].encode(genotype)), "cifar10"
+            decode(GENOTYPE_FORMATS["nb201"].encode(genotype)), "cifar10"
         )
 
 
@@ -106,9 +108,9 @@ def test_isomorphic_cells(oracle: NasBench201) -> None:
 def test_a_data_set_that_it_does_not_know(oracle: NasBench201) -> None:
     message = "nothing of data set 'mnist'; it knows cifar10, cifar100, imagenet16-120"
     for ask in (lambda: oracle.query(decode(SKIPS), "mnist"), lambda: oracle.ranking("mnist")):
-        with pytest.raises(OracleError, match=message):
+        with pytest.raises(TableError, match=message):
             ask()
-    with pytest.raises(OracleError, match=message):
+    with pytest.raises(TableError, match=message):
         oracle.best("mnist")
 
 
@@ -156,13 +158,13 @@ def test_a_table_with_a_mistake(
 ) -> None:
     wrong = columns | {name: [value, *columns[name][1:]]}
     write_columns(tmp_path / "t", wrong)
-    with pytest.raises(OracleError, match=f"^{tmp_path}/t: {message}"):
+    with pytest.raises(TableError, match=f"^{tmp_path}/t: {message}"):
         load_nb201(tmp_path / "t")
 
 
 def test_a_cell_that_is_there_twice(columns: Columns, tmp_path: Path) -> None:
     write_columns(tmp_path / "t", {name: [*values, values[0]] for name, values in columns.items()})
-    with pytest.raises(OracleError, match="holds 1 cells more than once"):
+    with pytest.raises(TableError, match="holds 1 cells more than once"):
         load_nb201(tmp_path / "t")
 
 

@@ -4,7 +4,7 @@ from statistics import fmean
 import pytest
 import torch
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.space import decode
 from dartboard.tables import IMPORTS, import_nb201, load_nb201, nats_files
 from dartboard.tables.csv_table import read_columns
@@ -36,7 +36,7 @@ def test_folders_and_files_become_the_same_table(tmp_path: Path, monkeypatch: py
 
 def test_a_file_without_all_cells_makes_no_table(tmp_path: Path) -> None:
     save(tmp_path / "nats", whole_nats(CELLS[:3]))
-    with pytest.raises(OracleError, match=f"^{tmp_path}/nats: holds 3 of the 15,625 cells"):
+    with pytest.raises(TableError, match=f"^{tmp_path}/nats: holds 3 of the 15,625 cells"):
         import_nb201(tmp_path / "nats", tmp_path / "table", silent)
     assert not (tmp_path / "table").exists()
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.tables import nats_files
 from dartboard.tables.nats_files import SOURCES
 from dartboard.tables.nb201 import all_cells
@@ -149,7 +149,7 @@ ONE = ("arch2infos", 1, "LONG", "all_results", ("cifar10", 777))
 )
 def test_a_file_that_is_another(name: str, change: Any, message: str, tmp_path: Path) -> None:
     path = write(tmp_path, name, lambda value: change(value, long_name(name)))
-    with pytest.raises(OracleError, match=f"^{path}: ({message})"):
+    with pytest.raises(TableError, match=f"^{path}: ({message})"):
         read_whole(path, silent)
 
 
@@ -157,7 +157,7 @@ def test_a_file_that_is_another(name: str, change: Any, message: str, tmp_path: 
 def test_a_file_that_would_run_something(name: str, tmp_path: Path) -> None:
     call = Calls(os.system, f"touch {tmp_path / 'mark'}")
     path = write(tmp_path, name, lambda value: value["arch2infos"].update({0: call}))
-    with pytest.raises(OracleError, match=rf"^{path}: refused: it asks for (posix|os)\.system, which plain"):
+    with pytest.raises(TableError, match=rf"^{path}: refused: it asks for (posix|os)\.system, which plain"):
         read_whole(path, silent)
     assert not (tmp_path / "mark").exists()
 
@@ -168,14 +168,14 @@ def test_keys_in_keys_are_one_line(name: str, tmp_path: Path) -> None:
     for _ in range(50):
         key = (key,)
     path = write(tmp_path, name, lambda value: value["arch2infos"].update({key: 1}))
-    with pytest.raises(OracleError, match="refused: it has a dictionary whose keys are no texts or numbers"):
+    with pytest.raises(TableError, match="refused: it has a dictionary whose keys are no texts or numbers"):
         read_whole(path, silent)
 
 
 def test_a_training_that_holds_itself(tmp_path: Path) -> None:
     path = tmp_path / "file.pickle.pbz2"
     path.write_bytes(bz2.compress(b"\x80\x02}q\x00X\x0b\x00\x00\x00eval_acc1esh\x00s."))
-    with pytest.raises(OracleError, match=f"^{path}: "):
+    with pytest.raises(TableError, match=f"^{path}: "):
         read_whole(path, silent)
 
 
@@ -186,14 +186,14 @@ def test_a_file_that_is_damaged(name: str, tmp_path: Path) -> None:
     for length in (len(whole) // 2, 40, 5):
         path.write_bytes(whole[:length])
         with pytest.raises(
-            OracleError, match=rf"^{path}: (is cut off|no whole|no file|no official)"
+            TableError, match=rf"^{path}: (is cut off|no whole|no file|no official)"
         ) as caught:
             read_whole(path, silent)
         assert "\n" not in str(caught.value)
     place = len(whole) // 2
     if name.startswith("NATS"):  # torch's old files have no checksum
         path.write_bytes(whole[:place] + bytes((whole[place] ^ 1,)) + whole[place + 1 :])
-        with pytest.raises(OracleError, match=rf"^{path}: (cannot be read|no whole pickle|refused)"):
+        with pytest.raises(TableError, match=rf"^{path}: (cannot be read|no whole pickle|refused)"):
             read_whole(path, silent)
 
 
@@ -207,7 +207,7 @@ def test_every_cut_and_every_flipped_byte_is_an_error_or_a_table(name: str, tmp_
         (tmp_path / "file").write_bytes(whole[:place] + end)
         try:
             read_whole(tmp_path / "file", silent)
-        except OracleError as error:
+        except TableError as error:
             assert "\n" not in str(error)  # noqa: PT017
 
 
@@ -223,12 +223,12 @@ def test_every_cut_and_every_flipped_byte_is_an_error_or_a_table(name: str, tmp_
 )
 def test_other_files(data: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(data)
-    with pytest.raises(OracleError, match=f"^{tmp_path}/file: {message}"):
+    with pytest.raises(TableError, match=f"^{tmp_path}/file: {message}"):
         read_whole(tmp_path / "file", silent)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(OracleError, match=rf"^{tmp_path}/none: cannot be read \(No such file"):
+    with pytest.raises(TableError, match=rf"^{tmp_path}/none: cannot be read \(No such file"):
         read_whole(tmp_path / "none", silent)
 
 

@@ -4,10 +4,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from dartboard.errors import GenotypeError, OracleError
+from dartboard.errors import GenotypeError, TableError
 from dartboard.space import count, enumerate_genotypes, from_nb101, prune_nb101, sample, to_nb101
-from dartboard.tables import ORACLES
-from dartboard.tables.nb101_file import Table
+from dartboard.tables import TABLES
+from dartboard.tables.nb101_file import Nb101Columns
 from dartboard.tables.oneshot import NasBench1Shot1
 from nb101_data import C1, C3, CELLS, MP, folder
 
@@ -18,12 +18,12 @@ BEST = dict(zip(SPACES, (94.20, 93.97, 94.18), strict=True))
 
 @pytest.fixture(scope="module", params=SPACES)
 def oracle(request: pytest.FixtureRequest) -> NasBench1Shot1:
-    return ORACLES[request.param](folder() / "nb101.npz")
+    return TABLES[request.param](folder() / "nb101.npz")
 
 
 @pytest.fixture(scope="module")
 def oneshot1() -> NasBench1Shot1:
-    return ORACLES["oneshot1"](folder() / "nb101.npz")
+    return TABLES["oneshot1"](folder() / "nb101.npz")
 
 
 def published(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -57,14 +57,14 @@ def test_samples_come_to_rows_of_the_space_as_often_as_they_should(oracle):
 
 @pytest.mark.parametrize("name", ["oneshot1", pytest.param("oneshot2", marks=pytest.mark.slow)])
 def test_every_genotype_comes_to_its_row(name):
-    oracle = ORACLES[name](folder() / "nb101.npz")
+    oracle = TABLES[name](folder() / "nb101.npz")
     found = Counter(oracle.row(genotype) for genotype in enumerate_genotypes(oracle.space))
     rows, encodings = published(name)
     assert found == dict(zip(rows.tolist(), encodings.tolist(), strict=True))
 
 
 def test_a_record_is_the_one_of_the_whole_benchmark(oneshot1):
-    whole = ORACLES["nb101"](folder() / "nb101.npz")
+    whole = TABLES["nb101"](folder() / "nb101.npz")
     genotype = sample(oneshot1.space, Random(4))
     assert oneshot1.query(genotype, "cifar10") == whole.query(genotype, "cifar10")
 
@@ -87,7 +87,7 @@ def tiny(name: str) -> NasBench1Shot1:
     """The space with a table of a single cell: one 3x3 convolution beside the input."""
     columns = {"vertices": [3], "adj_bits": [0b111], "ops_code": [3], "params": [7]}
     columns = {key: np.array(column) for key, column in columns.items()}
-    return NasBench1Shot1(name, Table({**columns, "test_acc_108": np.array([0.5])}))
+    return NasBench1Shot1(name, Nb101Columns({**columns, "test_acc_108": np.array([0.5])}))
 
 
 def test_loose_ends_do_not_matter():
@@ -97,7 +97,7 @@ def test_loose_ends_do_not_matter():
     matrix, _ = LOOSE
     again = from_nb101(matrix, ["input", C3, MP, MP, MP, "output"])
     assert oracle.query(again, "cifar10") == record
-    with pytest.raises(OracleError, match="the table has no cell"):
+    with pytest.raises(TableError, match="the table has no cell"):
         oracle.query(from_nb101(matrix, ["input", C1, MP, MP, MP, "output"]), "cifar10")
 
 
@@ -121,5 +121,5 @@ def test_genotypes_of_other_spaces_are_refused():
 @pytest.mark.parametrize("ask", ["query", "ranking"])
 def test_other_data_sets_are_refused(ask):
     arguments = (from_nb101(*LOOSE), "svhn") if ask == "query" else ("svhn",)
-    with pytest.raises(OracleError, match="oneshot3 knows nothing of data set 'svhn'; it knows cifar10"):
+    with pytest.raises(TableError, match="oneshot3 knows nothing of data set 'svhn'; it knows cifar10"):
         getattr(tiny("oneshot3"), ask)(*arguments)

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.tables import tfrecord
 from dartboard.tables.tfrecord import crc32c, fields, masked, read_records
 from nb101_data import frame
@@ -57,7 +57,7 @@ def test_every_changed_bit_is_noticed(tmp_path):
     for place in range(8 * len(whole)):
         data = bytearray(whole)
         data[place // 8] ^= 1 << place % 8
-        with pytest.raises(OracleError, match=r"file: damaged or cut off at record \d,"):
+        with pytest.raises(TableError, match=r"file: damaged or cut off at record \d,"):
             list(read_records(written(tmp_path / "file", bytes(data))))
 
 
@@ -69,7 +69,7 @@ def test_every_cut_is_noticed_except_between_records(tmp_path):
         if length in ends:
             assert len(list(read_records(path))) == 1 + ends.tolist().index(length)
             continue
-        with pytest.raises(OracleError, match=f"cut off at record {np.searchsorted(ends, length)},"):
+        with pytest.raises(TableError, match=f"cut off at record {np.searchsorted(ends, length)},"):
             list(read_records(path))
 
 
@@ -77,14 +77,14 @@ def test_the_damaged_record_is_named_beyond_the_first_batch(tmp_path, monkeypatc
     monkeypatch.setattr(tfrecord, "BATCH", 2)
     spoilt = frame(RECORDS[2])[:-1] + b"\0"
     path = written(tmp_path / "file", b"".join([*map(frame, RECORDS), spoilt]))
-    with pytest.raises(OracleError, match="file: damaged or cut off at record 4"):
+    with pytest.raises(TableError, match="file: damaged or cut off at record 4"):
         list(read_records(path))
 
 
 def test_other_files_are_no_records(tmp_path):
-    with pytest.raises(OracleError, match="at record 0, if this is a TFRecord file at all"):
+    with pytest.raises(TableError, match="at record 0, if this is a TFRecord file at all"):
         list(read_records(written(tmp_path / "file", b"PK\3\4 and so on, an archive of arrays")))
-    with pytest.raises(OracleError, match=r"absent: cannot be read \(No such file"):
+    with pytest.raises(TableError, match=r"absent: cannot be read \(No such file"):
         list(read_records(tmp_path / "absent"))
 
 
@@ -98,10 +98,10 @@ def test_fields_of_every_kind_that_is_read():
 
 @pytest.mark.parametrize("message", [b"\x08", b"\x08\x96", b"\x11abc", b"\x1a\x03ab", b"\x1a", b"\x80"])
 def test_a_field_that_is_cut_off_is_refused(message):
-    with pytest.raises(OracleError, match="ends in the middle of a field"):
+    with pytest.raises(TableError, match="ends in the middle of a field"):
         list(fields(message))
 
 
 def test_a_field_of_another_kind_is_refused():
-    with pytest.raises(OracleError, match="field of kind 5; expected 0, 1 or 2"):
+    with pytest.raises(TableError, match="field of kind 5; expected 0, 1 or 2"):
         list(fields(b"\x0d\0\0\0\0"))

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.tables.torch_file import START_OF_LEGACY, START_OF_ZIP, read_legacy, read_zip
 from unpickled import Calls
 
@@ -70,7 +70,7 @@ def test_the_weights_of_a_network_are_left_out(zipped: bool) -> None:
 @ZIPPED
 def test_nothing_is_called(zipped: bool, tmp_path: Path) -> None:
     data = saved({"a": Calls(os.system, f"touch {tmp_path / 'mark'}")}, zipped)
-    with pytest.raises(OracleError, match=r"^refused: it asks for (posix|os)\.system, which plain"):
+    with pytest.raises(TableError, match=r"^refused: it asks for (posix|os)\.system, which plain"):
         read(data, zipped)
     assert not (tmp_path / "mark").exists()
 
@@ -85,14 +85,14 @@ def test_the_callers_trimming_is_used(zipped: bool) -> None:
 def test_a_file_that_is_cut_off(zipped: bool) -> None:
     whole = saved({"a": list(range(100))}, zipped)
     for length in (0, 3, 10, 20, 60, 200):
-        with pytest.raises(OracleError, match=r"no (whole )?(pickle|file of torch.save)"):
+        with pytest.raises(TableError, match=r"no (whole )?(pickle|file of torch.save)"):
             read(whole[:length], zipped)
 
 
 def test_a_file_of_another_protocol() -> None:
     endless = b"\x80\x02)" + b"q\x00h\x00\x86" * 64 + b"."  # a tuple of itself, twice: 2 ** 64 values
     for protocol in (pickle.dumps(1002), endless):
-        with pytest.raises(OracleError, match="of another protocol than 1001"):
+        with pytest.raises(TableError, match="of another protocol than 1001"):
             read(START_OF_LEGACY + protocol, zipped=False)
 
 
@@ -108,9 +108,9 @@ def archive(**files: bytes) -> bytes:
 def test_other_archives() -> None:
     one = pickle.dumps([1], 2)
     assert read(archive(a=one), zipped=True) == [1]
-    with pytest.raises(OracleError, match=r"no file of torch.save: a zip archive with 0 files data.pkl"):
+    with pytest.raises(TableError, match=r"no file of torch.save: a zip archive with 0 files data.pkl"):
         read(archive(), zipped=True)
-    with pytest.raises(OracleError, match=r"a zip archive with 2 files data.pkl"):
+    with pytest.raises(TableError, match=r"a zip archive with 2 files data.pkl"):
         read(archive(a=one, b=one), zipped=True)
 
 
@@ -118,5 +118,5 @@ def test_an_archive_whose_checksum_is_another() -> None:
     data = archive(a=pickle.dumps(["some text"], 2) + b"rest")
     assert data.count(b"some text") == data.count(b"rest") == 1
     for changed in (data.replace(b"some text", b"same text"), data.replace(b"rest", b"test")):
-        with pytest.raises(OracleError, match=r"no whole file of torch.save .Bad CRC-32"):
+        with pytest.raises(TableError, match=r"no whole file of torch.save .Bad CRC-32"):
             read(changed, zipped=True)

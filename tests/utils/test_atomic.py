@@ -6,10 +6,10 @@ from contextlib import contextmanager
 import pytest
 
 from dartboard.utils.atomic import (
+    atomic_directory,
     discard,
     is_leftover,
     remove_leftovers,
-    whole_directory,
     write_bytes,
     write_first,
     write_text,
@@ -65,7 +65,7 @@ def test_everything_is_on_disk_before_it_has_its_name(tmp_path, monkeypatch):
         sync(handle)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with whole_directory(tmp_path / "d") as temporary:
+    with atomic_directory(tmp_path / "d") as temporary:
         (temporary / "inner").mkdir()
         (temporary / "inner" / "file").touch()
     wanted = [temporary / "inner", temporary / "inner" / "file", temporary]
@@ -85,7 +85,7 @@ def test_others_may_read_what_the_umask_lets_them(tmp_path):
     before = os.umask(0o027)
     try:
         write_text(tmp_path / "f", "x")
-        with whole_directory(tmp_path / "d"):
+        with atomic_directory(tmp_path / "d"):
             pass
     finally:
         os.umask(before)
@@ -95,7 +95,7 @@ def test_others_may_read_what_the_umask_lets_them(tmp_path):
 
 def test_a_directory_replaces_another(tmp_path):
     for text in ("old", "new"):
-        with whole_directory(tmp_path / "d") as temporary:
+        with atomic_directory(tmp_path / "d") as temporary:
             (temporary / text).write_text(text)
             assert temporary.parent == tmp_path
     assert names(tmp_path) == ["d"]
@@ -105,7 +105,7 @@ def test_a_directory_replaces_another(tmp_path):
 def test_a_directory_that_was_being_replaced_makes_room(tmp_path):
     (tmp_path / "d").mkdir()
     (tmp_path / "d.old").mkdir()
-    with whole_directory(tmp_path / "d") as temporary:
+    with atomic_directory(tmp_path / "d") as temporary:
         (temporary / "new").touch()
     assert names(tmp_path) == ["d"]
     assert names(tmp_path / "d") == ["new"]
@@ -113,11 +113,11 @@ def test_a_directory_that_was_being_replaced_makes_room(tmp_path):
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_a_directory_whose_block_fails_is_removed(tmp_path, error):
-    with whole_directory(tmp_path / "d") as temporary:
+    with atomic_directory(tmp_path / "d") as temporary:
         (temporary / "old").touch()
 
     def fail():
-        with whole_directory(tmp_path / "d") as temporary:
+        with atomic_directory(tmp_path / "d") as temporary:
             (temporary / "new").touch()
             raise error
 
@@ -128,7 +128,7 @@ def test_a_directory_whose_block_fails_is_removed(tmp_path, error):
 
 
 def test_a_full_disk_is_named_in_a_directory_too(tmp_path):
-    with small_files(), pytest.raises(OSError, match="d'"), whole_directory(tmp_path / "d") as temporary:
+    with small_files(), pytest.raises(OSError, match="d'"), atomic_directory(tmp_path / "d") as temporary:
         (temporary / "file").write_bytes(b"x" * 100)
     assert names(tmp_path) == []
 

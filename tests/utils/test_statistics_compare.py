@@ -12,7 +12,7 @@ from dartboard.utils.statistics import (
     compare,
     sift,
     standard_error,
-    summarise,
+    summarize,
     verdict,
 )
 
@@ -76,11 +76,11 @@ def test_a_budget_in_numbers() -> None:
 
 
 def test_mean_and_deviation() -> None:
-    found = summarise([0.2, 0.4, 0.9])
+    found = summarize([0.2, 0.4, 0.9])
     assert found.mean == pytest.approx(0.5)
     assert found.deviation == pytest.approx(math.sqrt((0.09 + 0.01 + 0.16) / 2))
     assert found.count == 3
-    assert summarise([0.3]).deviation is None
+    assert summarize([0.3]).deviation is None
 
 
 @pytest.mark.parametrize(

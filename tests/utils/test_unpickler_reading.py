@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dartboard.errors import DataError, OracleError
+from dartboard.errors import DataError, TableError
 from dartboard.utils.unpickler import ALLOWED, read_pickle
 from unpickled import Calls
 
@@ -21,7 +21,7 @@ VALUE: dict[Any, Any] = {
 
 def read_plain(data: bytes, **options: Any) -> Any:
     """What is read from a pickle with the errors of oracles."""
-    return read_pickle(io.BytesIO(data), OracleError, **options)
+    return read_pickle(io.BytesIO(data), TableError, **options)
 
 
 @pytest.mark.parametrize("protocol", range(2, 6))
@@ -71,7 +71,7 @@ def test_numpy_before_and_after_it_moved_its_parts(core: str) -> None:
 def test_nothing_else_is_called(function: Any, args: tuple[object, ...], name: str, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     args = tuple(str(arg).format(mark) if isinstance(arg, str) else arg for arg in args)
-    with pytest.raises(OracleError, match=f"refused: it asks for {name}"):
+    with pytest.raises(TableError, match=f"refused: it asks for {name}"):
         read_plain(pickle.dumps({"x": Calls(function, *args)}, 4))
     assert not mark.exists()
 
@@ -81,7 +81,7 @@ def test_nothing_else_is_called(function: Any, args: tuple[object, ...], name: s
 )
 def test_what_is_named_cannot_be_changed(state: bytes) -> None:
     for module, name in ALLOWED:
-        with pytest.raises(OracleError, match="refused: it changes"):
+        with pytest.raises(TableError, match="refused: it changes"):
             read_plain(b"\x80\x02c" + f"{module}\n{name}\n".encode() + state + b"b.")
     assert read_plain(pickle.dumps(collections.OrderedDict(a=1))) == {"a": 1}
 
@@ -100,7 +100,7 @@ def test_what_is_named_cannot_be_changed(state: bytes) -> None:
     ],
 )
 def test_stand_ins_check_what_they_are_given(call: object, message: str) -> None:
-    with pytest.raises(OracleError, match=message):
+    with pytest.raises(TableError, match=message):
         read_plain(pickle.dumps(call, 4))
 
 
@@ -110,16 +110,16 @@ def test_a_number_whose_first_byte_is_the_highest() -> None:
 
 def test_a_number_without_its_type() -> None:
     scalar = np.float64(1).__reduce__()[0]
-    with pytest.raises(OracleError, match="an array holds something else than plain numbers"):
+    with pytest.raises(TableError, match="an array holds something else than plain numbers"):
         read_plain(pickle.dumps(Calls(scalar, "f8", b"12345678"), 4))
-    with pytest.raises(OracleError, match=r"an array of shape \[1\] has 7 bytes"):
+    with pytest.raises(TableError, match=r"an array of shape \[1\] has 7 bytes"):
         read_plain(pickle.dumps(Calls(scalar, np.dtype("f8"), b"1234567"), 4))
 
 
 @pytest.mark.parametrize("cut", [0, 1, 5, -1])
 def test_damaged_pickles_are_refused(cut: int) -> None:
     whole = pickle.dumps(VALUE, 4)
-    with pytest.raises(OracleError, match="no whole pickle"):
+    with pytest.raises(TableError, match="no whole pickle"):
         read_plain(whole[:cut] if cut >= 0 else whole[:-1])
 
 
@@ -147,14 +147,14 @@ def test_damaged_pickles_are_refused(cut: int) -> None:
 )
 def test_keys_that_would_keep_one_busy_or_crash_are_one_line(key: bytes, orders: bytes, what: str) -> None:
     message = f"refused: it has {what} are no texts or numbers of 60 bits, or short tuples of them"
-    with pytest.raises(OracleError, match=f"^{message}$"):
+    with pytest.raises(TableError, match=f"^{message}$"):
         read_plain(orders % key)
 
 
 def test_every_dictionary_is_trimmed() -> None:
     seen: list[dict[object, object]] = []
     for orders in (b"\x80\x02(K\x01K\x02d.", b"\x80\x02}K\x01K\x02s.", b"\x80\x02}(K\x01K\x02u."):
-        read_pickle(io.BytesIO(orders), OracleError, trim=seen.append)
+        read_pickle(io.BytesIO(orders), TableError, trim=seen.append)
     assert seen == [{1: 2}] * 3
 
 
@@ -166,8 +166,8 @@ class NoMemory(io.BytesIO):
 
 
 def test_too_little_memory_is_no_damage() -> None:
-    with pytest.raises(OracleError, match=r"^needs more memory than there is, or is made to harm$"):
-        read_pickle(NoMemory(b"N."), OracleError)
+    with pytest.raises(TableError, match=r"^needs more memory than there is, or is made to harm$"):
+        read_pickle(NoMemory(b"N."), TableError)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_too_little_memory_is_no_damage() -> None:
     ],
 )
 def test_orders_that_do_not_fit_together_are_errors(orders: bytes) -> None:
-    with pytest.raises(OracleError, match=r"no whole pickle|refused: it has the order POP"):
+    with pytest.raises(TableError, match=r"no whole pickle|refused: it has the order POP"):
         read_plain(b"\x80\x04" + orders)
 
 
@@ -193,15 +193,13 @@ def test_the_error_is_the_callers() -> None:
 
 
 def test_names_in_errors_are_fit_for_a_line() -> None:
-    with pytest.raises(
-        OracleError, match=r"^refused: it asks for a\\x1b\.b, which plain values do not need$"
-    ):
+    with pytest.raises(TableError, match=r"^refused: it asks for a\\x1b\.b, which plain values do not need$"):
         read_plain(b"\x80\x02ca\x1b\nb\n.")
 
 
 def test_a_pickle_is_read_up_to_its_end() -> None:
     file = io.BytesIO(pickle.dumps(1) + pickle.dumps([2]) + b"rest")
-    assert [read_pickle(file, OracleError), read_pickle(file, OracleError)] == [1, [2]]
+    assert [read_pickle(file, TableError), read_pickle(file, TableError)] == [1, [2]]
     assert file.read() == b"rest"
 
 
@@ -230,11 +228,11 @@ def test_what_is_not_needed_is_taken_out_as_it_is_made(protocol: int) -> None:
 def test_more_may_be_named_if_the_caller_says_so() -> None:
     data = b"\x80\x02cown\nname\nK\x01\x85R."
     assert read_plain(data, more={("own", "name"): lambda number: [number]}) == [1]
-    with pytest.raises(OracleError, match=r"refused: it asks for own.name"):
+    with pytest.raises(TableError, match=r"refused: it asks for own.name"):
         read_plain(data)
 
 
 def test_values_kept_outside() -> None:
     assert read_plain(b"\x80\x02K\x07Q.", outside=lambda what: [what]) == [7]
-    with pytest.raises(OracleError, match="refused: it has the order BINPERSID"):
+    with pytest.raises(TableError, match="refused: it has the order BINPERSID"):
         read_plain(b"\x80\x02K\x07Q.")

@@ -10,7 +10,7 @@ from dartboard.space import load_space
 from dartboard.sweep.config import load_sweep
 from dartboard.sweep.protocol.config import load_protocol
 from dartboard.train.config import TRAIN
-from dartboard.utils.yaml_text import QuickReader, Reader, TwiceError, YamlError, load, shown
+from dartboard.utils.yaml_text import DuplicateKeyError, QuickReader, Reader, YamlError, load, shown
 
 READERS = pytest.mark.parametrize("reader", [Reader, QuickReader])
 
@@ -34,7 +34,7 @@ def test_what_a_text_says(reader: type[Reader]) -> None:
     ],
 )
 def test_a_key_that_is_said_twice(text: str, words: str, reader: type[Reader]) -> None:
-    with pytest.raises(TwiceError) as told:
+    with pytest.raises(DuplicateKeyError) as told:
         load(text, reader)
     assert str(told.value).startswith(words)
 

@@ -7,7 +7,7 @@ from dartboard.scoreboard.store import CONFIG
 from dartboard.space import decode, get_space
 from dartboard.space.graph import depth
 from dartboard.space.spec import NONE
-from dartboard.utils.statistics import Summary, summarise
+from dartboard.utils.statistics import Summary, summarize
 from dartboard_papers._scoreboard import Board
 from dartboard_papers._ways import WAYS
 from dartboard_papers.base import Verdict
@@ -18,7 +18,7 @@ SKIP = "skip_connect"
 
 def accuracies(records: Sequence[BenchRecord], dataset: str) -> Summary:
     """Test accuracies of what was chosen at the end."""
-    return summarise([own.final.test[dataset] for own in records])
+    return summarize([own.final.test[dataset] for own in records])
 
 
 def spread(found: Summary) -> str:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from dartboard.config.schema import Count
 from dartboard.data import Dataset, LoadOptions
-from dartboard.errors import OptionError, OracleError, RunError
+from dartboard.errors import OptionError, RunError, TableError
 from dartboard.scoreboard import (
     BenchConfig,
     BenchRecord,
@@ -27,7 +27,7 @@ from dartboard.scoreboard.store import CONFIG, find_record, read_config
 from dartboard.scoreboard.table import check_records
 from dartboard.search.config import load_images
 from dartboard.space import get_space
-from dartboard.tables import SHIPPED, Oracle, load_oracle
+from dartboard.tables import SHIPPED, Table, load_table
 from dartboard_papers._ways import WAYS, Way
 from dartboard_papers.base import Scale, Setting
 
@@ -91,7 +91,7 @@ class Board:
     """
 
     groups: Mapping[str, tuple[BenchRecord, ...]]
-    oracle: Oracle | None
+    oracle: Table | None
     queries: int
     missing: tuple[str, ...] = ()
     kept: Path | None = None
@@ -159,13 +159,13 @@ def make_board(
         more: By label, what else is set.
 
     Raises:
-        OracleError: If a table or a record is missing or not what it should be.
+        TableError: If a table or a record is missing or not what it should be.
         RunError: If a search fails.
     """
     if scale.records is not None:
         return read_board(Path(scale.records), labels, setting, scale)
     table = find_table(world, setting)
-    oracle = load_oracle(world.space, table)
+    oracle = load_table(world.space, table)
     images = load_images(setting.data or world.images, LoadOptions())
     config = load_bench(flags=_bench(world, labels, setting, scale, images, more or {}))
     found = _search(plan_jobs(config), world, table, setting)
@@ -176,18 +176,18 @@ def find_table(world: World, setting: Setting) -> Path | None:
     """The file of the benchmark, which may be named by its folder; None for one that ships.
 
     Raises:
-        OracleError: If it is not given, or not there.
+        TableError: If it is not given, or not there.
     """
     if world.file is None:
         return None
     if setting.table is None:
-        raise OracleError(
+        raise TableError(
             f"{world.space} is looked up in {world.file}, which does not ship with dartboard; name it or its "
             "folder with --table (docs/oracles.md), or searches that were done with records=DIR"
         )
     path = setting.table / world.file if setting.table.is_dir() else setting.table
     if not path.exists():
-        raise OracleError(f"there is no {path}; docs/oracles.md says how to make {world.file}")
+        raise TableError(f"there is no {path}; docs/oracles.md says how to make {world.file}")
     return path
 
 
@@ -273,12 +273,12 @@ def check_alone(setting: Setting, scale: Searches) -> None:
         raise OptionError(f"records={scale.records} are of searches that were done; leave out {given[0]}")
 
 
-def _known(config: BenchConfig, setting: Setting) -> Oracle | None:
+def _known(config: BenchConfig, setting: Setting) -> Table | None:
     name = oracle_name(config)
     worlds = {world.space: world for world in (NB201, NANO, *ONESHOT)}
     if setting.table is None and name not in SHIPPED:
         return None
-    return load_oracle(name, find_table(worlds[name], setting) if name in worlds else setting.table)
+    return load_table(name, find_table(worlds[name], setting) if name in worlds else setting.table)
 
 
 def _grouped(labels: Sequence[str], records: Sequence[BenchRecord]) -> dict[str, tuple[BenchRecord, ...]]:

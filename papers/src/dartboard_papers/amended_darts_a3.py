@@ -28,7 +28,7 @@ from pydantic import Field
 from dartboard.config.schema import Count
 from dartboard.runs import Run
 from dartboard.search.config import SearchConfig
-from dartboard.space.formats.catalog import CODECS
+from dartboard.space.formats.catalog import GENOTYPE_FORMATS
 from dartboard.viz.line_styles import looks
 from dartboard_papers._amended import (
     amended_searches,
@@ -95,7 +95,7 @@ def follow(run: Run, config: SearchConfig, scale: Trap) -> dict[str, Training]:
     """The two trainings after a search, by statement."""
     cells = Training(
         space=config.space.name,
-        genotype=CODECS["json"].encode(found_in(run)),
+        genotype=GENOTYPE_FORMATS["json"].encode(found_in(run)),
         data=config.data.name,
         channels=scale.channels,
         epochs=scale.retrain,

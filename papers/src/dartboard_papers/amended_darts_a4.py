@@ -25,7 +25,7 @@ from pydantic import Field
 from dartboard.config.schema import Count
 from dartboard.search.config import SearchConfig
 from dartboard.space import Genotype, sample
-from dartboard.space.formats.catalog import CODECS
+from dartboard.space.formats.catalog import GENOTYPE_FORMATS
 from dartboard.viz.line_styles import looks
 from dartboard_papers._amended import (
     SKIP,
@@ -110,7 +110,7 @@ def best_samples(setting: Setting, scale: Comparison, like: Training) -> list[Ge
     """What random search finds: the best of its samples by the validation error of short trainings."""
     rng = Random("amended-darts-a4")
     drawn = [sample(small_s2(scale.cells), rng) for _ in range(scale.samples)]
-    texts = {f"sample-{place}": CODECS["json"].encode(own) for place, own in enumerate(drawn)}
+    texts = {f"sample-{place}": GENOTYPE_FORMATS["json"].encode(own) for place, own in enumerate(drawn)}
     short = {
         label: replace(like, genotype=text, epochs=scale.short, part="valid") for label, text in texts.items()
     }
@@ -167,7 +167,7 @@ def reproduce(setting: Setting, scale: Comparison) -> Finding:
 
 def train_all(found: Found, setting: Setting, scale: Comparison, like: Training) -> Errors:
     """The test errors of all networks."""
-    texts = {way: [CODECS["json"].encode(own) for own in each] for way, each in found.items()}
+    texts = {way: [GENOTYPE_FORMATS["json"].encode(own) for own in each] for way, each in found.items()}
     asked = {
         f"{way}-{place}-training-{seed}": replace(like, genotype=text, seed=seed)
         for way, own in texts.items()

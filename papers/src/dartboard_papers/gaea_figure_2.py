@@ -21,7 +21,7 @@ from dartboard.errors import OptionError
 from dartboard.scoreboard.curves import Band, by_epoch
 from dartboard.scoreboard.plots import one_cell
 from dartboard.scoreboard.records import record_files
-from dartboard.utils.statistics import Summary, summarise
+from dartboard.utils.statistics import Summary, summarize
 from dartboard.viz.line_styles import looks
 from dartboard_papers._found import judge, remarks, size, spread, title
 from dartboard_papers._scoreboard import ONESHOT, Board, Searches, check_alone, find_table, make_board
@@ -51,7 +51,7 @@ class OneShot(Searches):
 
 
 def check_table(setting: Setting, scale: OneShot) -> None:
-    """Raises OracleError where searches would have nobody to ask, OptionError where none are done."""
+    """Raises TableError where searches would have nobody to ask, OptionError where none are done."""
     if scale.asks:
         find_table(ONESHOT[0], setting)
     else:
@@ -108,7 +108,7 @@ def find_boards(setting: Setting, scale: OneShot) -> dict[str, Board]:
 def regrets(board: Board, label: str) -> Summary | None:
     """How far below the best cell the cells at the end are; None where there are none."""
     group = board.groups.get(label)
-    return None if group is None else summarise([own.regret(board.datasets[0]) for own in group])
+    return None if group is None else summarize([own.regret(board.datasets[0]) for own in group])
 
 
 def is_lower(board: Board) -> bool | None:
@@ -128,7 +128,7 @@ def rows(space: str, board: Board) -> list[Row]:
     """Regret at the end in points, mean and deviation and every seed."""
     found = []
     for label, group in board.groups.items():
-        summary = summarise([own.regret(board.datasets[0]) for own in group])
+        summary = summarize([own.regret(board.datasets[0]) for own in group])
         each = ", ".join(f"{100 * own.regret(board.datasets[0]):.2f}" for own in group)
         paper = "within 1" if label == PLAIN else None
         found.append(Row(f"{NAMES[space]}: regret of {title(label)}", paper, f"{spread(summary)} ({each})"))

@@ -21,8 +21,8 @@ from dartboard.config.schema import Count
 from dartboard.scoreboard import BenchRecord
 from dartboard.scoreboard.baselines import run_baseline
 from dartboard.scoreboard.published import DIRECT, TRANSFER, Published
-from dartboard.tables import Oracle
-from dartboard.utils.statistics import Summary, summarise
+from dartboard.tables import Table
+from dartboard.utils.statistics import Summary, summarize
 from dartboard.viz.line_styles import looks
 from dartboard_papers._found import accuracies, is_cut_off, judge, remarks, size, spread, title
 from dartboard_papers._scoreboard import Board, Searches, choose_world, make_board
@@ -48,7 +48,7 @@ Found = Mapping[str, Mapping[str, Summary]]
 """By label and data set."""
 
 
-class Table(Searches):
+class SearchTable(Searches):
     """The searches of the table."""
 
     seeds: Count = Field(default=2, description="searches with each method")
@@ -57,7 +57,7 @@ class Table(Searches):
     draws: Count = Field(default=200, description="how many times random search and evolution are repeated")
 
 
-FULL = Table(
+FULL = SearchTable(
     seeds=4, epochs=25, cells=5, channels=16, pixels=32, gdas_epochs=250, gaea_gdas_epochs=150, draws=500
 )
 
@@ -68,12 +68,12 @@ FULL = Table(
     claim="GAEA DARTS (ERM) is the best on all three data sets, both GAEA DARTS are above DARTS, and GAEA "
     "GDAS is level with GDAS or above it",
     minutes=4,
-    laptop=Table(),
+    laptop=SearchTable(),
     full=FULL,
     takes=("data", "table"),
     check=choose_world,
 )
-def reproduce(setting: Setting, scale: Table) -> Finding:
+def reproduce(setting: Setting, scale: SearchTable) -> Finding:
     """Searches with all methods, or records of them, beside the table."""
     epochs = {"gdas": scale.gdas_epochs, "gaea-gdas": scale.gaea_gdas_epochs}
     more = {label: {"epochs": own} for label, own in epochs.items()}
@@ -101,10 +101,10 @@ def measure(board: Board, draws: int) -> dict[str, dict[str, Summary]]:
     return found if board.oracle is None else found | ask(board.oracle, board.queries, draws)
 
 
-def ask(oracle: Oracle, queries: int, draws: int) -> dict[str, dict[str, Summary]]:
+def ask(oracle: Table, queries: int, draws: int) -> dict[str, dict[str, Summary]]:
     """By name and data set, what random search and evolution come to, which ask the benchmark itself."""
     told = {name: run_baseline(name, oracle, queries, draws).tests for name in BASELINES}
-    return {name: {dataset: summarise(own) for dataset, own in each.items()} for name, each in told.items()}
+    return {name: {dataset: summarize(own) for dataset, own in each.items()} for name, each in told.items()}
 
 
 def orderings(found: Found, datasets: Sequence[str]) -> dict[str, bool | None]:

@@ -19,7 +19,7 @@ from dartboard.jobs.inner import Job
 from dartboard.runs import Lock, flat
 from dartboard.search.config import load_images
 from dartboard.search.hooks import AnyHook
-from dartboard.space import CODECS, Genotype, SearchSpace, adopt, decode, load_space
+from dartboard.space import GENOTYPE_FORMATS, Genotype, SearchSpace, adopt, decode, load_space
 from dartboard.train import config as train_config
 from dartboard.train.config import TRAIN, TrainConfig, TrainSettings, train_options
 from dartboard.train.trainer import Trainer
@@ -79,7 +79,7 @@ class Plan:
         if settings.space.name is None:
             raise OptionError("name the space whose stack the cells go into: space.name, such as darts")
         SCHEDULES[settings.weights.schedule]  # a wrong name is better known before the first epoch
-        codec = CODECS["json"]
+        codec = GENOTYPE_FORMATS["json"]
         return cls(tuple((label, codec.encode(own)) for label, own in cells.items()), settings)
 
     def config(self, entry: Entry) -> TrainConfig:

@@ -18,7 +18,7 @@ from dartboard.search import stability as search_stability
 from dartboard.search.revive import searcher_of
 from dartboard.search.searcher import Searcher
 from dartboard.search.stability import EdgeStability
-from dartboard.space import CODECS, Genotype
+from dartboard.space import GENOTYPE_FORMATS, Genotype
 from dartboard.space.spec import SearchSpace
 from dartboard.utils.progress import Progress, no_progress
 
@@ -102,7 +102,7 @@ def _chosen(run: Run) -> Genotype:
     if (result := run.result()) is None:
         raise RunError(f"{run.path} is not finished, and has chosen nothing yet; go on with it first")
     try:
-        return CODECS["json"].decode(json.dumps(result["genotype"]))
+        return GENOTYPE_FORMATS["json"].decode(json.dumps(result["genotype"]))
     except (KeyError, GenotypeError):
         raise RunError(f"{run.path} is damaged: what it chose cannot be read from its result") from None
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dartboard.scoreboard.jobs import Job
     from dartboard.scoreboard.pool import Pool
     from dartboard.scoreboard.runner import Desk, Place
-    from dartboard.tables import Oracle
+    from dartboard.tables import Table
 
 FAILED = 1
 SEARCHING = ("jobs", "threads", "device", "fall_back")
@@ -66,13 +66,13 @@ def run(args: Namespace) -> int:
     _check_show(args)
     from dartboard.scoreboard.jobs import check_space, oracle_name, plan_jobs
     from dartboard.scoreboard.score import check_queries
-    from dartboard.tables import load_oracle
+    from dartboard.tables import load_table
 
     config = _configure(args)
     out = _out(args, config)
     _check_there(args, out)
     jobs = plan_jobs(config)
-    oracle = load_oracle(oracle_name(config), args.table)
+    oracle = load_table(oracle_name(config), args.table)
     check_space(config, oracle)
     check_queries(config, oracle)
     if args.show:
@@ -140,7 +140,7 @@ def _records(args: Namespace, out: Path) -> Path:
     return folder
 
 
-def _check_records(args: Namespace, out: Path, oracle: "Oracle") -> None:
+def _check_records(args: Namespace, out: Path, oracle: "Table") -> None:
     """Refuses what the table would refuse: that is better known before the searches."""
     from dartboard.scoreboard.records import read_records
     from dartboard.scoreboard.table import check_records
@@ -223,9 +223,7 @@ def _try(desk: "Desk", job: "Job") -> None:
         raise OptionError(f"methods.{job.label}: {error}") from None
 
 
-def _score(
-    args: Namespace, config: "BenchConfig", out: Path, oracle: "Oracle", failed: dict[str, str]
-) -> int:
+def _score(args: Namespace, config: "BenchConfig", out: Path, oracle: "Table", failed: dict[str, str]) -> int:
     """Prints and writes the table of all that the directory has been asked for."""
     from dartboard.cli.scoreboard import print_table
     from dartboard.scoreboard.score import make_score

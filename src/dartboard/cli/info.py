@@ -16,7 +16,7 @@ from dartboard.cli.arguments import UsageError, image_shape, positive
 from dartboard.cli.facts import Build, cell_facts, network_facts, space_facts
 from dartboard.cli.lookup import find_genotype, home_of, space_of_run
 from dartboard.cli.picture import add_picture_flags, check_picture, draw
-from dartboard.space import CODECS, PUBLISHED, SPACES, Genotype, SearchSpace, adopt, load_space
+from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, SPACES, Genotype, SearchSpace, adopt, load_space
 
 SIZES = ("channels", "cells", "classes", "input")
 """The options that say how large a network is."""
@@ -79,7 +79,7 @@ def _describe_cell(args: Namespace) -> None:
     cells = {arch: cell_facts(cell) for arch, cell in space.archs}
     if args.json:
         facts = asdict(network) | asdict(next(iter(cells.values())))
-        facts |= {"genotype": json.loads(CODECS["json"].encode(genotype)), "space": space.name}
+        facts |= {"genotype": json.loads(GENOTYPE_FORMATS["json"].encode(genotype)), "space": space.name}
         facts |= {"cells": {arch: asdict(cell) for arch, cell in cells.items()}}
         print(json.dumps(facts | {"build": asdict(build), "stack": asdict(space.stack)}))
     else:

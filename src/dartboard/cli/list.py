@@ -87,9 +87,9 @@ def _protocol_settings() -> Rows:
 
 
 def _oracles() -> Rows:
-    from dartboard.tables import ORACLES
+    from dartboard.tables import TABLES
 
-    return _rows(ORACLES)
+    return _rows(TABLES)
 
 
 KINDS: dict[str, Callable[[], Rows]] = {

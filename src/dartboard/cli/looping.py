@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from dartboard.cli import processes, watching
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
 from dartboard.cli.words import size, span
-from dartboard.errors import RankError, Stopped
+from dartboard.errors import DistributedError, Stopped
 from dartboard.utils.text import command, printable
 
 if TYPE_CHECKING:
@@ -222,7 +222,9 @@ def fit(
                 return SIGNALLED + caught[0]  # the first was interrupted too, and has said how to go on
             if run is None or not processes.is_lost(error):
                 raise
-            raise RankError(f"{processes.GONE}; go on with: {_resume_command(run.path, args)}") from error
+            raise DistributedError(
+                f"{processes.GONE}; go on with: {_resume_command(run.path, args)}"
+            ) from error
 
 
 def _is_told(display: "Display", args: Namespace, group: "Group | None") -> bool:
@@ -271,7 +273,7 @@ def in_words(forecast: "Callable[[], Forecast]", group: "Group | None" = None) -
         group: The processes that share the loop.
 
     Raises:
-        RankError: If memory is short where others wait for this rank.
+        DistributedError: If memory is short where others wait for this rank.
     """
     from dartboard.engine.memory import is_out_of_memory
 
@@ -281,7 +283,7 @@ def in_words(forecast: "Callable[[], Forecast]", group: "Group | None" = None) -
         if not is_out_of_memory(error):
             raise
         if group is not None and group.count > 1:
-            raise RankError(f"out of memory on rank {group.rank}; set a larger pieces") from error
+            raise DistributedError(f"out of memory on rank {group.rank}; set a larger pieces") from error
         return "memory is short: batches will pass in pieces"
     return f"forecast: {span(ahead.seconds)}, {size(ahead.memory_bytes)} of memory"
 

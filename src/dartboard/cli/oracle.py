@@ -18,11 +18,11 @@ from rich.text import Text
 from dartboard.cli.lookup import find_genotype
 from dartboard.cli.progress import progress
 from dartboard.cli.terminal import Terminal
-from dartboard.errors import OracleError
-from dartboard.space import CODECS, Genotype
+from dartboard.errors import TableError
+from dartboard.space import GENOTYPE_FORMATS, Genotype
 
 if TYPE_CHECKING:
-    from dartboard.tables import Oracle, Record, Standing
+    from dartboard.tables import Record, Standing, Table
 
 HEAD = ("", "valid", "test", "best", "regret", "rank", "percentile", "parameters", "FLOPs")
 """Names of the columns for people."""
@@ -83,15 +83,15 @@ class Answer:
 
 
 def _query(args: Namespace) -> int:
-    from dartboard.tables import load_oracle
+    from dartboard.tables import load_table
 
     genotype = find_genotype(args.genotype)
-    oracle = load_oracle(args.oracle, args.table)
+    oracle = load_table(args.oracle, args.table)
     answers = {dataset: _answer(oracle, genotype, dataset) for dataset in oracle.datasets}
     same = _isomorphic(oracle, genotype)
     if args.json:
         facts = {"oracle": oracle.name, "architectures": len(oracle)}
-        facts |= {"genotype": json.loads(CODECS["json"].encode(genotype)), "isomorphic": same}
+        facts |= {"genotype": json.loads(GENOTYPE_FORMATS["json"].encode(genotype)), "isomorphic": same}
         print(json.dumps(facts | {"datasets": {name: answer.facts() for name, answer in answers.items()}}))
     else:
         Terminal().write(_lines(oracle, answers, same))
@@ -103,31 +103,31 @@ def _import(args: Namespace) -> int:
 
     convert = IMPORTS[args.oracle]
     if args.out.exists():
-        raise OracleError(f"{args.out} is there already; name another with --out, or remove it")
+        raise TableError(f"{args.out} is there already; name another with --out, or remove it")
     if not os.access(args.out.parent, os.W_OK | os.X_OK):  # better known before an hour of reading
-        raise OracleError(f"{args.out}: {args.out.parent} is no folder that can be written to")
+        raise TableError(f"{args.out}: {args.out.parent} is no folder that can be written to")
     with progress() as tell:
         count = convert(args.source, args.out, tell)
     print(f"{args.out} holds {count:,} architectures in {args.out.stat().st_size / 1000:,.0f} kB")
     return 0
 
 
-def _answer(oracle: "Oracle", genotype: Genotype, dataset: str) -> Answer:
+def _answer(oracle: "Table", genotype: Genotype, dataset: str) -> Answer:
     record, ranking = oracle.query(genotype, dataset), oracle.ranking(dataset)
     return Answer(record, ranking.standing(record.test), ranking.best)
 
 
-def _isomorphic(oracle: "Oracle", genotype: Genotype) -> list[str] | None:
+def _isomorphic(oracle: "Table", genotype: Genotype) -> list[str] | None:
     """The other architectures that count as the same one, as texts; None where that is not known."""
-    from dartboard.tables import KnowsIsomorphic
+    from dartboard.tables import SupportsIsomorphic
 
-    if not isinstance(oracle, KnowsIsomorphic):
+    if not isinstance(oracle, SupportsIsomorphic):
         return None
-    codec = CODECS.get(oracle.space.name, CODECS["json"])
+    codec = GENOTYPE_FORMATS.get(oracle.space.name, GENOTYPE_FORMATS["json"])
     return [codec.encode(other) for other in oracle.isomorphic(genotype)]
 
 
-def _lines(oracle: "Oracle", answers: dict[str, Answer], same: list[str] | None) -> Iterator[Text | str]:
+def _lines(oracle: "Table", answers: dict[str, Answer], same: list[str] | None) -> Iterator[Text | str]:
     yield Text(f"{oracle.name}, {len(oracle):,} architectures; accuracies and percentiles in %", "bold")
     rows = [HEAD, *((name, *answer.words()) for name, answer in answers.items())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

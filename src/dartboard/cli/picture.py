@@ -57,9 +57,9 @@ def mixture_of(path: str) -> tuple[SearchSpace, dict[str, list[list[float]]]]:
         UsageError: If it is no search.
         RunError: If no epoch is over, or its strengths are damaged.
     """
-    from dartboard.runs import SPACE, Reading, is_run
+    from dartboard.runs import SPACE, RunReader, is_run
 
-    run = Reading.read(path) if is_run(Path(path)) else None
+    run = RunReader.read(path) if is_run(Path(path)) else None
     if run is None or run.config.get("kind", "search") != "search":
         raise UsageError(f"--strengths needs the directory of a search; {path} is none")
     epochs = run.metrics()

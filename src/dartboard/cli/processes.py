@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from dartboard.cli.arguments import UsageError, positive
-from dartboard.errors import RankError
+from dartboard.errors import DistributedError
 from dartboard.utils.parallel import cores, started_together
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def joined(device: "torch.device") -> Iterator["Group"]:
     """Inside, this process shares its work with the others that were started with it, if there are any.
 
     Raises:
-        RankError: If another process has ended.
+        DistributedError: If another process has ended.
     """
     from dartboard.distributed import process_group
 
@@ -129,7 +129,7 @@ def joined(device: "torch.device") -> Iterator["Group"]:
     except RuntimeError as error:
         if not is_lost(error):
             raise
-        raise RankError(GONE) from error
+        raise DistributedError(GONE) from error
 
 
 @contextmanager

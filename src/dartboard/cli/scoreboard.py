@@ -10,7 +10,7 @@ from rich.text import Text
 from dartboard.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from dartboard.scoreboard.table import Table
+    from dartboard.scoreboard.table import Scoreboard
 
 Columns = list[tuple[str, ...]]
 """Each column from its name down."""
@@ -20,7 +20,7 @@ COLOURS = {"better": "green", "worse": "red"}
 """Of the names of methods, by what is said of them."""
 
 
-def print_table(table: "Table") -> None:
+def print_table(table: "Scoreboard") -> None:
     """Prints the scoreboard and its remarks.
 
     On a terminal that is too narrow the columns go on below, again with the names of the methods; in a pipe
@@ -30,7 +30,7 @@ def print_table(table: "Table") -> None:
     terminal.write(table_lines(table, terminal.width if terminal.is_terminal else sys.maxsize))
 
 
-def table_lines(table: "Table", width: int) -> Iterator[Text | str]:
+def table_lines(table: "Scoreboard", width: int) -> Iterator[Text | str]:
     """The scoreboard in lines of at most `width` characters, where single columns are no wider."""
     said = f"{table.oracle}, {table.architectures:,} architectures; accuracies, regrets and differences in %"
     yield Text(said, "bold")

@@ -115,10 +115,10 @@ def _start(
 def _configure(args: Namespace, plugins: list[str]) -> tuple["TrainConfig", "SearchSpace"]:
     """What is to be trained, and the space whose stack the cells go into."""
     from dartboard.cli.lookup import data_of_run, find_genotype, home_of, space_of_run
-    from dartboard.space import CODECS, load_space
+    from dartboard.space import GENOTYPE_FORMATS, load_space
 
     genotype = find_genotype(args.cell)
-    flags: dict[str, Any] = {"cell": CODECS["json"].encode(genotype)}
+    flags: dict[str, Any] = {"cell": GENOTYPE_FORMATS["json"].encode(genotype)}
     flags |= {name: value for name in NAMED if (value := getattr(args, name)) is not None}
     flags |= {"plugins": plugins} if plugins else {}
     config = _load(args, flags, data_of_run(args.cell))

@@ -181,7 +181,7 @@ def from_words(words: Iterable[str]) -> dict[str, Any]:
 def _parse(key: str, text: str) -> Any:
     try:
         return yaml_text.load(text)
-    except yaml_text.TwiceError as error:
+    except yaml_text.DuplicateKeyError as error:
         raise OptionError(f"{key}={text}: {error.reason}") from None
     except yaml_text.YamlError as error:
         raise OptionError(f"{key}={text}: not a value in YAML ({error.reason})") from None

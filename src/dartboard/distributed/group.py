@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from torch import Tensor, nn
 
-from dartboard.errors import RankError
+from dartboard.errors import DistributedError
 
 if TYPE_CHECKING:
     from torch.nn.parallel import DistributedDataParallel
@@ -44,12 +44,12 @@ class Group:
         """How many rows of a batch each rank has.
 
         Raises:
-            RankError: If ranks would not have equally many.
+            DistributedError: If ranks would not have equally many.
         """
         if size % self.count:
             below, above = size - size % self.count, size + self.count - size % self.count
             fitting = f"batch={above}" if not below else f"batch={below} or batch={above}"
-            raise RankError(
+            raise DistributedError(
                 f"a batch of {size} cannot be shared out evenly among {self.count} processes; set {fitting}"
             )
         return size // self.count
@@ -67,7 +67,7 @@ class Group:
         return make()
 
     def check_same(self, what: str, value: str) -> None:
-        """Raises a RankError if a value is not the same on all ranks."""
+        """Raises a DistributedError if a value is not the same on all ranks."""
 
     def unshared(self, net: nn.Module) -> list[Tensor]:
         """The statistics of a network that each rank has from its own part of a batch.

@@ -14,7 +14,7 @@ from torch.distributed import ProcessGroup
 from torch.nn.parallel import DistributedDataParallel
 
 from dartboard.distributed.group import SINGLE, Group
-from dartboard.errors import RankError
+from dartboard.errors import DistributedError
 from dartboard.utils.parallel import started_together
 
 T = TypeVar("T")
@@ -112,7 +112,7 @@ class TorchGroup(Group):
         dist.all_gather_object(said, value, group=self._group)
         other = next((rank for rank, own in enumerate(said) if own != said[0]), None)
         if other is not None:
-            raise RankError(
+            raise DistributedError(
                 f"{what} is not the same on rank 0 and rank {other}; machines or versions of torch that "
                 "differ can do that"
             )

@@ -22,7 +22,7 @@ from dartboard.engine.plan import Plan
 from dartboard.engine.rng_scope import OwnChance, deterministic, logged
 from dartboard.engine.state import IMAGES, capture, copied, restore
 from dartboard.engine.step import Stepper
-from dartboard.errors import RankError, Stopped
+from dartboard.errors import DistributedError, Stopped
 from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
 
@@ -235,7 +235,7 @@ class Loop(ABC, Generic[R, E]):
             if not is_out_of_memory(error) or self.options.batch < 2 * pieces:  # one example has no deviation
                 raise
             if self.group.count > 1:  # the others are in the middle of a step that this rank cannot end
-                raise RankError(
+                raise DistributedError(
                     f"out of memory on rank {self.group.rank}; go on with more than "
                     f"{self.group.count * self.task.pieces} processes, or start again with pieces={pieces}"
                 ) from error

@@ -6,7 +6,7 @@ import torch
 
 from dartboard.errors import OptionError, RunError
 from dartboard.jobs.job import Job
-from dartboard.runs import Reading, is_run
+from dartboard.runs import RunReader, is_run
 
 
 def find_device(name: str | None, what: str = "the device") -> torch.device:
@@ -38,7 +38,7 @@ def machine_of(job: Job) -> tuple[str | None, int | None]:
     """
     if not is_run(job.path):
         return job.device, job.threads
-    last = Reading.read(job.path).environment()[-1]
+    last = RunReader.read(job.path).environment()[-1]
     device, threads = last.get("device"), last.get("threads")
     if not isinstance(device, str | None) or not isinstance(threads, int | None):
         raise RunError(f"{job.path}: environment.json does not say device and threads; it was changed")

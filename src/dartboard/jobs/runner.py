@@ -9,14 +9,14 @@ import torch
 
 from dartboard.engine.memory import is_out_of_memory
 from dartboard.engine.rng_scope import logged, unheard
-from dartboard.errors import DartboardError, InUseError, RunError, Stopped, one_line
+from dartboard.errors import DartboardError, RunError, RunInUseError, Stopped, one_line
 from dartboard.jobs.device import find_device, machine_of
 from dartboard.jobs.images import check_images
 from dartboard.jobs.inner import AnyLoop, Pause
 from dartboard.jobs.job import Job, Outcome, State
 from dartboard.jobs.loops import Maker, filled
 from dartboard.plugins import load_plugin
-from dartboard.runs import SPACE, Reading, Run, flat, is_run
+from dartboard.runs import SPACE, Run, RunReader, flat, is_run
 from dartboard.runs.directory import LOG
 from dartboard.search import Searcher
 from dartboard.search.hooks import AnyHook, LoopHook
@@ -63,7 +63,7 @@ class Desk:
         try:
             with unheard():
                 return Outcome(job, self._do(job))
-        except InUseError as error:
+        except RunInUseError as error:
             return Outcome(job, "busy", str(error))
         except (DartboardError, OSError) as error:
             return Outcome(job, "failed", one_line(error))
@@ -154,14 +154,14 @@ def standing(job: Job) -> State | None:
     """
     if not is_run(job.path):
         return None
-    run = Reading.read(job.path)
+    run = RunReader.read(job.path)
     check_same(job, run)
     if run.result() is not None:
         return "finished"
     return "paused" if job.until is not None and len(run.metrics()) >= job.until else None
 
 
-def check_same(job: Job, run: Reading) -> None:
+def check_same(job: Job, run: RunReader) -> None:
     """Refuses a run with other settings than the job's.
 
     Raises:

@@ -10,21 +10,22 @@ if TYPE_CHECKING:
     from dartboard.runs.checkpoint import latest_state, list_checkpoints, load_checkpoint, save_checkpoint
     from dartboard.runs.directory import SPACE, is_run
     from dartboard.runs.environment import describe_environment
-    from dartboard.runs.listing import Entry, find_runs, read_entry
+    from dartboard.runs.listing import RunSummary, find_runs, summarize_run
     from dartboard.runs.lock import Lock, is_locked
-    from dartboard.runs.run_files import Reading
+    from dartboard.runs.run_files import RunReader
     from dartboard.runs.store import Run
     from dartboard.runs.text_files import flat
     from dartboard.runs.tree import Tree, digest, pack, unpack
-    from dartboard.utils.atomic import whole_directory, write_bytes, write_text
+    from dartboard.utils.atomic import atomic_directory, write_bytes, write_text
 
 __all__ = [
     "SPACE",
-    "Entry",
     "Lock",
-    "Reading",
     "Run",
+    "RunReader",
+    "RunSummary",
     "Tree",
+    "atomic_directory",
     "describe_environment",
     "digest",
     "find_runs",
@@ -35,23 +36,22 @@ __all__ = [
     "list_checkpoints",
     "load_checkpoint",
     "pack",
-    "read_entry",
     "save_checkpoint",
+    "summarize_run",
     "unpack",
-    "whole_directory",
     "write_bytes",
     "write_text",
 ]
 
 _HOMES = {
-    "dartboard.utils.atomic": ("whole_directory", "write_bytes", "write_text"),
+    "dartboard.utils.atomic": ("atomic_directory", "write_bytes", "write_text"),
     "dartboard.runs.directory": ("SPACE", "is_run"),
     "dartboard.runs.text_files": ("flat",),
     "dartboard.runs.checkpoint": ("latest_state", "list_checkpoints", "load_checkpoint", "save_checkpoint"),
     "dartboard.runs.environment": ("describe_environment",),
-    "dartboard.runs.listing": ("Entry", "find_runs", "read_entry"),
+    "dartboard.runs.listing": ("RunSummary", "find_runs", "summarize_run"),
     "dartboard.runs.lock": ("Lock", "is_locked"),
-    "dartboard.runs.run_files": ("Reading",),
+    "dartboard.runs.run_files": ("RunReader",),
     "dartboard.runs.store": ("Run",),
     "dartboard.runs.tree": ("Tree", "digest", "pack", "unpack"),
 }

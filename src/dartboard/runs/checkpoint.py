@@ -43,7 +43,7 @@ def save_checkpoint(folder: Path, step: int, state: Tree, *, keep: int = 2) -> P
     folder.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(folder)
     path = folder / f"step-{step:010d}"
-    with atomic.whole_directory(path) as temporary:
+    with atomic.atomic_directory(path) as temporary:
         _write(temporary, state)
     _prune(folder, step, keep)
     return path

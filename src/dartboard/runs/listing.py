@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Entry:
+class RunSummary:
     """A run in one row; what it does not say, or what cannot be read, is None.
 
     Args:
@@ -93,7 +93,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False)
 
 
-def read_entry(path: Path) -> Entry:
+def summarize_run(path: Path) -> RunSummary:
     """What a run says of itself; one that is damaged says that, and what can be read still."""
     mistakes: list[str] = []
     nothing: dict[str, Any] = {}
@@ -103,7 +103,7 @@ def read_entry(path: Path) -> Entry:
     result = _tried(lambda: text_files.read_object(path / RESULT), nothing, mistakes) if finished else nothing
     rows = _tried(lambda: _newest(path / METRICS), [nothing][:0], mistakes)
     chosen = config.get("search") if config.get("kind") == "protocol" else config
-    return Entry(
+    return RunSummary(
         path=path,
         state=DAMAGED if mistakes else state,
         kind=_text(config.get("kind", "search")) if config else None,

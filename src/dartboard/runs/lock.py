@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from dartboard.errors import InUseError
+from dartboard.errors import RunInUseError
 
 NAME = "lock"
 _TRIES, _PAUSE = 5, 0.04  # a look at the lock by `is_locked` holds it for a moment
@@ -35,13 +35,13 @@ class Lock:
         """Takes the lock.
 
         Raises:
-            InUseError: If somebody holds it, this process included.
+            RunInUseError: If somebody holds it, this process included.
         """
         handle = os.open(self.run / NAME, os.O_RDWR | os.O_CREAT, 0o666)
         if not _try_lock(handle):
             holder = _holder(handle)
             os.close(handle)
-            raise InUseError(f"{self.run} is in use by {holder}; wait for it or stop it")
+            raise RunInUseError(f"{self.run} is in use by {holder}; wait for it or stop it")
         os.ftruncate(handle, 0)
         os.pwrite(handle, _signature().encode(), 0)
         self._handle = handle

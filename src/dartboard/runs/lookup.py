@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dartboard.errors import GenotypeError, UnknownNameError
 from dartboard.space import (
-    CODECS,
+    GENOTYPE_FORMATS,
     PUBLISHED,
     SPACES,
     Cell,
@@ -28,7 +28,7 @@ def find_genotype(text: str) -> Genotype:
         return _found(text)
     if _is_file(text):
         return _read(Path(text))
-    if any(codec.start.match(text.strip()) for codec in CODECS.values()):
+    if any(codec.start.match(text.strip()) for codec in GENOTYPE_FORMATS.values()):
         return decode(text)
     if "/" in text or Path(text).suffix in (".json", ".txt"):
         raise GenotypeError(f"there is no file {text!r} to read a genotype from")
@@ -52,9 +52,9 @@ def _is_run(text: str) -> bool:
 
 def _found(path: str) -> Genotype:
     """What a run has found: its result, or as long as there is none what its last epoch would choose."""
-    from dartboard.runs import Reading
+    from dartboard.runs import RunReader
 
-    run = Reading.read(path)
+    run = RunReader.read(path)
     if isinstance(cell := run.config.get("cell"), str):  # a training: what it trains
         return decode(cell)
     epochs = run.metrics()

@@ -8,7 +8,7 @@ from dartboard.runs import text_files
 from dartboard.runs.directory import CONFIG, ENVIRONMENT, EPOCHS, METRICS, RESULT, State, check_run, state_of
 
 
-class Reading:
+class RunReader:
     """What a run on disk says of itself, in use or not.
 
     Attributes:

@@ -39,7 +39,7 @@ from dartboard.runs.directory import (
 )
 from dartboard.runs.environment import describe_environment
 from dartboard.runs.lock import Lock
-from dartboard.runs.run_files import Reading
+from dartboard.runs.run_files import RunReader
 from dartboard.runs.tree import Tree
 from dartboard.space import SearchSpace, space_to_json
 from dartboard.utils import atomic
@@ -47,7 +47,7 @@ from dartboard.utils import atomic
 __all__ = ["METRICS", "Run", "State"]
 
 
-class Run(Reading):
+class Run(RunReader):
     """A run on disk; made with `create`, `resume` or `read`.
 
     Attributes:

@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dartboard.errors import OptionError, OracleError
+from dartboard.errors import OptionError, TableError
 from dartboard.registry import Registry
 from dartboard.search.select import Evolve, Score
 from dartboard.space import Genotype, sample
-from dartboard.tables import Oracle, Record
+from dartboard.tables import Record, Table
 from dartboard.utils.statistics import affordable
 
 Floats = NDArray[np.float64]
@@ -74,7 +74,7 @@ class Asking:
         told: What was said of each architecture, in the order of the questions.
     """
 
-    def __init__(self, oracle: Oracle) -> None:
+    def __init__(self, oracle: Table) -> None:
         self._oracle = oracle
         self.told: list[Record] = []
 
@@ -103,7 +103,7 @@ class Draw:
     seconds: Floats
 
 
-def run_baseline(name: str, oracle: Oracle, queries: int, draws: int) -> Baseline:
+def run_baseline(name: str, oracle: Table, queries: int, draws: int) -> Baseline:
     """A baseline, repeated with the seeds from 0.
 
     Raises:
@@ -121,7 +121,7 @@ def run_baseline(name: str, oracle: Oracle, queries: int, draws: int) -> Baselin
     return Baseline(name, queries, judge(oracle), tests, regrets.tolist(), known)
 
 
-def _draw(name: str, oracle: Oracle, queries: int, seed: int) -> Draw:
+def _draw(name: str, oracle: Table, queries: int, seed: int) -> Draw:
     asking, rng = Asking(oracle), Random(f"{name} {seed}")  # no two baselines draw the same
     history = BASELINES[name](asking, queries).history(oracle.space, rng)
     tests = [best.test for best in accumulate(asking.told, _better)]
@@ -134,27 +134,27 @@ def _better(one: Record, other: Record) -> Record:
     return other if score(other) > score(one) else one
 
 
-def judge(oracle: Oracle) -> Judge:
+def judge(oracle: Table) -> Judge:
     """Which accuracy baselines choose by: `test` where the benchmark has no validation accuracies."""
     return "test" if _some(oracle, 1)[0].valid is None else "valid"
 
 
-def queries_for(seconds: float, oracle: Oracle) -> int:
+def queries_for(seconds: float, oracle: Table) -> int:
     """How many trainings so many seconds pay for, one at least, at what they take on the mean.
 
     Raises:
-        OracleError: If the oracle does not know how long trainings took.
+        TableError: If the oracle does not know how long trainings took.
     """
     known = [told.seconds for told in _some(oracle, TRAININGS) if told.seconds is not None]
     if len(known) < TRAININGS:
-        raise OracleError(
+        raise TableError(
             f"{oracle.name} does not know how long trainings take; say how many architectures random and "
             "evolution may ask about with queries=N"
         )
     return max(affordable(seconds, known), 1)
 
 
-def _some(oracle: Oracle, count: int) -> list[Record]:
+def _some(oracle: Table, count: int) -> list[Record]:
     """What the oracle says of some architectures, always the same ones."""
     rng = Random(0)
     return [oracle.query(sample(oracle.space, rng), oracle.datasets[0]) for _ in range(count)]

@@ -11,7 +11,7 @@ from dartboard.scoreboard.records import Correlation
 from dartboard.search import Searcher
 from dartboard.search.evaluate import discrete_accuracy
 from dartboard.space import Genotype, SearchSpace, sample
-from dartboard.tables import Oracle
+from dartboard.tables import Table
 
 SEED = 0
 """Where the chance starts that architectures are drawn by."""
@@ -19,7 +19,7 @@ PATIENCE = 20
 """So many times as many are drawn as are wanted, at the most: a small space has no more."""
 
 
-def correlate(searcher: Searcher, oracle: Oracle, samples: int) -> Correlation | None:
+def correlate(searcher: Searcher, oracle: Table, samples: int) -> Correlation | None:
     """Rank correlations of the accuracy with shared weights and the oracle's test accuracy.
 
     The former is that of held-out images, with the ops of an architecture alone; the latter that on the first

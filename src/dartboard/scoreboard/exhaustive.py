@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dartboard.data import Dataset, load_dataset
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.space import Genotype, SearchSpace, adopt, enumerate_genotypes, get_space
 from dartboard.train import Trainer, TrainOptions
 from dartboard.train.build import TEST, VALID
@@ -87,10 +87,10 @@ def train(
         every: After how many epochs it is measured.
 
     Raises:
-        OracleError: If the data set lacks validation or test images.
+        TableError: If the data set lacks validation or test images.
     """
     if data.valid is None or data.test is None:
-        raise OracleError(f"a benchmark needs validation and test images, which {data.name!r} has not")
+        raise TableError(f"a benchmark needs validation and test images, which {data.name!r} has not")
     curves, began = Curves(every), time.process_time()
     result = Trainer(adopt(space, genotype), data, options, hooks=[curves]).fit()
     seconds = time.process_time() - began - curves.seconds
@@ -136,7 +136,7 @@ def make(plan: Plan, folder: Path, workers: int) -> Iterator[tuple[int, int]]:
         workers: How many processes train; if there are several, each has one thread.
 
     Raises:
-        OracleError: If the folder has trainings of another plan.
+        TableError: If the folder has trainings of another plan.
     """
     folder.mkdir(parents=True, exist_ok=True)
     _claim(plan, folder)
@@ -155,7 +155,7 @@ def _claim(plan: Plan, folder: Path) -> None:
     if not path.exists():
         write_text(path, told)
     elif path.read_text(encoding="utf-8") != told:
-        raise OracleError(f"{folder} has trainings of another plan, which {path} tells; name another folder")
+        raise TableError(f"{folder} has trainings of another plan, which {path} tells; name another folder")
 
 
 def _train_into(plan: Plan, folder: Path, job: tuple[int, int]) -> None:
@@ -170,13 +170,13 @@ def gather(plan: Plan, folder: Path) -> dict[str, Array]:
     """The trainings of a finished plan as arrays; `oracle.nano` says which.
 
     Raises:
-        OracleError: If some are missing, or they are of another plan.
+        TableError: If some are missing, or they are of another plan.
     """
     _claim(plan, folder)
     jobs = plan.jobs()
     missing = [job for job in jobs if not _file(folder, *job).exists()]
     if missing:
-        raise OracleError(f"{folder} lacks {len(missing):,} of {len(jobs):,} trainings; make them first")
+        raise TableError(f"{folder} lacks {len(missing):,} of {len(jobs):,} trainings; make them first")
     told = [json.loads(_file(folder, *job).read_text(encoding="utf-8")) for job in jobs]
 
     def stack(values: Sequence[Any], kind: type) -> Array:

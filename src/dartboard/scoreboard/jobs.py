@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from dartboard.config.loader import long_form
-from dartboard.errors import DartboardError, GenotypeError, OptionError, OracleError, UnknownNameError
+from dartboard.errors import DartboardError, GenotypeError, OptionError, TableError, UnknownNameError
 from dartboard.jobs.inner import Job as Inside
 from dartboard.plugins import check_plugins
 from dartboard.scoreboard.config import ELSEWHERE, BenchConfig, Settings
@@ -20,7 +20,7 @@ from dartboard.search.config import KeptImages, SearchConfig, build, build_space
 from dartboard.search.hooks import AnyHook
 from dartboard.search.settings import SEARCH
 from dartboard.space import restrict, sample
-from dartboard.tables import Oracle
+from dartboard.tables import Table
 
 
 @dataclass(frozen=True)
@@ -156,17 +156,17 @@ def oracle_name(config: BenchConfig) -> str:
     return config.oracle or common(config).space.name
 
 
-def check_space(config: BenchConfig, oracle: Oracle) -> None:
+def check_space(config: BenchConfig, oracle: Table) -> None:
     """Refuses an oracle that does not know the cells of the space.
 
     Raises:
-        OracleError: Says so.
+        TableError: Says so.
     """
     choice = common(config).space
     try:
         restrict(oracle.space, sample(build_space(choice), Random(0)))
     except GenotypeError as error:
-        raise OracleError(
+        raise TableError(
             f"the oracle {oracle.name} knows no cells of the space {choice.name}: {error}"
         ) from None
 

@@ -11,12 +11,12 @@ from dartboard.scoreboard.plot_cells import plot_cells
 from dartboard.scoreboard.plot_regret import plot_regret
 from dartboard.scoreboard.records import BenchRecord
 from dartboard.scoreboard.rows import RANDOM
-from dartboard.tables import Oracle
+from dartboard.tables import Table
 from dartboard.viz.figures import save_figure
 
 
 def draw(
-    records: Sequence[BenchRecord], oracle: Oracle, folder: Path, baselines: Sequence[Baseline] = ()
+    records: Sequence[BenchRecord], oracle: Table, folder: Path, baselines: Sequence[Baseline] = ()
 ) -> list[Path]:
     """Draws all pictures, each as SVG and as PNG, and returns their paths; none without records.
 
@@ -41,7 +41,7 @@ def draw(
     ]
 
 
-def one_cell(oracle: Oracle) -> Baseline:
+def one_cell(oracle: Table) -> Baseline:
     """Random with a single query, exactly: the mean over all architectures."""
     tests = {name: [float(oracle.ranking(name).tests.mean())] for name in oracle.datasets}
     first = oracle.datasets[0]
@@ -49,7 +49,7 @@ def one_cell(oracle: Oracle) -> Baseline:
 
 
 def _figures(
-    groups: Mapping[str, Sequence[BenchRecord]], oracle: Oracle, random: Baseline
+    groups: Mapping[str, Sequence[BenchRecord]], oracle: Table, random: Baseline
 ) -> Iterator[tuple[str, Figure]]:
     """All pictures with their names."""
     dataset = oracle.datasets[0]

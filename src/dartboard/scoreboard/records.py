@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.utils.atomic import write_text
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -110,18 +110,18 @@ class BenchRecord:
         """The record in a file.
 
         Raises:
-            OracleError: If it is none, or that of another search than the file is named after.
+            TableError: If it is none, or that of another search than the file is named after.
         """
         try:
             record = _reader().validate_json(path.read_bytes())
         except OSError as error:
-            raise OracleError(f"{path} cannot be read: {error.strerror}") from None
+            raise TableError(f"{path} cannot be read: {error.strerror}") from None
         except ValidationError as error:
-            raise OracleError(f"{path} is no record of a search: {first_mistake(error)}") from None
+            raise TableError(f"{path} is no record of a search: {first_mistake(error)}") from None
         if any(point.test.keys() != record.best.keys() for point in (*record.points, record.final)):
-            raise OracleError(f"{path} is no record of a search: data sets differ within it")
+            raise TableError(f"{path} is no record of a search: data sets differ within it")
         if record.name != path.stem:
-            raise OracleError(f"{path} is the record of {record.name}; give it that name, or remove it")
+            raise TableError(f"{path} is the record of {record.name}; give it that name, or remove it")
         return record
 
 

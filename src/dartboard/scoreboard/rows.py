@@ -9,8 +9,8 @@ from dartboard.scoreboard.baselines import Baseline
 from dartboard.scoreboard.published import DIRECT, TRANSFER, Published
 from dartboard.scoreboard.records import BenchRecord
 from dartboard.scoreboard.statistics import ONE_DRAW, difference, word
-from dartboard.tables import Oracle
-from dartboard.utils.statistics import Difference, Summary, summarise
+from dartboard.tables import Table
+from dartboard.utils.statistics import Difference, Summary, summarize
 
 Kind = Literal["search", "baseline", "best"]
 RANDOM, BEST = "random", "best cell"
@@ -62,7 +62,7 @@ class Rows:
         random: The test accuracies on its first data set that others are compared with; empty for none.
     """
 
-    def __init__(self, oracle: Oracle, random: Sequence[float]) -> None:
+    def __init__(self, oracle: Table, random: Sequence[float]) -> None:
         self._datasets, self._first = oracle.datasets, oracle.datasets[0]
         self._best = {name: oracle.ranking(name).best for name in oracle.datasets}
         self._random = random
@@ -108,8 +108,8 @@ class Rows:
         if not values:
             return row
         best = self._best[self._first]
-        regret = summarise([best - test for test in values])
-        row = replace(row, tests={name: summarise(own) for name, own in tests.items()}, regret=regret)
+        regret = summarize([best - test for test in values])
+        row = replace(row, tests={name: summarize(own) for name, own in tests.items()}, regret=regret)
         if not self._random:
             return row
         found = difference(values, self._random)

@@ -18,7 +18,7 @@ from dartboard.scoreboard.scoring import ask
 from dartboard.scoreboard.store import check_run, find_record
 from dartboard.search import Searcher
 from dartboard.search.revive import revive
-from dartboard.tables import Oracle, load_oracle
+from dartboard.tables import Table, load_table
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Desk:
 
     place: Place
     _searcher: Searcher | None = field(default=None, init=False)
-    _oracle: Oracle | None = field(default=None, init=False)
+    _oracle: Table | None = field(default=None, init=False)
     _stopping: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -146,7 +146,7 @@ class Desk:
             return found
         check_run(job, self.place.runs / job.name)
         run = self._finish(job)
-        self._oracle = self._oracle or load_oracle(self.place.oracle, self.place.table)
+        self._oracle = self._oracle or load_table(self.place.oracle, self.place.table)
         record = ask(job, run, self._oracle, self._correlate(job, run, self._oracle))
         self.place.records.mkdir(parents=True, exist_ok=True)
         record.write(self.place.records)
@@ -160,7 +160,7 @@ class Desk:
                 raise BusyError(str(error)) from None
             raise
 
-    def _correlate(self, job: Job, run: Run, oracle: Oracle) -> Correlation | None:
+    def _correlate(self, job: Job, run: Run, oracle: Table) -> Correlation | None:
         """None where that was not asked for, or the method trains nothing."""
         if not self.place.correlation:
             return None

@@ -12,8 +12,8 @@ from dartboard.scoreboard.jobs import oracle_name, plan_jobs
 from dartboard.scoreboard.plots import draw
 from dartboard.scoreboard.records import BenchRecord, read_records
 from dartboard.scoreboard.store import find_record
-from dartboard.scoreboard.table import Table, make_table
-from dartboard.tables import Oracle
+from dartboard.scoreboard.table import Scoreboard, make_table
+from dartboard.tables import Table
 from dartboard.utils.atomic import write_text
 
 
@@ -27,11 +27,11 @@ class Score:
         baselines: What asked the oracle itself.
     """
 
-    table: Table
+    table: Scoreboard
     records: tuple[BenchRecord, ...]
     baselines: tuple[Baseline, ...]
 
-    def write(self, folder: Path, oracle: Oracle) -> list[Path]:
+    def write(self, folder: Path, oracle: Table) -> list[Path]:
         """Writes tables and pictures, and returns their paths.
 
         Args:
@@ -47,7 +47,7 @@ class Score:
         return [*tables, *draw(self.records, oracle, folder, self.baselines)]
 
 
-def make_score(config: BenchConfig, folder: Path, oracle: Oracle) -> Score:
+def make_score(config: BenchConfig, folder: Path, oracle: Table) -> Score:
     """The scoreboard of the records in a folder.
 
     Args:
@@ -56,7 +56,7 @@ def make_score(config: BenchConfig, folder: Path, oracle: Oracle) -> Score:
         oracle: The benchmark that was asked.
 
     Raises:
-        OracleError: If a record is of other settings, or nobody knows how often baselines may ask.
+        TableError: If a record is of other settings, or nobody knows how often baselines may ask.
     """
     jobs = sorted(plan_jobs(config), key=lambda job: list(config.methods).index(job.label))
     found = [find_record(job, folder, oracle_name(config)) for job in jobs]
@@ -66,7 +66,7 @@ def make_score(config: BenchConfig, folder: Path, oracle: Oracle) -> Score:
     return Score(make_table(expected, read_records(folder), oracle, baselines), records, baselines)
 
 
-def run_baselines(config: BenchConfig, records: Sequence[BenchRecord], oracle: Oracle) -> list[Baseline]:
+def run_baselines(config: BenchConfig, records: Sequence[BenchRecord], oracle: Table) -> list[Baseline]:
     """What asks the oracle itself, as often as the mean search pays for; nothing as long as none is done."""
     seconds = [own.final.seconds for own in records if own.final.seconds is not None]
     if config.queries is None and (not seconds or not config.baselines):
@@ -75,11 +75,11 @@ def run_baselines(config: BenchConfig, records: Sequence[BenchRecord], oracle: O
     return [run_baseline(name, oracle, queries, config.draws) for name in config.baselines]
 
 
-def check_queries(config: BenchConfig, oracle: Oracle) -> None:
+def check_queries(config: BenchConfig, oracle: Table) -> None:
     """Refuses a bench of which nobody will know how often baselines may ask.
 
     Raises:
-        OracleError: Says what to set.
+        TableError: Says what to set.
     """
     if config.baselines and config.queries is None:
         queries_for(1.0, oracle)

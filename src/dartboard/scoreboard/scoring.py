@@ -22,13 +22,13 @@ from dartboard.scoreboard.records import (
     Whole,
     first_mistake,
 )
-from dartboard.space import CODECS, Genotype, decode
-from dartboard.tables import Oracle
+from dartboard.space import GENOTYPE_FORMATS, Genotype, decode
+from dartboard.tables import Table
 
 VERSIONS = ("dartboard", "python", "torch", "numpy")
 
 
-def ask(job: Job, run: Run, oracle: Oracle, correlation: Correlation | None) -> BenchRecord:
+def ask(job: Job, run: Run, oracle: Table, correlation: Correlation | None) -> BenchRecord:
     """The record of a finished search.
 
     Args:
@@ -39,7 +39,7 @@ def ask(job: Job, run: Run, oracle: Oracle, correlation: Correlation | None) -> 
 
     Raises:
         RunError: If the run is not finished, or is damaged.
-        OracleError: If the oracle does not know a cell.
+        TableError: If the oracle does not know a cell.
     """
     result = run.result()
     if result is None:
@@ -106,7 +106,7 @@ class Asking:
         oracle: Who is asked.
     """
 
-    def __init__(self, oracle: Oracle) -> None:
+    def __init__(self, oracle: Table) -> None:
         self._oracle = oracle
         self._told: dict[Genotype, Accuracies] = {}
 
@@ -125,7 +125,7 @@ class Asking:
 def shortest(genotype: Genotype) -> str:
     """A genotype in the shortest notation that can say it."""
     texts = []
-    for codec in CODECS.values():
+    for codec in GENOTYPE_FORMATS.values():
         with suppress(GenotypeError):
             texts.append(codec.encode(genotype))
     return min(texts, key=len)

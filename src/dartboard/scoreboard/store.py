@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from dartboard.errors import DartboardError, OptionError, OracleError, RunError
+from dartboard.errors import DartboardError, OptionError, RunError, TableError
 from dartboard.runs import Lock, Run, flat, is_run
 from dartboard.scoreboard.config import BENCH, BenchConfig, read_bench
 from dartboard.scoreboard.jobs import Job, bare, resolved, searches
@@ -53,7 +53,7 @@ def find_record(job: Job, folder: Path, oracle: str) -> BenchRecord | None:
     """The record of a search, if it is there.
 
     Raises:
-        OracleError: If it is damaged or of other settings; names them.
+        TableError: If it is damaged or of other settings; names them.
         RunError: If no search has its settings.
     """
     path = folder / f"{job.name}.json"
@@ -62,7 +62,7 @@ def find_record(job: Job, folder: Path, oracle: str) -> BenchRecord | None:
     record = BenchRecord.read(path)
     before = {"oracle": record.oracle, **bare(_filled(record.settings, path))}
     if other := differences(before, {"oracle": oracle, **bare(job.settings())}):
-        raise OracleError(f"{path} is a record of other settings: {other}; name another --results")
+        raise TableError(f"{path} is a record of other settings: {other}; name another --results")
     return record
 
 

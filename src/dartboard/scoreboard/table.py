@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.scoreboard.baselines import Baseline
 from dartboard.scoreboard.columns import cells, numbers
 from dartboard.scoreboard.records import Accuracies, BenchRecord
 from dartboard.scoreboard.remarks import remarks
 from dartboard.scoreboard.rows import RANDOM, Row, Rows
-from dartboard.tables import Oracle
+from dartboard.tables import Table
 
 Expected = Mapping[str, Sequence[int]]
 """By label, the seeds that there shall be."""
@@ -20,7 +20,7 @@ ROUNDED = 1e-4
 
 
 @dataclass(frozen=True)
-class Table:
+class Scoreboard:
     """The scoreboard of one benchmark.
 
     Args:
@@ -62,8 +62,8 @@ class Table:
 
 
 def make_table(
-    expected: Expected, records: Sequence[BenchRecord], oracle: Oracle, baselines: Sequence[Baseline] = ()
-) -> Table:
+    expected: Expected, records: Sequence[BenchRecord], oracle: Table, baselines: Sequence[Baseline] = ()
+) -> Scoreboard:
     """The scoreboard of what is there.
 
     Args:
@@ -73,7 +73,7 @@ def make_table(
         baselines: Rows of their own; the one called `random` is what all others are compared with.
 
     Raises:
-        OracleError: If a record is of another benchmark, or two are of one search.
+        TableError: If a record is of another benchmark, or two are of one search.
     """
     check_records(records, oracle)
     random = [value for own in baselines if own.label == RANDOM for value in own.tests[oracle.datasets[0]]]
@@ -81,29 +81,31 @@ def make_table(
     searches = [make.of_searches(label, seeds, _by_seed(records, label)) for label, seeds in expected.items()]
     rows = (*searches, *map(make.of_baseline, baselines), make.of_best())
     left_out = sum(own.seed not in expected.get(own.label, ()) for own in records)
-    return Table(oracle.name, len(oracle), oracle.datasets, rows, tuple(remarks(rows, baselines, left_out)))
+    return Scoreboard(
+        oracle.name, len(oracle), oracle.datasets, rows, tuple(remarks(rows, baselines, left_out))
+    )
 
 
 def _by_seed(records: Sequence[BenchRecord], label: str) -> dict[int, BenchRecord]:
     return {own.seed: own for own in records if own.label == label}
 
 
-def check_records(records: Sequence[BenchRecord], oracle: Oracle) -> None:
+def check_records(records: Sequence[BenchRecord], oracle: Table) -> None:
     """Refuses records that are not all of this benchmark, or not each of a search of its own.
 
     Raises:
-        OracleError: Says which.
+        TableError: Says which.
     """
     best, seen = {own: oracle.ranking(own).best for own in oracle.datasets}, set[str]()
     for record in records:
         name = f"{record.label} with seed {record.seed}"
         if record.oracle != oracle.name:
-            raise OracleError(f"{name} is of the benchmark {record.oracle}, not {oracle.name}")
+            raise TableError(f"{name} is of the benchmark {record.oracle}, not {oracle.name}")
         if not _same(record.best, best):
             was = f"was made with another table of {oracle.name}, where {dict(record.best)} is best"
-            raise OracleError(f"{name} {was}; here {best} is; remove its record, and it is made anew")
+            raise TableError(f"{name} {was}; here {best} is; remove its record, and it is made anew")
         if name in seen:
-            raise OracleError(f"there are two records of {name}; remove one")
+            raise TableError(f"there are two records of {name}; remove one")
         seen.add(name)
 
 

@@ -14,7 +14,7 @@ from dartboard.runs import digest
 from dartboard.search import health
 from dartboard.search.evaluate import accuracy, discrete_accuracy
 from dartboard.search.select import Selector
-from dartboard.space.formats.catalog import CODECS
+from dartboard.space.formats.catalog import GENOTYPE_FORMATS
 from dartboard.space.genotype import Genotype
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Result:
 
 def to_json(genotype: Genotype) -> Any:
     """A genotype as plain values."""
-    return json.loads(CODECS["json"].encode(genotype))
+    return json.loads(GENOTYPE_FORMATS["json"].encode(genotype))
 
 
 def measure_epoch(searcher: "Searcher") -> Record:

@@ -2,7 +2,14 @@
 
 from dartboard.space.catalog import SPACES, get_space
 from dartboard.space.files import load_space, space_from_json, space_from_yaml, space_to_json
-from dartboard.space.formats.catalog import CODECS, Codec, decode, from_nb101, prune_nb101, to_nb101
+from dartboard.space.formats.catalog import (
+    GENOTYPE_FORMATS,
+    GenotypeFormat,
+    decode,
+    from_nb101,
+    prune_nb101,
+    to_nb101,
+)
 from dartboard.space.genotype import Genotype, adopt, enumerate_genotypes, restrict, sample
 from dartboard.space.graph import count, count_cell, depth, mean_source, on_path, reachable, width
 from dartboard.space.mutate import mutate
@@ -10,15 +17,15 @@ from dartboard.space.published import PUBLISHED, Published, get_published
 from dartboard.space.spec import NONE, Cell, Contest, Edge, SearchSpace, Slot, Stack
 
 __all__ = [
-    "CODECS",
+    "GENOTYPE_FORMATS",
     "NONE",
     "PUBLISHED",
     "SPACES",
     "Cell",
-    "Codec",
     "Contest",
     "Edge",
     "Genotype",
+    "GenotypeFormat",
     "Published",
     "SearchSpace",
     "Slot",

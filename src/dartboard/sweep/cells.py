@@ -18,10 +18,10 @@ from dartboard.errors import (
     SpaceError,
     UnknownNameError,
 )
-from dartboard.runs import SPACE, Reading
+from dartboard.runs import SPACE, RunReader
 from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_name, space_of_run
 from dartboard.search.config import SOURCE, SpaceChoice, build_space
-from dartboard.space import CODECS, PUBLISHED, load_space, sample
+from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, load_space, sample
 from dartboard.sweep.config import Stage
 from dartboard.train.build import VALID
 
@@ -148,7 +148,7 @@ def named_cells(names: Sequence[str]) -> list[FoundCell]:
 def _named_cell(number: int, name: str) -> FoundCell:
     genotype = find_genotype(name)
     space = space_of_run(name) or home_of(genotype)
-    text, home = CODECS["json"].encode(genotype), space_name(name, None, space)
+    text, home = GENOTYPE_FORMATS["json"].encode(genotype), space_name(name, None, space)
     label = Path(name).stem if name in PUBLISHED or (len(name) < LONGEST and Path(name).exists()) else ""
     return FoundCell(label or f"cell-{number}", text, home, space.stack.cells, data_of_run(name))
 
@@ -157,7 +157,7 @@ def stand_in(config: Mapping[str, Any], number: int) -> FoundCell:
     """A cell that a search could find, to try things with before it has found one."""
     choice = SpaceChoice.model_validate(config["space"])
     space = build_space(choice)
-    text = CODECS["json"].encode(sample(space, Random(0)))
+    text = GENOTYPE_FORMATS["json"].encode(sample(space, Random(0)))
     return FoundCell(f"{GUESS}{number}", text, choice.name, space.stack.cells, _images(config))
 
 
@@ -165,7 +165,7 @@ def _images(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in config["data"].items() if key in SOURCE}
 
 
-def found_cells(runs: Mapping[str, Reading]) -> list[FoundCell]:
+def found_cells(runs: Mapping[str, RunReader]) -> list[FoundCell]:
     """The different cells that finished searches have found, in the order of these; by run the name.
 
     Cells that were searched with other images, or in another stack, are other ones.
@@ -192,7 +192,7 @@ def best_of(accuracies: Mapping[str, Sequence[float]], count: int, stage: str) -
     return sorted(known, key=lambda label: -known[label])[:count]
 
 
-def held_out_accuracy(run: Reading) -> float | None:
+def held_out_accuracy(run: RunReader) -> float | None:
     """What a finished run gets right of held-out images that are no test images; None if it did not say."""
     result = run.result() or {}
     found = result.get("valid_accuracy")

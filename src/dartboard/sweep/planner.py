@@ -11,7 +11,7 @@ from dartboard.errors import DartboardError, OptionError, RunError
 from dartboard.jobs.job import Job
 from dartboard.jobs.loops import Maker
 from dartboard.jobs.runner import check_same
-from dartboard.runs import Reading, is_run
+from dartboard.runs import RunReader, is_run
 from dartboard.search import Searcher
 from dartboard.search.config import DataChoice
 from dartboard.sweep.cells import FoundCell, Source, named_cells, source_of, stand_in, to_plain
@@ -134,7 +134,7 @@ class Course:
             )
         return list(taken.cells)
 
-    def _warn(self, name: str, before: str, done: Mapping[str, Reading]) -> None:
+    def _warn(self, name: str, before: str, done: Mapping[str, RunReader]) -> None:
         """Says which runs have no part in the cells of a stage, though they are finished or may be yet."""
         taken = read_cells(self.decisions, name)
         dropped = dropped_in(self.decisions, before, self.stages[before].stop.after)
@@ -145,7 +145,7 @@ class Course:
             elif own not in done and own not in dropped:
                 self.say(f"{name} takes its cells without {own}, which failed")
 
-    def _choice(self, name: str, source: Source, done: Mapping[str, Reading]) -> dict[str, Any]:
+    def _choice(self, name: str, source: Source, done: Mapping[str, RunReader]) -> dict[str, Any]:
         before = source.stage or ""
         if not done:
             raise RunError(f"no run of {before} came to its end, so {name} has no cells; see its errors")
@@ -206,7 +206,7 @@ class Course:
         if not is_run(path):
             return False
         try:
-            found = Reading.read(path)
+            found = RunReader.read(path)
         except (RunError, OSError):
             return True
         check_same(self.job(run), found)

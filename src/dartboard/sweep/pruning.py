@@ -11,7 +11,7 @@ from typing import Literal
 
 from dartboard.errors import RunError
 from dartboard.jobs.job import Outcome
-from dartboard.runs import Reading
+from dartboard.runs import RunReader
 from dartboard.sweep.decision_log import Taken, key_of, late_key, read_rung
 from dartboard.sweep.plan import Planned
 from dartboard.sweep.planner import Course
@@ -77,7 +77,7 @@ class Rungs:
 
     def _accuracy(self, run: Planned, epochs: int) -> float | None:
         """On held-out images, after so many epochs; None where a method trains nothing."""
-        rows = Reading.read(self.course.folder / run.name).metrics()[epochs - 1 : epochs]
+        rows = RunReader.read(self.course.folder / run.name).metrics()[epochs - 1 : epochs]
         found = rows[0].get(f"{VALID}_accuracy") if rows else None
         if rows and not isinstance(found, int | float):
             raise RunError(f"{self.course.folder / run.name} has no accuracy after {epochs} epochs")

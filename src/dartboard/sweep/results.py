@@ -10,13 +10,13 @@ from statistics import fmean
 from typing import Any, Literal
 
 from dartboard.errors import RunError
-from dartboard.runs import Reading
+from dartboard.runs import RunReader
 from dartboard.runs.sweep_files import RESULTS
 from dartboard.runs.text_files import as_object, parse, plain
 from dartboard.sweep.plan import Planned
 from dartboard.train.build import TEST, VALID
 from dartboard.utils import atomic
-from dartboard.utils.statistics import mean_interval, summarise
+from dartboard.utils.statistics import mean_interval, summarize
 
 CSV, SUMMARY = "results.csv", "summary.csv"
 Row = dict[str, Any]
@@ -96,7 +96,7 @@ def _check(row: Mapping[str, Any], place: str, needed: Sequence[str] = AMOUNTS[:
 
 def _facts(path: Path) -> Row:
     """What a run says of itself; of one that was dropped, what its last epochs say."""
-    run = Reading.read(path)
+    run = RunReader.read(path)
     result = run.result()
     if result is None:
         rows = run.metrics()
@@ -168,7 +168,7 @@ def _point(rows: Sequence[Row]) -> PointRow:
     first, done = rows[0], [row for row in rows if row["state"] == "finished"]
     part = TEST if any(row.get("test_accuracy") is not None for row in done) else VALID
     known = [row[f"{part}_accuracy"] for row in done if row.get(f"{part}_accuracy") is not None]
-    found = summarise(known) if known else None
+    found = summarize(known) if known else None
     low, high = mean_interval(known) or (None, None)
     times = [row["seconds"] for row in done if row.get("seconds") is not None]
     return PointRow(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dartboard.errors import DartboardError
-from dartboard.runs import Reading, is_run
+from dartboard.runs import RunReader, is_run
 from dartboard.sweep.cells import FoundCell, Source, best_of, found_cells, held_out_accuracy
 from dartboard.sweep.grid import CELL
 from dartboard.sweep.plan import Planned
@@ -12,7 +12,7 @@ from dartboard.sweep.plan import Planned
 SEARCH = "search"
 
 
-def finished(folder: Path, runs: Sequence[Planned]) -> dict[str, Reading]:
+def finished(folder: Path, runs: Sequence[Planned]) -> dict[str, RunReader]:
     """By name, the runs that came to their end and can be read.
 
     Args:
@@ -23,10 +23,10 @@ def finished(folder: Path, runs: Sequence[Planned]) -> dict[str, Reading]:
     return {name: run for name, run in found if run is not None}
 
 
-def _done(path: Path, kind: str) -> Reading | None:
+def _done(path: Path, kind: str) -> RunReader | None:
     """A run that came to its end; None where it did not, or is damaged."""
     try:
-        found = Reading.read(path) if is_run(path) else None
+        found = RunReader.read(path) if is_run(path) else None
         if found is None or found.result() is None:
             return None
         if kind == SEARCH:
@@ -37,7 +37,7 @@ def _done(path: Path, kind: str) -> Reading | None:
 
 
 def take(
-    source: Source, runs: Sequence[Planned], trained: Sequence[FoundCell], done: Mapping[str, Reading]
+    source: Source, runs: Sequence[Planned], trained: Sequence[FoundCell], done: Mapping[str, RunReader]
 ) -> list[FoundCell]:
     """The cells that finished runs found or trained; the best of them if so many are asked.
 

@@ -2,14 +2,14 @@
 
 from dartboard.tables.base import (
     IMPORTS,
-    ORACLES,
     SHIPPED,
-    KnowsIsomorphic,
-    Oracle,
+    TABLES,
     Ranking,
     Record,
     Standing,
-    load_oracle,
+    SupportsIsomorphic,
+    Table,
+    load_table,
 )
 from dartboard.tables.nano import NanoBench, load_nano
 from dartboard.tables.nb101 import NasBench101, load_nb101
@@ -20,17 +20,17 @@ from dartboard.tables.oneshot import NasBench1Shot1, load_oneshot1, load_oneshot
 
 __all__ = [
     "IMPORTS",
-    "ORACLES",
     "SHIPPED",
-    "KnowsIsomorphic",
+    "TABLES",
     "NanoBench",
     "NasBench1Shot1",
     "NasBench101",
     "NasBench201",
-    "Oracle",
     "Ranking",
     "Record",
     "Standing",
+    "SupportsIsomorphic",
+    "Table",
     "import_nb201",
     "import_tfrecord",
     "load_nano",
@@ -39,5 +39,5 @@ __all__ = [
     "load_oneshot1",
     "load_oneshot2",
     "load_oneshot3",
-    "load_oracle",
+    "load_table",
 ]

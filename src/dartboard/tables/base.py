@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.registry import Registry
 from dartboard.space import Genotype, SearchSpace
 from dartboard.utils.progress import Progress
@@ -59,7 +59,7 @@ class Ranking:
 
     def __init__(self, tests: Floats) -> None:
         if not tests.size:
-            raise OracleError("a ranking needs at least one accuracy")
+            raise TableError("a ranking needs at least one accuracy")
         self._ordered = np.sort(tests)
         self._ordered.flags.writeable = False
 
@@ -83,7 +83,7 @@ class Ranking:
         return Standing(rank, self.best - test, not_better / len(self))
 
 
-class Oracle(Protocol):
+class Table(Protocol):
     """A benchmark that knows how well architectures do without training them.
 
     Attributes:
@@ -104,7 +104,7 @@ class Oracle(Protocol):
 
         Raises:
             GenotypeError: If the genotype is not of the space.
-            OracleError: If the benchmark does not hold it, or does not know the data set.
+            TableError: If the benchmark does not hold it, or does not know the data set.
         """
 
     def ranking(self, dataset: str) -> Ranking:
@@ -112,21 +112,21 @@ class Oracle(Protocol):
 
 
 @runtime_checkable
-class KnowsIsomorphic(Protocol):
+class SupportsIsomorphic(Protocol):
     """An oracle that knows which of its architectures are one and the same."""
 
     def isomorphic(self, genotype: Genotype) -> list[Genotype]:
         """All other architectures that count as the same one."""
 
 
-ORACLES: Registry[Callable[[Path], Oracle]] = Registry("oracle")
+TABLES: Registry[Callable[[Path], Table]] = Registry("oracle")
 """By name, what reads a benchmark from its file."""
 
 SHIPPED: dict[str, Callable[[], Path]] = {}
 """The files of the benchmarks that ship with the package."""
 
 
-def load_oracle(name: str, table: Path | None = None) -> Oracle:
+def load_table(name: str, table: Path | None = None) -> Table:
     """The benchmark of that name.
 
     Args:
@@ -135,13 +135,11 @@ def load_oracle(name: str, table: Path | None = None) -> Oracle:
 
     Raises:
         UnknownNameError: If there is none of that name.
-        OracleError: If its file is missing or is not what it should be.
+        TableError: If its file is missing or is not what it should be.
     """
-    load = ORACLES[name]
+    load = TABLES[name]
     if table is None and name not in SHIPPED:
-        raise OracleError(
-            f"{name} does not ship with dartboard; name its file with --table (docs/oracles.md)"
-        )
+        raise TableError(f"{name} does not ship with dartboard; name its file with --table (docs/oracles.md)")
     return load(SHIPPED[name]() if table is None else table)
 
 

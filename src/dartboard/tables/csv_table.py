@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.tables.base import Floats
 from dartboard.utils.atomic import write_bytes
 
@@ -29,12 +29,12 @@ def read_columns(path: Path, names: Sequence[str]) -> Columns:
     """The texts of some columns of a table, by name; other columns are left alone.
 
     Raises:
-        OracleError: If the file is no whole table, or lacks a column.
+        TableError: If the file is no whole table, or lacks a column.
     """
     try:
         return _columns(_text(path), names)
-    except OracleError as error:
-        raise OracleError(f"{path}: {error}") from None
+    except TableError as error:
+        raise TableError(f"{path}: {error}") from None
 
 
 def _text(path: Path) -> str:
@@ -42,25 +42,25 @@ def _text(path: Path) -> str:
         with gzip.open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise OracleError(f"not a whole .csv.gz table ({error})") from None
+        raise TableError(f"not a whole .csv.gz table ({error})") from None
     except OSError as error:
-        raise OracleError(f"cannot be read ({error.strerror or error})") from None
+        raise TableError(f"cannot be read ({error.strerror or error})") from None
     if len(data) > MOST_BYTES:
-        raise OracleError(f"unpacks to more than {MOST_BYTES:,} bytes; that is no table of a benchmark")
+        raise TableError(f"unpacks to more than {MOST_BYTES:,} bytes; that is no table of a benchmark")
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise OracleError("not a table: its text is not in UTF-8") from None
+        raise TableError("not a table: its text is not in UTF-8") from None
 
 
 def _columns(text: str, names: Sequence[str]) -> Columns:
     first, *lines = text.splitlines() or [""]
     head = first.split(",")
     if missing := [name for name in names if name not in head]:
-        raise OracleError(f"has no column {', '.join(missing)}; it has {', '.join(head)[:200] or 'none'}")
+        raise TableError(f"has no column {', '.join(missing)}; it has {', '.join(head)[:200] or 'none'}")
     for number, line in enumerate(lines, start=2):
         if line.count(",") + 1 != len(head):
-            raise OracleError(f"line {number} has {line.count(',') + 1} values, the first line {len(head)}")
+            raise TableError(f"line {number} has {line.count(',') + 1} values, the first line {len(head)}")
     values = ",".join(lines).split(",") if lines else []  # one list, which is quicker than one a line
     return {name: values[head.index(name) :: len(head)] for name in names}
 
@@ -69,16 +69,16 @@ def numbers(columns: Columns, name: str, *, most: float) -> Floats:
     """A column of numbers from 0 to `most` [lines].
 
     Raises:
-        OracleError: If a line holds anything else; says which.
+        TableError: If a line holds anything else; says which.
     """
     try:
         found = np.array(list(map(float, columns[name])))
     except ValueError as error:
-        raise OracleError(f"column {name}: {error}") from None
+        raise TableError(f"column {name}: {error}") from None
     wrong = np.flatnonzero(~((found >= 0) & (found <= most)))
     if wrong.size:
         value = columns[name][wrong[0]]
-        raise OracleError(f"column {name}, line {wrong[0] + 2}: expected 0 to {most:,.0f}, got {value}")
+        raise TableError(f"column {name}, line {wrong[0] + 2}: expected 0 to {most:,.0f}, got {value}")
     return found
 
 
@@ -86,11 +86,11 @@ def write_columns(path: Path, columns: Mapping[str, Iterable[object]]) -> None:
     """Writes a table, whole or not at all; the same columns always make the same bytes.
 
     Raises:
-        OracleError: If a value has a comma, a quote or an end of a line in it.
+        TableError: If a value has a comma, a quote or an end of a line in it.
     """
     rows = [tuple(columns), *(tuple(map(str, row)) for row in zip(*columns.values(), strict=True))]
     if wrong := next((value for row in rows for value in row if _SEPARATES.search(value)), None):
-        raise OracleError(
+        raise TableError(
             f"{wrong[:60]!r} cannot stand in a table: it has a comma, a quote or an end of a line"
         )
     text = "".join(",".join(row) + "\n" for row in rows)

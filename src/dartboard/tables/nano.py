@@ -17,9 +17,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.space import Cell, Genotype, get_space, restrict
-from dartboard.tables.base import ORACLES, SHIPPED, Floats, Ranking, Record
+from dartboard.tables.base import SHIPPED, TABLES, Floats, Ranking, Record
 from dartboard.utils.npz import DAMAGED, read_array
 
 FILE = "nano.npz"
@@ -96,7 +96,7 @@ class NanoBench:
 
     def _check(self, dataset: str) -> None:
         if dataset not in self.datasets:
-            raise OracleError(f"nano knows nothing of data set {dataset!r}; it knows {self.datasets[0]}")
+            raise TableError(f"nano knows nothing of data set {dataset!r}; it knows {self.datasets[0]}")
 
 
 def ops_of(cell: Cell) -> Ops:
@@ -109,20 +109,20 @@ def all_ops() -> list[Ops]:
     return list(product(*(edge.ops for edge in get_space("nano").cells["cell"].edges)))
 
 
-@ORACLES.register("nano")
+@TABLES.register("nano")
 def load_nano(path: Path) -> NanoBench:
     """nano: all 216 cells of the nano space, trained with several seeds; ships with the package.
 
     Raises:
-        OracleError: If the file is not what its checksum says, or no such table.
+        TableError: If the file is not what its checksum says, or no such table.
     """
     try:
         data = path.read_bytes()
         wanted = path.with_suffix(".sha256").read_text(encoding="ascii").split()[0]
     except (OSError, ValueError, IndexError) as error:
-        raise OracleError(f"{path}: the nano benchmark or its checksum cannot be read: {error}") from None
+        raise TableError(f"{path}: the nano benchmark or its checksum cannot be read: {error}") from None
     if hashlib.sha256(data).hexdigest() != wanted:
-        raise OracleError(f"{path} is damaged: its sha256 is not the one in {path.with_suffix('.sha256')}")
+        raise TableError(f"{path} is damaged: its sha256 is not the one in {path.with_suffix('.sha256')}")
     return unpack_nano(data, path)
 
 
@@ -134,7 +134,7 @@ def unpack_nano(data: bytes, path: Path) -> NanoBench:
         facts = json.loads(str(columns.pop("facts")))
         _check(columns, facts)
     except (*DAMAGED, TypeError, AttributeError) as error:
-        raise OracleError(f"{path} is no table of the nano benchmark: {error}") from None
+        raise TableError(f"{path} is no table of the nano benchmark: {error}") from None
     right = {part: columns[part].astype(np.int64) for part in PARTS}
     loss, seconds = columns["loss"].astype(np.float64), columns["seconds"].astype(np.float64)
     parameters, flops = columns["parameters"].astype(np.int64), columns["flops"].astype(np.int64)

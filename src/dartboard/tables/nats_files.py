@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.tables.nb201 import CELL, COLUMNS, MILLION, MULTIPLY_ADDS, PARAMETERS, check_cells
 from dartboard.utils.progress import Progress
 from dartboard.utils.unpickler import read_pickle
@@ -45,7 +45,7 @@ def read_nats(folder: Path, tell: Progress) -> dict[str, list[object]]:
         tell: Is told what is read, how many cells of it are, and how many there are.
 
     Raises:
-        OracleError: If a file is missing, damaged, or not as NATS-Bench writes it; says which.
+        TableError: If a file is missing, damaged, or not as NATS-Bench writes it; says which.
     """
     cells = _cells(folder)
     columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
@@ -59,27 +59,27 @@ def read_nats(folder: Path, tell: Progress) -> dict[str, list[object]]:
 def _cells(folder: Path) -> Sequence[str]:
     try:
         return cells_of(_read(folder / META))
-    except OracleError as error:
-        raise OracleError(f"{folder / META}: {error}") from None
+    except TableError as error:
+        raise TableError(f"{folder / META}: {error}") from None
 
 
 def _row(path: Path, cell: str) -> dict[str, object]:
     """One line of the table: what the file of a cell says of it."""
     try:
         return row(_read(path), cell)
-    except OracleError as error:
-        raise OracleError(f"{path}: {error}") from None
+    except TableError as error:
+        raise TableError(f"{path}: {error}") from None
 
 
 def cells_of(meta: dict[Any, Any]) -> Sequence[str]:
     """The cells that a dictionary of the benchmark lists.
 
     Raises:
-        OracleError: If they are not all cells of the space, each once.
+        TableError: If they are not all cells of the space, each once.
     """
     cells = meta.get("meta_archs")
     if not isinstance(cells, list) or not all(isinstance(cell, str) for cell in cells):
-        raise OracleError("has no list 'meta_archs' of cells")
+        raise TableError("has no list 'meta_archs' of cells")
     check_cells(cells)
     return cells
 
@@ -88,25 +88,25 @@ def row(schedules: Any, cell: str) -> dict[str, object]:
     """One line of the table, from all trainings of a cell by their schedules.
 
     Raises:
-        OracleError: If the trainings are not as the benchmark's authors write them, or are of another cell.
+        TableError: If the trainings are not as the benchmark's authors write them, or are of another cell.
     """
     try:
         own = next(schedules[name] for name in LONG if name in schedules)
         _check_name(own["arch_str"], cell)
         return {CELL: cell, **_accuracies(own["all_results"]), **_sizes(own["all_results"])}
     except StopIteration:
-        raise OracleError(f"has no trainings of {EPOCHS} epochs, {' or '.join(map(repr, LONG))}") from None
-    except OracleError:
+        raise TableError(f"has no trainings of {EPOCHS} epochs, {' or '.join(map(repr, LONG))}") from None
+    except TableError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         why = f"{type(error).__name__}: {error}"
-        raise OracleError(f"not as its authors write it ({why[:200]})") from None
+        raise TableError(f"not as its authors write it ({why[:200]})") from None
 
 
 def _check_name(name: object, cell: str) -> None:
     if name != cell:
         about = repr(name[:200]) if isinstance(name, str) else f"a {type(name).__name__}"
-        raise OracleError(f"is about {about}; the list of cells says {cell!r}")
+        raise TableError(f"is about {about}; the list of cells says {cell!r}")
 
 
 def _accuracies(trials: Trials) -> dict[str, float]:
@@ -142,16 +142,16 @@ def _read(path: Path) -> dict[Any, Any]:
         with bz2.open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except EOFError:
-        raise OracleError("is cut off") from None
+        raise TableError("is cut off") from None
     except OSError as error:
-        raise OracleError(f"cannot be read ({error.strerror or error})") from None
+        raise TableError(f"cannot be read ({error.strerror or error})") from None
     if len(data) > MOST_BYTES:
-        raise OracleError(f"unpacks to more than {MOST_BYTES:,} bytes")
-    return as_dictionary(read_pickle(io.BytesIO(data), OracleError))
+        raise TableError(f"unpacks to more than {MOST_BYTES:,} bytes")
+    return as_dictionary(read_pickle(io.BytesIO(data), TableError))
 
 
 def as_dictionary(found: object) -> dict[Any, Any]:
     """What a file holds, if that is a dictionary."""
     if not isinstance(found, dict):
-        raise OracleError(f"holds a {type(found).__name__}, not a dictionary")
+        raise TableError(f"holds a {type(found).__name__}, not a dictionary")
     return found

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.space import NONE, Genotype, SearchSpace, get_space, prune_nb101, to_nb101
 from dartboard.space.catalog import NB101_OPS, node_ops_cell, stacked
 from dartboard.tables import nb101_cost
-from dartboard.tables.base import ORACLES, Ranking, Record
+from dartboard.tables.base import TABLES, Ranking, Record
 from dartboard.tables.nb101_cells import (
     LABELS,
     MOST_EDGES,
@@ -22,7 +22,7 @@ from dartboard.tables.nb101_cells import (
     ops_codes,
     spell,
 )
-from dartboard.tables.nb101_file import Table, read_table
+from dartboard.tables.nb101_file import Nb101Columns, read_table
 from dartboard.tables.nb101_import import read_official
 
 DATASETS: tuple[str, ...] = ("cifar10",)
@@ -48,7 +48,7 @@ class NasBench101:
     name = "nb101"
     datasets = DATASETS
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Nb101Columns) -> None:
         self.table = table
         self.space = nb101_space()
 
@@ -72,7 +72,7 @@ class NasBench101:
 
         Raises:
             GenotypeError: If the genotype does not have the form of this benchmark's cells.
-            OracleError: If the cell is too large for the benchmark, or not in the table.
+            TableError: If the cell is too large for the benchmark, or not in the table.
         """
         matrix, ops = prune_nb101(*to_nb101(_without_none(genotype)))
         _check_size(len(ops), sum(map(sum, matrix)))
@@ -80,7 +80,7 @@ class NasBench101:
         labels = [LABELS.index(op) for op in ops[1:-1]]
         rows = self.table.find(spell(edge_bits(matrix, orders), ops_codes(labels, orders)))
         if rows.max() < 0:
-            raise OracleError(
+            raise TableError(
                 f"the table has no cell with the matrix {[list(row) for row in matrix]} "
                 f"and the ops {', '.join(ops)}; one of NAS-Bench-101 has 423,624 rows, this has {len(self):,}"
             )
@@ -97,7 +97,7 @@ class NasBench101:
 def check_dataset(name: str, dataset: str) -> None:
     """Raise unless the benchmark knows the data set."""
     if dataset not in DATASETS:
-        raise OracleError(f"{name} knows nothing of data set {dataset!r}; it knows {', '.join(DATASETS)}")
+        raise TableError(f"{name} knows nothing of data set {dataset!r}; it knows {', '.join(DATASETS)}")
 
 
 def _without_none(genotype: Genotype) -> Genotype:
@@ -110,13 +110,13 @@ def _without_none(genotype: Genotype) -> Genotype:
 
 def _check_size(vertices: int, edges: int) -> None:
     if vertices > MOST_VERTICES or edges > MOST_EDGES:
-        raise OracleError(
+        raise TableError(
             f"without loose ends the cell has {vertices} vertices and {edges} edges; "
             f"NAS-Bench-101 has cells of at most {MOST_VERTICES} vertices and {MOST_EDGES} edges"
         )
 
 
-def read_nb101(path: Path) -> Table:
+def read_nb101(path: Path) -> Nb101Columns:
     """The table in an .npz file, or in one of the official .tfrecord files.
 
     Those are long, and read in minutes; `nb101_table.write_table` makes a file of what was read that is read
@@ -125,7 +125,7 @@ def read_nb101(path: Path) -> Table:
     return read_official(path) if path.suffix == ".tfrecord" else read_table(path)
 
 
-@ORACLES.register("nb101")
+@TABLES.register("nb101")
 def load_nb101(path: Path) -> NasBench101:
     """NAS-Bench-101: 423,624 cells on CIFAR-10; test accuracy, parameters, FLOPs (Ying et al. 2019)."""
     return NasBench101(read_nb101(path))

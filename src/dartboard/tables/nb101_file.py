@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.tables.nb101_cells import MOST_VERTICES, Ints, spell
 from dartboard.utils.atomic import write_bytes
 from dartboard.utils.npz import DamagedArrayError, read_array
@@ -26,7 +26,7 @@ SHARES = ("test_acc_108", "valid_acc_108")
 NEEDED = (*WHOLE, "test_acc_108")
 
 
-class Table:
+class Nb101Columns:
     """The columns of the benchmark, checked, and the row of every cell.
 
     Args:
@@ -35,7 +35,7 @@ class Table:
             and, where there is one, `valid_acc_108`, both shares from 0 to 1.
 
     Raises:
-        OracleError: If a column is missing or holds what it cannot.
+        TableError: If a column is missing or holds what it cannot.
     """
 
     def __init__(self, columns: Columns) -> None:
@@ -46,7 +46,7 @@ class Table:
         self._rows = np.argsort(spelt)
         self._spelt = spelt[self._rows]
         if (self._spelt[1:] == self._spelt[:-1]).any():
-            raise OracleError(f"row {self._rows[:-1][self._spelt[1:] == self._spelt[:-1]][0]} is there twice")
+            raise TableError(f"row {self._rows[:-1][self._spelt[1:] == self._spelt[:-1]][0]} is there twice")
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -57,25 +57,25 @@ class Table:
         return np.where(self._spelt[places] == spelt, self._rows[places], -1)
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> Nb101Columns:
     """The table in an .npz file; nothing is unpickled.
 
     Raises:
-        OracleError: If the file cannot be read or is no such table.
+        TableError: If the file cannot be read or is no such table.
     """
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in (*NEEDED, *SHARES[1:]) if f"{name}.npy" in archive.namelist()]
-            return Table({name: _column(archive, name) for name in names})
+            return Nb101Columns({name: _column(archive, name) for name in names})
     except OSError as error:
-        raise OracleError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise TableError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (zipfile.BadZipFile, NotImplementedError, UnicodeError):
-        raise OracleError(f"{path}: not an .npz file with the columns {', '.join(NEEDED)}") from None
-    except OracleError as error:
-        raise OracleError(f"{path}: {error}") from None
+        raise TableError(f"{path}: not an .npz file with the columns {', '.join(NEEDED)}") from None
+    except TableError as error:
+        raise TableError(f"{path}: {error}") from None
 
 
-def write_table(path: Path, table: Table) -> None:
+def write_table(path: Path, table: Nb101Columns) -> None:
     """Puts the table in the place of the file, whole or not at all."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **table.columns)
@@ -86,13 +86,13 @@ def _column(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     try:
         return read_array(archive, name)
     except DamagedArrayError as error:
-        raise OracleError(f"column {name} cannot be read ({error})") from None
+        raise TableError(f"column {name} cannot be read ({error})") from None
 
 
 def _check_columns(columns: Columns) -> None:
     missing = [name for name in NEEDED if name not in columns]
     if missing:
-        raise OracleError(f"has no column {missing[0]}; it needs {', '.join(NEEDED)}")
+        raise TableError(f"has no column {missing[0]}; it needs {', '.join(NEEDED)}")
     rows = columns["vertices"].shape
     for name in (*WHOLE, *SHARES):
         if name in columns:
@@ -103,7 +103,7 @@ def _check_columns(columns: Columns) -> None:
 def _check_column(name: str, column: NDArray[Any], rows: tuple[int, ...]) -> None:
     kinds, what = ("iu", "whole numbers") if name in WHOLE else ("f", "shares from 0 to 1")
     if column.dtype.kind not in kinds or column.ndim != 1 or column.shape != rows or not column.size:
-        raise OracleError(
+        raise TableError(
             f"column {name} is {column.dtype} of shape {list(column.shape)}; "
             f"it must be {what}, as many as there are vertices"
         )
@@ -124,4 +124,4 @@ def _check_cells(columns: Columns) -> None:
 def _check_each(place: str, column: NDArray[Any], fits: NDArray[np.bool_], expected: str) -> None:
     if not fits.all():
         row = int(np.argmin(fits))
-        raise OracleError(f"{place}, row {row}: expected {expected}, got {column[row]}")
+        raise TableError(f"{place}, row {row}: expected {expected}, got {column[row]}")

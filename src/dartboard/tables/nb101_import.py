@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dartboard.errors import GenotypeError, OracleError
+from dartboard.errors import GenotypeError, TableError
 from dartboard.space import prune_nb101
 from dartboard.tables.base import IMPORTS
 from dartboard.tables.nb101_cells import LABELS, edge_bits, ops_codes
-from dartboard.tables.nb101_file import Columns, Table, write_table
+from dartboard.tables.nb101_file import Columns, Nb101Columns, write_table
 from dartboard.tables.tfrecord import BATCH, FRAME_BYTES, fields, read_records
 from dartboard.utils.progress import Progress
 
@@ -59,7 +59,7 @@ def _silent(what: str, done: int, total: int) -> None:
     """Tells nobody."""
 
 
-def read_official(path: Path, tell: Progress = _silent) -> Table:
+def read_official(path: Path, tell: Progress = _silent) -> Nb101Columns:
     """The table of an official file: accuracies after 108 epochs, means over the trainings of each cell.
 
     Rows come in the order of their graphs' hashes. The file is read once, record by record.
@@ -69,18 +69,18 @@ def read_official(path: Path, tell: Progress = _silent) -> Table:
         tell: Is told the file's name, how many bytes of it are read, and how many there are.
 
     Raises:
-        OracleError: If the file is damaged or holds no such records; says which.
+        TableError: If the file is damaged or holds no such records; says which.
     """
     cells: dict[str, _Trained] = {}
     for number, record in enumerate(_told(path, tell)):
         try:
             _add(cells, record)
-        except (OracleError, GenotypeError) as error:
-            raise OracleError(f"{path}: record {number}: {error}") from None
+        except (TableError, GenotypeError) as error:
+            raise TableError(f"{path}: record {number}: {error}") from None
     try:
-        return Table(_columns([cells[graph] for graph in sorted(cells)]))
-    except OracleError as error:
-        raise OracleError(f"{path}: {error}") from None
+        return Nb101Columns(_columns([cells[graph] for graph in sorted(cells)]))
+    except TableError as error:
+        raise TableError(f"{path}: {error}") from None
 
 
 def _told(path: Path, tell: Progress) -> Iterator[bytes]:
@@ -112,10 +112,10 @@ def _parts(record: bytes) -> tuple[str, int, str, str, str]:
     try:
         parts = json.loads(record)
     except (ValueError, RecursionError):
-        raise OracleError("is no JSON; expected a training of NAS-Bench-101") from None
+        raise TableError("is no JSON; expected a training of NAS-Bench-101") from None
     kinds = (str, int, str, str, str)
     if not isinstance(parts, list) or list(map(type, parts)) != list(kinds):
-        raise OracleError("expected hash, epochs, matrix, ops and metrics of a training of NAS-Bench-101")
+        raise TableError("expected hash, epochs, matrix, ops and metrics of a training of NAS-Bench-101")
     graph, epochs, matrix, ops, metrics = parts
     return graph, epochs, matrix, ops, metrics
 
@@ -124,7 +124,7 @@ def _cell(digits: str, ops: list[str]) -> tuple[int, int, int]:
     """Vertices, edges' bits and ops' code of a cell, loose ends taken off."""
     size = len(ops)
     if len(digits) != size**2 or not set(digits) <= {"0", "1"}:
-        raise OracleError(f"expected a matrix of {size}x{size} digits 0 and 1, got {digits[:60]!r}")
+        raise TableError(f"expected a matrix of {size}x{size} digits 0 and 1, got {digits[:60]!r}")
     rows = [list(map(int, digits[start : start + size])) for start in range(0, size**2, size)]
     matrix, kept = prune_nb101(rows, ops)
     as_it_is = np.arange(len(kept))[None]
@@ -136,26 +136,26 @@ def _metrics(text: str) -> _Metrics:
     try:
         message = list(fields(base64.b64decode("".join(text.split()), validate=True)))
     except ValueError as error:  # base64's own and those of `fields`
-        raise OracleError(f"its metrics cannot be read ({error})") from None
+        raise TableError(f"its metrics cannot be read ({error})") from None
     evaluations = [value for number, value in message if number == EVALUATION and isinstance(value, bytes)]
     if len(evaluations) != 3:
-        raise OracleError(f"expected 3 evaluations, at start, half-way and end; got {len(evaluations)}")
+        raise TableError(f"expected 3 evaluations, at start, half-way and end; got {len(evaluations)}")
     parameters, last = dict(message).get(PARAMETERS), dict(fields(evaluations[-1]))
     if not isinstance(parameters, int):
-        raise OracleError(f"expected a number of trainable parameters, got {parameters!r}")
+        raise TableError(f"expected a number of trainable parameters, got {parameters!r}")
     return _Metrics(parameters, _share(last, VALID), _share(last, TEST))
 
 
 def _share(evaluation: Mapping[int, object], number: int) -> float:
     value = evaluation.get(number)
     if not isinstance(value, float) or not 0 <= value <= 1:
-        raise OracleError(f"field {number} of its last evaluation: expected a share from 0 to 1, got {value}")
+        raise TableError(f"field {number} of its last evaluation: expected a share from 0 to 1, got {value}")
     return value
 
 
 def _columns(cells: list[_Trained]) -> Columns:
     if not cells:
-        raise OracleError(f"has no training of {EPOCHS} epochs")
+        raise TableError(f"has no training of {EPOCHS} epochs")
     columns: dict[str, Iterator[float]] = {
         "vertices": (cell.vertices for cell in cells),
         "adj_bits": (cell.edges for cell in cells),

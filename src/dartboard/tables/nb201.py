@@ -11,9 +11,9 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 
-from dartboard.errors import GenotypeError, OracleError
-from dartboard.space import CODECS, Genotype, decode, get_space, restrict
-from dartboard.tables.base import ORACLES, Floats, Ranking, Record
+from dartboard.errors import GenotypeError, TableError
+from dartboard.space import GENOTYPE_FORMATS, Genotype, decode, get_space, restrict
+from dartboard.tables.base import TABLES, Floats, Ranking, Record
 from dartboard.tables.csv_table import numbers, read_columns
 from dartboard.tables.nb201_isomorphism import unique_text
 
@@ -132,7 +132,7 @@ class NasBench201:
     def _row(self, genotype: Genotype) -> int:
         """Where a genotype stands in the columns; it may leave out edges that are `none`."""
         try:
-            return self._rows[CODECS["nb201"].encode(genotype)]
+            return self._rows[GENOTYPE_FORMATS["nb201"].encode(genotype)]
         except (KeyError, GenotypeError):
             restrict(self.space, genotype)  # says what is wrong with it
             raise
@@ -140,18 +140,18 @@ class NasBench201:
 
 def _task(dataset: str) -> Task:
     if dataset not in TASKS:
-        raise OracleError(f"nb201 knows nothing of data set {dataset!r}; it knows {', '.join(TASKS)}")
+        raise TableError(f"nb201 knows nothing of data set {dataset!r}; it knows {', '.join(TASKS)}")
     return TASKS[dataset]
 
 
-@ORACLES.register("nb201")
+@TABLES.register("nb201")
 def load_nb201(path: Path) -> NasBench201:
     """NAS-Bench-201: 15,625 cells on CIFAR-10, CIFAR-100 and ImageNet16-120 (Dong & Yang 2020).
 
     The table is a .csv.gz file with the columns `COLUMNS`, others left alone, and a line for each cell.
 
     Raises:
-        OracleError: If the file is no such table, or does not hold every cell once.
+        TableError: If the file is no such table, or does not hold every cell once.
     """
     columns = read_columns(path, COLUMNS)
     try:
@@ -159,8 +159,8 @@ def load_nb201(path: Path) -> NasBench201:
         shares = {name: numbers(columns, name, most=100) / 100 for name in COLUMNS[1:-2]}
         sizes = [numbers(columns, PARAMETERS, most=MILLION * MILLION)]
         sizes.append((numbers(columns, MULTIPLY_ADDS, most=MILLION) * MILLION).round())
-    except OracleError as error:
-        raise OracleError(f"{path}: {error}") from None
+    except TableError as error:
+        raise TableError(f"{path}: {error}") from None
     return NasBench201(columns[CELL], shares, *sizes)
 
 
@@ -175,10 +175,10 @@ def check_cells(cells: Sequence[str]) -> None:
     """Raise unless every cell of the space is there once."""
     wanted, given = set(all_cells()), set(cells)
     if strange := next((cell for cell in cells if cell not in wanted), None):
-        raise OracleError(f"{strange[:200]!r} is no cell of the nb201 space")
+        raise TableError(f"{strange[:200]!r} is no cell of the nb201 space")
     if len(given) < len(wanted):
-        raise OracleError(
+        raise TableError(
             f"holds {len(given):,} of the {len(wanted):,} cells of the nb201 space; all are needed"
         )
     if len(cells) > len(given):
-        raise OracleError(f"holds {len(cells) - len(given):,} cells more than once")
+        raise TableError(f"holds {len(cells) - len(given):,} cells more than once")

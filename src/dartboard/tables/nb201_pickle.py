@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 from dartboard.tables.nats_files import EPOCHS, SOURCES, as_dictionary, cells_of, row
 from dartboard.tables.nb201 import COLUMNS
 from dartboard.tables.torch_file import START_OF_LEGACY, START_OF_ZIP, read_legacy, read_zip
@@ -34,18 +34,18 @@ def read_whole(path: Path, tell: Progress) -> dict[str, list[object]]:
         tell: Is told the file's name, how many bytes of it are read, and how many there are.
 
     Raises:
-        OracleError: If the file is damaged, or not as the benchmark's authors write it; says how.
+        TableError: If the file is damaged, or not as the benchmark's authors write it; says how.
     """
     try:
         return _columns(as_dictionary(_found(path, tell)))
-    except OracleError as error:
-        raise OracleError(f"{path}: {error}") from None
+    except TableError as error:
+        raise TableError(f"{path}: {error}") from None
     except EOFError:
-        raise OracleError(f"{path}: is cut off") from None
+        raise TableError(f"{path}: is cut off") from None
     except OSError as error:
-        raise OracleError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise TableError(f"{path}: cannot be read ({error.strerror or error})") from None
     except MemoryError:
-        raise OracleError(f"{path}: {NO_ROOM}") from None
+        raise TableError(f"{path}: {NO_ROOM}") from None
 
 
 def _found(path: Path, tell: Progress) -> object:
@@ -55,7 +55,7 @@ def _found(path: Path, tell: Progress) -> object:
         file.seek(0)
         read = next((read for begins, read in READERS.items() if start.startswith(begins)), None)
         if not read:
-            raise OracleError(
+            raise TableError(
                 f"no official file of NAS-Bench-201: it begins with {start[:4].hex(' ') or 'nothing'}"
             )
         return read(file, _trimming(lambda: tell(path.name, file.tell(), size)))
@@ -63,7 +63,7 @@ def _found(path: Path, tell: Progress) -> object:
 
 def _bzip2(file: IO[bytes], trim: Trim) -> object:
     with io.BufferedReader(bz2.open(file), STEP) as unpacked:
-        found = read_pickle(unpacked, OracleError, trim=trim)
+        found = read_pickle(unpacked, TableError, trim=trim)
         while unpacked.read(STEP):  # to the end, where the checksum is compared
             pass
     return found
@@ -111,7 +111,7 @@ def trim_training(made: dict[Any, Any]) -> None:
 def _columns(found: dict[Any, Any]) -> dict[str, list[object]]:
     cells, trainings = cells_of(found), found.get("arch2infos")
     if not isinstance(trainings, dict):
-        raise OracleError("has no dictionary 'arch2infos' of the trainings of each cell")
+        raise TableError("has no dictionary 'arch2infos' of the trainings of each cell")
     columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
     for index, cell in enumerate(cells):
         for name, value in _row(trainings, index, cell).items():
@@ -121,8 +121,8 @@ def _columns(found: dict[Any, Any]) -> dict[str, list[object]]:
 
 def _row(trainings: dict[Any, Any], index: int, cell: str) -> dict[str, object]:
     if index not in trainings:
-        raise OracleError(f"has no trainings of cell {index}, {cell}")
+        raise TableError(f"has no trainings of cell {index}, {cell}")
     try:
         return row(trainings[index], cell)
-    except OracleError as error:
-        raise OracleError(f"cell {index}: {error}") from None
+    except TableError as error:
+        raise TableError(f"cell {index}: {error}") from None

@@ -14,10 +14,10 @@ import numpy as np
 
 from dartboard.errors import GenotypeError
 from dartboard.space import Cell, Genotype, get_space, prune_nb101, restrict
-from dartboard.tables.base import ORACLES, Ranking, Record
+from dartboard.tables.base import TABLES, Ranking, Record
 from dartboard.tables.nb101 import NasBench101, check_dataset, read_nb101
 from dartboard.tables.nb101_cells import LABELS, Ints, edge_bits, forward_orders, matrix_of, ops_codes, spell
-from dartboard.tables.nb101_file import Table
+from dartboard.tables.nb101_file import Nb101Columns
 
 Shape = tuple[int, int]
 """A cell without its ops: how many vertices it has and its edges' bits, in the order where they are least."""
@@ -33,7 +33,7 @@ class NasBench1Shot1:
 
     datasets = NasBench101.datasets
 
-    def __init__(self, name: str, table: Table) -> None:
+    def __init__(self, name: str, table: Nb101Columns) -> None:
         self.name = name
         self.space = get_space(name)
         self._whole = NasBench101(table)
@@ -80,7 +80,7 @@ class NasBench1Shot1:
         return rows, often[rows]
 
 
-def _rows(table: Table, shape: Shape) -> Ints:
+def _rows(table: Nb101Columns, shape: Shape) -> Ints:
     """The row of the shape with each choice of ops [3 ** inner vertices], -1 where there is none."""
     vertices, edges = shape
     matrix = matrix_of(edges, vertices)
@@ -120,19 +120,19 @@ def _parents(cell: Cell) -> Iterator[list[tuple[int, ...]]]:
         yield list(combinations(sources, keep.get(join, len(sources))))
 
 
-@ORACLES.register("oneshot1")
+@TABLES.register("oneshot1")
 def load_oneshot1(path: Path) -> NasBench1Shot1:
     """NAS-Bench-1Shot1, space 1: 2,685 cells of NAS-Bench-101's table (Zela et al. 2020)."""
     return NasBench1Shot1("oneshot1", read_nb101(path))
 
 
-@ORACLES.register("oneshot2")
+@TABLES.register("oneshot2")
 def load_oneshot2(path: Path) -> NasBench1Shot1:
     """NAS-Bench-1Shot1, space 2: 7,773 cells of NAS-Bench-101's table."""
     return NasBench1Shot1("oneshot2", read_nb101(path))
 
 
-@ORACLES.register("oneshot3")
+@TABLES.register("oneshot3")
 def load_oneshot3(path: Path) -> NasBench1Shot1:
     """NAS-Bench-1Shot1, space 3: 55,854 cells of NAS-Bench-101's table."""
     return NasBench1Shot1("oneshot3", read_nb101(path))

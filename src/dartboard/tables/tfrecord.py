@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dartboard.errors import OracleError
+from dartboard.errors import TableError
 
 BATCH = 4096
 """Records whose checksums are worked out at once."""
@@ -40,7 +40,7 @@ def read_records(path: Path) -> Iterator[bytes]:
     """The data of every record of a TFRecord file, in order, after its checksums were checked.
 
     Raises:
-        OracleError: If the file cannot be read, is cut off or damaged; says where.
+        TableError: If the file cannot be read, is cut off or damaged; says where.
     """
     done = 0
     try:
@@ -51,9 +51,9 @@ def read_records(path: Path) -> Iterator[bytes]:
                 yield from (own.data for own in batch)
                 done += len(batch)
     except OSError as error:
-        raise OracleError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except OracleError as error:
-        raise OracleError(f"{path}: {error}") from None
+        raise TableError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except TableError as error:
+        raise TableError(f"{path}: {error}") from None
 
 
 def _framed(file: BinaryIO) -> Iterator[_Framed]:
@@ -75,8 +75,8 @@ def _check_sums(batch: list[_Framed], done: int) -> None:
         raise _damaged(done + int(np.argmin(fits)))
 
 
-def _damaged(number: int) -> OracleError:
-    return OracleError(
+def _damaged(number: int) -> TableError:
+    return TableError(
         f"damaged or cut off at record {number}, if this is a TFRecord file at all; get it again"
     )
 
@@ -114,7 +114,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int | float | bytes]]:
     Whole numbers, doubles and what has a length (texts, inner messages: as bytes) are read, no other kinds.
 
     Raises:
-        OracleError: If the message ends in a field, or has one of another kind.
+        TableError: If the message ends in a field, or has one of another kind.
     """
     place = 0
     try:
@@ -123,7 +123,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int | float | bytes]]:
             value, place = _value(message, place, tag & 7)
             yield tag >> 3, value
     except (IndexError, struct.error):
-        raise OracleError("a message ends in the middle of a field") from None
+        raise TableError("a message ends in the middle of a field") from None
 
 
 def _value(message: bytes, place: int, kind: int) -> tuple[int | float | bytes, int]:
@@ -136,7 +136,7 @@ def _value(message: bytes, place: int, kind: int) -> tuple[int | float | bytes, 
         if place + length > len(message):
             raise IndexError
         return message[place : place + length], place + length
-    raise OracleError(f"a message has a field of kind {kind}; expected 0, 1 or 2")
+    raise TableError(f"a message has a field of kind {kind}; expected 0, 1 or 2")
 
 
 def _varint(message: bytes, place: int) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from typing import IO
 
-from dartboard.errors import OracleError, one_line
+from dartboard.errors import TableError, one_line
 from dartboard.utils.unpickler import Allowed, Trim, read_pickle
 
 START_OF_ZIP = b"PK\x03\x04"
@@ -49,13 +49,13 @@ def read_legacy(file: IO[bytes], trim: Trim) -> object:
     """What a file of before torch 1.6 holds, from its first byte on.
 
     Raises:
-        OracleError: If it is no such file, is damaged, or asks for anything but plain values and tensors.
+        TableError: If it is no such file, is damaged, or asks for anything but plain values and tensors.
     """
     if file.read(len(START_OF_LEGACY)) != START_OF_LEGACY:
-        raise OracleError("no file of torch.save")
-    if read_pickle(file, OracleError) != LEGACY_PROTOCOL:
-        raise OracleError(f"a file of torch.save of another protocol than {LEGACY_PROTOCOL}")
-    read_pickle(file, OracleError)  # sizes of numbers where it was written
+        raise TableError("no file of torch.save")
+    if read_pickle(file, TableError) != LEGACY_PROTOCOL:
+        raise TableError(f"a file of torch.save of another protocol than {LEGACY_PROTOCOL}")
+    read_pickle(file, TableError)  # sizes of numbers where it was written
     return _read(file, trim)
 
 
@@ -63,26 +63,26 @@ def read_zip(file: IO[bytes], trim: Trim) -> object:
     """What a file of torch 1.6 or later holds.
 
     Raises:
-        OracleError: If it is no such file, is damaged, or asks for anything but plain values and tensors.
+        TableError: If it is no such file, is damaged, or asks for anything but plain values and tensors.
     """
     try:
         with zipfile.ZipFile(file) as archive, _pickle(archive) as pickled:
             found = _read(pickled, trim)
             while pickled.read(STEP):  # to the end, where the checksum is compared
                 pass
-    except OracleError:
+    except TableError:
         raise
     except DAMAGED as error:
-        raise OracleError(f"no whole file of torch.save ({one_line(error)})") from None
+        raise TableError(f"no whole file of torch.save ({one_line(error)})") from None
     return found
 
 
 def _pickle(archive: zipfile.ZipFile) -> IO[bytes]:
     names = [name for name in archive.namelist() if name.split("/")[-1] == PICKLE]
     if len(names) != 1:
-        raise OracleError(f"no file of torch.save: a zip archive with {len(names)} files {PICKLE}")
+        raise TableError(f"no file of torch.save: a zip archive with {len(names)} files {PICKLE}")
     return io.BufferedReader(archive.open(names[0]), STEP)  # type: ignore[type-var]
 
 
 def _read(file: IO[bytes], trim: Trim) -> object:
-    return read_pickle(file, OracleError, more=TENSORS, trim=trim, outside=_nothing)
+    return read_pickle(file, TableError, more=TENSORS, trim=trim, outside=_nothing)

@@ -58,7 +58,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def whole_directory(path: Path) -> Iterator[Path]:
+def atomic_directory(path: Path) -> Iterator[Path]:
     """Lends an empty directory that becomes `path` when the block ends, and is removed if it fails.
 
     A directory that is there already is first renamed to its name with `.old`, and removed once the new

@@ -105,7 +105,7 @@ class Summary:
     count: int
 
 
-def summarise(values: Sequence[float]) -> Summary:
+def summarize(values: Sequence[float]) -> Summary:
     """Mean and deviation of at least one value."""
     return Summary(fmean(values), stdev(values) if len(values) > 1 else None, len(values))
 
@@ -127,7 +127,7 @@ class Difference:
 
 def compare(one: Sequence[float], other: Sequence[float]) -> Difference:
     """The difference of two means with Welch's interval, which takes the two variances as they are."""
-    first, second = summarise(one), summarise(other)
+    first, second = summarize(one), summarize(other)
     gap = first.mean - second.mean
     if first.deviation is None or second.deviation is None:
         return Difference(gap, None, None)

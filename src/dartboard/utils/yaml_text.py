@@ -28,7 +28,7 @@ class YamlError(ValueError):
         return f"{name} is not YAML: {self}"
 
 
-class TwiceError(YamlError):
+class DuplicateKeyError(YamlError):
     """A text that says the same key of the same group twice."""
 
     def about(self, name: object) -> str:
@@ -95,7 +95,7 @@ def _entries(node: yaml.MappingNode, place: str) -> list[tuple[str, yaml.Node]]:
             continue
         if (key.tag, key.value) in found:
             words = f"{place}{key.value} is said twice; leave out one of them"
-            raise TwiceError(words, key.start_mark)
+            raise DuplicateKeyError(words, key.start_mark)
         found[key.tag, key.value] = value
     return [(name, value) for (_, name), value in found.items()]
 

@@ -13,7 +13,7 @@ import frontdoor
 from dartboard.analysis.variants import random_connections, widest
 from dartboard.cli.main import main
 from dartboard.runs import Run
-from dartboard.space import CODECS, decode, get_published, load_space, space_to_json
+from dartboard.space import GENOTYPE_FORMATS, decode, get_published, load_space, space_to_json
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE = 120
@@ -69,7 +69,7 @@ def test_variants_are_those_of_the_library(data: str, capsys: Capture) -> None:
     flags = ["--variants", "1", "--kind", "connections", "--seed", "4", "--out", "out"]
     found(capsys, "snas", *TINY, "epochs=1", "--data", data, *flags)
     (wanted,) = random_connections(get_published("snas"), 1, seed=4)
-    assert trained("snas-1") == CODECS["json"].encode(wanted)
+    assert trained("snas-1") == GENOTYPE_FORMATS["json"].encode(wanted)
 
 
 @pytest.mark.parametrize("space", [(), ("--space", "lean.json")])
@@ -92,11 +92,11 @@ def test_ops_of_variants_are_those_of_the_space(data: str, capsys: Capture, spac
 def test_the_widest_is_a_variant(data: str, capsys: Capture) -> None:
     words = [*TINY, "epochs=1", "--data", data, "--kind", "widest", "--out", "out"]
     assert list(found(capsys, "darts-v2", *words)["cells"]) == ["darts-v2", "darts-v2-widest"]
-    assert trained("darts-v2-widest") == CODECS["json"].encode(widest(get_published("darts-v2")))
+    assert trained("darts-v2-widest") == GENOTYPE_FORMATS["json"].encode(widest(get_published("darts-v2")))
 
 
 def test_variants_that_are_called_like_a_cell_are_refused(capsys: Capture) -> None:
-    Path("snas-1.txt").write_text(CODECS["json"].encode(get_published("darts-v2")))
+    Path("snas-1.txt").write_text(GENOTYPE_FORMATS["json"].encode(get_published("darts-v2")))
     words = ["snas", "snas-1.txt", "--variants", "1"]
     assert complaint(capsys, *words) == "two cells are called snas-1; name different ones"
 
@@ -159,7 +159,7 @@ def test_typed_cells_and_files_have_labels_and_stacks_of_their_own(data: str, ca
     ],
 )
 def test_mistakes_are_one_line(words: list[str], said: str, capsys: Capture) -> None:
-    Path("snas.txt").write_text(CODECS["json"].encode(get_published("snas")))
+    Path("snas.txt").write_text(GENOTYPE_FORMATS["json"].encode(get_published("snas")))
     assert said in complaint(capsys, *words)
     assert not Path("runs").exists()
 

@@ -9,7 +9,7 @@ from dartboard.analysis.standing import stand
 from dartboard.analysis.topology import shapes_of
 from dartboard.cli.main import main
 from dartboard.runs import Run
-from dartboard.space import CODECS, PUBLISHED, adopt, decode, get_published, get_space, sample
+from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, adopt, decode, get_published, get_space, sample
 
 Capture = pytest.CaptureFixture[str]
 NB201 = "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|avg_pool_3x3~2|"
@@ -33,7 +33,7 @@ def search(tmp_path: Path) -> Path:
     """A search that would have chosen two published cells, one after the other."""
     with Run.create(tmp_path / "search", {}, space=get_space("darts")) as run:
         for epoch, name in enumerate(("xnas", "darts-v2")):
-            genotype = json.loads(CODECS["json"].encode(get_published(name)))
+            genotype = json.loads(GENOTYPE_FORMATS["json"].encode(get_published(name)))
             run.record(epoch, {"loss": 1.0}, {"genotype": genotype})
     return tmp_path / "search"
 
@@ -95,7 +95,7 @@ def test_a_search_over_its_epochs(search: Path, capsys: Capture) -> None:
 
 def test_a_training_has_the_shape_of_its_cell(tmp_path: Path, capsys: Capture) -> None:
     genotype = get_published("darts-v2")
-    config = {"kind": "train", "cell": CODECS["json"].encode(genotype)}
+    config = {"kind": "train", "cell": GENOTYPE_FORMATS["json"].encode(genotype)}
     with Run.create(tmp_path / "run", config, space=adopt(get_space("darts"), genotype)) as run:
         run.record(0, {"loss": 1.0}, {})
     (found,), (wanted,) = (told(capsys, text)["cells"] for text in (str(run.path), "darts-v2"))
@@ -111,7 +111,7 @@ def test_damaged_epochs_are_said_to_be_so(search: Path, capsys: Capture) -> None
 def test_many_cells_are_shown_by_their_mean(tmp_path: Path, capsys: Capture) -> None:
     space = get_space("s2")
     with Run.create(tmp_path / "run", {}, space=space) as run:
-        genotype = json.loads(CODECS["json"].encode(sample(space, Random(0))))
+        genotype = json.loads(GENOTYPE_FORMATS["json"].encode(sample(space, Random(0))))
         run.record(0, {"loss": 1.0}, {"genotype": genotype})
     assert lines(capsys, str(tmp_path / "run"))[-2:] == ["epoch  mean of 20 cells", "0      2.5c  5  1.25"]
 

@@ -6,7 +6,7 @@ import pytest
 import frontdoor
 from dartboard.analysis.variants import random_connections, random_operations, widest
 from dartboard.cli.main import main
-from dartboard.space import CODECS, decode, get_published
+from dartboard.space import GENOTYPE_FORMATS, decode, get_published
 
 Capture = pytest.CaptureFixture[str]
 NB201 = "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|avg_pool_3x3~2|"
@@ -56,7 +56,7 @@ def test_what_json_says(capsys: Capture) -> None:
         4,
         2,
     )
-    assert CODECS["json"].decode(json.dumps(only["genotype"])) == decode(only["text"])
+    assert GENOTYPE_FORMATS["json"].decode(json.dumps(only["genotype"])) == decode(only["text"])
 
 
 def test_what_is_shown_can_be_used_as_a_cell(capsys: Capture) -> None:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dartboard.errors import GenotypeError, UnknownNameError
-from dartboard.space import CODECS, PUBLISHED, SPACES, decode, get_published, get_space, sample
+from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, SPACES, decode, get_published, get_space, sample
 from dartboard.space.formats.catalog import to_nb101_text
 
 SPEAKS = {
@@ -18,7 +18,7 @@ RANDOMS = st.randoms(use_true_random=False)
 @st.composite
 def texts(draw, codec):
     space = get_space(draw(st.sampled_from(SPEAKS[codec])))
-    return CODECS[codec].encode(sample(space, draw(RANDOMS)))
+    return GENOTYPE_FORMATS[codec].encode(sample(space, draw(RANDOMS)))
 
 
 def read_or_refuse(read, text):
@@ -27,42 +27,42 @@ def read_or_refuse(read, text):
         genotype = read(text)
     except GenotypeError:
         return
-    assert CODECS["json"].decode(CODECS["json"].encode(genotype)) == genotype
+    assert GENOTYPE_FORMATS["json"].decode(GENOTYPE_FORMATS["json"].encode(genotype)) == genotype
 
 
 def test_every_codec_is_tried_below():
-    assert set(SPEAKS) == set(CODECS)
+    assert set(SPEAKS) == set(GENOTYPE_FORMATS)
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", GENOTYPE_FORMATS)
 @given(data=st.data())
 def test_every_codec_round_trips_and_is_recognised(codec, data):
     genotype = sample(get_space(data.draw(st.sampled_from(SPEAKS[codec]))), data.draw(RANDOMS))
-    text = CODECS[codec].encode(genotype)
+    text = GENOTYPE_FORMATS[codec].encode(genotype)
     assert "\n" not in text
-    assert CODECS[codec].decode(text) == genotype
+    assert GENOTYPE_FORMATS[codec].decode(text) == genotype
     assert decode(f"\n  {text} \n") == genotype
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", GENOTYPE_FORMATS)
 def test_a_codec_says_its_own_spaces_and_refuses_the_rest(codec, rng):
     for name in SPACES:
         genotype = sample(get_space(name), rng)
         if name in SPEAKS[codec]:
-            assert CODECS[codec].encode(genotype)
+            assert GENOTYPE_FORMATS[codec].encode(genotype)
         else:
             with pytest.raises(GenotypeError):
-                CODECS[codec].encode(genotype)
+                GENOTYPE_FORMATS[codec].encode(genotype)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_cells_round_trip(name):
     genotype = get_published(name)
     for codec in ("json", "darts"):
-        assert decode(CODECS[codec].encode(genotype)) == genotype
+        assert decode(GENOTYPE_FORMATS[codec].encode(genotype)) == genotype
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", GENOTYPE_FORMATS)
 @given(data=st.data())
 def test_a_mutilated_text_is_read_or_refused_and_nothing_else(codec, data):
     text = data.draw(texts(codec))
@@ -73,13 +73,13 @@ def test_a_mutilated_text_is_read_or_refused_and_nothing_else(codec, data):
             st.text(max_size=4) | st.sampled_from([text[:end], text[start:], '"', "0", "-1", "[", "]"])
         )
         text = text[:start] + other + text[end:]
-    for read in (decode, CODECS[codec].decode):
+    for read in (decode, GENOTYPE_FORMATS[codec].decode):
         read_or_refuse(read, text)
 
 
 @given(text=st.text(max_size=50))
 def test_any_text_is_read_or_refused_and_nothing_else(text):
-    for read in (decode, *(codec.decode for codec in CODECS.values())):
+    for read in (decode, *(codec.decode for codec in GENOTYPE_FORMATS.values())):
         read_or_refuse(read, text)
 
 
@@ -87,7 +87,7 @@ def test_any_text_is_read_or_refused_and_nothing_else(text):
 def test_an_unknown_form_is_answered_with_the_forms_there_are(text):
     with pytest.raises(GenotypeError, match="the forms known are") as caught:
         decode(text)
-    for name, codec in CODECS.items():
+    for name, codec in GENOTYPE_FORMATS.items():
         assert f"{name}: {codec.form}" in str(caught.value)
 
 
@@ -99,12 +99,12 @@ def test_half_a_character_is_refused(text):
 
 def test_json_of_both_kinds_is_told_apart_by_its_first_value(rng):
     matrix = to_nb101_text(sample(get_space("oneshot1"), rng))
-    assert CODECS["nb101"].start.match(matrix)
-    assert not CODECS["json"].start.match(matrix)
+    assert GENOTYPE_FORMATS["nb101"].start.match(matrix)
+    assert not GENOTYPE_FORMATS["json"].start.match(matrix)
     named = '{"matrix": {"inputs": 1, "edges": [], "output": [1]}}'
     assert list(decode(named).cells) == ["matrix"]
 
 
 def test_a_wrong_name_gets_a_hint():
-    with pytest.raises(UnknownNameError, match="no codec called 'nb102'; did you mean 'nb10"):
-        CODECS["nb102"]
+    with pytest.raises(UnknownNameError, match="no genotype format called 'nb102'; did you mean 'nb10"):
+        GENOTYPE_FORMATS["nb102"]

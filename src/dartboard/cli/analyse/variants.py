@@ -22,7 +22,7 @@ from dartboard.cli.lookup import find_genotype
 from dartboard.cli.report import draw_cells
 from dartboard.cli.terminal import Terminal
 from dartboard.errors import GenotypeError
-from dartboard.space import CODECS, SPACES, Genotype
+from dartboard.space import GENOTYPE_FORMATS, SPACES, Genotype
 
 KINDS = ("connections", "operations", "widest")
 COUNT = 5
@@ -95,7 +95,7 @@ def _made(genotype: Genotype, args: Namespace) -> list[Genotype]:
 def _facts(genotype: Genotype) -> dict[str, Any]:
     shapes = {arch: asdict(own) for arch, own in shapes_of(genotype).items()}
     return {
-        "genotype": json.loads(CODECS["json"].encode(genotype)),
+        "genotype": json.loads(GENOTYPE_FORMATS["json"].encode(genotype)),
         "text": text_of(genotype),
         "cells": shapes,
     }
@@ -105,10 +105,10 @@ def text_of(genotype: Genotype) -> str:
     """The genotype in the form of its benchmark where one says it, else in JSON."""
     for name in ("darts", "nb201", "nb101"):
         try:
-            return CODECS[name].encode(genotype)
+            return GENOTYPE_FORMATS[name].encode(genotype)
         except GenotypeError:
             continue
-    return CODECS["json"].encode(genotype)
+    return GENOTYPE_FORMATS["json"].encode(genotype)
 
 
 def _lines(kind: str, place: int, genotype: Genotype) -> Iterator[Text | str]:

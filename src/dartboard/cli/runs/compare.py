@@ -14,10 +14,10 @@ from dartboard.cli.runs.listed import facts
 from dartboard.cli.runs.show import genotype_of
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
-from dartboard.runs.listing import Entry, read_entry
-from dartboard.runs.run_files import Reading
+from dartboard.runs.listing import RunSummary, summarize_run
+from dartboard.runs.run_files import RunReader
 from dartboard.runs.text_files import flat
-from dartboard.space import CODECS, Genotype
+from dartboard.space import GENOTYPE_FORMATS, Genotype
 from dartboard.utils.text import printable
 
 CELL = "cell"
@@ -38,8 +38,8 @@ def run(args: Namespace) -> int:
     paths: list[Path] = list(dict.fromkeys(args.paths))
     if len(paths) < 2:
         raise UsageError("a comparison needs two runs or more; name another")
-    differing = differences([Reading.read(path).config for path in paths])
-    entries, cells = [read_entry(path) for path in paths], [genotype_of(path) for path in paths]
+    differing = differences([RunReader.read(path).config for path in paths])
+    entries, cells = [summarize_run(path) for path in paths], [genotype_of(path) for path in paths]
     if args.json:
         print(json.dumps(_facts(entries, cells, differing), default=str))
         return 0
@@ -59,9 +59,9 @@ def differences(configs: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _facts(
-    entries: Sequence[Entry], cells: Sequence[Genotype | None], differing: Mapping[str, list[Any]]
+    entries: Sequence[RunSummary], cells: Sequence[Genotype | None], differing: Mapping[str, list[Any]]
 ) -> dict[str, Any]:
-    encode = CODECS["json"].encode
+    encode = GENOTYPE_FORMATS["json"].encode
     runs = [
         facts(entry) | {"genotype": None if cell is None else json.loads(encode(cell))}
         for entry, cell in zip(entries, cells, strict=True)
@@ -69,7 +69,7 @@ def _facts(
     return {"runs": runs, "settings": differing}
 
 
-def _numbers(entries: Sequence[Entry]) -> Rows:
+def _numbers(entries: Sequence[RunSummary]) -> Rows:
     results = [_result(entry) for entry in entries]
     return [
         ("state", *(entry.state for entry in entries)),
@@ -81,8 +81,8 @@ def _numbers(entries: Sequence[Entry]) -> Rows:
     ]
 
 
-def _result(entry: Entry) -> dict[str, Any]:
-    return {} if entry.mistake is not None else Reading.read(entry.path).result() or {}
+def _result(entry: RunSummary) -> dict[str, Any]:
+    return {} if entry.mistake is not None else RunReader.read(entry.path).result() or {}
 
 
 def _where_known(name: str, values: Sequence[Any], form: Any) -> Rows:

@@ -20,7 +20,7 @@ from dartboard.cli.places import RUNS
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
 from dartboard.runs.directory import is_run
-from dartboard.runs.listing import STATES, Entry, find_runs, read_entry
+from dartboard.runs.listing import STATES, RunSummary, find_runs, summarize_run
 from dartboard.utils.text import printable
 
 STYLES = {"running": "green", "finished": "", "stopped": "yellow", "damaged": "red"}
@@ -53,13 +53,13 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _chosen(args: Namespace) -> Iterator[Entry]:
+def _chosen(args: Namespace) -> Iterator[RunSummary]:
     folder: Path = args.dir
     if not folder.is_dir():
         hint = "" if folder == RUNS else "; the actions are list, show, compare, tail and rm"
         raise UsageError(f"there is no folder {folder} to list runs of{hint}")
     for path in find_runs(folder, inside=args.all or is_run(folder)):
-        entry = read_entry(path)
+        entry = summarize_run(path)
         if args.state in (None, entry.state) and args.method in (None, entry.method):
             yield entry
 
@@ -69,13 +69,13 @@ def _wanted(args: Namespace) -> str:
     return f"{state}runs" + ("" if args.method is None else f" of {args.method}")
 
 
-def facts(entry: Entry) -> dict[str, Any]:
+def facts(entry: RunSummary) -> dict[str, Any]:
     """All that is known of a run, ready for JSON."""
     changed = datetime.fromtimestamp(entry.changed, UTC).isoformat(timespec="seconds")
     return asdict(entry) | {"path": str(entry.path), "changed": changed}
 
 
-def table(entries: Sequence[Entry], folder: Path, now: float) -> list[Text]:
+def table(entries: Sequence[RunSummary], folder: Path, now: float) -> list[Text]:
     """A line for each run below one of headings, the columns below each other.
 
     Args:
@@ -93,7 +93,7 @@ def _line(row: Sequence[str], widths: Sequence[int], style: str) -> Text:
     return Text("".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip(), style)
 
 
-def _cells(entry: Entry, folder: Path, now: float) -> tuple[str, ...]:
+def _cells(entry: RunSummary, folder: Path, now: float) -> tuple[str, ...]:
     done = NOTHING if entry.epoch is None else f"{entry.epoch}"
     values = (entry.kind, entry.method, entry.space, entry.data, entry.seed)
     return (
@@ -116,7 +116,7 @@ def name_in(path: Path, folder: Path) -> str:
     return printable(str(path.relative_to(folder) if path != folder else path))
 
 
-def _mistakes(entries: Sequence[Entry], folder: Path) -> list[Text]:
+def _mistakes(entries: Sequence[RunSummary], folder: Path) -> list[Text]:
     damaged = [entry for entry in entries if entry.mistake is not None]
     lines = [f"{name_in(own.path, folder)}: {printable(own.mistake or '')}" for own in damaged]
     return [Text(), *(Text(line, "red") for line in lines)] if lines else []

@@ -12,7 +12,7 @@ from dartboard.cli.arguments import UsageError
 from dartboard.cli.words import size
 from dartboard.errors import RunError
 from dartboard.runs.directory import CONFIG, ENVIRONMENT, check_run
-from dartboard.runs.listing import find_runs, read_entry
+from dartboard.runs.listing import find_runs, summarize_run
 from dartboard.runs.lock import NAME as LOCK
 from dartboard.runs.lock import Lock, is_locked
 from dartboard.utils import atomic
@@ -59,7 +59,7 @@ def _check(path: Path) -> None:
 
 
 def _words(path: Path) -> str:
-    entry = read_entry(path)
+    entry = summarize_run(path)
     inside = len(list(find_runs(path, inside=True))) - 1
     more = f" with {inside} runs inside" if inside else ""
     what = f"{entry.state} {entry.kind or 'run'}{more}"

@@ -16,9 +16,9 @@ from dartboard.cli.runs.tail import epoch_lines
 from dartboard.cli.terminal import Terminal
 from dartboard.cli.words import span
 from dartboard.errors import DartboardError
-from dartboard.runs.listing import Entry, read_entry
-from dartboard.runs.run_files import Reading
-from dartboard.space import CODECS, Genotype
+from dartboard.runs.listing import RunSummary, summarize_run
+from dartboard.runs.run_files import RunReader
+from dartboard.space import GENOTYPE_FORMATS, Genotype
 from dartboard.utils.text import command, printable
 
 EPOCHS = 5
@@ -35,12 +35,12 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Describe the run."""
-    reading = Reading.read(args.path)
-    entry, genotype = read_entry(args.path), genotype_of(args.path)
+    reading = RunReader.read(args.path)
+    entry, genotype = summarize_run(args.path), genotype_of(args.path)
     plugins = reading.config.get("plugins")
     following = commands(entry, plugins if isinstance(plugins, list) else ())
     if args.json:
-        cell = None if genotype is None else json.loads(CODECS["json"].encode(genotype))
+        cell = None if genotype is None else json.loads(GENOTYPE_FORMATS["json"].encode(genotype))
         more = {"config": reading.config, "genotype": cell, "next": following}
         print(json.dumps(facts(entry) | more, default=str))
         return 0
@@ -65,7 +65,7 @@ def genotype_of(path: Path) -> Genotype | None:
         return None
 
 
-def _head(entry: Entry, terminal: Terminal) -> Iterator[Text]:
+def _head(entry: RunSummary, terminal: Terminal) -> Iterator[Text]:
     age = f"{entry.state}, last changed {span(time.time() - entry.changed)} ago"
     yield Text(printable(str(entry.path)), "bold")
     yield from _label("state", age, terminal, STYLES[entry.state])
@@ -92,14 +92,14 @@ def _settings(config: dict[str, Any], terminal: Terminal) -> Iterator[Text]:
             yield from _label(name, words, terminal)
 
 
-def _epochs(reading: Reading) -> list[Text]:
+def _epochs(reading: RunReader) -> list[Text]:
     lines = epoch_lines(reading.metrics()[-EPOCHS:], reading.config.get("epochs"))
     return [Text(), *map(Text, lines)] if lines else []
 
 
-def _result(reading: Reading) -> Iterator[Text]:
+def _result(reading: RunReader) -> Iterator[Text]:
     result = reading.result() or {}
-    accuracy = read_entry(reading.path).accuracy
+    accuracy = summarize_run(reading.path).accuracy
     if result and accuracy is not None:
         alone = result.get("discrete_accuracy")
         more = f"; {alone:.2%} with the cell alone" if isinstance(alone, int | float) else ""
@@ -114,7 +114,7 @@ def _result(reading: Reading) -> Iterator[Text]:
         yield from labelled("verdict", printable(verdict))
 
 
-def commands(entry: Entry, plugins: Sequence[str] = ()) -> list[str]:
+def commands(entry: RunSummary, plugins: Sequence[str] = ()) -> list[str]:
     """What can be done with a run now, ready to be typed."""
     path, kind = entry.path, entry.kind or "search"
     if entry.state == "stopped":

@@ -12,7 +12,7 @@ from typing import Any
 
 from dartboard.cli.arguments import positive
 from dartboard.cli.words import numbers
-from dartboard.runs.run_files import Reading
+from dartboard.runs.run_files import RunReader
 
 LOOK = 1.0
 """Seconds between two looks at a run that somebody writes."""
@@ -28,7 +28,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the epochs."""
-    reading = Reading.read(args.path)
+    reading = RunReader.read(args.path)
     rows = reading.metrics()
     _print(reading, rows[-args.lines :])
     if not rows and not args.follow:
@@ -38,7 +38,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _follow(reading: Reading, last: int) -> None:
+def _follow(reading: RunReader, last: int) -> None:
     """Print what comes after epoch `last`; epochs that the run goes back to are printed again."""
     going = True
     while going:
@@ -55,7 +55,7 @@ def _newest(rows: Sequence[Mapping[str, Any]]) -> int:
     return int(rows[-1]["epoch"]) if rows else -1
 
 
-def _print(reading: Reading, rows: Sequence[Mapping[str, Any]]) -> None:
+def _print(reading: RunReader, rows: Sequence[Mapping[str, Any]]) -> None:
     for line in epoch_lines(rows, reading.config.get("epochs")):
         print(line, flush=True)
 

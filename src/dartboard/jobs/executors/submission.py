@@ -41,7 +41,7 @@ class Submission:
         """A new one, in a folder of such."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / secrets.token_hex(8)
-        with atomic.whole_directory(path) as inside:
+        with atomic.atomic_directory(path) as inside:
             (inside / JOB).write_text(_text(job))
             (inside / FLAG).touch()
         return cls(path)

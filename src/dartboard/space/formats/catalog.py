@@ -20,8 +20,8 @@ from dartboard.space.formats.nb201 import from_nb201, to_nb201
 from dartboard.space.genotype import Genotype
 
 __all__ = [
-    "CODECS",
-    "Codec",
+    "GENOTYPE_FORMATS",
+    "GenotypeFormat",
     "decode",
     "from_darts",
     "from_json",
@@ -38,7 +38,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Codec:
+class GenotypeFormat:
     """One way to write genotypes.
 
     Args:
@@ -54,12 +54,16 @@ class Codec:
     start: re.Pattern[str]
 
 
-CODECS: Registry[Codec] = Registry("codec")
-CODECS.register("json")(Codec(to_json, from_json, json.FORM, re.compile(r'\{(?!\s*"[^"]*"\s*:\s*\[)')))
-CODECS.register("darts")(Codec(to_darts, from_darts, darts.FORM, re.compile(r"(\w+\s*=\s*)?Genotype\b")))
-CODECS.register("nb201")(Codec(to_nb201, from_nb201, nb201.FORM, re.compile(r"\|")))
-CODECS.register("nb101")(
-    Codec(to_nb101_text, from_nb101_text, nb101.FORM, re.compile(r'\{(?=\s*"[^"]*"\s*:\s*\[)'))
+GENOTYPE_FORMATS: Registry[GenotypeFormat] = Registry("genotype format")
+GENOTYPE_FORMATS.register("json")(
+    GenotypeFormat(to_json, from_json, json.FORM, re.compile(r'\{(?!\s*"[^"]*"\s*:\s*\[)'))
+)
+GENOTYPE_FORMATS.register("darts")(
+    GenotypeFormat(to_darts, from_darts, darts.FORM, re.compile(r"(\w+\s*=\s*)?Genotype\b"))
+)
+GENOTYPE_FORMATS.register("nb201")(GenotypeFormat(to_nb201, from_nb201, nb201.FORM, re.compile(r"\|")))
+GENOTYPE_FORMATS.register("nb101")(
+    GenotypeFormat(to_nb101_text, from_nb101_text, nb101.FORM, re.compile(r'\{(?=\s*"[^"]*"\s*:\s*\[)'))
 )
 
 
@@ -70,8 +74,8 @@ def decode(text: str) -> Genotype:
         GenotypeError: If the text begins like none of the forms, or is malformed in its own.
     """
     text = text.strip()
-    for codec in CODECS.values():
+    for codec in GENOTYPE_FORMATS.values():
         if codec.start.match(text):
             return codec.decode(text)
-    forms = "; ".join(f"{name}: {codec.form}" for name, codec in CODECS.items())
+    forms = "; ".join(f"{name}: {codec.form}" for name, codec in GENOTYPE_FORMATS.items())
     raise GenotypeError(f"cannot tell what genotype {shown(text)} is; the forms known are {forms}")

@@ -17,7 +17,7 @@ from dartboard.search import config as search_config
 from dartboard.search.config import build_space, load_images, search_options
 from dartboard.search.hooks import AnyHook
 from dartboard.search.settings import SEARCH
-from dartboard.space import CODECS, Genotype, SearchSpace, adopt, load_space, sample
+from dartboard.space import GENOTYPE_FORMATS, Genotype, SearchSpace, adopt, load_space, sample
 from dartboard.sweep.protocol.config import ProtocolConfig
 from dartboard.train import config as train_config
 from dartboard.train.build import SHARE, VALID
@@ -149,4 +149,4 @@ class Jobs:
 
 
 def _config(values: dict[str, Any], genotype: Genotype, seed: int) -> TrainConfig:
-    return TRAIN.validate(values | {"cell": CODECS["json"].encode(genotype), "seed": seed})
+    return TRAIN.validate(values | {"cell": GENOTYPE_FORMATS["json"].encode(genotype), "seed": seed})

@@ -7,7 +7,7 @@ from typing import Any
 from dartboard.runs import Run
 from dartboard.sweep.protocol.networks import FOUND, RANDOM, Network, Trial
 from dartboard.train.build import TEST, VALID
-from dartboard.utils.statistics import Difference, Summary, compare, summarise, verdict
+from dartboard.utils.statistics import Difference, Summary, compare, summarize, verdict
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def arm(best: Network, networks: Sequence[NetworkFacts], finals: Sequence[Run], 
         best=best.name,
         genotype=best.genotype,
         finals=rows,
-        summary=summarise([own.accuracy for own in rows]),
+        summary=summarize([own.accuracy for own in rows]),
         parameters=first["parameters"],
         flops=first["flops"],
         seconds=seconds | {"total": sum(seconds.values())},
