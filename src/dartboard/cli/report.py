@@ -8,12 +8,12 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from dartboard.cli.draw import beside, draw_cell
 from dartboard.cli.facts import Build, CellFacts, ChoiceFacts, NetworkFacts, SpaceFacts
 from dartboard.cli.terminal import Terminal
 from dartboard.space import PUBLISHED, Cell, SearchSpace, Stack
 from dartboard.space.graph import has_node_ops
 from dartboard.space.spec import NONE
+from dartboard.viz.terminal import draw_cell, side_by_side
 
 LABEL = 15  # columns for what stands before a value
 LONGEST = 60  # digits of a number that is written in full
@@ -37,7 +37,7 @@ def print_cell(
 def draw_cells(archs: Archs, terminal: Terminal) -> list[Text]:
     """The drawings of all different cells, side by side as far as the terminal is wide."""
     blocks = [[Text(_names(names), "bold"), *draw_cell(cell, terminal.pen)] for cell, names in _same(archs)]
-    return beside(blocks, terminal.width)
+    return side_by_side(blocks, terminal.width)
 
 
 def fit_cells(archs: Archs, terminal: Terminal, height: int) -> list[Text]:

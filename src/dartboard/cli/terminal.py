@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
-from dartboard.cli.draw import Pen, pen_for
+from dartboard.viz.terminal import Glyphs, glyphs_for
 
 
 class Terminal(Console):
@@ -19,9 +19,9 @@ class Terminal(Console):
         super().__init__(highlight=False, markup=False, emoji=False, soft_wrap=True, stderr=stderr)
 
     @property
-    def pen(self) -> Pen:
-        """The pen for drawings that the output's encoding allows."""
-        return pen_for(self.encoding)
+    def pen(self) -> Glyphs:
+        """The finest glyphs for drawings that the encoding of the output allows."""
+        return glyphs_for(self.encoding)
 
     def write(self, lines: Iterable[Text | str]) -> None:
         """Print lines as they are, however long."""

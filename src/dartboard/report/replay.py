@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from dartboard.report.cell_layout import plan
 from dartboard.report.models import Floats, Moment, SearchFound
-from dartboard.report.words import brief
 from dartboard.space import NONE, Cell, Genotype, SearchSpace
 from dartboard.space.genotype import decisions
-from dartboard.viz.cell_diagram import family
+from dartboard.viz.cell_graph import op_family, op_label
+from dartboard.viz.svg import svg_cell
 
 SCALE, FINE = 1000, 100_000
 """Strengths are written as whole numbers of this part of one: of the second where they are close."""
@@ -74,7 +73,7 @@ def thinned(moments: Sequence[Moment], space: SearchSpace, most: int) -> list[Mo
 def _arch(name: str, cell: Cell) -> dict[str, Any]:
     return {
         "name": name,
-        "plan": plan(cell),
+        "plan": svg_cell(cell),
         "edges": [_edge(cell, index) for index in range(len(cell.edges))],
     }
 
@@ -83,7 +82,7 @@ def _edge(cell: Cell, index: int) -> dict[str, Any]:
     edge = cell.edges[index]
     return {
         "name": f"{edge.source} \N{RIGHTWARDS ARROW} {edge.target}",
-        "ops": [{"name": op, "brief": brief(op), "family": family(op)} for op in edge.ops],
+        "ops": [{"name": op, "brief": op_label(op, short=True), "family": op_family(op)} for op in edge.ops],
     }
 
 

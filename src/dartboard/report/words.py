@@ -3,19 +3,6 @@
 import re
 from datetime import datetime
 
-from dartboard.viz.cell_diagram import words
-
-SHORT = {"sep conv": "sep", "dil conv": "dil", "max pool": "max", "avg pool": "avg", "nor conv": "conv"}
-"""What ops are called where there is little room."""
-
-
-def brief(op: str) -> str:
-    """An op where there is little room: `sep 3x3`, with a proper cross."""
-    spoken = words(op)
-    for long, short in SHORT.items():
-        spoken = spoken.replace(long, short)
-    return spoken
-
 
 def percent(share: float | None, digits: int = 1) -> str:
     """A share such as `91.3 %`; a dash where it is not known."""

@@ -1,11 +1,13 @@
-"""Drawings of cells: nodes as boxes from left to right, ops along the edges, coloured by family.
+"""Pictures of cells: nodes as boxes from left to right, ops along the edges, colored by family.
 
 Everything is drawn in inches of the data, letters too, so that a drawing fits any axes and its labels
 stay where there is room for them.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,28 +20,84 @@ from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
 from dartboard.space import Cell, Genotype, SearchSpace
-from dartboard.viz.cell_diagram import FAMILIES, INK, Line, Vertex, Weights, family, plan_cell
-from dartboard.viz.layout import BEND, Arrangement, Route, Spot, Wire, arrange
+from dartboard.viz.cell_graph import (
+    FAMILY_COLORS,
+    CellConnection,
+    CellVertex,
+    Weights,
+    cell_graph,
+    check_weights,
+    op_family,
+    op_label,
+    shared_candidates,
+)
+from dartboard.viz.layout import BEND, LayoutEdge, Rect, Route, layered_layout
 
-LETTER = 8.5
-"""Points."""
+PLAIN, INK, PAPER, EXTERNAL = "#9AA3AB", "#22282E", "#F4F6F8", "#E3E8ED"
+"""Colors of connections without op, of letters, of boxes of nodes, of boxes of inputs and output."""
+FONT_SIZE = 8.5
 PAD = 0.07
-"""Around letters, in inches."""
+"""Inches around letters."""
 RIBBON = 0.16
-"""How wide a weight of 1 is, in inches."""
+"""Inches that a weight of 1 is wide."""
 HEAD = 0.075
+"""Length of an arrow's head in inches."""
 MARGIN = 0.12
-
+NAMES = {"c(k-2)": "$c_{k-2}$", "c(k-1)": "$c_{k-1}$", "c(k)": "$c_k$"}
 
 Points = NDArray[np.float64]
-"""Places along a line [points, 2]."""
+"""Points along a line [points, 2]."""
+
+
+@dataclass(frozen=True)
+class DrawnBox:
+    """The box of a vertex.
+
+    Args:
+        text: What is written in it.
+        face: Its color.
+        ink: Color of the text.
+        idle: True if the vertex does not contribute to the output; its border is then dotted.
+    """
+
+    text: str
+    face: str
+    ink: str = INK
+    idle: bool = False
+
+
+@dataclass(frozen=True)
+class DrawnLine:
+    """The line of a connection.
+
+    Args:
+        source: Index of a box.
+        target: Index of a later box.
+        text: The label on it.
+        strands: Colors and weights of its ops; a line without weights has one strand of weight None.
+    """
+
+    source: int
+    target: int
+    text: str = ""
+    strands: tuple[tuple[str, float | None], ...] = ((PLAIN, None),)
+
+    @property
+    def color(self) -> str:
+        """The color of the heaviest strand."""
+        return max(self.strands, key=lambda strand: strand[1] or 0.0)[0]
+
+    @property
+    def thickness(self) -> float:
+        """Width of the ribbon in inches; 0 for a line without weights."""
+        return sum(RIBBON * (weight or 0.0) for _, weight in self.strands)
 
 
 def draw_cell(axes: Axes, cell: Cell, *, weights: Weights | None = None, labels: bool = True) -> None:
     """Draws a cell into axes, as large as they are.
 
     Args:
-        axes: Where; they lose their frame.
+        axes: Where to draw; they lose their frame.
         cell: A discrete cell or one of a space.
         weights: For each edge of the cell, in its order, the weights of its ops; edges become ribbons
             with a strand as thick as its weight for each op.
@@ -58,180 +116,185 @@ def cell_figure(
 
     Args:
         what: A genotype, or a space to see all its candidates.
-        weights: By arch what `draw_cell` takes; each cell is then drawn for itself.
+        weights: By arch what `draw_cell` takes; each cell is then drawn by itself.
         labels: As in `draw_cell`.
     """
+    same_cell: dict[object, list[str]] = {}
+    for arch, cell in what.archs:
+        same_cell.setdefault(cell if weights is None else arch, []).append(arch)
     drawings = {
         ", ".join(names): _Drawing(what.cells[names[0]], (weights or {}).get(names[0]), labels=labels)
-        for names in _same(what, apart=weights is not None)
+        for names in same_cell.values()
     }
-    heights = [own.height + 0.3 for own in drawings.values()]
-    wide = max(own.width for own in drawings.values())
-    figure = Figure((wide, sum(heights) + (0.4 if weights else 0.0)), layout="constrained")
+    heights = [drawing.height + 0.3 for drawing in drawings.values()]
+    width = max(drawing.width for drawing in drawings.values())
+    figure = Figure((width, sum(heights) + (0.4 if weights else 0.0)), layout="constrained")
     rows = figure.subplots(len(drawings), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
-    for axes, (name, own) in zip(rows[:, 0], drawings.items(), strict=True):
-        own.onto(axes)
+    for axes, (name, drawing) in zip(rows[:, 0], drawings.items(), strict=True):
+        drawing.onto(axes)
         axes.set_title(name, fontsize=10, color=INK, loc="left")
         axes.set_anchor("W")
     if weights:
-        _legend(figure, [op for cell in what.cells.values() for edge in cell.edges for op in edge.ops])
+        ops = [op for cell in what.cells.values() for edge in cell.edges for op in edge.ops]
+        families = dict.fromkeys(map(op_family, ops))
+        handles = [Patch(color=FAMILY_COLORS[name], label=name) for name in families]
+        figure.legend(
+            handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8
+        )
     return figure
 
 
-def _same(what: Genotype | SearchSpace, *, apart: bool) -> list[list[str]]:
-    """The archs that have the same cell, together unless they shall be apart."""
-    groups: dict[object, list[str]] = {}
-    for arch, cell in what.archs:
-        groups.setdefault(arch if apart else cell, []).append(arch)
-    return list(groups.values())
+def cell_diagram(cell: Cell, weights: Weights | None = None) -> tuple[list[DrawnBox], list[DrawnLine]]:
+    """The boxes and lines of a cell, the output last; ops are in the boxes where the cell has them on nodes.
+
+    Raises:
+        OptionError: If there are not as many weights as ops.
+    """
+    if weights is not None:
+        check_weights(cell, weights)
+    graph, shared = cell_graph(cell), bool(shared_candidates(cell))
+    boxes = [_make_box(cell, vertex, weights) for vertex in graph.vertices]
+    lines = [_make_line(cell, link, weights, shared=shared) for link in graph.connections]
+    return boxes, lines
 
 
-def _legend(figure: Figure, ops: Sequence[str]) -> None:
-    names = dict.fromkeys(family(op) for op in ops)
-    handles = [Patch(color=FAMILIES[name], label=name) for name in names]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8)
+def _make_box(cell: Cell, vertex: CellVertex, weights: Weights | None) -> DrawnBox:
+    """A box with its name, or with the only or heaviest op, or the number of candidates."""
+    if vertex.edge is None:
+        face = EXTERNAL if vertex.external else PAPER
+        return DrawnBox(NAMES.get(vertex.name, vertex.name), face, idle=vertex.idle)
+    ops = cell.edges[vertex.edge].ops
+    if weights is None and len(ops) > 1:
+        return DrawnBox(f"{len(ops)} ops", PAPER, idle=vertex.idle)
+    op = ops[0] if weights is None else max(zip(weights[vertex.edge], ops, strict=True))[1]
+    return DrawnBox(op_label(op), FAMILY_COLORS[op_family(op)], "white", idle=vertex.idle)
+
+
+def _make_line(cell: Cell, link: CellConnection, weights: Weights | None, *, shared: bool) -> DrawnLine:
+    """A line labelled with the only or heaviest op, or with the number of candidates where these differ."""
+    ends = (link.source, link.target)
+    if link.edge is None:
+        return DrawnLine(*ends)
+    ops, row = cell.edges[link.edge].ops, None if weights is None else weights[link.edge]
+    if not link.has_ops:
+        return DrawnLine(*ends, strands=((PLAIN, None if row is None else float(row[0])),))
+    if row is not None:
+        colors = [FAMILY_COLORS[op_family(op)] for op in ops]
+        heaviest = max(zip(row, ops, strict=True))[1]
+        return DrawnLine(*ends, op_label(heaviest), tuple(zip(colors, map(float, row), strict=True)))
+    if len(ops) == 1:
+        return DrawnLine(*ends, op_label(ops[0]), ((FAMILY_COLORS[op_family(ops[0])], None),))
+    return DrawnLine(*ends, "" if shared else f"{len(ops)} ops")
 
 
 class _Drawing:
-    """A cell in its places, ready to be drawn."""
+    """A cell laid out, ready to be drawn."""
 
     def __init__(self, cell: Cell, weights: Weights | None, *, labels: bool) -> None:
         self.labels = labels
-        vertices, lines = plan_cell(cell, weights)
-        self.vertices, self.lines = vertices, lines if labels else [_bare(line) for line in lines]
-        sizes = [self._size(place) for place in range(len(vertices))]
-        wires = [Wire(line.source, line.target, _label(line.text)) for line in self.lines]
+        self.boxes, lines = cell_diagram(cell, weights)
+        self.lines = lines if labels else [DrawnLine(line.source, line.target) for line in lines]
+        sizes = [self._box_size(index) for index in range(len(self.boxes))]
+        edges = [LayoutEdge(line.source, line.target, _label_size(line.text)) for line in self.lines]
         bend = RIBBON if weights is not None and labels else BEND
-        self.places: Arrangement = arrange(sizes, wires, bend=bend, room=0.34 if labels else 0.45)
-        self.width, self.height = self.places.width + 2 * MARGIN, self.places.height + 2 * MARGIN
+        self.layout = layered_layout(sizes, edges, bend=bend, layer_gap=0.34 if labels else 0.45)
+        self.width, self.height = self.layout.width + 2 * MARGIN, self.layout.height + 2 * MARGIN
 
-    def _size(self, place: int) -> tuple[float, float]:
-        """Of a vertex: room for its words, and for the ribbons at either side."""
+    def _box_size(self, index: int) -> tuple[float, float]:
+        """Room for the text of a box, and for the ribbons on either side."""
         if not self.labels:
             return 0.2, 0.2
-        wide, high = _box(self.vertices[place].text)
-        leaving = sum(_thick(line) for line in self.lines if line.source == place)
-        entering = sum(_thick(line) for line in self.lines if line.target == place)
-        return wide, max(high, 1.3 * leaving, 1.3 * entering)
+        width = max(_text_path(self.boxes[index].text).get_extents().width + 3 * PAD, 0.34)
+        leaving = sum(line.thickness for line in self.lines if line.source == index)
+        entering = sum(line.thickness for line in self.lines if line.target == index)
+        return width, max(0.34, 1.3 * leaving, 1.3 * entering)
 
     def onto(self, axes: Axes) -> None:
         axes.set_axis_off()
         axes.set_aspect("equal")
-        axes.set_xlim(-MARGIN, self.places.width + MARGIN)
-        axes.set_ylim(-MARGIN, self.places.height + MARGIN)
-        for line, route in zip(self.lines, self.places.routes, strict=True):
-            self._line(axes, line, route)
-        for line, route in zip(self.lines, self.places.routes, strict=True):
+        axes.set_xlim(-MARGIN, self.layout.width + MARGIN)
+        axes.set_ylim(-MARGIN, self.layout.height + MARGIN)
+        for line, route in zip(self.lines, self.layout.routes, strict=True):
+            _draw_line(axes, line, route)
+        for line, route in zip(self.lines, self.layout.routes, strict=True):
             if route.label is not None:
-                self._words(axes, line, route.spots[route.label])
-        for vertex, spot in zip(self.vertices, self.places.vertices, strict=True):
-            self._vertex(axes, vertex, spot)
+                rect = route.rects[route.label]
+                _draw_rounded(axes, rect, _label_size(line.text), 0.05, facecolor="white", edgecolor="none")
+                _draw_text(axes, line.text, rect, line.color)
+        for box, rect in zip(self.boxes, self.layout.vertices, strict=True):
+            self._draw_box(axes, box, rect)
         for artist in (*axes.patches, *axes.lines):
             artist.set_in_layout(False)  # all is inside the axes; measuring each letter takes long
 
-    def _line(self, axes: Axes, line: Line, route: Route) -> None:
-        points = _curve(route, self._port(route, 0), self._port(route, -1))
-        strongest = max(line.strands, key=lambda strand: strand[1] or 0.0)[0]
-        if line.strands[0][1] is None:
-            axes.plot(*points.T, color=strongest, linewidth=1.4, solid_capstyle="butt", zorder=1)
-        else:
-            _ribbon(axes, points, line.strands)
-        x, y = points[-1].tolist()
-        tip = [(x + HEAD, y), (x, y + HEAD * 0.55), (x, y - HEAD * 0.55)]
-        axes.add_patch(Polygon(tip, closed=True, facecolor=strongest, edgecolor="none", zorder=2))
-
-    def _port(self, route: Route, end: int) -> float:
-        """Where on the side of a box a wire begins or ends: in the order of where it goes."""
-        spot, near = route.spots[end], route.spots[1 if end == 0 else -2]
-        own = [other for other in self.places.routes if other.spots[end] == spot]
-        ys = sorted((other.spots[1 if end == 0 else -2].y, place) for place, other in enumerate(own))
-        place = ys.index((near.y, next(i for i, other in enumerate(own) if other is route)))
-        step = spot.height * 0.7 / max(len(own), 4)
-        return spot.y + (place - (len(own) - 1) / 2) * step
-
-    def _words(self, axes: Axes, line: Line, spot: Spot) -> None:
-        wide, high = _label(line.text)
-        corner = (spot.x - wide / 2, spot.y - high / 2)
-        box = FancyBboxPatch(
-            corner, wide, high, boxstyle="round,pad=0,rounding_size=0.05", facecolor="white", edgecolor="none"
-        )
-        axes.add_patch(box)
-        box.set_zorder(3)
-        strongest = max(line.strands, key=lambda strand: strand[1] or 0.0)[0]
-        _write(axes, line.text, spot, strongest)
-
-    def _vertex(self, axes: Axes, vertex: Vertex, spot: Spot) -> None:
+    def _draw_box(self, axes: Axes, box: DrawnBox, rect: Rect) -> None:
+        border = ":" if box.idle else "-"
         if not self.labels:
-            dot = Circle((spot.x, spot.y), spot.height / 2, facecolor=vertex.face, edgecolor=INK)
-            dot.set(zorder=4, linestyle=_border(vertex))
+            dot = Circle((rect.x, rect.y), rect.height / 2, facecolor=box.face, edgecolor=INK)
+            dot.set(zorder=4, linestyle=border)
             axes.add_patch(dot)
             return
-        corner = (spot.x - spot.width / 2, spot.y - spot.height / 2)
-        style = "round,pad=0,rounding_size=0.07"
-        box = FancyBboxPatch(
-            corner, spot.width, spot.height, boxstyle=style, facecolor=vertex.face, edgecolor=INK
-        )
-        box.set(zorder=4, linewidth=0.9, linestyle=_border(vertex))
-        axes.add_patch(box)
-        _write(axes, vertex.text, spot, vertex.ink)
+        size = rect.width, rect.height
+        patch = _draw_rounded(axes, rect, size, 0.07, facecolor=box.face, edgecolor=INK)
+        patch.set(zorder=4, linewidth=0.9, linestyle=border)
+        _draw_text(axes, box.text, rect, box.ink)
 
 
-def _thick(line: Line) -> float:
-    """How wide a ribbon is, in inches; a thin line is nothing."""
-    return sum(RIBBON * (weight or 0.0) for _, weight in line.strands)
-
-
-def _border(vertex: Vertex) -> str:
-    return ":" if vertex.idle else "-"
-
-
-def _bare(line: Line) -> Line:
-    return Line(line.source, line.target)
+def _draw_rounded(
+    axes: Axes, rect: Rect, size: tuple[float, float], rounding: float, **colors: Any
+) -> FancyBboxPatch:
+    """A rounded box of some size in the middle of a rectangle, below letters."""
+    corner = (rect.x - size[0] / 2, rect.y - size[1] / 2)
+    style = f"round,pad=0,rounding_size={rounding}"
+    patch = FancyBboxPatch(corner, *size, boxstyle=style, zorder=3, **colors)
+    axes.add_patch(patch)
+    return patch
 
 
 @cache
-def _text(text: str) -> Path:
+def _text_path(text: str) -> Path:
     """Letters as an outline, in inches from the origin."""
-    return TextPath((0, 0), text, size=LETTER).transformed(Affine2D().scale(1 / 72))
+    return TextPath((0, 0), text, size=FONT_SIZE).transformed(Affine2D().scale(1 / 72))
 
 
-def _box(text: str) -> tuple[float, float]:
-    """The size of a box around letters."""
-    return max(_text(text).get_extents().width + 3 * PAD, 0.34), 0.34
+def _label_size(text: str) -> tuple[float, float]:
+    return (_text_path(text).get_extents().width + 2 * PAD, 0.19) if text else (0.0, 0.0)
 
 
-def _label(text: str) -> tuple[float, float]:
-    return (_text(text).get_extents().width + 2 * PAD, 0.19) if text else (0.0, 0.0)
+def _draw_text(axes: Axes, text: str, rect: Rect, color: str) -> None:
+    path = _text_path(text)
+    box, x_height = path.get_extents(), _text_path("x").get_extents()
+    middle = x_height.y1 / 2 if "$" in text or not text.isdigit() else box.y1 / 2
+    centered = Affine2D().translate(rect.x - (box.x0 + box.x1) / 2, rect.y - middle)
+    axes.add_patch(PathPatch(path.transformed(centered), facecolor=color, edgecolor="none", zorder=5))
 
 
-def _write(axes: Axes, text: str, spot: Spot, colour: str) -> None:
-    path = _text(text)
-    box, line = path.get_extents(), _text("x").get_extents()
-    centre = line.y1 / 2 if "$" in text or not text.isdigit() else box.y1 / 2
-    place = Affine2D().translate(spot.x - (box.x0 + box.x1) / 2, spot.y - centre)
-    axes.add_patch(PathPatch(path.transformed(place), facecolor=colour, edgecolor="none", zorder=5))
+def _draw_line(axes: Axes, line: DrawnLine, route: Route) -> None:
+    """A thin line or a ribbon along a route, with an arrow's head."""
+    points = _curve(route)
+    if line.strands[0][1] is None:
+        axes.plot(*points.T, color=line.color, linewidth=1.4, solid_capstyle="butt", zorder=1)
+    else:
+        _draw_ribbon(axes, points, line.strands)
+    x, y = points[-1].tolist()
+    tip = [(x + HEAD, y), (x, y + HEAD * 0.55), (x, y - HEAD * 0.55)]
+    axes.add_patch(Polygon(tip, closed=True, facecolor=line.color, edgecolor="none", zorder=2))
 
 
-def _curve(route: Route, start: float, end: float) -> Points:
-    """Points along a wire: smooth, and between two places never above or below both."""
-    first, *between, last = route.spots
-    corners = [(first.x + first.width / 2, start)]
-    for spot in between:
-        corners += [(spot.x - spot.width / 2, spot.y), (spot.x + spot.width / 2, spot.y)]
-    corners.append((last.x - last.width / 2 - HEAD, end))
-    xs, ys = np.array(corners).T
+def _curve(route: Route) -> Points:
+    """Points along a route: smooth, and between two corners never above or below both."""
+    xs, ys = np.array(route.corners(HEAD)).T
     along = np.linspace(xs[0], xs[-1], 24 * len(xs))
-    keep = np.concatenate([[True], np.diff(xs) > 1e-9])
-    return np.stack([along, PchipInterpolator(xs[keep], ys[keep])(along)], axis=1)
+    distinct = np.concatenate([[True], np.diff(xs) > 1e-9])
+    return np.stack([along, PchipInterpolator(xs[distinct], ys[distinct])(along)], axis=1)
 
 
-def _ribbon(axes: Axes, line: Points, strands: Sequence[tuple[str, float | None]]) -> None:
-    """A strand for each op beside each other along a line, as thick as its weight."""
-    thick = [RIBBON * (weight or 0.0) for _, weight in strands]
-    top = sum(thick) / 2
-    for (colour, _), own in zip(strands, thick, strict=True):
-        upper, lower = line + np.array([0.0, top]), line + np.array([0.0, top - own])
-        edge = np.concatenate([upper, lower[::-1]])
-        if own > 0:
-            axes.add_patch(Polygon(edge, facecolor=colour, edgecolor="none", zorder=1))
-        top -= own
+def _draw_ribbon(axes: Axes, points: Points, strands: Sequence[tuple[str, float | None]]) -> None:
+    """Strands side by side along a line, each as thick as its weight."""
+    widths = [RIBBON * (weight or 0.0) for _, weight in strands]
+    top = sum(widths) / 2
+    for (color, _), width in zip(strands, widths, strict=True):
+        upper, lower = points + np.array([0.0, top]), points + np.array([0.0, top - width])
+        if width > 0:
+            outline = np.concatenate([upper, lower[::-1]])
+            axes.add_patch(Polygon(outline, facecolor=color, edgecolor="none", zorder=1))
+        top -= width

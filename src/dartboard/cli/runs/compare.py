@@ -9,7 +9,6 @@ from typing import Any
 from rich.text import Text
 
 from dartboard.cli.arguments import UsageError
-from dartboard.cli.draw import beside, draw_cell
 from dartboard.cli.runs.listed import facts
 from dartboard.cli.runs.show import genotype_of
 from dartboard.cli.terminal import Terminal
@@ -19,6 +18,7 @@ from dartboard.runs.run_files import RunReader
 from dartboard.runs.text_files import flat
 from dartboard.space import GENOTYPE_FORMATS, Genotype
 from dartboard.utils.text import printable
+from dartboard.viz.terminal import draw_cell, side_by_side
 
 CELL = "cell"
 """The setting that is drawn instead of written."""
@@ -120,4 +120,4 @@ def _drawn(paths: Sequence[Path], cells: Sequence[Genotype | None], terminal: Te
         for path, own in known
         for arch, cell in own.archs
     ]
-    return [Text(), *beside(blocks, terminal.width)] if blocks else []
+    return [Text(), *side_by_side(blocks, terminal.width)] if blocks else []

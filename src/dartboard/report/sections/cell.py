@@ -7,7 +7,7 @@ from dartboard.report.models import SearchFound
 from dartboard.report.replay import MOST, replay, still
 from dartboard.report.sections.base import Context, Section
 from dartboard.report.sections.headline import genotype_text
-from dartboard.viz.cell_diagram import FAMILIES, family
+from dartboard.viz.cell_graph import FAMILY_COLORS, op_family
 
 
 def cell(context: Context) -> Section | None:
@@ -57,7 +57,7 @@ def _player(runs: list[dict[str, Any]]) -> Html:
 
 def _legend(searches: list[SearchFound]) -> Html:
     ops = [op for own in searches for op in own.space.ops]
-    names = [name for name in FAMILIES if name in {family(op) for op in ops}]
+    names = [name for name in FAMILY_COLORS if name in {op_family(op) for op in ops}]
     items = [tag("li", tag("span", class_=f"swatch family-{name}"), name) for name in names if name != "none"]
     return tag("ul", *items, class_="legend")
 

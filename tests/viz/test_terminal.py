@@ -4,9 +4,20 @@ from collections import Counter
 import pytest
 from rich.text import Text
 
-from dartboard.cli.draw import ASCII, UNICODE, Pen, beside, draw_cell, pen_for
-from dartboard.space import NONE, PUBLISHED, SPACES, Cell, Edge, decode, get_published, get_space, sample
+from dartboard.space import (
+    NONE,
+    PUBLISHED,
+    SPACES,
+    Cell,
+    Contest,
+    Edge,
+    decode,
+    get_published,
+    get_space,
+    sample,
+)
 from dartboard.space.graph import live_edges
+from dartboard.viz.terminal import ASCII, UNICODE, Glyphs, Row, cell_rows, draw_cell, glyphs_for, side_by_side
 
 DARTS_V2_NORMAL = """\
 0 c(k-2)
@@ -45,15 +56,15 @@ NB101 = """\
             3 ─▸ out"""
 
 
-def drawn(cell: Cell, pen: Pen = UNICODE) -> str:
-    return "\n".join(line.plain for line in draw_cell(cell, pen))
+def drawn(cell: Cell, glyphs: Glyphs = UNICODE) -> str:
+    return "\n".join(line.plain for line in draw_cell(cell, glyphs))
 
 
 def test_a_published_cell() -> None:
     assert drawn(get_published("darts-v2").cells["normal"]) == DARTS_V2_NORMAL
 
 
-def test_none_is_no_wire() -> None:
+def test_none_is_no_connection() -> None:
     genotype = decode("|nor_conv_3x3~0|+|none~0|skip_connect~1|+|avg_pool_3x3~0|none~1|nor_conv_1x1~2|")
     assert drawn(genotype.cells["cell"], ASCII) == NB201
 
@@ -89,43 +100,45 @@ def test_a_node_that_nothing_enters_says_so() -> None:
     assert drawn(cell).splitlines()[-1] == "2 nothing enters ─▸ out"
 
 
-def read_back(drawing: str, pen: Pen) -> Counter[tuple[str, str, str]]:
-    """Source, target and words of every wire, found by following the characters of a drawing."""
+def read_back(drawing: str, glyphs: Glyphs) -> Counter[tuple[str, str, str]]:
+    """Source, target and words of every connection, connections by following the characters of a drawing."""
     rows = [line.ljust(200) for line in drawing.splitlines()]
-    found: Counter[tuple[str, str, str]] = Counter()
+    connections: Counter[tuple[str, str, str]] = Counter()
     for y, row in enumerate(rows):
-        if pen.dot not in row:
+        if glyphs.dot not in row:
             continue
-        x = row.index(pen.dot)
-        end = next(i for i in range(x + 1, 200) if row[i] not in (pen.wire, pen.cross))
-        assert row[end] in (pen.turn, pen.join)
-        up = next(rows[i] for i in range(y - 1, -1, -1) if rows[i][x] not in (pen.lane, pen.cross, pen.dot))
-        down = next(rows[i] for i in range(y + 1, len(rows)) if rows[i][end] != pen.join)
-        found[up[x:].split()[0], down[end:].split()[0], row[end + 1 :].strip()] += 1
-    return found
+        x = row.index(glyphs.dot)
+        end = next(i for i in range(x + 1, 200) if row[i] not in (glyphs.wire, glyphs.cross))
+        assert row[end] in (glyphs.turn, glyphs.join)
+        up = next(
+            rows[i] for i in range(y - 1, -1, -1) if rows[i][x] not in (glyphs.lane, glyphs.cross, glyphs.dot)
+        )
+        down = next(rows[i] for i in range(y + 1, len(rows)) if rows[i][end] != glyphs.join)
+        connections[up[x:].split()[0], down[end:].split()[0], row[end + 1 :].strip()] += 1
+    return connections
 
 
-def wires_of(cell: Cell) -> Counter[tuple[str, str, str]]:
+def connections_of(cell: Cell) -> Counter[tuple[str, str, str]]:
     return Counter((str(edge.source), str(edge.target), edge.ops[0]) for edge in live_edges(cell))
 
 
-@pytest.mark.parametrize("pen", [UNICODE, ASCII], ids=["unicode", "ascii"])
+@pytest.mark.parametrize("glyphs", [UNICODE, ASCII], ids=["unicode", "ascii"])
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_following_the_wires_gives_the_cell_back(name: str, pen: Pen) -> None:
+def test_following_the_connections_gives_the_cell_back(name: str, glyphs: Glyphs) -> None:
     for cell in get_published(name).cells.values():
-        assert read_back(drawn(cell, pen), pen) == wires_of(cell)
+        assert read_back(drawn(cell, glyphs), glyphs) == connections_of(cell)
 
 
 @pytest.mark.parametrize("name", [name for name in SPACES if not name.startswith("oneshot")])
-def test_following_the_wires_of_sampled_cells(name: str) -> None:
+def test_following_the_connections_of_sampled_cells(name: str) -> None:
     rng = random.Random(0)
     for _ in range(10):
         for cell in sample(get_space(name), rng).cells.values():
-            assert read_back(drawn(cell), UNICODE) == wires_of(cell)
+            assert read_back(drawn(cell), UNICODE) == connections_of(cell)
 
 
 @pytest.mark.parametrize("name", ["oneshot1", "oneshot2", "oneshot3"])
-def test_following_the_wires_between_vertices(name: str) -> None:
+def test_following_the_connections_between_vertices(name: str) -> None:
     (cell,) = sample(get_space(name), random.Random(1)).cells.values()
     pairs = [(edge.source // 2, (edge.target + 1) // 2) for edge in cell.edges if edge.target % 2]
     assert read_back(drawn(cell), UNICODE) == Counter((str(a), str(b), "") for a, b in pairs)
@@ -134,18 +147,18 @@ def test_following_the_wires_between_vertices(name: str) -> None:
 def test_more_than_ten_nodes_keep_their_lanes() -> None:
     edges = tuple(Edge(source, target, ("a",)) for target in range(1, 14) for source in range(target))
     cell = Cell(1, 14, edges, output=(13,))
-    assert read_back(drawn(cell), UNICODE) == wires_of(cell)
+    assert read_back(drawn(cell), UNICODE) == connections_of(cell)
 
 
 @pytest.mark.parametrize(
-    ("encoding", "pen"),
+    ("encoding", "glyphs"),
     [("utf-8", UNICODE), ("UTF-16", UNICODE), ("latin-1", ASCII), ("ascii", ASCII), ("?", ASCII)],
 )
-def test_the_pen_fits_the_encoding(encoding: str, pen: Pen) -> None:
-    assert pen_for(encoding) == pen
+def test_the_glyphs_fit_the_encoding(encoding: str, glyphs: Glyphs) -> None:
+    assert glyphs_for(encoding) == glyphs
 
 
-def test_plain_pens_are_plain() -> None:
+def test_ascii_glyphs_are_ascii() -> None:
     cell = get_published("nasnet-a").cells["normal"]
     assert drawn(cell, ASCII).isascii()
 
@@ -156,9 +169,52 @@ def block(*lines: str) -> list[Text]:
 
 def test_blocks_stand_side_by_side_where_there_is_room() -> None:
     blocks = [block("aa", "a"), block("b", "bb", "b"), block("ccc")]
-    assert [line.plain for line in beside(blocks, 8, gap=2)] == ["aa  b", "a   bb", "    b", "", "ccc"]
-    assert [line.plain for line in beside(blocks, 11, gap=2)] == ["aa  b   ccc", "a   bb", "    b"]
+    assert [line.plain for line in side_by_side(blocks, 8, gap=2)] == ["aa  b", "a   bb", "    b", "", "ccc"]
+    assert [line.plain for line in side_by_side(blocks, 11, gap=2)] == ["aa  b   ccc", "a   bb", "    b"]
 
 
 def test_blocks_too_wide_stand_below_each_other() -> None:
-    assert [line.plain for line in beside([block("aaa"), block("bbb")], 2)] == ["aaa", "", "bbb"]
+    assert [line.plain for line in side_by_side([block("aaa"), block("bbb")], 2)] == ["aaa", "", "bbb"]
+
+
+def test_parallel_edges_are_two_connections_in_order_of_source() -> None:
+    edges = (Edge(1, 2, ("b",)), Edge(0, 2, ("a",)), Edge(1, 2, ("c",)))
+    rows = cell_rows(Cell(2, 3, edges, output=(2,)))
+    assert rows == [
+        Row(0, label="c(k-2)"),
+        Row(1, label="c(k-1)"),
+        Row(2, ((0, "a"), (1, "b"), (1, "c")), output=True),
+    ]
+
+
+def test_a_lane_ends_after_its_last_use() -> None:
+    edges = (Edge(0, 1, ("a",)), Edge(0, 2, ("a",)), Edge(1, 2, ("a",)), Edge(0, 3, ("a",)))
+    lines = drawn(Cell(1, 4, edges, output=(2, 3)), ASCII).splitlines()
+    assert lines == [
+        "0 in",
+        "*---+ a",
+        "|   1",
+        "*---|---+ a",
+        "|   *---+ a",
+        "|       2 -> out",
+        "*---+ a",
+        "    3 -> out",
+    ]
+
+
+def test_node_and_op_are_one_row_where_ops_sit_on_nodes() -> None:
+    rows = cell_rows(get_space("oneshot1").cells["cell"])
+    assert [row.number for row in rows] == [0, 1, 2, 3, 4, 5]
+    assert [[source for source, _ in row.inputs] for row in rows] == [
+        list(range(vertex)) for vertex in range(6)
+    ]
+    assert rows[3].label == "one of 3 ops, keeps 2 of 3"
+    assert [row.output for row in rows] == [False] * 5 + [True]
+
+
+def test_a_contest_that_keeps_all_goes_without_saying() -> None:
+    edges = (Edge(0, 1, ("a", "b")), Edge(0, 2, ("a", "b")), Edge(1, 2, ("a", "b")))
+    all_kept = Cell(1, 3, edges, (2,), (Contest((1, 2), 2),))
+    one_kept = Cell(1, 3, edges, (2,), (Contest((1, 2), 1),))
+    assert cell_rows(all_kept)[2].label == ""
+    assert cell_rows(one_kept)[2].label == "keeps 1 of 2"
