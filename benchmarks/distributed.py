@@ -27,8 +27,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from _common import make_searcher
-from dartboard.distributed.group import SINGLE, Group
-from dartboard.distributed.process_group import joined
+from dartboard.arch.buffers import local_statistics
+from dartboard.distributed import Group
+from dartboard.distributed.process_group import join_group
 from dartboard.nn import CellNet, NetConfig, count_flops, count_parameters
 from dartboard.search import Searcher
 from dartboard.space import get_space
@@ -88,7 +89,7 @@ def parts_of(searcher: Searcher) -> dict[str, int]:
     net, relaxation = searcher.net, searcher.relaxation
     return {
         "weights": _bytes(searcher.task.weights),
-        "statistics": _bytes([*SINGLE.unshared(net), *relaxation.running_means()]),
+        "statistics": _bytes([*local_statistics(net), *relaxation.running_means()]),
         "architecture": _bytes(relaxation.arch_parameters()),
     }
 
@@ -101,7 +102,7 @@ def serve(rank: int, port: int, asked: dict[str, Any], connection: Connection) -
     """What each of the two processes does; rank 0 tells what it has measured."""
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     torch.set_num_threads(1)
-    with joined(torch.device("cpu")) as group:
+    with join_group(torch.device("cpu")) as group:
         found = {name: measure(group, *case, **asked) for name, case in CASES.items()}
         if not rank:
             connection.send(found)
@@ -156,11 +157,11 @@ def on_imagenet() -> dict[str, dict[str, float]]:
         net = CellNet(space, config)
         own = {
             "weights": 4.0 * count_parameters(net),
-            "statistics": float(_bytes(SINGLE.unshared(net))),
+            "statistics": float(_bytes(local_statistics(net))),
             "architecture": 4.0 * (2 * 14 * 8 + (2 * 14 if partial > 1 else 0)),
         }
         own["sent"] = 2 * (RANKS - 1) / RANKS * sum(own.values())
-        own["norms"] = len(SINGLE.unshared(net)) / 2
+        own["norms"] = len(local_statistics(net)) / 2
         own["compute"] = PASSES * IMAGES * count_flops(space, config) / SPEED
         own |= {link: own["sent"] / speed + CALLS * TREE for link, speed in LINKS.items()}
         found[words] = own

@@ -24,7 +24,7 @@ STANDS_ON: dict[str, tuple[str, ...]] = {
     "nn": ("space", "distributed"),
     "relax": ("nn",),
     "arch": ("relax",),
-    "runs": ("space",),
+    "runs": ("space", "distributed"),
     "config": ("data", "runs", "plugins"),
     "engine": ("arch", "config"),
     "search": ("engine", "tables"),

@@ -2,31 +2,32 @@ import pytest
 import torch
 from torch import nn
 
+from dartboard.arch.buffers import local_statistics
 from dartboard.data import Augment, BatchLoader, ImageSet, evaluation_batches
-from dartboard.distributed.group import SINGLE, Group
+from dartboard.distributed import SINGLE, Group
 from dartboard.errors import DistributedError
 from dartboard.nn.sync_norm import synchronize
 
 
 class OneOf(Group):
-    """One of several, who hears nothing of the others."""
+    """One of several, without communication."""
 
-    def __init__(self, rank: int, count: int) -> None:
-        self.rank, self.count = rank, count
+    def __init__(self, rank: int, size: int) -> None:
+        self.rank, self.size = rank, size
 
 
 def test_one_process_is_all_there_is() -> None:
-    assert SINGLE.rows(7) == slice(0, 7)
+    assert SINGLE.local_rows(7) == slice(0, 7)
     assert SINGLE.any(True)
     assert not SINGLE.any(False)
-    assert SINGLE.first(lambda: 5) == 5
+    assert SINGLE.broadcast(lambda: 5) == 5
     tensor = torch.ones(2)
-    assert SINGLE.total([tensor])[0] is tensor
+    assert SINGLE.all_reduce([tensor])[0] is tensor
     SINGLE.check_same("it", "x")
     net = nn.Sequential(nn.BatchNorm2d(3), nn.BatchNorm2d(2, track_running_stats=False))
-    synchronize(net, SINGLE.norms)
+    synchronize(net, SINGLE.norm_reducer)
     assert type(net[0]) is nn.BatchNorm2d
-    assert [own is kept for own, kept in zip(SINGLE.unshared(net), net[0].buffers(), strict=False)] == [
+    assert [own is kept for own, kept in zip(local_statistics(net), net[0].buffers(), strict=False)] == [
         True
     ] * 2
 
@@ -40,21 +41,21 @@ def test_norms_of_every_kind_have_statistics_of_their_own() -> None:
 
     own = nn.Sequential(Mine(2), nn.BatchNorm1d(2), nn.InstanceNorm2d(2, track_running_stats=True))
     net = nn.Sequential(Together(2), nn.GroupNorm(1, 2), nn.InstanceNorm2d(2), own)
-    found = SINGLE.unshared(net)
+    found = local_statistics(net)
     kept = [buffer for norm in own for buffer in (norm.running_mean, norm.running_var)]
     assert len(found) == len(kept) == 6
     assert all(one is other for one, other in zip(found, kept, strict=True))
 
 
 def test_rows_are_shared_out_evenly() -> None:
-    rows = [row for rank in range(4) for row in range(12)[OneOf(rank, 4).rows(12)]]
+    rows = [row for rank in range(4) for row in range(12)[OneOf(rank, 4).local_rows(12)]]
     assert rows == list(range(12))
 
 
 @pytest.mark.parametrize(("size", "words"), [(10, "set batch=9 or batch=12"), (2, "set batch=3$")])
 def test_what_cannot_be_shared_out_is_refused(size: int, words: str) -> None:
     with pytest.raises(DistributedError, match=words):
-        OneOf(0, 3).rows(size)
+        OneOf(0, 3).local_rows(size)
 
 
 def images(count: int) -> ImageSet:

@@ -98,7 +98,7 @@ def test_processes_meet() -> None:
     assert said[0] == {
         "sums": [[2.0, 1.0], 3, []],
         "any": [True, False, True],
-        "first": "from rank 0",
+        "broadcast": "from rank 0",
         "failed": "DataError: only rank 0 could know",
         "same": "nothing",
         "differs": "DistributedError: the state is not the same on rank 0 and rank 1; machines or versions "

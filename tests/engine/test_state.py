@@ -76,7 +76,7 @@ class Several(Group):
     """This process as one of several that never meet."""
 
     def __init__(self, count):
-        self.count = count
+        self.size = count
 
 
 def gone_on(before, now, pieces=1, **options):

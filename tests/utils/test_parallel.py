@@ -14,7 +14,7 @@ import torch
 
 from dartboard.errors import OptionError
 from dartboard.utils import parallel
-from dartboard.utils.parallel import AHEAD, WorkerError, cores, in_processes, one_thread, started_together
+from dartboard.utils.parallel import AHEAD, WorkerError, cores, in_processes, one_thread
 
 
 def squared(number: int) -> int:
@@ -134,25 +134,6 @@ def _wait(condition: object) -> None:
     while not condition():
         assert time.monotonic() < ends
         time.sleep(0.05)
-
-
-@pytest.mark.parametrize(
-    ("told", "count"),
-    [
-        ({}, 1),
-        ({"WORLD_SIZE": "4"}, 1),
-        ({"WORLD_SIZE": "4", "RANK": "0"}, 4),
-        ({"WORLD_SIZE": "x", "RANK": "0"}, 1),
-    ],
-)
-def test_only_torchruns_own_variables_make_ranks(
-    told: dict[str, str], count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("RANK", "WORLD_SIZE"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in told.items():
-        monkeypatch.setenv(name, value)
-    assert started_together() == count
 
 
 def test_cores_are_those_that_this_process_may_use() -> None:

@@ -38,7 +38,7 @@ class Point:
 
     def total(self, parts: Iterable[list[Tensor]]) -> list[Tensor]:
         """Lists of tensors added up, entry by entry, over all parts on all ranks."""
-        return self.group.total(add_up(parts))
+        return self.group.all_reduce(add_up(parts))
 
 
 def first_order(point: Point) -> list[Tensor]:

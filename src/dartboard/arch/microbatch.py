@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from dartboard.distributed.group import Group, statistics
+from dartboard.arch.buffers import running_statistics
+from dartboard.distributed.group import Group
 from dartboard.relax import RngState
 from dartboard.relax.base import Relaxation
 
@@ -22,10 +23,10 @@ class Piece(Group):
     def __init__(self, whole: int, start: int, size: int) -> None:
         self._whole, self._rows = whole, slice(start, start + size)
 
-    def whole(self, own: int) -> int:  # noqa: ARG002  # pieces need not be equally large
+    def global_batch(self, local: int) -> int:  # noqa: ARG002  # pieces need not be equally large
         return self._whole
 
-    def rows(self, size: int) -> slice:  # noqa: ARG002
+    def local_rows(self, batch: int) -> slice:  # noqa: ARG002
         return self._rows
 
 
@@ -38,7 +39,7 @@ class Passes:
     """
 
     def __init__(self, net: nn.Module, relaxation: Relaxation) -> None:
-        self._means = [*statistics(net.modules()), *relaxation.running_means()]
+        self._means = [*running_statistics(net.modules()), *relaxation.running_means()]
         self._touched = [*net.buffers(), *relaxation.running_means()]
         self._start = [own.clone() for own in self._touched]
         self._sums = [torch.zeros_like(own) for own in self._means]

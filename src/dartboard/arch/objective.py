@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.parallel import DistributedDataParallel
 
+from dartboard.arch.buffers import local_statistics
 from dartboard.arch.microbatch import Passes, Piece
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.nn.mixture import Mixture
@@ -89,7 +90,7 @@ class Task:
             passes.again()
             self.net.group = place
             yield piece, share
-            passes.add(share * self.group.count)
+            passes.add(share * self.group.size)
         passes.settle()
         self.net.group = self.group
 
@@ -116,11 +117,11 @@ class Task:
 
     def size(self, batch: Batch) -> int:
         """How many examples there are in the batches of all ranks."""
-        return self.group.count * len(batch[1])
+        return self.group.size * len(batch[1])
 
     def total(self, parts: Iterable[Sequence[Tensor]]) -> list[Tensor]:
         """Lists of tensors added up entry by entry, over all pieces and all ranks."""
-        return self.group.total(add_up(parts))
+        return self.group.all_reduce(add_up(parts))
 
     @contextmanager
     def gathered(self, *, last: bool) -> Iterator[None]:
@@ -129,11 +130,11 @@ class Task:
         Args:
             last: Whether this is the last piece of a batch; those of the others wait for it.
         """
-        if self.group.count == 1:
+        if self.group.size == 1:
             yield
             return
         if self._wrapped is None:
-            self._wrapped = self.group.wrapped(self.forward, self.weights)
+            self._wrapped = self.group.data_parallel(self.forward, self.weights)
         alone, self.forward = self.forward, self._wrapped
         try:
             with nullcontext() if last else self._wrapped.no_sync():
@@ -148,13 +149,13 @@ class Task:
             yield
 
     @torch.no_grad()
-    def even_out(self) -> None:
+    def average_buffers(self) -> None:
         """Makes the statistics that each rank has from its own part of a batch the mean over all ranks."""
-        if self.group.count == 1:
+        if self.group.size == 1:
             return
-        own = [*self.group.unshared(self.net), *self.relaxation.running_means()]
-        for buffer, whole in zip(own, self.group.total(own), strict=True):
-            buffer.copy_(whole / self.group.count)
+        own = [*local_statistics(self.net), *self.relaxation.running_means()]
+        for buffer, whole in zip(own, self.group.all_reduce(own), strict=True):
+            buffer.copy_(whole / self.group.size)
 
     def logits(self, x: Tensor, mixture: Mixture) -> Tensor:
         """What the network says [B, classes], in full precision."""

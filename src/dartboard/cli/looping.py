@@ -230,7 +230,7 @@ def fit(
 def _is_told(display: "Display", args: Namespace, group: "Group | None") -> bool:
     """Whether to say beforehand how long it takes, for which all ranks must take steps together."""
     shows = display.shows and args.resume is None
-    return shows if group is None else group.first(lambda: shows)
+    return shows if group is None else group.broadcast(lambda: shows)
 
 
 def _watched(loop: Fitting[E], run: "Run", args: Namespace) -> AbstractContextManager[object]:
@@ -282,7 +282,7 @@ def in_words(forecast: "Callable[[], Forecast]", group: "Group | None" = None) -
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        if group is not None and group.count > 1:
+        if group is not None and group.size > 1:
             raise DistributedError(f"out of memory on rank {group.rank}; set a larger pieces") from error
         return "memory is short: batches will pass in pieces"
     return f"forecast: {span(ahead.seconds)}, {size(ahead.memory_bytes)} of memory"

@@ -9,8 +9,9 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from dartboard.cli.arguments import UsageError, positive
+from dartboard.distributed import world_size
 from dartboard.errors import DistributedError
-from dartboard.utils.parallel import cores, started_together
+from dartboard.utils.parallel import cores
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +33,7 @@ def add_flag(parser: ArgumentParser) -> None:
 
 def is_launched() -> bool:
     """Whether this is one of several processes that torchrun, or this program, has started."""
-    return started_together() > 1
+    return world_size() > 1
 
 
 def wanted(args: Namespace) -> int:
@@ -41,7 +42,7 @@ def wanted(args: Namespace) -> int:
     Raises:
         UsageError: If torchrun has started another number of them.
     """
-    asked, started = getattr(args, "processes", None), started_together()  # not every verb has the flag
+    asked, started = getattr(args, "processes", None), world_size()  # not every verb has the flag
     if started > 1:
         if asked not in (None, started):
             raise UsageError(f"torchrun has started {started} processes; leave out --processes")
@@ -56,17 +57,17 @@ def wanted(args: Namespace) -> int:
 
 def launch(args: Namespace) -> int | None:
     """The exit code of the processes that share the work, if there are several and this is none of them."""
-    from dartboard.distributed import launch as launching
+    from dartboard import distributed
 
     count = wanted(args)
     if args.resume is not None:
         _check_share(args.resume, count)
     if is_launched():
-        launching.end_with_launcher()
+        distributed.end_with_launcher()
         args.quiet = args.quiet or is_silent()
     if count == 1 or is_launched():
         return None
-    return launching.launch(count, args.words)
+    return distributed.launch(count, args.words)
 
 
 def _check_share(path: str, count: int) -> None:
@@ -124,7 +125,7 @@ def joined(device: "torch.device") -> Iterator["Group"]:
     try:
         with ExitStack() as stack:
             with _ended_by_interrupts():
-                group = stack.enter_context(process_group.joined(device))
+                group = stack.enter_context(process_group.join_group(device))
             yield group
     except RuntimeError as error:
         if not is_lost(error):

@@ -91,7 +91,7 @@ class BatchLoader:
         self.steps = len(images) // batch
         self._key, self._augment, self._device = (seed, name), augment, torch.device(device)
         self._mean, self._deviation = _scales(images.shape[0], self._device, mean, std)
-        self._batch, self._rows = batch, group.rows(batch)
+        self._batch, self._rows = batch, group.local_rows(batch)
         self._apart = isinstance(augment, Augment)  # whether parts of batches can be varied by themselves
         before = augment if isinstance(augment, Augment) else PLAIN  # what workers do of it
         check_policy(before.autoaugment, images.shape[0])
@@ -187,7 +187,7 @@ def evaluation_batches(
     device = torch.device(device)
     scales = _scales(images.shape[0], device, mean, std)
     known = _known(images.to(device))
-    dealt = slice(group.rank, None, group.count)
+    dealt = slice(group.rank, None, group.size)
     if isinstance(known, ImageSet):
         pairs = _held(known, batch, crop_pct, dealt)
     else:

@@ -1,60 +1,59 @@
-"""The processes that share one loop, each with its part of every batch."""
+"""The processes that share one training loop, each with its part of every batch."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
-
-from torch import Tensor, nn
 
 from dartboard.errors import DistributedError
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
     from torch.nn.parallel import DistributedDataParallel
 
-    from dartboard.distributed.process_group import Exchange
+    from dartboard.distributed.process_group import Reducer
 
 T = TypeVar("T")
 
 
 class Group:
-    """This process alone; `dartboard.distributed.process_group.Group` is this process among others.
+    """The group of one process; `dartboard.distributed.process_group.TorchGroup` has several.
 
-    What is computed from a part of a batch is added up over all ranks before it has an effect, so that after
+    What is computed from a part of a batch is summed over all ranks before it has an effect, so that after
     every step all of them hold the same state, bit for bit.
 
     Attributes:
         rank: The number of this process, from 0; rank 0 is the one that writes.
-        count: How many there are.
-        norms: What batch-norms that see the examples of all ranks exchange statistics with; None alone.
+        size: The number of processes.
+        norm_reducer: Sums the statistics of synchronized batch-norms; None in a group of one.
     """
 
     rank: int = 0
-    count: int = 1
-    norms: "Exchange | None" = None
+    size: int = 1
+    norm_reducer: "Reducer | None" = None
 
-    def rows(self, size: int) -> slice:
-        """The rows of a batch of this size that are this rank's."""
-        own = self.share(size)
-        return slice(self.rank * own, (self.rank + 1) * own)
+    def local_rows(self, batch: int) -> slice:
+        """This rank's rows of a global batch of `batch` rows."""
+        local = self.local_batch(batch)
+        return slice(self.rank * local, (self.rank + 1) * local)
 
-    def whole(self, own: int) -> int:
-        """How many rows a batch has of which this rank has so many."""
-        return self.count * own
+    def global_batch(self, local: int) -> int:
+        """The rows of the global batch of which each rank has `local`."""
+        return self.size * local
 
-    def share(self, size: int) -> int:
-        """How many rows of a batch each rank has.
+    def local_batch(self, batch: int) -> int:
+        """The rows that each rank has of a global batch of `batch` rows.
 
         Raises:
             DistributedError: If ranks would not have equally many.
         """
-        if size % self.count:
-            below, above = size - size % self.count, size + self.count - size % self.count
+        if batch % self.size:
+            below, above = batch - batch % self.size, batch + self.size - batch % self.size
             fitting = f"batch={above}" if not below else f"batch={below} or batch={above}"
             raise DistributedError(
-                f"a batch of {size} cannot be shared out evenly among {self.count} processes; set {fitting}"
+                f"a batch of {batch} cannot be shared out evenly among {self.size} processes; set {fitting}"
             )
-        return size // self.count
+        return batch // self.size
 
-    def total(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+    def all_reduce(self, tensors: "Sequence[Tensor]") -> "list[Tensor]":
         """The sum of each tensor over all ranks."""
         return list(tensors)
 
@@ -62,38 +61,23 @@ class Group:
         """Whether the flag is set on any rank."""
         return flag
 
-    def first(self, make: Callable[[], T]) -> T:
-        """What `make` gives on rank 0, on every rank; what it raises there is raised everywhere."""
+    def broadcast(self, make: Callable[[], T]) -> T:
+        """The value of `make` on rank 0, on every rank; an exception there is raised on every rank."""
         return make()
 
     def check_same(self, what: str, value: str) -> None:
         """Raises a DistributedError if a value is not the same on all ranks."""
 
-    def unshared(self, net: nn.Module) -> list[Tensor]:
-        """The statistics of a network that each rank has from its own part of a batch.
-
-        They are those of all norms, of whatever kind, but for norms whose `sees_all_ranks` is true.
-        """
-        return statistics(own for own in net.modules() if not getattr(own, "sees_all_ranks", False))
-
-    def wrapped(self, forward: nn.Module, weights: Sequence[nn.Parameter]) -> "DistributedDataParallel":
-        """A module with whose backward pass the gradients of the weights are added up over all ranks.
+    def data_parallel(
+        self, module: "nn.Module", weights: "Sequence[nn.Parameter]"
+    ) -> "DistributedDataParallel":
+        """The module, wrapped so that a backward pass sums the gradients of the weights over all ranks.
 
         Args:
-            forward: The module; it has most of the weights.
+            module: The module; it has most of the weights.
             weights: All of them.
         """
-        raise NotImplementedError  # one process alone has nothing to add up
-
-
-def statistics(modules: Iterable[nn.Module]) -> list[Tensor]:
-    """The running statistics of those modules that are norms, of whatever kind."""
-    return [
-        statistic
-        for module in modules
-        for name in ("running_mean", "running_var")
-        if isinstance(statistic := getattr(module, name, None), Tensor)
-    ]
+        raise NotImplementedError  # a group of one has nothing to sum
 
 
 SINGLE = Group()

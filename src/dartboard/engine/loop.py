@@ -215,7 +215,7 @@ class Loop(ABC, Generic[R, E]):
             raise Stopped(f"stopped after step {self.step} of {steps}" if self.step else UNSTARTED)
 
     def _resume(self, fall_back: bool) -> None:
-        found = self.group.first(lambda: None if self.run is None else self.run.load(fall_back=fall_back))
+        found = self.group.broadcast(lambda: None if self.run is None else self.run.load(fall_back=fall_back))
         if found is not None:
             restore(self, found[1])
             log.info("resumed at step %d, epoch %d", self.step, self.epoch)
@@ -234,10 +234,10 @@ class Loop(ABC, Generic[R, E]):
             pieces = 2 * self.task.pieces
             if not is_out_of_memory(error) or self.options.batch < 2 * pieces:  # one example has no deviation
                 raise
-            if self.group.count > 1:  # the others are in the middle of a step that this rank cannot end
+            if self.group.size > 1:  # the others are in the middle of a step that this rank cannot end
                 raise DistributedError(
                     f"out of memory on rank {self.group.rank}; go on with more than "
-                    f"{self.group.count * self.task.pieces} processes, or start again with pieces={pieces}"
+                    f"{self.group.size * self.task.pieces} processes, or start again with pieces={pieces}"
                 ) from error
         else:
             self._end_epoch(record)
@@ -256,7 +256,7 @@ class Loop(ABC, Generic[R, E]):
         while self.step < end:
             self.train_step()
             self._call("on_step_end")
-            if self.group.count == 1 or self.step % AGREE_STEPS == 0 or self.step == end:
+            if self.group.size == 1 or self.step % AGREE_STEPS == 0 or self.step == end:
                 self.stop_if_asked()
             if self._save_is_due() and self.step < end:
                 self._save()
@@ -265,7 +265,7 @@ class Loop(ABC, Generic[R, E]):
 
     def _check_ranks(self) -> None:
         """All processes must hold the same network and the same architecture."""
-        if self.group.count > 1:
+        if self.group.size > 1:
             state = {"net": dict(self.net.state_dict()), **self.extra_state()}
             self.group.check_same(f"the state after step {self.step}", digest(state))
 

@@ -15,13 +15,13 @@ class Meter:
     """
 
     def __init__(self, device: torch.device, group: Group = SINGLE) -> None:
-        self._ranks = group
+        self._group = group
         self.sums = torch.zeros(3, device=device)
         self.counts = [0, 0]
 
     def add(self, loss: Tensor, logits: Tensor, labels: Tensor, arch_loss: Tensor | None) -> None:
         """Notes one step: losses of the whole batch, and what was said of this rank's part."""
-        (right,) = self._ranks.total([(logits.argmax(1) == labels).float().mean() / self._ranks.count])
+        (right,) = self._group.all_reduce([(logits.argmax(1) == labels).float().mean() / self._group.size])
         judged = torch.zeros_like(loss) if arch_loss is None else arch_loss
         self.sums += torch.stack([loss.float(), right, judged.float()])
         self.counts[0] += 1

@@ -29,7 +29,7 @@ def capture(loop: "Loop[Any, Any]") -> dict[str, Any]:
         "step": loop.step,
         "seconds": loop.seconds,
         "pieces": loop.task.pieces,
-        "processes": loop.group.count,
+        "processes": loop.group.size,
         "net": dict(loop.net.state_dict()),
         "optimiser": loop.optimizer.state_dict(),
         "scaler": None if scaler is None else scaler.state_dict(),
@@ -92,7 +92,7 @@ def _pieces(loop: "Loop[Any, Any]", state: dict[str, Any]) -> tuple[int, str]:
     Batch-norms that each process has for itself see the same images together as before wherever as many
     pieces as there were come out, over all processes.
     """
-    count, batch, pieces = loop.group.count, loop.options.batch, state["pieces"]
+    count, batch, pieces = loop.group.size, loop.options.batch, state["pieces"]
     before = state.get("processes", count)  # states from before it was recorded
     parts = before * pieces
     if before == count or (loop.options.sync_norms and pieces == 1):
@@ -100,7 +100,7 @@ def _pieces(loop: "Loop[Any, Any]", state: dict[str, Any]) -> tuple[int, str]:
     if not (loop.options.sync_norms or parts % count or batch % parts):
         return parts // count, ""
     remedy = "pieces=1" if loop.options.sync_norms else "sync_norms=true"
-    return min(pieces, loop.group.share(batch)), (
+    return min(pieces, loop.group.local_batch(batch)), (
         f"the run used processes {before}, now {count}, where batch-norms see other parts of each batch: "
         f"from here on it differs by more than rounding; a run with {remedy} would not"
     )

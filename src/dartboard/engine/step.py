@@ -82,7 +82,7 @@ class Stepper:
 
     def _whole(self, loss: Tensor) -> Tensor:
         """The loss of the whole batch from that of this rank's part."""
-        return self.task.group.total([loss])[0]
+        return self.task.group.all_reduce([loss])[0]
 
     def _start(self) -> None:
         if self.scaler is not None:
@@ -105,7 +105,7 @@ class Stepper:
             self.scaler.step(self.optimizer)
             self.scaler.update()
         self.optimizer.zero_grad()
-        self.task.even_out()
+        self.task.average_buffers()
 
     def _move_architecture(self) -> None:
         assert self.update is not None  # noqa: S101

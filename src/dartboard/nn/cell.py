@@ -129,8 +129,10 @@ class CellModule(nn.Module):
 
         Every rank draws for all examples, so that each example meets with the same wherever it is.
         """
-        keep, examples = 1 - probability, group.whole(x.shape[0])
-        factors = x.new_empty(examples, len(self.cell.edges)).bernoulli_(keep)[group.rows(examples)] / keep
+        keep, examples = 1 - probability, group.global_batch(x.shape[0])
+        factors = (
+            x.new_empty(examples, len(self.cell.edges)).bernoulli_(keep)[group.local_rows(examples)] / keep
+        )
         for index, edge in enumerate(self.cell.edges):
             if edge.target in self.cell.joins:
                 factors[:, index] = 1.0

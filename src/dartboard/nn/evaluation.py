@@ -115,7 +115,7 @@ class _Tally:
 
     def gather(self, group: Group) -> None:
         """Adds what the other ranks have counted."""
-        self.sums, self.confusion = group.total([self.sums, self.confusion])
+        self.sums, self.confusion = group.all_reduce([self.sums, self.confusion])
 
     def result(self) -> Evaluation:
         """What the sums come to; raises if there were no images."""

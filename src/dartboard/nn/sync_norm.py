@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from dartboard.distributed.process_group import Exchange
+from dartboard.distributed.process_group import Reducer
 from dartboard.nn.fast.norm import track
 
 
@@ -17,17 +17,17 @@ class SyncNorm2d(nn.BatchNorm2d):
 
     Args:
         norm: Whose parameters and statistics it takes over.
-        exchange: With whom.
+        reducer: Sums statistics over the ranks.
     """
 
     sees_all_ranks = True
 
-    def __init__(self, norm: nn.BatchNorm2d, exchange: Exchange) -> None:
+    def __init__(self, norm: nn.BatchNorm2d, reducer: Reducer) -> None:
         super().__init__(norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats)
         self.weight, self.bias = norm.weight, norm.bias
         self.running_mean, self.running_var = norm.running_mean, norm.running_var
         self.num_batches_tracked = norm.num_batches_tracked
-        self.exchange = exchange
+        self.reducer = reducer
         self.train(norm.training)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -50,9 +50,9 @@ class SyncNorm2d(nn.BatchNorm2d):
 
     def _gather(self, own: Tensor) -> Tensor:
         """The statistics of all ranks [R, 2, C], as a sum of tables in which each fills its row."""
-        places, nothing = range(self.exchange.count), torch.zeros_like(own)
-        rows = [own if place == self.exchange.rank else nothing for place in places]
-        return self.exchange.total(torch.stack(rows))
+        places, nothing = range(self.reducer.size), torch.zeros_like(own)
+        rows = [own if place == self.reducer.rank else nothing for place in places]
+        return self.reducer.all_reduce(torch.stack(rows))
 
 
 def _wide(channels: Tensor) -> Tensor:
@@ -60,16 +60,16 @@ def _wide(channels: Tensor) -> Tensor:
     return channels[:, None, None]
 
 
-def synchronize(net: nn.Module, exchange: Exchange | None) -> None:
+def synchronize(net: nn.Module, reducer: Reducer | None) -> None:
     """Puts a `SyncNorm2d` in the place of every batch-norm of a network that keeps a running mean.
 
     Args:
         net: The network, on its way to the device.
-        exchange: With whom; None leaves the network as it is.
+        reducer: Sums statistics over the ranks; None leaves the network as it is.
     """
-    if exchange is None:
+    if reducer is None:
         return
     for module in list(net.modules()):
         for name, child in list(module.named_children()):
             if type(child) is nn.BatchNorm2d and child.track_running_stats and child.momentum is not None:
-                setattr(module, name, SyncNorm2d(child, exchange))
+                setattr(module, name, SyncNorm2d(child, reducer))

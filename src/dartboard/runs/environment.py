@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 import dartboard
-from dartboard.utils.parallel import started_together
+from dartboard.distributed import world_size
 
 _SECONDS = 5  # that git may take
 
@@ -38,7 +38,7 @@ def describe_environment(device: str | None = None) -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "device": device,
         "threads": torch.get_num_threads(),
-        "processes": started_together(),
+        "processes": world_size(),
         "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
     }
 

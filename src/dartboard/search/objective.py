@@ -40,7 +40,7 @@ def build_task(
 def make_task(net: CellNet, relaxation: Relaxation, options: LoopOptions, group: Group = SINGLE) -> Task:
     """The task of a network as the options say: losses, precision, pieces, compiled or not."""
     if options.sync_norms:
-        synchronize(net, group.norms)
+        synchronize(net, group.norm_reducer)
     task = Task(
         net,
         relaxation,
@@ -49,7 +49,7 @@ def make_task(net: CellNet, relaxation: Relaxation, options: LoopOptions, group:
         precision=PRECISIONS[options.precision],
         group=group,
     )
-    task.pieces = min(options.pieces, group.share(options.batch))
+    task.pieces = min(options.pieces, group.local_batch(options.batch))
     if options.compile:
         task.forward = torch.compile(net)  # type: ignore[assignment]
     return task
@@ -85,7 +85,7 @@ def check_pieces(net: CellNet, options: LoopOptions, group: Group = SINGLE) -> N
     (height, width), slots = net.config.input[1:], net.space.slots
     scale = net.stem.scales[-1] * 2 ** sum(slot.stride == 2 for slot in slots)
     one_pixel = max(height, width) <= scale or net.auxiliary is not None
-    own = torch.arange(group.share(options.batch))
+    own = torch.arange(group.local_batch(options.batch))
     if one_pixel and min(map(len, own.chunk(options.pieces))) == 1:
         small = f"images of {height}x{width} come down to"
         what = small if max(height, width) <= scale else "the auxiliary classifier sees"
@@ -97,7 +97,7 @@ def check_pieces(net: CellNet, options: LoopOptions, group: Group = SINGLE) -> N
 
 
 def _in(group: Group) -> str:
-    return f" in {group.count} processes" if group.count > 1 else ""
+    return f" in {group.size} processes" if group.size > 1 else ""
 
 
 def build_optimizer(task: Task, chosen: WeightOptions) -> SGD:

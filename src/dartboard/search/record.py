@@ -105,7 +105,7 @@ def _choose(
     """What a selector chooses, with chance of its own at each time; strengths, and the health of archs."""
     rng = Random(f"{searcher.options.seed} {time}")
     chosen = select(searcher.task, searcher.valid_batches, rng)
-    genotype = searcher.group.first(lambda: chosen)  # measurements of ranks could differ by rounding
+    genotype = searcher.group.broadcast(lambda: chosen)  # measurements of ranks could differ by rounding
     strengths = searcher.relaxation.strengths()
     return genotype, strengths, health.measure(searcher.space, genotype, strengths)
 
@@ -136,7 +136,7 @@ def _metrics(
 def _hessian_batch(searcher: "Searcher") -> Batch:
     """As many held-out images as one piece of a step has, since the memory needed is of that kind."""
     x, y = next(iter(searcher.valid_batches()))
-    most = max(searcher.group.share(searcher.options.batch) // searcher.task.pieces, 1)
+    most = max(searcher.group.local_batch(searcher.options.batch) // searcher.task.pieces, 1)
     return x[:most], y[:most]
 
 

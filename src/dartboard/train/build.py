@@ -51,7 +51,7 @@ def divide(data: Dataset, options: TrainOptions, device: torch.device, group: Gr
         raise DataError(
             f"no images of {data.name!r} are left to measure with; set data.valid to a share, such as 0.1"
         )
-    group.share(options.batch)  # an uneven one is better known before the first step
+    group.local_batch(options.batch)  # an uneven one is better known before the first step
     batches = make_stream(
         train,
         data,

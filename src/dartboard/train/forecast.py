@@ -31,4 +31,4 @@ def _evaluation_seconds(trainer: Trainer) -> float:
     images = trainer.supply.held_out[trainer.measured_on]
     x, _ = next(trainer.batches(trainer.measured_on, SINGLE))
     net, batches = trainer.net.eval(), math.ceil(len(images) / len(x))
-    return seconds_of(trainer.device, lambda: net(x)) * math.ceil(batches / trainer.group.count)
+    return seconds_of(trainer.device, lambda: net(x)) * math.ceil(batches / trainer.group.size)

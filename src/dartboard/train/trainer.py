@@ -141,7 +141,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         if not alpha:
             return batch, batch.y
         x, y = mix(batch, alpha, classes=len(self.data.classes), seed=self.options.seed, step=self.step)
-        own = self.group.rows(batch.size)  # of images that were blended with any of the batch
+        own = self.group.local_rows(batch.size)  # of images that were blended with any of the batch
         return (x[own], y[own]), batch.y[own]
 
     @property
@@ -159,7 +159,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         images, size = self.supply.held_out[part], max(EVALUATION_BATCH // self.task.pieces, 1)
         parts = images, self.data, self.options.data
         for batch in make_sweep(*parts, batch=size, device=self.device, group=group or self.group):
-            if self.group.count == 1:  # else some have one batch more than others to ask each other at
+            if self.group.size == 1:  # else some have one batch more than others to ask each other at
                 self.stop_if_asked()
             yield batch
 
@@ -232,7 +232,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
     def _best_net(self) -> tuple[CellNet, int]:
         """The network of the best epoch and the epoch's number; the last where somebody has damaged it."""
         try:
-            model = self.group.first(self._load_best)
+            model = self.group.broadcast(self._load_best)
         except ModelError as error:
             log.warning("the best network is lost, and the last takes its place: %s", error)
             return self.used_net, self.epoch - 1

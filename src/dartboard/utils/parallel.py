@@ -30,12 +30,6 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def started_together() -> int:
-    """How many processes torchrun, or what sets the same variables, has started; 1 if it has not."""
-    count = os.environ.get("WORLD_SIZE", "")
-    return int(count) if "RANK" in os.environ and count.isdecimal() else 1
-
-
 def in_processes(
     work: Callable[[T], R], things: Sequence[T], jobs: int, *, threads: int = 1
 ) -> Iterator[tuple[T, R]]:

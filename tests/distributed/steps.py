@@ -10,13 +10,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import torch
 
-from dartboard.distributed.process_group import joined
+from dartboard.distributed.process_group import join_group
 from scale_cases import CASES, IN_PIECES, follow
 
 if __name__ == "__main__":
     out, sync, *names = sys.argv[1:]
     torch.set_num_threads(1)
-    with joined(torch.device("cpu")) as group:
+    with join_group(torch.device("cpu")) as group:
         cases = {name: (CASES | IN_PIECES)[name] for name in names or CASES}
         found = {name: follow(own, group, sync=sync == "sync") for name, own in cases.items()}
         if not group.rank:

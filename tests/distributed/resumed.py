@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import torch
 
-from dartboard.distributed.process_group import joined
+from dartboard.distributed.process_group import join_group
 from dartboard.runs import digest
 from scale_cases import CASES, Case, follow
 
@@ -27,7 +27,7 @@ def is_same(case: Case, *, sync: bool) -> bool:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    with joined(torch.device("cpu")) as group:
+    with join_group(torch.device("cpu")) as group:
         cases = {name: replace(CASES[name], more=CASES[name].more | {"batch": 12}) for name in NAMES}
         cases = {name: replace(own, steps=min(own.steps, 12)) for name, own in cases.items()}
         found = {name: [is_same(own, sync=sync) for sync in (False, True)] for name, own in cases.items()}

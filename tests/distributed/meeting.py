@@ -1,4 +1,4 @@
-"""What each of several processes says when they meet; see test_distributed.py."""
+"""Prints what each of several processes gets from its group; see test_process_group.py."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import sys
 import torch
 from torch import Tensor, nn
 
-from dartboard.distributed.process_group import TorchGroup, joined
+from dartboard.distributed.process_group import TorchGroup, join_group
 from dartboard.errors import DataError, DistributedError
 from dartboard.nn.fast.norm import normalise
 from dartboard.nn.sync_norm import synchronize
@@ -42,22 +42,24 @@ def norms(group: TorchGroup) -> dict[str, dict[str, object]]:
         net = nn.Sequential(nn.BatchNorm2d(3, affine=affine)).double()
         found[f"whole {affine}"] = norm_of(x, net[0])
         net[0].reset_running_stats()
-        synchronize(net, group.norms)
-        found[f"part {affine}"] = norm_of(x[group.rows(6)], net[0])
+        synchronize(net, group.norm_reducer)
+        found[f"part {affine}"] = norm_of(x[group.local_rows(6)], net[0])
         net.eval()
         found[f"eval {affine}"] = {"y": net(x).tolist()}
     return found
 
 
 if __name__ == "__main__":
-    with joined(torch.device("cpu")) as group:
-        sums = group.total([torch.tensor([1.0, group.rank]), torch.tensor(group.rank + 1), torch.zeros(0)])
+    with join_group(torch.device("cpu")) as group:
+        sums = group.all_reduce(
+            [torch.tensor([1.0, group.rank]), torch.tensor(group.rank + 1), torch.zeros(0)]
+        )
         said = {
-            "rank": [group.rank, group.count],
-            "sums": [own.tolist() for own in sums],
+            "rank": [group.rank, group.size],
+            "sums": [total.tolist() for total in sums],
             "any": [group.any(group.rank == 1), group.any(False), group.any(True)],
-            "first": group.first(lambda: f"from rank {group.rank}"),
-            "failed": raised(group.first, fail),
+            "broadcast": group.broadcast(lambda: f"from rank {group.rank}"),
+            "failed": raised(group.broadcast, fail),
             "same": raised(group.check_same, "it", "equal"),
             "differs": raised(group.check_same, "the state", f"of {group.rank}"),
             "norms": norms(group),
