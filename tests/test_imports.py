@@ -15,7 +15,6 @@ ROOT = Path(dartboard.__file__).parent
 # What each folder stands on; what those stand on is allowed as well.
 STANDS_ON: dict[str, tuple[str, ...]] = {
     "utils": (),
-    "plugins": ("utils",),
     "space": ("utils",),
     "tables": ("space",),
     "viz": ("space",),
@@ -25,7 +24,7 @@ STANDS_ON: dict[str, tuple[str, ...]] = {
     "relax": ("nn",),
     "arch": ("relax",),
     "runs": ("space", "distributed"),
-    "config": ("data", "runs", "plugins"),
+    "config": ("data", "runs"),
     "engine": ("arch", "config"),
     "search": ("engine", "tables"),
     "train": ("search",),
@@ -40,7 +39,7 @@ STANDS_ON: dict[str, tuple[str, ...]] = {
     "__main__": ("cli",),
 }
 # Parts beside the order: every folder may use them, and they use only each other.
-COMMON = ("errors", "registry")
+COMMON = ("errors", "plugins", "registry")
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,38 @@
 import math
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from types import ModuleType
+from typing import Any, NoReturn
 
+from dartboard.cli.packages import package_commands
 from dartboard.errors import DartboardError
 
 
 class UsageError(DartboardError):
     """Arguments that do not make a command."""
+
+
+class Parser(ArgumentParser):
+    """A parser that raises instead of leaving the program, and that can be configured when it is first used.
+
+    Attributes:
+        prepare: Called once before arguments are parsed, to declare them: the command of another package is
+            imported only when it is named.
+    """
+
+    prepare: Callable[[], None] | None = None
+
+    def parse_known_args(self, *args: Any, **kwargs: Any) -> Any:
+        prepare, self.prepare = self.prepare, None
+        if prepare is not None:
+            prepare()
+        return super().parse_known_args(*args, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print."""
+        raise UsageError(f"{message}; see {self.prog} --help")
 
 
 MOST = 100_000
@@ -58,7 +81,13 @@ def image_shape(text: str) -> tuple[int, int, int]:
 
 
 def add_words(
-    parser: ArgumentParser, modules: Mapping[str, ModuleType], *, title: str, word: str, to: str
+    parser: ArgumentParser,
+    modules: Mapping[str, ModuleType],
+    *,
+    title: str,
+    word: str,
+    to: str,
+    parent: str = "",
 ) -> None:
     """Declare words of which one must follow, each a module that says what it is and does.
 
@@ -68,13 +97,24 @@ def add_words(
         title: What the words are called together.
         word: What one of them is called; the arguments have it under this name.
         to: The name under which the arguments have what runs the module.
+        parent: Command that they belong to, such as `analyse`; installed packages can add to it.
     """
-    words = parser.add_subparsers(title=title, dest=word, metavar=word.upper(), required=True)
+    words = parser.add_subparsers(
+        title=title, dest=word, metavar=word.upper(), required=True, parser_class=Parser
+    )
     for name, module in modules.items():
         brief = (module.__doc__ or "").split(".")[0]
-        own = words.add_parser(name, help=brief, description=module.__doc__, allow_abbrev=False)
-        module.configure(own)
-        own.set_defaults(**{to: module.run})
+        child = words.add_parser(name, help=brief, description=module.__doc__, allow_abbrev=False)
+        _configure(child, module, to)
+    for name, command in package_commands(parent, modules).items():
+        child = words.add_parser(name, help=command.help, allow_abbrev=False)
+        child.prepare = lambda child=child, command=command: _configure(child, command.load(), to)
+
+
+def _configure(parser: ArgumentParser, module: ModuleType, to: str) -> None:
+    parser.description = module.__doc__
+    module.configure(parser)
+    parser.set_defaults(**{to: module.run})
 
 
 def add_plugins(parser: ArgumentParser) -> None:

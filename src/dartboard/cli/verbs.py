@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import NoReturn
 
 from dartboard import __version__
 from dartboard.cli import (
@@ -16,14 +15,14 @@ from dartboard.cli import (
     oracle,
     protocol,
     reporting,
-    reproduce,
     runs,
     search,
     sweep,
     train,
 )
 from dartboard.cli import list as list_
-from dartboard.cli.arguments import UsageError, add_words
+from dartboard.cli.arguments import Parser, add_words
+from dartboard.cli.packages import package_commands
 from dartboard.errors import UnknownNameError
 
 VERBS = {
@@ -37,7 +36,6 @@ VERBS = {
     "evaluate": evaluate,
     "export": export,
     "analyse": analyse,
-    "reproduce": reproduce,
     "info": info,
     "oracle": oracle,
     "list": list_,
@@ -45,14 +43,6 @@ VERBS = {
     "demo": demo,
 }
 """Each verb is a module with a docstring, `configure(parser)` and `run(args)`."""
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that raises instead of leaving the program."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what argparse would print."""
-        raise UsageError(f"{message}; see {self.prog} --help")
 
 
 def make_parser() -> Parser:
@@ -70,8 +60,8 @@ def run(argv: Sequence[str]) -> int:
         DartboardError: If they name none, or it cannot do what it is asked.
     """
     verb = next((word for word in argv if not word.startswith("-")), None)
-    if verb is not None and verb not in VERBS:
-        raise UnknownNameError("verb", verb, VERBS)
+    if verb is not None and verb not in VERBS and verb not in (added := package_commands("", VERBS)):
+        raise UnknownNameError("verb", verb, [*VERBS, *added])
     try:
         args = parse(argv)
         args.words = list(argv)
@@ -84,6 +74,7 @@ def run(argv: Sequence[str]) -> int:
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """What the words mean; overrides may stand anywhere among the flags of a verb that takes them."""
     parser = make_parser()
+    args: argparse.Namespace
     args, rest = parser.parse_known_args(_completed(argv))
     takes = "overrides" in args
     if wrong := [word for word in rest if word.startswith("-") or not takes]:
@@ -97,5 +88,5 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 def _completed(argv: Sequence[str]) -> list[str]:
     """The words, with what a verb leaves out: some have an action that need not be named."""
     place = next((place for place, word in enumerate(argv, 1) if not word.startswith("-")), 0)
-    complete = getattr(VERBS[argv[place - 1]], "complete", list) if place else list
+    complete = getattr(VERBS.get(argv[place - 1]), "complete", list) if place else list
     return [*argv[:place], *complete(argv[place:])]

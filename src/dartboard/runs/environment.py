@@ -15,6 +15,7 @@ import torch
 
 import dartboard
 from dartboard.distributed import world_size
+from dartboard.plugins import installed_packages
 
 _SECONDS = 5  # that git may take
 
@@ -30,6 +31,7 @@ def describe_environment(device: str | None = None) -> dict[str, Any]:
         "command": list(sys.argv),
         "dartboard": dartboard.__version__,
         "git": describe_source(Path(dartboard.__file__).parents[2]),
+        "plugins": installed_packages(),
         "python": platform.python_version(),
         "torch": str(torch.__version__),
         "numpy": np.__version__,

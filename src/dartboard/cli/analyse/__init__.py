@@ -9,7 +9,6 @@ from dartboard.cli.analyse import (
     hessian,
     landscape,
     stability,
-    theory,
     topology,
     trajectory,
     variants,
@@ -25,14 +24,13 @@ TOOLS: dict[str, ModuleType] = {
     "trajectory": trajectory,
     "attention": attention,
     "stability": stability,
-    "theory": theory,
 }
 """Each tool is a module with a docstring, `configure(parser)` and `run(args)`."""
 
 
 def configure(parser: ArgumentParser) -> None:
     """Declare the tools and their arguments."""
-    add_words(parser, TOOLS, title="tools", word="tool", to="work")
+    add_words(parser, TOOLS, title="tools", word="tool", to="work", parent="analyse")
 
 
 def run(args: Namespace) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from dartboard.cli.arguments import add_words
+from dartboard.cli.packages import package_commands
 from dartboard.cli.runs import compare, listed, remove, show, tail
 
 ACTIONS: dict[str, ModuleType] = {
@@ -24,13 +25,14 @@ HELP = ("-h", "--help")
 
 def complete(words: Sequence[str]) -> list[str]:
     """The words after the verb, with the action `list` where they name none."""
-    named = bool(words) and (words[0] in ACTIONS or words[0] in HELP)
+    names = {*ACTIONS, *HELP, *package_commands("runs", ACTIONS)}
+    named = bool(words) and words[0] in names
     return [*words] if named else ["list", *words]
 
 
 def configure(parser: ArgumentParser) -> None:
     """Declare the actions and their arguments."""
-    add_words(parser, ACTIONS, title="actions", word="action", to="work")
+    add_words(parser, ACTIONS, title="actions", word="action", to="work", parent="runs")
 
 
 def run(args: Namespace) -> int:

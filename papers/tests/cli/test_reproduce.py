@@ -15,10 +15,10 @@ import pytest
 
 import frontdoor
 from dartboard.cli.main import main
-from dartboard.cli.reproduced import table
 from dartboard.errors import OptionError
 from dartboard_papers import REPRODUCTIONS, Finding, Reproduction, Row, Setting, read_record
 from dartboard_papers import base as papers
+from dartboard_papers.cli.render import table
 from reproducing import NAME, Small, finding, registered
 
 Capture = pytest.CaptureFixture[str]

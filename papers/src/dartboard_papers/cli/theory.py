@@ -12,7 +12,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dartboard.cli.analyse.theory_tables import (
+from dartboard.cli.analyse.writing import as_json, write_all
+from dartboard.cli.arguments import above_zero, positive
+from dartboard.cli.progress import progress
+from dartboard.cli.terminal import Terminal
+from dartboard_papers.cli.theory_tables import (
     Rows,
     cells_table,
     iterations_table,
@@ -20,10 +24,6 @@ from dartboard.cli.analyse.theory_tables import (
     race_table,
     stationarity_table,
 )
-from dartboard.cli.analyse.writing import as_json, write_all
-from dartboard.cli.arguments import above_zero, positive
-from dartboard.cli.progress import progress
-from dartboard.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction

@@ -100,7 +100,7 @@ def _fitting(told: "Reproduction[Any]", setting: "Setting") -> "Setting":
 def _do(args: Namespace, told: "Reproduction[Any]", setting: "Setting") -> int:
     """Does one, and prints what came of it."""
     from dartboard.cli.progress import progress
-    from dartboard.cli.reproduced import print_heading, print_record
+    from dartboard_papers.cli.render import print_heading, print_record
     from dartboard_papers.doing import check_given, choose_scale, reproduce
 
     scale, folder = choose_scale(told, args.overrides, full=args.full), setting.folder / told.name
@@ -117,8 +117,8 @@ def _do(args: Namespace, told: "Reproduction[Any]", setting: "Setting") -> int:
 
 
 def _list(args: Namespace) -> int:
-    from dartboard.cli.reproduced import facts, print_list, print_one
     from dartboard_papers import REPRODUCTIONS, in_order
+    from dartboard_papers.cli.render import facts, print_list, print_one
 
     given = [name for name in DOING if getattr(args, name) not in (None, False, [])]
     if given:
