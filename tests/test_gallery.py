@@ -7,11 +7,13 @@ from types import ModuleType
 import pytest
 
 from dartboard.cli.analyse import TOOLS
+from dartboard.cli.packages import package_commands
 from pages import load_script
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "analysis-gallery.md").read_text(encoding="utf-8")
 LARGEST = 150_000
+NAMES = [*TOOLS, *package_commands("analyse", TOOLS)]
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +23,9 @@ def script() -> ModuleType:
 
 
 def test_every_tool_has_a_section_with_its_command(script: ModuleType) -> None:
-    assert re.findall(r"^## (\w+)$", PAGE, re.MULTILINE) == list(TOOLS)
+    assert re.findall(r"^## (\w+)$", PAGE, re.MULTILINE) == NAMES
     tools = [words[1] for words in script.commands(PAGE) if words[0] == "analyse"]
-    assert list(dict.fromkeys(tools)) == list(TOOLS)
+    assert list(dict.fromkeys(tools)) == NAMES
 
 
 def test_every_picture_of_the_script_is_on_the_page(script: ModuleType) -> None:

@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[2] / "tests")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).parent))
 
-from cli.conftest import own_folder
 from conftest import data, one_thread, run
 
-__all__ = ["data", "one_thread", "own_folder", "run"]
+__all__ = ["data", "one_thread", "run"]

@@ -96,10 +96,14 @@ def load_entry_point(entry: EntryPoint) -> Any:
         with redirect_stdout(sys.stderr):
             return entry.load()
     except (Exception, SystemExit) as error:  # a package may raise anything when it is imported
+        what = entry.value if module_of(entry) in sys.modules else module_of(entry)
         reason = f"{type(error).__name__}: {one_line(error)}"
-        raise OptionError(
-            f"{package_of(entry)}: cannot load {entry.value} ({entry.name}): {reason}"
-        ) from error
+        raise OptionError(f"{package_of(entry)}: cannot load {what}: {reason}") from error
+
+
+def module_of(entry: EntryPoint) -> str:
+    """Name of the module that an entry point is in."""
+    return entry.value.partition(":")[0].strip()
 
 
 def package_of(entry: EntryPoint) -> str:
@@ -128,7 +132,7 @@ def _scan(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     for distribution in distributions(path=list(path)):
         try:
             entries = [entry for entry in distribution.entry_points if entry.group.startswith(PREFIX)]
-        except Exception:  # noqa: BLE001  # malformed entry_points.txt, perhaps of a package that is not for us
+        except Exception:  # malformed entry_points.txt, perhaps of a package that is not for us
             log.debug("skipped the entry points of %s", distribution, exc_info=True)
             continue
         if entries:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import TypeVar
 
-from dartboard.errors import DuplicateNameError, UnknownNameError
+from dartboard.errors import DuplicateNameError, OptionError, UnknownNameError
+from dartboard.plugins import entry_points, load_entry_point, module_of, package_of, warn_once
 
 T = TypeVar("T")
 
@@ -68,10 +70,15 @@ class Registry(Mapping[str, T]):
 
     Args:
         kind: What the values are, as it should read in an error ("op", "space").
+        group: Entry-point group in which installed packages add values, such as `dartboard.ops`; None if they
+            cannot. A package is imported when a name of it is looked up, all are when the registry is
+            iterated. What cannot be imported, or has a name that is taken, is left out with a warning.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, group: str | None = None) -> None:
         self.kind = kind
+        self.group = group
+        self._pending: dict[str, EntryPoint] | None = None  # not imported yet; None before the first look
         self._values: dict[str, T] = {}
         self._origins: dict[str, Origin] = {}
 
@@ -113,16 +120,50 @@ class Registry(Mapping[str, T]):
         return self._origins[name]
 
     def __getitem__(self, name: str) -> T:
+        if name not in self._values and name in self._find_pending():
+            self._load(name)
         try:
             return self._values[name]
         except KeyError:
-            raise UnknownNameError(self.kind, name, self._values) from None
+            raise UnknownNameError(self.kind, name, [*self._values, *self._find_pending()]) from None
 
     def __iter__(self) -> Iterator[str]:
+        for name in list(self._find_pending()):
+            self._load(name)
         return iter(self._values)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return sum(1 for _ in self)
+
+    def _find_pending(self) -> dict[str, EntryPoint]:
+        """Entry points of installed packages that are not imported yet, by name."""
+        if self._pending is None:
+            self._pending = {} if self.group is None else entry_points(self.group)
+            for name in self._pending.keys() & self._values.keys():
+                entry, owner = self._pending.pop(name), self._origins[name]
+                if (
+                    owner.module.split(".")[0] != module_of(entry).split(".")[0]
+                ):  # else it was imported before
+                    warn_once(f"{package_of(entry)}: {self.kind} {name!r} is ignored: {owner} has that name")
+        return self._pending
+
+    def _load(self, name: str) -> None:
+        """Imports a pending entry point; warns if that gives no value."""
+        entry = self._find_pending().pop(name)
+        try:
+            value = load_entry_point(entry)
+        except OptionError as error:
+            warn_once(str(error))
+            return
+        if name in self._values:  # a decorator registered it during the import
+            return
+        if isinstance(value, ModuleType):
+            warn_once(f"{package_of(entry)}: {entry.value} registers no {self.kind} {name!r}")
+            return
+        line = getattr(getattr(value, "__code__", None), "co_firstlineno", 1)
+        file = getattr(sys.modules[module_of(entry)], "__file__", None)
+        self._origins[name] = Origin(module_of(entry), file, line, entry.attr)
+        self._values[name] = value
 
 
 def _origin(frame: FrameType, value: object) -> Origin:

@@ -11,8 +11,11 @@ import pytest
 import dartboard as package
 from dartboard.cli import info
 from dartboard.cli.main import main
+from dartboard.cli.packages import package_commands
 from dartboard.cli.verbs import VERBS
 from dartboard.errors import SpaceError
+
+NAMES = [*VERBS, *package_commands("", VERBS)]
 
 
 def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
@@ -30,10 +33,10 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
-    assert all(re.search(rf"^    {verb}\s", out, re.MULTILINE) for verb in VERBS)
+    assert all(re.search(rf"^    {verb}\s", out, re.MULTILINE) for verb in NAMES)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", NAMES)
 def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([verb, "--help"]) == 0
     assert f"dartboard {verb}" in capsys.readouterr().out
@@ -44,7 +47,7 @@ def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> N
     [
         (["inof"], "no verb called 'inof'; did you mean 'info'?"),
         (["--json", "inof"], "no verb called 'inof'; did you mean 'info'?"),
-        (["qqq"], f"no verb called 'qqq'; there are {', '.join(sorted(VERBS))}"),
+        (["qqq"], f"no verb called 'qqq'; there are {', '.join(sorted(NAMES))}"),
         ([], "the following arguments are required: VERB; see dartboard --help"),
         (["info", "darts-v2", "--channel=3"], "unrecognized arguments: --channel=3; see dartboard --help"),
         (

@@ -273,10 +273,11 @@ with registered(patient):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_it_and_the_same_command_goes_on(number: signal.Signals, capsys: Capture) -> None:
     tests = str(Path(__file__).parents[1])
+    paths = [tests, *filter(None, [os.environ.get("PYTHONPATH")])]
     command = [sys.executable, "-c", PLUGIN, "reproduce", NAME, "--out", "out"]
     process = subprocess.Popen(
         command,
-        env=os.environ | {"PYTHONPATH": tests},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -17,7 +17,7 @@ from dartboard.data.resize import resized
 from dartboard.errors import DataError, UnknownNameError
 from dartboard.registry import Registry
 
-DATASETS: Registry[Callable[[LoadOptions], Dataset]] = Registry("data set")
+DATASETS: Registry[Callable[[LoadOptions], Dataset]] = Registry("data set", "dartboard.datasets")
 """Data sets that have a name."""
 
 READERS: Registry[Callable[[Path, LoadOptions], Dataset]] = Registry("kind of data file")

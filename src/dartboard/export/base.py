@@ -67,7 +67,7 @@ class Format:
         return (path, *(path.with_suffix(suffix) for suffix in self.beside))
 
 
-FORMATS: Registry[Format] = Registry("format")
+FORMATS: Registry[Format] = Registry("format", "dartboard.export_formats")
 
 
 class Logits(nn.Module):

@@ -45,7 +45,7 @@ class Site:
         return nn.BatchNorm2d(self.outputs, affine=self.affine)
 
 
-OPS: Registry[Callable[[Site], nn.Module]] = Registry("op")
+OPS: Registry[Callable[[Site], nn.Module]] = Registry("op", "dartboard.ops")
 
 
 def build_op(name: str, site: Site) -> "Op":

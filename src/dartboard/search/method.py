@@ -99,7 +99,7 @@ class Method:
         return relaxation
 
 
-METHODS: Registry[Callable[..., Method]] = Registry("method")
+METHODS: Registry[Callable[..., Method]] = Registry("method", "dartboard.methods")
 
 
 def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:

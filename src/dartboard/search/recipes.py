@@ -9,7 +9,7 @@ from typing import Any
 
 from dartboard.registry import Registry
 
-RECIPES: Registry[Callable[[], dict[str, Any]]] = Registry("recipe")
+RECIPES: Registry[Callable[[], dict[str, Any]]] = Registry("recipe", "dartboard.recipes")
 CROPS = {"pad": 4, "flip": True}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dartboard.registry import Registry
 from dartboard.space.spec import NONE, Cell, Contest, Edge, SearchSpace, Stack
 
-SPACES: Registry[Callable[[], SearchSpace]] = Registry("space")
+SPACES: Registry[Callable[[], SearchSpace]] = Registry("space", "dartboard.spaces")
 
 POOLS = ("max_pool_3x3", "avg_pool_3x3")
 CONVOLUTIONS = ("sep_conv_3x3", "sep_conv_5x5", "dil_conv_3x3", "dil_conv_5x5")

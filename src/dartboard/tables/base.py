@@ -119,7 +119,7 @@ class SupportsIsomorphic(Protocol):
         """All other architectures that count as the same one."""
 
 
-TABLES: Registry[Callable[[Path], Table]] = Registry("oracle")
+TABLES: Registry[Callable[[Path], Table]] = Registry("oracle", "dartboard.tables")
 """By name, what reads a benchmark from its file."""
 
 SHIPPED: dict[str, Callable[[], Path]] = {}

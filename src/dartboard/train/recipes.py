@@ -11,7 +11,7 @@ from typing import Any
 
 from dartboard.registry import Registry
 
-RECIPES: Registry[Callable[[], dict[str, Any]]] = Registry("training recipe")
+RECIPES: Registry[Callable[[], dict[str, Any]]] = Registry("training recipe", "dartboard.training_recipes")
 
 CROPS = {"pad": 4, "flip": True}
 AREA = {"size": 224, "area": 0.08, "flip": True, "pad": 0, "cutout": 0}

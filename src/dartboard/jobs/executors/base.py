@@ -36,4 +36,4 @@ class Executor(Protocol):
         ...
 
 
-EXECUTORS: Registry[Callable[..., Executor]] = Registry("executor")
+EXECUTORS: Registry[Callable[..., Executor]] = Registry("executor", "dartboard.executors")
