@@ -7,7 +7,7 @@ import pytest
 import frontdoor
 from dartboard.cli.main import main
 from dartboard.space import GENOTYPE_FORMATS, decode
-from dartboard.tables import nats_files
+from dartboard.tables import nb201_import
 from dartboard.tables.csv_table import read_columns, write_columns
 from dartboard.tables.nb201 import all_cells
 from nats_data import nats_folder
@@ -114,7 +114,7 @@ def test_a_genotype_of_another_space(table: Path, capsys: Capture) -> None:
 def test_a_table_from_official_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    monkeypatch.setattr(nats_files, "check_cells", len)  # three are quicker to write than all
+    monkeypatch.setattr(nb201_import, "check_cells", len)  # three are quicker to write than all
     folder, out = nats_folder(tmp_path / "simple", all_cells()[:3], 3), tmp_path / "table.csv.gz"
     words = ["oracle", "import", "nb201", str(folder), "--out", str(out)]
     assert main(words) == 0

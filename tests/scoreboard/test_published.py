@@ -3,12 +3,12 @@ import pytest
 from dartboard.scoreboard.published import DATASETS, DIRECT, TRANSFER, Published
 from dartboard.search import METHODS
 from dartboard.tables import load_nb201
-from dartboard.tables.nb201 import TASKS
+from dartboard.tables.nb201 import DATASETS as TABLE_DATASETS
 from nb201_data import real_table
 
 
 def test_data_sets_are_those_of_the_oracle() -> None:
-    assert tuple(TASKS) == DATASETS
+    assert tuple(TABLE_DATASETS) == DATASETS
 
 
 @pytest.mark.parametrize("block", [TRANSFER, DIRECT])

@@ -19,8 +19,7 @@ from dartboard.space import (
 )
 from dartboard.tables import TABLES, Table
 from dartboard.tables.nb101 import NasBench101, nb101_space
-from dartboard.tables.nb101_cells import LABELS, forward_orders, labels_of, matrix_of
-from dartboard.tables.nb101_cost import count_flops
+from dartboard.tables.nb101_cells import LABELS, count_flops, forward_orders, labels_of, matrix_of
 from dartboard.tables.nb101_file import Nb101Columns
 from nb101_data import C1, C3, CELLS, MP, SMALL, folder
 

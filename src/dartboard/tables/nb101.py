@@ -9,21 +9,20 @@ import numpy as np
 from dartboard.errors import TableError
 from dartboard.space import NONE, Genotype, SearchSpace, get_space, prune_nb101, to_nb101
 from dartboard.space.catalog import NB101_OPS, node_ops_cell, stacked
-from dartboard.tables import nb101_cost
 from dartboard.tables.base import TABLES, Ranking, Record
 from dartboard.tables.nb101_cells import (
     LABELS,
     MOST_EDGES,
     MOST_VERTICES,
+    cell_key,
+    count_flops,
     edge_bits,
     forward_orders,
     labels_of,
     matrix_of,
     ops_codes,
-    spell,
 )
-from dartboard.tables.nb101_file import Nb101Columns, read_table
-from dartboard.tables.nb101_import import read_official
+from dartboard.tables.nb101_file import Nb101Columns, read_table, read_tfrecord
 
 DATASETS: tuple[str, ...] = ("cifar10",)
 
@@ -36,10 +35,9 @@ def nb101_space() -> SearchSpace:
 
 
 class NasBench101:
-    """The benchmark as an oracle: of all cells of at most seven vertices and nine edges.
+    """The benchmark as a table: all cells of at most seven vertices and nine edges.
 
-    A genotype may have loose ends; they are taken off as the benchmark does, and of those that differ
-    in the order of their vertices only it knows one.
+    A genotype may have loose ends, which are pruned as the benchmark does, and any order of vertices.
 
     Args:
         table: The columns of the benchmark.
@@ -74,11 +72,20 @@ class NasBench101:
             GenotypeError: If the genotype does not have the form of this benchmark's cells.
             TableError: If the cell is too large for the benchmark, or not in the table.
         """
-        matrix, ops = prune_nb101(*to_nb101(_without_none(genotype)))
-        _check_size(len(ops), sum(map(sum, matrix)))
+        cells = (
+            (name, replace(cell, edges=tuple(edge for edge in cell.edges if edge.ops != (NONE,))))
+            for name, cell in genotype.archs
+        )
+        matrix, ops = prune_nb101(*to_nb101(Genotype(tuple(cells))))
+        edges = sum(map(sum, matrix))
+        if len(ops) > MOST_VERTICES or edges > MOST_EDGES:
+            raise TableError(
+                f"without loose ends the cell has {len(ops)} vertices and {edges} edges; "
+                f"NAS-Bench-101 has cells of at most {MOST_VERTICES} vertices and {MOST_EDGES} edges"
+            )
         orders = forward_orders(matrix)
         labels = [LABELS.index(op) for op in ops[1:-1]]
-        rows = self.table.find(spell(edge_bits(matrix, orders), ops_codes(labels, orders)))
+        rows = self.table.find(cell_key(edge_bits(matrix, orders), ops_codes(labels, orders)))
         if rows.max() < 0:
             raise TableError(
                 f"the table has no cell with the matrix {[list(row) for row in matrix]} "
@@ -87,42 +94,25 @@ class NasBench101:
         return int(rows.max())
 
     def record(self, row: int) -> Record:
-        """What the table says in a row; FLOPs are counted from the network that the benchmark trained."""
-        own = {name: column[row].item() for name, column in self.table.columns.items()}
-        matrix, labels = matrix_of(own["adj_bits"], own["vertices"]), labels_of(own["ops_code"])
-        flops = nb101_cost.count_flops(matrix, labels)
-        return Record(own.get("valid_acc_108"), own["test_acc_108"], own["params"], flops)
+        """The record in a row of the table; FLOPs are counted from the network that the benchmark trained."""
+        values = {name: column[row].item() for name, column in self.table.columns.items()}
+        matrix, labels = matrix_of(values["adj_bits"], values["vertices"]), labels_of(values["ops_code"])
+        flops = count_flops(matrix, labels)
+        return Record(values.get("valid_acc_108"), values["test_acc_108"], values["params"], flops)
 
 
 def check_dataset(name: str, dataset: str) -> None:
-    """Raise unless the benchmark knows the data set."""
+    """Raises a TableError unless the benchmark has the data set."""
     if dataset not in DATASETS:
         raise TableError(f"{name} knows nothing of data set {dataset!r}; it knows {', '.join(DATASETS)}")
-
-
-def _without_none(genotype: Genotype) -> Genotype:
-    archs = (
-        (name, replace(cell, edges=tuple(edge for edge in cell.edges if edge.ops != (NONE,))))
-        for name, cell in genotype.archs
-    )
-    return Genotype(tuple(archs))
-
-
-def _check_size(vertices: int, edges: int) -> None:
-    if vertices > MOST_VERTICES or edges > MOST_EDGES:
-        raise TableError(
-            f"without loose ends the cell has {vertices} vertices and {edges} edges; "
-            f"NAS-Bench-101 has cells of at most {MOST_VERTICES} vertices and {MOST_EDGES} edges"
-        )
 
 
 def read_nb101(path: Path) -> Nb101Columns:
     """The table in an .npz file, or in one of the official .tfrecord files.
 
-    Those are long, and read in minutes; `nb101_table.write_table` makes a file of what was read that is read
-    at once.
+    Reading those takes minutes; `write_table` in `nb101_file` saves what was read as an .npz file.
     """
-    return read_official(path) if path.suffix == ".tfrecord" else read_table(path)
+    return read_tfrecord(path) if path.suffix == ".tfrecord" else read_table(path)
 
 
 @TABLES.register("nb101")

@@ -1,9 +1,16 @@
-"""Cells of NAS-Bench-101 as whole numbers, one for each order that a cell's vertices can be written in.
+"""Cells of NAS-Bench-101: their integer keys, and the parameters and FLOPs of their networks.
 
-The benchmark trained one cell of each kind, whatever the order of its vertices. A cell is looked up by
-trying the orders in which its edges lead forwards: the inner vertices are five at most.
+The benchmark trained one cell of each isomorphism class. A cell is looked up under the keys of all vertex
+orders in which its edges lead forwards: there are five inner vertices at most.
+
+Costs follow Ying et al. 2019, section 2: a stem of 128 channels, three stacks of three cells on images of
+32x32, between the stacks half the size and twice the channels, then global average pooling and a classifier.
+A cell's output concatenates: its vertices share the channels, and those that feed others have as many as the
+widest they feed.
 """
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
 
@@ -13,25 +20,30 @@ from numpy.typing import ArrayLike, NDArray
 Ints = NDArray[np.int64]
 
 MOST_VERTICES, MOST_EDGES = 7, 9
-"""The benchmark's cells are no larger."""
+"""Size of the largest cells of the benchmark."""
 LABELS = ("conv3x3-bn-relu", "conv1x1-bn-relu", "maxpool3x3")
 """The ops of the benchmark in the order of their numbers."""
+CHANNELS, SIDE, STACKS, CELLS, CLASSES = 128, 32, 3, 3, 10
+KERNELS = (3, 1, 0)
+"""Kernel size of each op of `LABELS`; 0 for pooling."""
+
+Matrix = Sequence[Sequence[int]]
 _EDGE_BITS = MOST_VERTICES * (MOST_VERTICES - 1) // 2
 
 
-def spell(edges: Ints, ops: Ints) -> Ints:
-    """One number for the bits of a cell's edges and the code of its ops, element by element."""
+def cell_key(edges: Ints, ops: Ints) -> Ints:
+    """One integer for the bits of a cell's edges and the code of its ops, element by element."""
     return ops << _EDGE_BITS | edges
 
 
 def forward_orders(matrix: ArrayLike) -> Ints:
-    """The orders [orders, vertices] in which all edges lead forwards, first and last vertex in their places.
+    """The orders [orders, vertices] in which all edges lead forwards, the first and last vertex fixed.
 
     Args:
         matrix: 1 where there is an edge from the row's to the column's vertex, else 0 [vertices, vertices].
     """
     edges = np.asarray(matrix, dtype=np.int64)
-    orders = _orders(len(edges))
+    orders = _vertex_orders(len(edges))
     backwards = np.tril(_reordered(edges, orders))
     forwards: Ints = orders[~backwards.any(axis=(1, 2))]
     return forwards
@@ -48,7 +60,7 @@ def ops_codes(labels: ArrayLike, orders: Ints) -> Ints:
     """The codes of the ops [..., orders] in each of the orders: their numbers in base 3 after a leading 1.
 
     Args:
-        labels: The op of each inner vertex, a place in `LABELS` [..., vertices - 2].
+        labels: The op of each inner vertex, an index into `LABELS` [..., vertices - 2].
         orders: What `forward_orders` gives [orders, vertices].
     """
     inner = orders.shape[1] - 2
@@ -64,12 +76,12 @@ def matrix_of(edges: int, vertices: int) -> list[list[int]]:
 
 
 def labels_of(ops: int) -> list[int]:
-    """The op of each inner vertex, a place in `LABELS`, from the code of the ops."""
+    """The op of each inner vertex, an index into `LABELS`, from the code of the ops."""
     return [int(digit) for digit in np.base_repr(ops, 3)[1:]]
 
 
 @cache
-def _orders(vertices: int) -> Ints:
+def _vertex_orders(vertices: int) -> Ints:
     inner = permutations(range(1, vertices - 1))
     return np.array([(0, *order, vertices - 1) for order in inner], dtype=np.int64)
 
@@ -84,3 +96,77 @@ def _weights(vertices: int) -> Ints:
 def _reordered(matrix: Ints, orders: Ints) -> Ints:
     """The matrix [orders, vertices, vertices] with its vertices in each of the orders."""
     return matrix[orders[:, :, None], orders[:, None, :]]
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolution of the network, without bias and followed by a batch-norm.
+
+    Args:
+        kernel: Kernel size.
+        inputs: Input channels.
+        outputs: Output channels.
+        side: Height and width of the output.
+    """
+
+    kernel: int
+    inputs: int
+    outputs: int
+    side: int
+
+    @property
+    def weights(self) -> int:
+        """Number of kernel weights."""
+        return self.kernel**2 * self.inputs * self.outputs
+
+
+def count_parameters(matrix: Matrix, labels: Sequence[int]) -> int:
+    """Number of trainable parameters of the network of a cell.
+
+    Args:
+        matrix: Adjacency matrix of the cell, without loose ends.
+        labels: The op of each inner vertex, an index into `LABELS`.
+    """
+    convolution = sum(conv.weights + 2 * conv.outputs for conv in convolutions(matrix, labels))
+    return convolution + ((CHANNELS << STACKS - 1) + 1) * CLASSES
+
+
+def count_flops(matrix: Matrix, labels: Sequence[int]) -> int:
+    """FLOPs of one image in the network of a cell, two per multiply-add; see `count_parameters`."""
+    multiply_adds = sum(conv.weights * conv.side**2 for conv in convolutions(matrix, labels))
+    return 2 * (multiply_adds + (CHANNELS << STACKS - 1) * CLASSES)
+
+
+def convolutions(matrix: Matrix, labels: Sequence[int]) -> Iterator[Convolution]:
+    """All convolutions of the network of a cell, from the stem on."""
+    yield Convolution(3, 3, CHANNELS, SIDE)
+    inputs = CHANNELS
+    for stack in range(STACKS):
+        side, channels = SIDE >> stack, CHANNELS << stack
+        for _ in range(CELLS):
+            for vertex, width in enumerate(vertex_channels(matrix, channels), start=1):
+                if matrix[0][vertex]:
+                    yield Convolution(1, inputs, width, side)
+                kernel = KERNELS[labels[vertex - 1]] if vertex <= len(labels) else 0
+                if kernel:
+                    yield Convolution(kernel, width, width, side)
+            inputs = channels
+
+
+def vertex_channels(matrix: Matrix, channels: int) -> list[int]:
+    """Channels of every vertex after the input, the output's last.
+
+    If they cannot be shared evenly, the first vertices get one channel more.
+    """
+    output = len(matrix) - 1
+    sharing = [vertex for vertex in range(1, output) if matrix[vertex][output]]
+    widths = {
+        vertex: channels // len(sharing) + (index < channels % len(sharing))
+        for index, vertex in enumerate(sharing)
+    }
+    for vertex in reversed(range(1, output)):
+        if vertex not in widths:
+            widths[vertex] = max(
+                widths[later] for later in range(vertex + 1, output) if matrix[vertex][later]
+            )
+    return [*(widths[vertex] for vertex in range(1, output)), channels]

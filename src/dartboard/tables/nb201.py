@@ -5,6 +5,7 @@ training on one half of the training images and `test` from training on all of t
 come from the same training, and share the images that were held out.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,25 +13,26 @@ from itertools import product
 from pathlib import Path
 
 from dartboard.errors import GenotypeError, TableError
-from dartboard.space import GENOTYPE_FORMATS, Genotype, decode, get_space, restrict
+from dartboard.space import GENOTYPE_FORMATS, NONE, Genotype, decode, get_space, restrict
 from dartboard.tables.base import TABLES, Floats, Ranking, Record
 from dartboard.tables.csv_table import numbers, read_columns
-from dartboard.tables.nb201_isomorphism import unique_text
 
 CELL, PARAMETERS, MULTIPLY_ADDS = "arch_str", "params_cifar10", "mflops_cifar10"
 MILLION = 1_000_000
 WIDTH = 64
-"""Channels that enter the classifier."""
+"""Input channels of the classifier."""
+INPUT, ZERO = "0", "#"
+_OPS = re.compile(r"([^|~+]+)~")
 
 
 @dataclass(frozen=True)
-class Task:
+class TableDataset:
     """A data set of the benchmark.
 
     Args:
-        prefix: How the names of its columns begin.
-        classes: Classes to tell apart.
-        pixels: Pixels along the side of an image.
+        prefix: First part of the names of its columns.
+        classes: Number of classes.
+        pixels: Height and width of an image.
     """
 
     prefix: str
@@ -38,34 +40,34 @@ class Task:
     pixels: int
 
     def parameters(self, cifar10: int) -> int:
-        """The parameters of a network here, from those on CIFAR-10: only the classifier is another."""
-        return cifar10 + (WIDTH + 1) * (self.classes - TASKS["cifar10"].classes)
+        """Parameters of a network, from those on CIFAR-10: only the classifier differs."""
+        return cifar10 + (WIDTH + 1) * (self.classes - DATASETS["cifar10"].classes)
 
     def flops(self, cifar10: int) -> int:
-        """The operations of a network here, two a multiply-add, from its multiply-adds on CIFAR-10.
+        """FLOPs of a network, two per multiply-add, from its multiply-adds on CIFAR-10.
 
-        All but those of the classifier grow with the number of pixels.
+        All but those of the classifier are proportional to the number of pixels.
         """
-        usual = TASKS["cifar10"]
-        convolutions = (cifar10 - WIDTH * usual.classes) * self.pixels**2 // usual.pixels**2
+        reference = DATASETS["cifar10"]
+        convolutions = (cifar10 - WIDTH * reference.classes) * self.pixels**2 // reference.pixels**2
         return 2 * (convolutions + WIDTH * self.classes)
 
 
-TASKS = {
-    "cifar10": Task("cifar10", 10, 32),
-    "cifar100": Task("cifar100", 100, 32),
-    "imagenet16-120": Task("in16", 120, 16),
+DATASETS = {
+    "cifar10": TableDataset("cifar10", 10, 32),
+    "cifar100": TableDataset("cifar100", 100, 32),
+    "imagenet16-120": TableDataset("in16", 120, 16),
 }
 
 
-def column(task: Task, part: str) -> str:
+def column(dataset: TableDataset, part: str) -> str:
     """The name of the column with the accuracies of a part, `valid` or `test`, in percent."""
-    return f"{task.prefix}_{part}"
+    return f"{dataset.prefix}_{part}"
 
 
 COLUMNS = (
     CELL,
-    *(column(task, part) for task in TASKS.values() for part in ("valid", "test")),
+    *(column(dataset, part) for dataset in DATASETS.values() for part in ("valid", "test")),
     PARAMETERS,
     MULTIPLY_ADDS,
 )
@@ -76,13 +78,13 @@ class NasBench201:
 
     Args:
         cells: All cells of the space, as NAS-Bench-201 writes them.
-        accuracies: By the name of its column, every accuracy as a share [cells].
+        accuracies: Accuracies from 0 to 1 by the name of their column, each [cells].
         parameters: Parameters on CIFAR-10 [cells].
         multiply_adds: Multiply-adds of an image of CIFAR-10 [cells].
     """
 
     name = "nb201"
-    datasets = tuple(TASKS)
+    datasets = tuple(DATASETS)
 
     def __init__(
         self, cells: Sequence[str], accuracies: dict[str, Floats], parameters: Floats, multiply_adds: Floats
@@ -98,57 +100,57 @@ class NasBench201:
         return len(self._cells)
 
     def query(self, genotype: Genotype, dataset: str) -> Record:
-        task, row = _task(dataset), self._row(genotype)
+        about, row = _get_dataset(dataset), self._row(genotype)
         return Record(
-            valid=float(self._accuracies[column(task, "valid")][row]),
-            test=float(self._accuracies[column(task, "test")][row]),
-            parameters=task.parameters(int(self._parameters[row])),
-            flops=task.flops(int(self._multiply_adds[row])),
+            valid=float(self._accuracies[column(about, "valid")][row]),
+            test=float(self._accuracies[column(about, "test")][row]),
+            parameters=about.parameters(int(self._parameters[row])),
+            flops=about.flops(int(self._multiply_adds[row])),
         )
 
     def ranking(self, dataset: str) -> Ranking:
         if dataset not in self._rankings:
-            self._rankings[dataset] = Ranking(self._accuracies[column(_task(dataset), "test")])
+            self._rankings[dataset] = Ranking(self._accuracies[column(_get_dataset(dataset), "test")])
         return self._rankings[dataset]
 
     def best(self, dataset: str) -> Genotype:
         """The cell with the highest test accuracy, the first where several have it."""
-        tests = self._accuracies[column(_task(dataset), "test")]
+        tests = self._accuracies[column(_get_dataset(dataset), "test")]
         return decode(self._cells[int(tests.argmax())])
 
     def isomorphic(self, genotype: Genotype) -> list[Genotype]:
         """All other cells that the benchmark counts as the same one; see `unique_text`."""
-        own = self._cells[self._row(genotype)]
-        return [decode(cell) for cell in self._classes[unique_text(own)] if cell != own]
+        text = self._cells[self._row(genotype)]
+        return [decode(cell) for cell in self._classes[unique_text(text)] if cell != text]
 
     @cached_property
     def _classes(self) -> dict[str, list[str]]:
-        """The cells of each text that isomorphic cells share."""
-        found: dict[str, list[str]] = {}
+        """The cells of each isomorphism class, by its text."""
+        classes: dict[str, list[str]] = {}
         for cell in self._cells:
-            found.setdefault(unique_text(cell), []).append(cell)
-        return found
+            classes.setdefault(unique_text(cell), []).append(cell)
+        return classes
 
     def _row(self, genotype: Genotype) -> int:
-        """Where a genotype stands in the columns; it may leave out edges that are `none`."""
+        """Row of a genotype; it may leave out edges that are `none`."""
         try:
             return self._rows[GENOTYPE_FORMATS["nb201"].encode(genotype)]
         except (KeyError, GenotypeError):
-            restrict(self.space, genotype)  # says what is wrong with it
+            restrict(self.space, genotype)  # raises an error that says what is wrong
             raise
 
 
-def _task(dataset: str) -> Task:
-    if dataset not in TASKS:
-        raise TableError(f"nb201 knows nothing of data set {dataset!r}; it knows {', '.join(TASKS)}")
-    return TASKS[dataset]
+def _get_dataset(dataset: str) -> TableDataset:
+    if dataset not in DATASETS:
+        raise TableError(f"nb201 knows nothing of data set {dataset!r}; it knows {', '.join(DATASETS)}")
+    return DATASETS[dataset]
 
 
 @TABLES.register("nb201")
 def load_nb201(path: Path) -> NasBench201:
     """NAS-Bench-201: 15,625 cells on CIFAR-10, CIFAR-100 and ImageNet16-120 (Dong & Yang 2020).
 
-    The table is a .csv.gz file with the columns `COLUMNS`, others left alone, and a line for each cell.
+    The table is a .csv.gz file with the columns `COLUMNS` (others are ignored) and a line for each cell.
 
     Raises:
         TableError: If the file is no such table, or does not hold every cell once.
@@ -156,12 +158,12 @@ def load_nb201(path: Path) -> NasBench201:
     columns = read_columns(path, COLUMNS)
     try:
         check_cells(columns[CELL])
-        shares = {name: numbers(columns, name, most=100) / 100 for name in COLUMNS[1:-2]}
-        sizes = [numbers(columns, PARAMETERS, most=MILLION * MILLION)]
-        sizes.append((numbers(columns, MULTIPLY_ADDS, most=MILLION) * MILLION).round())
+        accuracies = {name: numbers(columns, name, most=100) / 100 for name in COLUMNS[1:-2]}
+        parameters = numbers(columns, PARAMETERS, most=MILLION * MILLION)
+        multiply_adds = (numbers(columns, MULTIPLY_ADDS, most=MILLION) * MILLION).round()
     except TableError as error:
         raise TableError(f"{path}: {error}") from None
-    return NasBench201(columns[CELL], shares, *sizes)
+    return NasBench201(columns[CELL], accuracies, parameters, multiply_adds)
 
 
 def all_cells() -> list[str]:
@@ -172,13 +174,37 @@ def all_cells() -> list[str]:
 
 
 def check_cells(cells: Sequence[str]) -> None:
-    """Raise unless every cell of the space is there once."""
-    wanted, given = set(all_cells()), set(cells)
-    if strange := next((cell for cell in cells if cell not in wanted), None):
-        raise TableError(f"{strange[:200]!r} is no cell of the nb201 space")
-    if len(given) < len(wanted):
+    """Raises a TableError unless every cell of the space is there exactly once."""
+    expected, distinct = set(all_cells()), set(cells)
+    if unknown := next((cell for cell in cells if cell not in expected), None):
+        raise TableError(f"{unknown[:200]!r} is no cell of the nb201 space")
+    if len(distinct) < len(expected):
         raise TableError(
-            f"holds {len(given):,} of the {len(wanted):,} cells of the nb201 space; all are needed"
+            f"holds {len(distinct):,} of the {len(expected):,} cells of the nb201 space; all are needed"
         )
-    if len(cells) > len(given):
-        raise TableError(f"holds {len(cells) - len(given):,} cells more than once")
+    if len(cells) > len(distinct):
+        raise TableError(f"holds {len(cells) - len(distinct):,} cells more than once")
+
+
+def unique_text(text: str) -> str:
+    """A text that isomorphic cells share, from a cell as NAS-Bench-201 writes it (Dong & Yang 2020).
+
+    It is the last node as a formula of the cell's input. `none` is zero, and so is every op of a node that is
+    just one zero; `skip_connect` puts the formula of its node in its place; the terms of a sum are sorted.
+    Of the 15,625 cells 6,466 are different in this sense. The rule is the benchmark's own and goes no
+    further: zeros stay as terms of sums, what a skip puts in place is sorted as one term, and equal terms may
+    or may not share their weights. So cells with different texts may still compute the same, and cells with
+    one text may differ in parameters and in accuracy.
+    """
+    ops = iter(_OPS.findall(text))
+    formulas = [INPUT]
+    for node in range(1, text.count("+") + 2):
+        terms = []
+        for source in range(node):
+            formula, op = formulas[source], next(ops)
+            if op == NONE or formula == ZERO:
+                terms.append(ZERO)
+            else:
+                terms.append(formula if op == "skip_connect" else f"({formula})@{op}")
+        formulas.append("+".join(sorted(terms)))
+    return formulas[-1]

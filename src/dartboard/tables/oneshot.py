@@ -16,7 +16,15 @@ from dartboard.errors import GenotypeError
 from dartboard.space import Cell, Genotype, get_space, prune_nb101, restrict
 from dartboard.tables.base import TABLES, Ranking, Record
 from dartboard.tables.nb101 import NasBench101, check_dataset, read_nb101
-from dartboard.tables.nb101_cells import LABELS, Ints, edge_bits, forward_orders, matrix_of, ops_codes, spell
+from dartboard.tables.nb101_cells import (
+    LABELS,
+    Ints,
+    cell_key,
+    edge_bits,
+    forward_orders,
+    matrix_of,
+    ops_codes,
+)
 from dartboard.tables.nb101_file import Nb101Columns
 
 Shape = tuple[int, int]
@@ -86,7 +94,7 @@ def _rows(table: Nb101Columns, shape: Shape) -> Ints:
     matrix = matrix_of(edges, vertices)
     orders = forward_orders(matrix)
     labels = np.array(list(product(range(len(LABELS)), repeat=vertices - 2)), dtype=np.int64)
-    rows: Ints = table.find(spell(edge_bits(matrix, orders), ops_codes(labels, orders))).max(axis=1)
+    rows: Ints = table.find(cell_key(edge_bits(matrix, orders), ops_codes(labels, orders))).max(axis=1)
     return rows
 
 

@@ -13,10 +13,9 @@ import pytest
 import torch
 
 from dartboard.errors import TableError
-from dartboard.tables import nats_files
-from dartboard.tables.nats_files import SOURCES
+from dartboard.tables import nb201_import
 from dartboard.tables.nb201 import all_cells
-from dartboard.tables.nb201_pickle import read_whole, trim_training
+from dartboard.tables.nb201_import import SOURCES, read_archive, trim_training
 from nats_data import EPOCHS, SEEDS, SETS, accuracy, meta, save, trial, whole_nats, whole_nb201
 from unpickled import Calls
 
@@ -49,7 +48,7 @@ def silent(_: str, __: int, ___: int) -> None:
 
 @pytest.fixture(autouse=True)
 def _three_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nats_files, "check_cells", len)  # three cells are quicker to write than all
+    monkeypatch.setattr(nb201_import, "check_cells", len)  # three cells are quicker to write than all
 
 
 def long_name(name: str) -> str:
@@ -70,7 +69,7 @@ def write(folder: Path, name: str, change: Callable[[dict[str, Any]], None] = di
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_file_becomes_columns(name: str, renamed: bool, tmp_path: Path) -> None:
     path = write(tmp_path, name)
-    found = read_whole(path.rename(tmp_path / "file") if renamed else path, silent)
+    found = read_archive(path.rename(tmp_path / "file") if renamed else path, silent)
     assert found["arch_str"] == CELLS
     assert found["params_cifar10"] == [100_000, 100_001, 100_002]
     assert found["mflops_cifar10"] == [10.0, 10.001, 10.002]
@@ -80,9 +79,9 @@ def test_a_file_becomes_columns(name: str, renamed: bool, tmp_path: Path) -> Non
 
 
 def test_all_layouts_and_the_folder_say_the_same(tmp_path: Path) -> None:
-    one, *others = (read_whole(write(tmp_path, name), silent) for name in LAYOUTS)
+    one, *others = (read_archive(write(tmp_path, name), silent) for name in LAYOUTS)
     assert all(other == one for other in others)
-    assert nats_files.read_nats(nats_folder_of(tmp_path), silent) == one
+    assert nb201_import.read_folder(nats_folder_of(tmp_path), silent) == one
 
 
 def nats_folder_of(folder: Path) -> Path:
@@ -97,7 +96,7 @@ def nats_folder_of(folder: Path) -> Path:
 def test_it_is_told_how_many_bytes_are_read(name: str, tmp_path: Path) -> None:
     told: list[tuple[str, int, int]] = []
     path = write(tmp_path, name)
-    read_whole(path, lambda *words: told.append(words))
+    read_archive(path, lambda *words: told.append(words))
     assert len(told) == 2 * len(CELLS)
     assert {(own, size) for own, _, size in told} == {(name, path.stat().st_size)}
     assert 0 < told[0][1] <= told[-1][1] <= path.stat().st_size
@@ -111,7 +110,7 @@ def test_weights_are_left_out(name: str, tmp_path: Path) -> None:
             own["net_state_dict"] = weights
 
     weights = {"a": np.ones(3)} if name.startswith("NATS") else {"a": torch.ones(3)}
-    assert read_whole(write(tmp_path, name, change), silent) == read_whole(write(tmp_path, name), silent)
+    assert read_archive(write(tmp_path, name, change), silent) == read_archive(write(tmp_path, name), silent)
 
 
 def setting(*keys: Any, to: object) -> Callable[[dict[str, Any], str], None]:
@@ -150,7 +149,7 @@ ONE = ("arch2infos", 1, "LONG", "all_results", ("cifar10", 777))
 def test_a_file_that_is_another(name: str, change: Any, message: str, tmp_path: Path) -> None:
     path = write(tmp_path, name, lambda value: change(value, long_name(name)))
     with pytest.raises(TableError, match=f"^{path}: ({message})"):
-        read_whole(path, silent)
+        read_archive(path, silent)
 
 
 @LAYOUT
@@ -158,7 +157,7 @@ def test_a_file_that_would_run_something(name: str, tmp_path: Path) -> None:
     call = Calls(os.system, f"touch {tmp_path / 'mark'}")
     path = write(tmp_path, name, lambda value: value["arch2infos"].update({0: call}))
     with pytest.raises(TableError, match=rf"^{path}: refused: it asks for (posix|os)\.system, which plain"):
-        read_whole(path, silent)
+        read_archive(path, silent)
     assert not (tmp_path / "mark").exists()
 
 
@@ -169,14 +168,14 @@ def test_keys_in_keys_are_one_line(name: str, tmp_path: Path) -> None:
         key = (key,)
     path = write(tmp_path, name, lambda value: value["arch2infos"].update({key: 1}))
     with pytest.raises(TableError, match="refused: it has a dictionary whose keys are no texts or numbers"):
-        read_whole(path, silent)
+        read_archive(path, silent)
 
 
 def test_a_training_that_holds_itself(tmp_path: Path) -> None:
     path = tmp_path / "file.pickle.pbz2"
     path.write_bytes(bz2.compress(b"\x80\x02}q\x00X\x0b\x00\x00\x00eval_acc1esh\x00s."))
     with pytest.raises(TableError, match=f"^{path}: "):
-        read_whole(path, silent)
+        read_archive(path, silent)
 
 
 @LAYOUT
@@ -188,13 +187,13 @@ def test_a_file_that_is_damaged(name: str, tmp_path: Path) -> None:
         with pytest.raises(
             TableError, match=rf"^{path}: (is cut off|no whole|no file|no official)"
         ) as caught:
-            read_whole(path, silent)
+            read_archive(path, silent)
         assert "\n" not in str(caught.value)
     place = len(whole) // 2
     if name.startswith("NATS"):  # torch's old files have no checksum
         path.write_bytes(whole[:place] + bytes((whole[place] ^ 1,)) + whole[place + 1 :])
         with pytest.raises(TableError, match=rf"^{path}: (cannot be read|no whole pickle|refused)"):
-            read_whole(path, silent)
+            read_archive(path, silent)
 
 
 @LAYOUT
@@ -206,7 +205,7 @@ def test_every_cut_and_every_flipped_byte_is_an_error_or_a_table(name: str, tmp_
         end = bytes((whole[place] ^ int(chance.integers(1, 256)),)) + whole[place + 1 :] if flip else b""
         (tmp_path / "file").write_bytes(whole[:place] + end)
         try:
-            read_whole(tmp_path / "file", silent)
+            read_archive(tmp_path / "file", silent)
         except TableError as error:
             assert "\n" not in str(error)  # noqa: PT017
 
@@ -224,12 +223,12 @@ def test_every_cut_and_every_flipped_byte_is_an_error_or_a_table(name: str, tmp_
 def test_other_files(data: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(data)
     with pytest.raises(TableError, match=f"^{tmp_path}/file: {message}"):
-        read_whole(tmp_path / "file", silent)
+        read_archive(tmp_path / "file", silent)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=rf"^{tmp_path}/none: cannot be read \(No such file"):
-        read_whole(tmp_path / "none", silent)
+        read_archive(tmp_path / "none", silent)
 
 
 def test_what_is_left_of_a_training() -> None:
@@ -247,7 +246,7 @@ def test_what_is_left_of_a_training() -> None:
 def test_memory_does_not_grow_with_what_is_not_needed(name: str, tmp_path: Path) -> None:
     def peak(path: Path) -> int:
         tracemalloc.start()
-        read_whole(path, silent)
+        read_archive(path, silent)
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most
