@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dartboard.analysis.attention import HeatMap
+from dartboard.analysis.attention import AttentionMap
 from dartboard.analysis.stability import RunStability
 from dartboard.search.stability import EdgeStability
 from dartboard.space import get_space, load_space
@@ -67,12 +67,12 @@ def test_figure_3_at_a_tiny_scale(tmp_path: Path) -> None:
         assert told["mean change"] == pytest.approx(np.mean([abs(edge["change"]) for edge in told["edges"]]))
 
 
-def heat_map(cell: int, *strongest: str) -> HeatMap:
+def heat_map(cell: int, *strongest: str) -> AttentionMap:
     weights = np.full((len(strongest), 8), 0.1)
     for row, op in zip(weights, strongest, strict=True):
         row[DARTS_OPS.index(op)] = 0.3
     edges = tuple((0, target) for target in range(len(strongest)))
-    return HeatMap(f"cell{cell:02d}", (cell,), False, edges, DARTS_OPS, weights)
+    return AttentionMap(f"cell{cell:02d}", (cell,), False, edges, DARTS_OPS, weights)
 
 
 def test_thirds_of_a_stack() -> None:

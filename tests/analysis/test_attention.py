@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 import lab
-from dartboard.analysis.attention import HeatMap, attention, heat_maps
-from dartboard.analysis.plot_attention import draw_attention
+from dartboard.analysis.attention import AttentionMap, attention, heat_maps, plot_attention
 from dartboard.arch.objective import Task
 from dartboard.errors import CheckpointError
 from dartboard.nn.mixture import Blend, Mixture
@@ -103,7 +102,7 @@ def test_edges_without_a_choice_are_left_out_and_columns_have_names() -> None:
 def test_what_is_strongest() -> None:
     nan = float("nan")
     weights = np.array([[0.2, 0.8, nan], [nan, 0.4, 0.6], [0.1, 0.9, nan]])
-    own = HeatMap("cell", (1, 2), True, ((0, 1), (0, 2), (1, 2)), ("a", "b", "c"), weights)
+    own = AttentionMap("cell", (1, 2), True, ((0, 1), (0, 2), (1, 2)), ("a", "b", "c"), weights)
     assert own.strongest == {"b": 2, "c": 1}
     assert own.means == pytest.approx({"a": 0.15, "b": 0.7, "c": 0.6})
     assert own.title == "cells 1, 2, reduces"
@@ -120,7 +119,7 @@ def test_from_a_run_and_its_picture(tmp_path: Path) -> None:
     assert told[-1] == ("attention", 0, total)  # all images are one batch
     for own, again in zip(maps, heat_maps(searcher.task, searcher.valid_batches), strict=True):
         np.testing.assert_array_equal(own.weights, again.weights)
-    figure = draw_attention(maps)
+    figure = plot_attention(maps)
     for axes, own in zip(figure.axes, maps, strict=False):
         np.testing.assert_array_equal(np.asarray(axes.images[0].get_array()), own.weights)
         assert axes.get_title() == own.title

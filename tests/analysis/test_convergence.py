@@ -14,7 +14,6 @@ import torch
 from dartboard.analysis import convergence
 from dartboard.analysis.comparison import ACCURACY, LOSS, METRICS, Comparison, Entry
 from dartboard.analysis.convergence import Comparer, compare, make_settings
-from dartboard.analysis.plot_convergence import draw_curves
 from dartboard.analysis.side_by_side import FILE, Maker, Plan
 from dartboard.analysis.variants import random_connections
 from dartboard.errors import DivergedError, OptionError, RunError, Stopped, UnknownNameError
@@ -265,7 +264,7 @@ def test_a_training_that_diverges_is_part_of_the_result(
     assert found.ranking() == found.ranking(metric=ACCURACY) == ["darts", "other"]
     assert found.level() is None
     json.dumps(found.facts(), allow_nan=False)
-    draw_curves(found)
+    found.plot()
     monkeypatch.setattr(convergence.Inner, "finish", None)  # what broke off is not tried again
     assert numbers(
         compare({"other": CELLS["other"], "darts": DARTS}, tiny(data), tmp_path / "out")
@@ -292,7 +291,7 @@ def test_a_real_training_that_diverges_is_tried_once(data: str, tmp_path: Path) 
 
 
 def test_the_picture_has_a_line_for_each_cell(once: tuple[Path, Comparison]) -> None:
-    figure = draw_curves(once[1], labels={"darts": "DARTS"})
+    figure = once[1].plot(labels={"darts": "DARTS"})
     panels = figure.get_axes()
     assert len(panels) == len(METRICS) * 2
     lines = panels[0].get_lines()
@@ -301,7 +300,7 @@ def test_the_picture_has_a_line_for_each_cell(once: tuple[Path, Comparison]) -> 
     assert panels[-1].get_lines()[1].get_ydata() == pytest.approx(
         100 * once[1].band("other", 0.2, ACCURACY).mean
     )
-    assert len(draw_curves(once[1], [LOSS]).get_axes()) == 2
+    assert len(once[1].plot([LOSS]).get_axes()) == 2
 
 
 def test_questions_about_what_is_not_there(once: tuple[Path, Comparison]) -> None:

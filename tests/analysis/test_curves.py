@@ -63,11 +63,11 @@ def test_rises_are_steps_in_the_wrong_direction() -> None:
     assert FALLING.rise(falling=True) == 0.0
 
 
-def test_a_band_is_mean_and_deviation_of_those_that_have_a_point() -> None:
+def test_a_band_is_mean_and_std_of_those_that_have_a_point() -> None:
     found = band([Curve((1, 2), (1.0, 2.0)), Curve((1, 2, 3), (3.0, 6.0, 5.0))])
     assert found.x.tolist() == [1.0, 2.0, 3.0]
     assert found.mean.tolist() == [2.0, 4.0, 5.0]
-    assert found.deviation == pytest.approx(np.array([math.sqrt(2), math.sqrt(8), 0.0]))
+    assert found.std == pytest.approx(np.array([math.sqrt(2), math.sqrt(8), 0.0]))
 
 
 @pytest.mark.parametrize(("epochs", "values"), [((1, 2), (1.0,)), ((2, 1), (1.0, 2.0)), ((1, 1), (1.0, 2.0))])

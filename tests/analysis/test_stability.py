@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dartboard.analysis.plot_stability import draw_stability
 from dartboard.analysis.stability import RunStability, measure, stability
 from dartboard.errors import RunError
 from dartboard.runs import Run
@@ -50,7 +49,7 @@ def test_groups_and_their_picture(runs: dict[str, Run]) -> None:
         "asm": [0],
         "darts": [0, 1],
     }
-    figure = draw_stability(found)
+    figure = found.plot()
     *panels, beside = figure.axes
     for axes, group in zip(panels, found.groups.values(), strict=True):
         curves = [line.get_ydata() for line in axes.lines][::2]

@@ -4,8 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dartboard.analysis.plot_trajectory import PANELS, draw
-from dartboard.analysis.trajectories import band, labels, trajectory
+from dartboard.analysis.trajectories import YLABELS, band, labels, trajectory
 from dartboard.analysis.trajectory import QUANTITIES
 from dartboard.errors import RunError
 from dartboard.runs import Run
@@ -24,13 +23,13 @@ def test_a_band_by_hand() -> None:
     assert found is not None
     assert found.x.tolist() == [1, 2]
     assert found.mean.tolist() == [2.0, 3.0]
-    np.testing.assert_allclose(found.deviation, [2**0.5, 2**0.5])
+    np.testing.assert_allclose(found.std, [2**0.5, 2**0.5])
 
 
 def test_a_band_of_one_has_no_spread_and_of_an_unknown_there_is_none() -> None:
     single = band([([1, 2], np.array([1.0, 2.0]))])
     assert single is not None
-    assert single.deviation.tolist() == [0.0, 0.0]
+    assert single.std.tolist() == [0.0, 0.0]
     assert band([([1, 2], np.array([1.0, 2.0])), ([1, 2], None)]) is None
 
 
@@ -42,7 +41,7 @@ def test_searches_that_differ_by_their_seed_stand_together(runs: dict[str, Run])
     whole = found.band("darts", "entropy")
     assert whole is not None
     np.testing.assert_allclose(whole.mean, np.mean(each, axis=0))  # type: ignore[arg-type]
-    np.testing.assert_allclose(whole.deviation, np.std(each, axis=0, ddof=1))  # type: ignore[arg-type]
+    np.testing.assert_allclose(whole.std, np.std(each, axis=0, ddof=1))  # type: ignore[arg-type]
     facts = json.loads(json.dumps(found.facts()))
     assert facts["darts"]["mean"]["entropy"] == whole.mean.tolist()
     assert len(facts["darts"]["runs"]) == 2
@@ -74,9 +73,9 @@ def test_the_same_search_twice_and_none_at_all(runs: dict[str, Run]) -> None:
 
 def test_pictures_show_every_quantity_and_group(runs: dict[str, Run]) -> None:
     found = trajectory(*runs.values())
-    pictures = draw(found)
-    assert PANELS.keys() == QUANTITIES.keys()
-    for axes, quantity in zip(pictures["trajectory"].axes, PANELS, strict=True):
+    pictures = found.plot()
+    assert YLABELS.keys() == QUANTITIES.keys()
+    for axes, quantity in zip(pictures["trajectory"].axes, YLABELS, strict=True):
         for line, label in zip(axes.lines, found.groups, strict=True):
             own = found.band(label, quantity)
             assert own is not None
@@ -95,6 +94,6 @@ def test_pictures_show_every_quantity_and_group(runs: dict[str, Run]) -> None:
 
 def test_two_archs_have_columns_of_their_own(tmp_path: Path) -> None:
     run = histories(tmp_path, "darts", epochs=1, space={"name": "darts", "cells": 3})["darts-0"]
-    pictures = draw(trajectory(run))
+    pictures = trajectory(run).plot()
     titles = [axes.get_title() for axes in pictures["ops"].axes]
     assert titles == ["darts, normal", "darts, reduce"]

@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from benching import record
-from dartboard.scoreboard.curves import Band, by_epoch, by_seconds
+from dartboard.scoreboard.curves import by_epoch, by_seconds
+from dartboard.viz.band import Band
 
 BEST = 0.83
 
@@ -17,7 +18,7 @@ def test_the_mean_regret_of_every_epoch_and_its_deviation() -> None:
     band = made(by_epoch([record("a", 0, [0.5, 0.7]), record("a", 1, [0.6, 0.8])], "one"))
     assert band.x.tolist() == [1, 2]
     assert band.mean == pytest.approx([BEST - 0.55, BEST - 0.75])
-    assert band.deviation == pytest.approx([0.05 * 2**0.5] * 2)
+    assert band.std == pytest.approx([0.05 * 2**0.5] * 2)
 
 
 def test_regret_is_that_of_the_data_set() -> None:
@@ -26,7 +27,7 @@ def test_regret_is_that_of_the_data_set() -> None:
 
 
 def test_one_run_has_no_spread() -> None:
-    assert made(by_epoch([record("a", 0, [0.5, 0.7])], "one")).deviation.tolist() == [0, 0]
+    assert made(by_epoch([record("a", 0, [0.5, 0.7])], "one")).std.tolist() == [0, 0]
 
 
 def test_a_run_that_has_ended_keeps_its_last_cell() -> None:

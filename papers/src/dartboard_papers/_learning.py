@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from dartboard.scoreboard import BenchRecord
-from dartboard.viz.line_styles import Look, looks
+from dartboard.viz.line_styles import LineStyle, line_styles
 from dartboard_papers._found import curve, edges, skips, title
 from dartboard_papers._scoreboard import Board
 from dartboard_papers.base import Row
@@ -61,7 +61,7 @@ def draw(board: Board) -> Figure:
     """A line a search: the test accuracy of the cell of every epoch, and how many skip connections it has."""
     figure = Figure((10, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    dataset, look = board.datasets[0], looks(board.groups)
+    dataset, look = board.datasets[0], line_styles(board.groups)
     for label, group in board.groups.items():
         for place, own in enumerate(group):
             _lines(left, right, own, dataset, look[label], None if place else title(label), SHIFT * place)
@@ -77,10 +77,16 @@ def draw(board: Board) -> Figure:
 
 
 def _lines(
-    left: Axes, right: Axes, record: BenchRecord, dataset: str, look: Look, label: str | None, shift: float
+    left: Axes,
+    right: Axes,
+    record: BenchRecord,
+    dataset: str,
+    look: LineStyle,
+    label: str | None,
+    shift: float,
 ) -> None:
     points = curve(record)
     x = [point.epoch for point in points]
-    style: dict[str, Any] = {"color": look.colour, "linestyle": look.line, "alpha": 0.8, "label": label}
+    style: dict[str, Any] = {"color": look.color, "linestyle": look.line, "alpha": 0.8, "label": label}
     left.plot(x, [100 * point.test[dataset] for point in points], **style)
     right.plot(x, [skips(point) + shift for point in points], **style)

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers.base import Row, Verdict
 from dartboard_papers.theory.forecasters import Standing
 from dartboard_papers.theory.growth import misfit
@@ -180,14 +180,14 @@ def draw(left: Curve, right: Curve) -> Figure:
 
 
 def _draw_curve(axes: Axes, curve: Curve, field: str) -> None:
-    for name, look in looks(NAMES).items():
+    for name, look in line_styles(NAMES).items():
         values, errors = curve.of(name, field), curve.of(name, "error")
         axes.plot(
-            curve.grid, values, look.line, color=look.colour, marker=look.marker, label=name, markersize=4
+            curve.grid, values, look.line, color=look.color, marker=look.marker, label=name, markersize=4
         )
         if field == "regret":
             low, high = ([v + sign * e for v, e in zip(values, errors, strict=True)] for sign in (-1, 1))
-            axes.fill_between(curve.grid, low, high, color=look.colour, alpha=0.2, linewidth=0)
+            axes.fill_between(curve.grid, low, high, color=look.color, alpha=0.2, linewidth=0)
 
 
 def _draw_shapes(axes: Axes, curve: Curve) -> None:

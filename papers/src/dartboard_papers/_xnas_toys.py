@@ -18,7 +18,7 @@ from pydantic import Field
 from torch import Tensor
 
 from dartboard.arch.optim.expert_advice import expert_rewards, softmax_rewards, update_log_weights
-from dartboard.viz.line_styles import Look, looks
+from dartboard.viz.line_styles import LineStyle, line_styles
 from dartboard_papers.base import Scale
 
 XNAS, GD = "XNAS", "GD with softmax"
@@ -113,10 +113,10 @@ def draw_plane(paths: Mapping[str, Path], contours: Callable[[np.ndarray, np.nda
     figure = Figure((12, 3.8), layout="constrained")
     plane, middle, right = figure.subplots(1, 3)
     _draw_loss(plane, contours)
-    for place, (rule, look) in enumerate(looks(paths).items()):
+    for place, (rule, look) in enumerate(line_styles(paths).items()):
         _draw_path(plane, paths[rule], look, rule, 0.035 * (place - 0.5))
-        middle.plot(paths[rule].distance, look.line, color=look.colour, label=rule)
-        right.plot(paths[rule].magnitude, look.line, color=look.colour, label=rule)
+        middle.plot(paths[rule].distance, look.line, color=look.color, label=rule)
+        right.plot(paths[rule].magnitude, look.line, color=look.color, label=rule)
     middle.set(xlabel="step", ylabel="distance from (1, 0)", ylim=(0, None))
     right.set(xlabel="step", ylabel="size of the update term", ylim=(0, None))
     plane.legend(loc="upper right", fontsize=8)
@@ -132,9 +132,9 @@ def _draw_loss(axes: Axes, contours: Callable[[np.ndarray, np.ndarray], np.ndarr
     axes.set(xlabel="x", ylabel="y", aspect="equal")
 
 
-def _draw_path(axes: Axes, path: Path, look: Look, label: str, aside: float) -> None:
+def _draw_path(axes: Axes, path: Path, look: LineStyle, label: str, aside: float) -> None:
     """A path along the simplex, a little aside so that two on the same line are both seen."""
     x, y = (path.points[:, axis].numpy() + aside for axis in (0, 1))
-    axes.plot(x, y, look.line, color=look.colour, label=label, linewidth=2)
-    axes.plot(x[0], y[0], "o", color=look.colour, fillstyle="none")
-    axes.plot(x[-1], y[-1], "o", color=look.colour)
+    axes.plot(x, y, look.line, color=look.color, label=label, linewidth=2)
+    axes.plot(x[0], y[0], "o", color=look.color, fillstyle="none")
+    axes.plot(x[-1], y[-1], "o", color=look.color)

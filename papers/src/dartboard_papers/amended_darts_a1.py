@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
 
 Floats = NDArray[np.float64]
@@ -80,8 +80,8 @@ def draw(grid: list[float], curves: Curves) -> Figure:
     """The terms of the gradient against alpha."""
     figure = Figure((6, 3.6), layout="constrained")
     axes = figure.add_subplot(xlabel="alpha", ylabel="slope of the validation loss")
-    for name, look in looks(TERMS).items():
-        axes.plot(grid, curves[name], look.line, color=look.colour, label=name)
+    for name, look in line_styles(TERMS).items():
+        axes.plot(grid, curves[name], look.line, color=look.color, label=name)
     axes.axhline(0.0, color="0.6", linewidth=0.8)
     axes.legend()
     return figure

@@ -29,7 +29,7 @@ from dartboard.config.schema import Count
 from dartboard.runs import Run
 from dartboard.search.config import SearchConfig
 from dartboard.space.formats.catalog import GENOTYPE_FORMATS
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers._amended import (
     amended_searches,
     count_kinds,
@@ -185,9 +185,9 @@ def draw(found: Errors) -> Figure:
     figure = Figure((9, 3.6), layout="constrained")
     panels = figure.subplots(1, len(found))
     for axes, (what, own) in zip(panels, found.items(), strict=True):
-        for place, (kind, look) in enumerate(looks((WITH, WITHOUT)).items()):
-            axes.bar(place, mean_and_error(own[kind])[0], width=0.6, color=look.colour, alpha=0.5)
-            axes.plot([place] * len(own[kind]), own[kind], "o", color=look.colour)
+        for place, (kind, look) in enumerate(line_styles((WITH, WITHOUT)).items()):
+            axes.bar(place, mean_and_error(own[kind])[0], width=0.6, color=look.color, alpha=0.5)
+            axes.plot([place] * len(own[kind]), own[kind], "o", color=look.color)
             axes.plot([place - 0.3, place + 0.3], [PAPER[what][place]] * 2, "k--", linewidth=1.2)
         axes.set(title=what, xticks=(0, 1), xticklabels=(WITH, WITHOUT), ylim=(0, None))
     panels[0].set_ylabel("error, %; dashed: the paper")

@@ -26,7 +26,7 @@ from dartboard.config.schema import Count
 from dartboard.search.config import SearchConfig
 from dartboard.space import Genotype, sample
 from dartboard.space.formats.catalog import GENOTYPE_FORMATS
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers._amended import (
     SKIP,
     amended_searches,
@@ -235,12 +235,12 @@ def draw(measured: Errors) -> Figure:
     """The errors of all networks of each way: a dot a training, a line for the mean of a network."""
     figure = Figure((7, 3.8), layout="constrained")
     axes = figure.add_subplot(ylabel="test error, %")
-    for place, (way, look) in enumerate(looks(measured).items()):
+    for place, (way, look) in enumerate(line_styles(measured).items()):
         count = len(measured[way])
         for number, own in enumerate(measured[way]):
             x = place + 0.6 * ((number + 0.5) / count - 0.5)
-            axes.plot([x] * len(own), own, look.marker, color=look.colour, alpha=0.7)
-            axes.plot([x - 0.08, x + 0.08], [mean_and_error(own)[0]] * 2, color=look.colour)
+            axes.plot([x] * len(own), own, look.marker, color=look.color, alpha=0.7)
+            axes.plot([x - 0.08, x + 0.08], [mean_and_error(own)[0]] * 2, color=look.color)
         mean = mean_and_error(_means(measured[way]))[0]
         axes.plot([place - 0.35, place + 0.35], [mean, mean], "--", color="0.4", linewidth=1.0)
     axes.set_xticks(range(len(measured)), list(measured))

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from dartboard.config.schema import Count
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers._amended_angles import (
     ARCHS,
     WEIGHTS,
@@ -202,18 +202,18 @@ def _draw_shares(axes: Axes, scale: Sizes, shares: dict[tuple[int, float], float
     axes.set_xscale("log", base=2)
     axes.set_xticks(scale.archs, [str(archs) for archs in scale.archs])
     axes.axhline(100.0, color="0.5", linestyle="--", linewidth=0.9, label="the paper")
-    every = looks(f"condition {condition:g}" for condition in scale.conditions)
+    every = line_styles(f"condition {condition:g}" for condition in scale.conditions)
     for condition, (label, look) in zip(scale.conditions, every.items(), strict=True):
         heights = [shares[archs, condition] for archs in scale.archs]
-        axes.plot(scale.archs, heights, look.line, color=look.colour, marker=look.marker, label=label)
+        axes.plot(scale.archs, heights, look.line, color=look.color, marker=look.marker, label=label)
     axes.legend(fontsize="small")
 
 
 def _draw_angles(axes: Axes, minima: Sequence[Angles]) -> None:
     axes.set(title="Networks at a minimum", xlabel="angle with g2, degrees", ylabel="networks", xlim=(0, 180))
     edges = np.linspace(0.0, 180.0, 19).tolist()
-    for key, look in looks(ESTIMATES).items():
+    for key, look in line_styles(ESTIMATES).items():
         angles = np.degrees(np.arccos(np.clip([getattr(own, key) for own in minima], -1.0, 1.0)))
-        axes.hist(angles, bins=edges, histtype="step", color=look.colour, linewidth=1.8, label=ESTIMATES[key])
+        axes.hist(angles, bins=edges, histtype="step", color=look.color, linewidth=1.8, label=ESTIMATES[key])
     axes.axvline(90.0, color="0.5", linestyle="--", linewidth=0.9)
     axes.legend(fontsize="small")

@@ -28,7 +28,7 @@ from dartboard.search.config import SearchConfig
 from dartboard.space import Genotype
 from dartboard.space.spec import NONE
 from dartboard.viz.cells import draw_cell
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers._amended import (
     AVERAGE,
     CONVOLUTION,
@@ -209,7 +209,7 @@ def draw(courses: Mapping[float, Sequence[Mapping[str, float]]]) -> Figure:
     """What kinds of ops the cells would have after each epoch, a panel for each coefficient."""
     figure = Figure((10, 3.6), layout="constrained")
     panels = figure.subplots(1, len(courses), sharey=True, squeeze=False)[0]
-    colours = [look.colour for look in looks(KINDS).values()]
+    colours = [look.color for look in line_styles(KINDS).values()]
     for axes, (eta, rows) in zip(panels, courses.items(), strict=True):
         epochs = range(1, len(rows) + 1)
         heights = [[row[kind] for row in rows] for kind in KINDS]

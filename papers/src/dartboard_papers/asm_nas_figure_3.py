@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from pydantic import Field
 
-from dartboard.analysis.plot_stability import draw_stability
 from dartboard.analysis.stability import RunStability, Stabilities, measure
 from dartboard.search.config import SearchConfig
 from dartboard_papers._asm import SmallSearch, settings, size, space_file
@@ -94,7 +93,7 @@ def judge(groups: Mapping[str, Sequence[RunStability]], size: str) -> Finding:
         sentence=f"one decided edge changed the accuracy by {asm:.2%} with ASM and by {darts:.2%} with DARTS",
         size=size,
         seeds=len(groups[METHODS[0]]),
-        figures={"stability": draw_stability(found)},
+        figures={"stability": found.plot()},
         numbers=found.facts(),
         remarks=["the paper gives its figure alone, without numbers"],
     )

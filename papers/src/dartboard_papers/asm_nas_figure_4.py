@@ -16,11 +16,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from dartboard.analysis.attention import HeatMap, attention
-from dartboard.analysis.plot_attention import draw_attention
+from dartboard.analysis.attention import AttentionMap, attention, plot_attention
 from dartboard.config.schema import Count
 from dartboard.space.catalog import DARTS_OPS, POOLS
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers._asm import SmallSearch, settings, size, space_file
 from dartboard_papers._searching import configure, searches
 from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
@@ -63,7 +62,7 @@ def third(cell: int, cells: int) -> str:
     return tuple(PREFERRED)[(cell - 1) * len(PREFERRED) // cells]
 
 
-def shares(found: Sequence[Sequence[HeatMap]]) -> dict[str, dict[str, float]]:
+def shares(found: Sequence[Sequence[AttentionMap]]) -> dict[str, dict[str, float]]:
     """The share of edges whose strongest op is one that the paper names for a third, in each third.
 
     Args:
@@ -107,7 +106,7 @@ def reproduce(setting: Setting, scale: Attention) -> Finding:
     return judge(found, size(scale, setting.data))
 
 
-def judge(found: Sequence[Sequence[HeatMap]], size: str) -> Finding:
+def judge(found: Sequence[Sequence[AttentionMap]], size: str) -> Finding:
     """What the maps of all seeds come to."""
     told = shares(found)
     right = [place for place in PREFERRED if prefers(told, place)]
@@ -122,13 +121,13 @@ def judge(found: Sequence[Sequence[HeatMap]], size: str) -> Finding:
         ),
         size=size,
         seeds=len(found),
-        figures={"attention": draw_attention(found[0]), "preferences": draw(told)},
+        figures={"attention": plot_attention(found[0]), "preferences": draw(told)},
         numbers={"shares": told, "maps": [[own.facts() for own in maps] for maps in found]},
         remarks=REMARKS,
     )
 
 
-def span(found: Sequence[Sequence[HeatMap]]) -> tuple[float, float]:
+def span(found: Sequence[Sequence[AttentionMap]]) -> tuple[float, float]:
     """The least and the most attention anywhere."""
     every = np.concatenate([own.weights.ravel() for maps in found for own in maps])
     return float(every.min()), float(every.max())
@@ -149,11 +148,11 @@ def draw(told: Shares) -> Figure:
     """For each third, how often the ops named for each third are the strongest; ticks show chance."""
     figure = Figure((6.5, 3.4), layout="constrained")
     axes = figure.add_subplot(ylabel="share of edges")
-    look, width = looks(PREFERRED), 0.26
+    look, width = line_styles(PREFERRED), 0.26
     for shift, (kind, ops) in enumerate(PREFERRED.items()):
         places = np.arange(len(told)) + (shift - 1) * width
         axes.bar(
-            places, [own[kind] for own in told.values()], width, color=look[kind].colour, label=NAMES[kind]
+            places, [own[kind] for own in told.values()], width, color=look[kind].color, label=NAMES[kind]
         )
         chance = len(ops) / len(DARTS_OPS)
         axes.hlines([chance] * len(told), places - width / 2, places + width / 2, color="black", lw=1.5)

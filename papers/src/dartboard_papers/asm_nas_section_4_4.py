@@ -29,7 +29,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from dartboard.config.schema import Count
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers._asm_descent import Case, Path, descend_edge, descend_waves, join, known_constants
 from dartboard_papers._found import judge
 from dartboard_papers.base import Finding, Row, Scale, Setting, reproduction
@@ -215,10 +215,10 @@ def draw(cases: Mapping[str, Sequence[Case]]) -> Figure:
 
 
 def _draw_cases(axes: Axes, cases: Sequence[Case]) -> None:
-    every = looks(f"eta = {case.lr:g}{'' if case.allowed else ' (not allowed)'}" for case in cases)
+    every = line_styles(f"eta = {case.lr:g}{'' if case.allowed else ' (not allowed)'}" for case in cases)
     for case, (label, look) in zip(cases, every.items(), strict=True):
         steps, averages, bound = _thinned(case)
-        axes.plot(steps, averages, "-", color=look.colour, label=label)
-        axes.plot(steps, bound, "--", color=look.colour, linewidth=0.9)
+        axes.plot(steps, averages, "-", color=look.color, label=label)
+        axes.plot(steps, bound, "--", color=look.color, linewidth=0.9)
     axes.plot([], [], "k--", linewidth=0.9, label="bound of 4.22b")
     axes.legend(fontsize="small")

@@ -22,7 +22,7 @@ from pydantic import Field
 from dartboard.config.schema import Count
 from dartboard.data import Dataset, ImageSet
 from dartboard.search import Searcher, SearchOptions, make_method
-from dartboard.viz.line_styles import COLOURS
+from dartboard.viz.line_styles import COLORS
 from dartboard_papers._asm import asm_space
 from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
 
@@ -155,7 +155,7 @@ def draw(times: Times) -> Figure:
     figure = Figure((7, 3), layout="constrained")
     axes = figure.add_subplot(xlabel="seconds")
     for place, own in enumerate(times.values()):
-        axes.barh(place, median(own), color=COLOURS[place], alpha=0.6)
+        axes.barh(place, median(own), color=COLORS[place], alpha=0.6)
         axes.plot(own, [place] * len(own), ".", color="black", markersize=4)
         axes.annotate(
             f"{median(own):.2f} s", (max(own), place), (4, 0), textcoords="offset points", va="center"

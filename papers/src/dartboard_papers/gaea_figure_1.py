@@ -24,14 +24,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field, ValidationInfo, field_validator
 
-from dartboard.analysis.curves import Band
-from dartboard.analysis.plot_trajectory import mark_epochs, plot_band
 from dartboard.analysis.trajectories import band
 from dartboard.analysis.trajectory import read_trajectory
 from dartboard.config.schema import Count, Options
 from dartboard.runs import Run
 from dartboard.search.config import SearchConfig
-from dartboard.viz.line_styles import looks
+from dartboard.viz.band import Band
+from dartboard.viz.line_styles import line_styles
+from dartboard.viz.plots import draw_band, mark_epochs
 from dartboard_papers._amended import Images
 from dartboard_papers._searching import configure, searches
 from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
@@ -227,7 +227,7 @@ def _rows(space: str, bands: Mapping[str, Band]) -> list[Row]:
     first = next(iter(bands.values())).mean[0]
     start = Row(f"{space}: entropy after epoch 1", None, f"{first:.3f} nats")
     ends = [
-        Row(f"{space}: {method} at the end", None, f"{own.mean[-1]:.3f} +- {own.deviation[-1]:.3f} nats")
+        Row(f"{space}: {method} at the end", None, f"{own.mean[-1]:.3f} +- {own.std[-1]:.3f} nats")
         for method, own in bands.items()
     ]
     return [start, *ends]
@@ -237,10 +237,11 @@ def draw(found: Mapping[str, Mapping[str, Band]]) -> Figure:
     """A panel a space: the entropy of both methods after each epoch."""
     figure = Figure((10.5, 3.4), layout="constrained")
     methods = dict.fromkeys(method for bands in found.values() for method in bands)
-    look, panels = looks(methods), figure.subplots(1, len(found), squeeze=False)[0]
+    look, panels = line_styles(methods), figure.subplots(1, len(found), squeeze=False)[0]
     for axes, (space, bands) in zip(panels, found.items(), strict=True):
         for method, own in bands.items():
-            plot_band(axes, own, look[method], method)
+            style = look[method]
+            draw_band(axes, own, style.color, method, linestyle=style.line, marker=style.marker, markersize=3)
         axes.set(title=PANELS[space].title, xlabel="epochs")
         axes.set_ylim(bottom=0)
         mark_epochs(axes)

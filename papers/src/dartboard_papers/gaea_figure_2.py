@@ -18,11 +18,12 @@ from pydantic import Field
 
 from dartboard.config.schema import Count
 from dartboard.errors import OptionError
-from dartboard.scoreboard.curves import Band, by_epoch
+from dartboard.scoreboard.curves import by_epoch
 from dartboard.scoreboard.plots import one_cell
 from dartboard.scoreboard.records import record_files
 from dartboard.utils.statistics import Summary, summarize
-from dartboard.viz.line_styles import looks
+from dartboard.viz.band import Band
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers._found import judge, remarks, size, spread, title
 from dartboard_papers._scoreboard import ONESHOT, Board, Searches, check_alone, find_table, make_board
 from dartboard_papers.base import Finding, Row, Setting, reproduction
@@ -155,7 +156,7 @@ def numbers(board: Board) -> dict[str, Any]:
         found[label] = {
             "epoch": band.x,
             "mean": band.mean,
-            "deviation": band.deviation,
+            "deviation": band.std,
             "final": {str(own.seed): own.regret(dataset) for own in group},
         }
     return found
@@ -186,7 +187,7 @@ def draw(boards: Boards) -> Figure:
 
 
 def _line(axes: Axes, band: Band, label: str) -> None:
-    look = looks((PLAIN, GAEA))[label]
-    low, high = 100 * (band.mean - band.deviation), 100 * (band.mean + band.deviation)
-    axes.plot(band.x, 100 * band.mean, look.line, color=look.colour, label=title(label))
-    axes.fill_between(band.x, np.maximum(low, 0), high, color=look.colour, alpha=0.2, lw=0)
+    look = line_styles((PLAIN, GAEA))[label]
+    low, high = 100 * (band.mean - band.std), 100 * (band.mean + band.std)
+    axes.plot(band.x, 100 * band.mean, look.line, color=look.color, label=title(label))
+    axes.fill_between(band.x, np.maximum(low, 0), high, color=look.color, alpha=0.2, lw=0)

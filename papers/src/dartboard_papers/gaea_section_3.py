@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from dartboard.config.schema import MOST, Count, Seed
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers._found import judge
 from dartboard_papers.base import Finding, Row, Scale, Setting, reproduction
 from dartboard_papers.theory.growth import power
@@ -167,13 +167,13 @@ def draw(found: Counted) -> Figure:
     """Iterations and guarantees on logarithmic axes, and the exponentiated gradient's by themselves."""
     figure = Figure((11, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for name, look in looks(NAMES).items():
+    for name, look in line_styles(NAMES).items():
         sizes = [own.dimension for own in found[name]]
         steps = [nan if own.steps is None else own.steps for own in found[name]]
         for axes in (left, right) if name == ENTROPY else (left,):
-            axes.plot(sizes, steps, look.line, color=look.colour, marker=look.marker, label=NAMES[name])
+            axes.plot(sizes, steps, look.line, color=look.color, marker=look.marker, label=NAMES[name])
         promised = [own.guarantee for own in found[name]]
-        left.plot(sizes, promised, "--", color=look.colour, linewidth=1, label="its guarantee")
+        left.plot(sizes, promised, "--", color=look.color, linewidth=1, label="its guarantee")
     for axes in (left, right):
         axes.set_xscale("log", base=2)
         axes.set(xlabel="ops to choose from, k", ylabel="iterations")

@@ -25,7 +25,7 @@ from pydantic import Field
 from dartboard.config.schema import Count
 from dartboard.runs import Run
 from dartboard.search.config import SearchConfig
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers._amended import Images, judge, mean_and_error, with_travel
 from dartboard_papers._searching import configure, searches
 from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
@@ -194,8 +194,8 @@ def draw(drops: Mapping[str, Sequence[Drop]]) -> Figure:
 
 def _draw_lines(axes: Axes, lines: Mapping[str, Sequence[Sequence[float]]]) -> None:
     """A line for each seed, with one label for those of a kind."""
-    for label, look in looks(lines).items():
+    for label, look in line_styles(lines).items():
         for place, own in enumerate(lines[label]):
             epochs = range(1, len(own) + 1)
-            axes.plot(epochs, own, look.line, color=look.colour, label=None if place else label)
+            axes.plot(epochs, own, look.line, color=look.color, label=None if place else label)
     axes.legend()

@@ -23,7 +23,7 @@ from dartboard.scoreboard.baselines import run_baseline
 from dartboard.scoreboard.published import DIRECT, TRANSFER, Published
 from dartboard.tables import Table
 from dartboard.utils.statistics import Summary, summarize
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers._found import accuracies, is_cut_off, judge, remarks, size, spread, title
 from dartboard_papers._scoreboard import Board, Searches, choose_world, make_board
 from dartboard_papers._ways import WAYS
@@ -223,12 +223,12 @@ def draw(board: Board, found: Found) -> Figure:
 
 
 def _panel(axes: Axes, board: Board, found: Found, dataset: str, labels: Sequence[str]) -> None:
-    best, look = board.records[0].best[dataset], looks(labels)
+    best, look = board.records[0].best[dataset], line_styles(labels)
     for place, label in enumerate(labels):
         seeds = [100 * (best - own.final.test[dataset]) for own in board.groups.get(label, ())]
-        axes.plot(seeds, [place] * len(seeds), "o", color=look[label].colour, alpha=0.6)
+        axes.plot(seeds, [place] * len(seeds), "o", color=look[label].color, alpha=0.6)
         mean = 100 * (best - found[label][dataset].mean)
-        axes.plot([mean], [place], "|", ms=18, mew=2.5, color=look[label].colour)
+        axes.plot([mean], [place], "|", ms=18, mew=2.5, color=look[label].color)
     papers = [(_papers_regret(label, dataset), place) for place, label in enumerate(labels)]
     known = [(regret, place) for regret, place in papers if regret is not None]
     axes.plot([own for own, _ in known], [place for _, place in known], "D", mfc="none", mec="black")

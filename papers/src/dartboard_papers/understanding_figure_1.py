@@ -11,10 +11,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from dartboard.analysis.plot_topology import bubbles, stars
 from dartboard.analysis.standing import Kind, Standing, connections, stand
 from dartboard.analysis.topology import shape_of
 from dartboard.space import PUBLISHED, Cell, get_published
+from dartboard.space.graph import depth, width
+from dartboard.viz.plots import draw_bubbles, draw_stars
 from dartboard_papers._popular_cells import (
     NAMES,
     NORMAL,
@@ -136,7 +137,7 @@ def draw(cells: Mapping[str, Cell]) -> Figure:
         kinds.setdefault(len(cell.inner), {})[name] = cell
     for axes, (nodes, own) in zip(below.subplots(1, len(kinds)), sorted(kinds.items()), strict=True):
         kind: Kind = connections(next(iter(own.values())))
-        bubbles(axes, kind)
-        stars(axes, own)
+        draw_bubbles(axes, kind.ways)
+        draw_stars(axes, {name: (width(cell), depth(cell)) for name, cell in own.items()})
         axes.set_title(f"{nodes} inner nodes: all {kind.total:,} connections, area by number", fontsize=9)
     return figure

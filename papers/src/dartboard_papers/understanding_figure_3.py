@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from dartboard.analysis.comparison import ACCURACY, LOSS, TRAIN_LOSS, Comparison
-from dartboard.analysis.plot_convergence import draw_curves
 from dartboard.config.schema import Count, Seed
 from dartboard.space import Genotype
 from dartboard_papers._understanding_training import (
@@ -100,7 +99,7 @@ def reproduce(setting: Setting, scale: Figure3) -> Finding:
         f"accuracy over the epochs is {said(trend)}; the claim asks for the original and {ENOUGH} or more.",
         size=size(setting, scale),
         seeds=scale.seeds,
-        figures={"curves": draw_curves(found, [LOSS, ACCURACY], called)},
+        figures={"curves": found.plot([LOSS, ACCURACY], called)},
         numbers=found.facts(),
         remarks=[LATE, KEPT, LAG],
     )

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from dartboard.analysis.comparison import ACCURACY, Comparison
-from dartboard.analysis.plot_convergence import draw_curves
 from dartboard_papers._understanding_training import FULL, KEPT, Variants, area, size, train
 from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
 from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, family, names
@@ -56,7 +55,7 @@ def reproduce(setting: Setting, scale: Figure4) -> Finding:
         "higher.",
         size=size(setting, scale),
         seeds=scale.seeds,
-        figures={"curves": draw_curves(found, [ACCURACY], called)},
+        figures={"curves": found.plot([ACCURACY], called)},
         numbers=found.facts(),
         remarks=[KEPT, *apart(scale.draw), _third(found, scale)],
     )

@@ -14,12 +14,12 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from dartboard.analysis.comparison import ACCURACY, Comparison
-from dartboard.analysis.curves import Band
-from dartboard.analysis.plot_convergence import draw_band, scaled
 from dartboard.analysis.variants import random_operations
 from dartboard.config.schema import Count
 from dartboard.space import Genotype
-from dartboard.viz.line_styles import looks
+from dartboard.viz.band import Band
+from dartboard.viz.line_styles import line_styles
+from dartboard.viz.plots import draw_band
 from dartboard_papers._understanding_training import (
     BASES,
     FULL,
@@ -126,21 +126,28 @@ def _rows(spreads: Mapping[str, Mapping[str, float]]) -> list[Row]:
 
 
 def _percent(found: Comparison, label: str) -> Band:
-    return scaled(found.band(label, metric=ACCURACY), 100.0)
+    return found.band(label, metric=ACCURACY).scaled(100.0)
 
 
 def draw(found: Comparison) -> Figure:
     """A panel for each popular cell: the original, other ops and other connections."""
     figure = Figure((10.5, 3.2), layout="constrained")
     panels = figure.subplots(1, len(BASES), sharey=True)
-    look = looks(KINDS)
+    look = line_styles(KINDS)
     for axes, name in zip(panels, BASES, strict=True):
         axes.set(title=name, xlabel="epoch")
         for kind in KINDS:
             for place, label in enumerate(variants_of(found, name, kind)):
                 words = f"other {kind}" if not place else "_"
-                draw_band(axes, _percent(found, label), look[kind].colour, LINES[kind], words)
-        draw_band(axes, _percent(found, name), "black", "--", "original")
+                draw_band(
+                    axes,
+                    _percent(found, label),
+                    look[kind].color,
+                    words,
+                    linestyle=LINES[kind],
+                    linewidth=1.4,
+                )
+        draw_band(axes, _percent(found, name), "black", "original", linestyle="--", linewidth=1.4)
     panels[0].set_ylabel(f"{found.part} accuracy (%)")
     panels[-1].legend(fontsize="small", frameon=False)
     return figure

@@ -9,8 +9,9 @@ the same grids are reported beside it. CIFAR-100, which the paper has too, is `-
 
 from collections.abc import Mapping
 
-from dartboard.analysis.plot_landscape import draw_contours, draw_surfaces
+from dartboard.analysis.landscape import surfaces
 from dartboard.analysis.sharpness import RISE, summary
+from dartboard.viz.plots import plot_contours, plot_surfaces
 from dartboard_papers._understanding_landscape import ENOUGH, Landscapes, Surveyed, judge, survey
 from dartboard_papers._understanding_training import FULL, KEPT, size
 from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
@@ -50,8 +51,8 @@ def reproduce(setting: Setting, scale: Landscapes) -> Finding:
         size=f"{size(setting, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
         seeds=scale.seeds,
         figures={
-            "contours": draw_contours(own.first(called), top=TOP),
-            "surfaces": draw_surfaces(own.first(called), top=TOP),
+            "contours": plot_contours(surfaces(own.first(called), top=TOP)),
+            "surfaces": plot_surfaces(surfaces(own.first(called), top=TOP)),
         },
         numbers={label: [found.facts() for found in every] for label, every in own.found.items()},
         remarks=[

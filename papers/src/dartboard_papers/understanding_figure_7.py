@@ -12,7 +12,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dartboard.analysis.plot_landscape import draw_heat
+from dartboard.analysis.landscape import surfaces
+from dartboard.viz.plots import plot_heat
 from dartboard_papers._understanding_landscape import ENOUGH, Surveyed, Variances, judge, survey
 from dartboard_papers._understanding_training import FULL, KEPT, size
 from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
@@ -43,7 +44,7 @@ def reproduce(setting: Setting, scale: Variances) -> Finding:
         "more.",
         size=f"{size(setting, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
         seeds=scale.seeds,
-        figures={"deviations": draw_heat(own.first(called))},
+        figures={"deviations": plot_heat(surfaces(own.first(called)))},
         numbers={label: [each.facts() for each in every] for label, every in own.found.items()},
         remarks=[KEPT, *apart(scale.draw)],
     )

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 import numpy as np
 from pydantic import Field
 
-from dartboard.analysis.landscape import Landscape
-from dartboard.analysis.plot_landscape import draw_surfaces
+from dartboard.analysis.landscape import Landscape, surfaces
+from dartboard.viz.plots import plot_surfaces
 from dartboard_papers._understanding_landscape import ENOUGH, Surveyed, Variances, judge, survey
 from dartboard_papers._understanding_training import FULL, KEPT, size
 from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
@@ -50,7 +50,7 @@ def reproduce(setting: Setting, scale: Figure8) -> Finding:
         f"{said(trend)}; the claim asks for the original and -{ENOUGH} or less.",
         size=f"{size(setting, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
         seeds=scale.seeds,
-        figures={"surfaces": draw_surfaces(own.first(called))},
+        figures={"surfaces": plot_surfaces(surfaces(own.first(called)))},
         numbers={label: [each.facts() for each in every] for label, every in own.found.items()},
         remarks=[
             KEPT,

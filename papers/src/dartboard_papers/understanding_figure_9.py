@@ -17,7 +17,7 @@ from pydantic import Field
 from dartboard.analysis.comparison import ACCURACY, Comparison
 from dartboard.config.schema import Count
 from dartboard.space import Genotype
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers._understanding_training import (
     BASES,
     DRAWN,
@@ -122,10 +122,10 @@ def draw(ends: dict[str, list[float]], part: str) -> Figure:
     """A panel for each popular cell: index 0 is the original, and the dashed line its accuracy."""
     figure = Figure((10.5, 3.0), layout="constrained")
     panels = figure.subplots(1, len(ends), sharey=True)
-    for axes, (name, look) in zip(panels, looks(ends).items(), strict=True):
+    for axes, (name, look) in zip(panels, line_styles(ends).items(), strict=True):
         own = ends[name]
-        axes.plot(range(len(own)), own, look.marker, color=look.colour)
-        axes.axhline(own[0], color=look.colour, linestyle="--", linewidth=1)
+        axes.plot(range(len(own)), own, look.marker, color=look.color)
+        axes.axhline(own[0], color=look.color, linestyle="--", linewidth=1)
         axes.set(title=name, xlabel="original, then from wide to narrow", xticks=range(len(own)))
     panels[0].set_ylabel(f"{part} accuracy (%)")
     return figure

@@ -23,7 +23,7 @@ from dartboard.config.schema import Count
 from dartboard.nn.costs import count_parameters
 from dartboard.nn.network import CellNet, NetConfig
 from dartboard.space import Genotype, adopt, get_published, get_space
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers._understanding_training import BASES, FULL, Networks, shape, size, train
 from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
 
@@ -191,10 +191,10 @@ def draw(errors: dict[str, dict[str, float]], part: str) -> Figure:
     axes.set_xticklabels(list(errors))
     for place, own in enumerate(errors.values()):
         axes.plot([place, place], [own[kind] for kind in KINDS], color="0.7", linewidth=2, zorder=1)
-    for kind, look in looks(KINDS).items():
+    for kind, look in line_styles(KINDS).items():
         heights = [own[kind] for own in errors.values()]
         axes.scatter(
-            range(len(errors)), heights, marker=MARKERS[kind], color=look.colour, label=kind, zorder=2
+            range(len(errors)), heights, marker=MARKERS[kind], color=look.color, label=kind, zorder=2
         )
     axes.legend(frameon=False)
     return figure

@@ -11,13 +11,14 @@ from statistics import fmean
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from dartboard.analysis.plot_topology import bubbles, stars
 from dartboard.analysis.standing import Kind, connections
 from dartboard.analysis.topology import shape_of
 from dartboard.analysis.variants import random_connections
 from dartboard.config.schema import Count, Seed
 from dartboard.space import Cell
-from dartboard.viz.line_styles import COLOURS
+from dartboard.space.graph import depth, width
+from dartboard.viz.line_styles import COLORS
+from dartboard.viz.plots import draw_bubbles, draw_stars
 from dartboard_papers._popular_cells import NORMAL, caption, dots, normal_cell, popular
 from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
 
@@ -131,10 +132,10 @@ def draw(cells: Mapping[str, Cell], drawn: Mapping[str, Pairs], kinds: Mapping[s
     """For each cell all connections as circles, the variants of here and of the paper as dots."""
     figure = Figure((10, 7), layout="constrained")
     for axes, name in zip(figure.subplots(2, 2).flat, cells, strict=True):
-        bubbles(axes, kinds[name], largest=700)
-        dots(axes, [(w - 0.09, d) for w, d in paper(name)], COLOURS[0], "s", "the paper's variants")
-        dots(axes, [(w + 0.09, d) for w, d in drawn[name]], COLOURS[2], "o", "drawn here")
-        stars(axes, {name: cells[name]})
+        draw_bubbles(axes, kinds[name].ways, largest=700)
+        dots(axes, [(w - 0.09, d) for w, d in paper(name)], COLORS[0], "s", "the paper's variants")
+        dots(axes, [(w + 0.09, d) for w, d in drawn[name]], COLORS[2], "o", "drawn here")
+        draw_stars(axes, {name: (width(cells[name]), depth(cells[name]))})
         axes.set_title(f"{name}: all {kinds[name].total:,} connections, area by number", fontsize=9)
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)

@@ -20,7 +20,7 @@ from dartboard.config.schema import Count, Seed
 from dartboard.nn import CellNet, NetConfig, count_parameters
 from dartboard.space import Genotype, adopt, get_space
 from dartboard.space.catalog import XNAS_OPS
-from dartboard.viz.line_styles import COLOURS
+from dartboard.viz.line_styles import COLORS
 from dartboard_papers._popular_cells import NORMAL, popular
 from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
 
@@ -187,8 +187,8 @@ def draw(found: Mapping[str, Sequence[float]]) -> Figure:
     figure = Figure((7, 3.8), layout="constrained")
     axes = figure.add_subplot(ylabel="parameters (millions)")
     for shift, sizes, colour, label in (
-        (-0.12, PAPER, COLOURS[1], "paper"),
-        (0.12, found, COLOURS[0], "here"),
+        (-0.12, PAPER, COLORS[1], "paper"),
+        (0.12, found, COLORS[0], "here"),
     ):
         places = [place + shift for place in range(len(PAPER))]
         lows, highs = ([bound(sizes[name]) for name in PAPER] for bound in (min, max))

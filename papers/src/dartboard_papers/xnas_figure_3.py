@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor
 
 from dartboard.arch.optim.expert_advice import wipeout
-from dartboard.viz.line_styles import Look, looks
+from dartboard.viz.line_styles import LineStyle, line_styles
 from dartboard_papers._xnas_toys import GD, RULES, XNAS, Path, follow, numbers
 from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
 
@@ -150,11 +150,11 @@ def draw(paths: dict[str, Path]) -> Figure:
     space = figure.add_subplot(1, 3, 1, projection="3d")
     plane, terms = figure.add_subplot(1, 3, 2), figure.add_subplot(1, 3, 3, xlabel="step", ylabel="term of z")
     _frame(space, plane)
-    for rule, look in looks(RULES).items():
+    for rule, look in line_styles(RULES).items():
         path = paths[rule]
-        space.plot(*path.points.T.numpy(), look.line, color=look.colour, label=rule)
+        space.plot(*path.points.T.numpy(), look.line, color=look.color, label=rule)
         _draw_plane(plane, path, look, rule)
-        terms.plot(path.terms[:, 2].numpy(), look.line, color=look.colour, label=rule)
+        terms.plot(path.terms[:, 2].numpy(), look.line, color=look.color, label=rule)
     terms.axhline(0, color="0.6", linewidth=0.8)
     terms.legend()
     space.legend(loc="upper left", fontsize=8)
@@ -174,17 +174,17 @@ def _frame(space: Any, plane: Axes) -> None:
     plane.axis("off")
 
 
-def _draw_plane(plane: Axes, path: Path, look: Look, label: str) -> None:
+def _draw_plane(plane: Axes, path: Path, look: LineStyle, label: str) -> None:
     """A path on the simplex; the later, the lighter."""
     flat = (path.points @ CORNERS).numpy()
-    plane.plot(*flat.T, "-", color=look.colour, linewidth=4, alpha=0.4)
+    plane.plot(*flat.T, "-", color=look.color, linewidth=4, alpha=0.4)
     plane.annotate(
         label,
         flat[-1],
         xytext=(-8, 0),
         textcoords="offset points",
         ha="right",
-        color=look.colour,
+        color=look.color,
         fontsize=8,
     )
     plane.scatter(

@@ -6,7 +6,7 @@ from pydantic import Field
 from torch import Tensor
 
 from dartboard.arch.optim.expert_advice import softmax_rewards
-from dartboard.viz.line_styles import COLOURS
+from dartboard.viz.line_styles import COLORS
 from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
 
 CENTRE = 0.25
@@ -69,8 +69,8 @@ def draw(logits: Tensor, factors: Tensor) -> Figure:
     left, right = figure.subplots(1, 2, sharey=True)
     line = torch.linspace(0, 1, len(logits), dtype=torch.float64)
     left.plot(line, line * (1 - line), "--", color="0.5", label="x (1 - x)")
-    left.plot(logits.sigmoid(), factors, ".", color=COLOURS[0], markersize=4, label="of GD with softmax")
-    right.plot(logits, factors, "-", color=COLOURS[0])
+    left.plot(logits.sigmoid(), factors, ".", color=COLORS[0], markersize=4, label="of GD with softmax")
+    right.plot(logits, factors, "-", color=COLORS[0])
     left.set(xlabel="x = 1 - y", ylabel="attenuation factor", ylim=(0, None))
     right.set(xlabel="logit of x; that of y is 0")
     left.legend()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from dartboard.space import PUBLISHED, get_published, mean_source
-from dartboard.viz.line_styles import COLOURS
+from dartboard.viz.line_styles import COLORS
 from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
 
 XNAS = "XNAS"
@@ -71,13 +71,11 @@ def draw(found: Mapping[str, float], others: Mapping[str, float]) -> Figure:
     names = [*sorted(found, key=found.__getitem__), *sorted(others, key=others.__getitem__)]
     places = {name: index + (name in others) for index, name in enumerate(names)}
     axes.barh(
-        [places[n] for n in found], list(found.values()), color=COLOURS[0], label="in the table, measured"
+        [places[n] for n in found], list(found.values()), color=COLORS[0], label="in the table, measured"
     )
     axes.barh([places[n] for n in others], list(others.values()), color="#C3CBD3", label="not in the table")
     paper = [(told, places[name]) for name, (_, told) in TABLE.items()]
-    axes.scatter(
-        *zip(*paper, strict=True), marker="D", color=COLOURS[1], zorder=3, label="the paper's number"
-    )
+    axes.scatter(*zip(*paper, strict=True), marker="D", color=COLORS[1], zorder=3, label="the paper's number")
     axes.set_yticks(list(places.values()), list(places))
     axes.invert_yaxis()
     axes.legend(loc="upper right")

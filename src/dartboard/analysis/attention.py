@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -20,9 +20,12 @@ from dartboard.search.select import Batches
 from dartboard.space.spec import Cell, SearchSpace
 from dartboard.utils.progress import Progress, no_progress
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 @dataclass(frozen=True, eq=False)
-class HeatMap:
+class AttentionMap:
     """How strong the candidates of one cell are.
 
     Args:
@@ -80,7 +83,7 @@ def attention(
     *,
     fall_back: bool = False,
     tell: Progress = no_progress,
-) -> list[HeatMap]:
+) -> list[AttentionMap]:
     """The heat maps of a search, front to back, from its last checkpoint.
 
     With attention (ASM) each cell of the stack has its own, the mean over the held-out images with all edges
@@ -110,7 +113,7 @@ def _told(batches: Iterable[Batch], total: int, tell: Progress) -> Iterator[Batc
         done += len(batch[1])
 
 
-def heat_maps(task: Task, valid: Batches) -> list[HeatMap]:
+def heat_maps(task: Task, valid: Batches) -> list[AttentionMap]:
     """The heat maps of a trained network under its relaxation, of which nothing is changed.
 
     Args:
@@ -150,13 +153,15 @@ def _readers(space: SearchSpace, arch: str) -> list[int]:
     return [index for index, slot in enumerate(space.slots) if slot.arch == arch]
 
 
-def _heat_map(space: SearchSpace, slots: Sequence[int], numbers: dict[int, int], weights: Tensor) -> HeatMap:
+def _heat_map(
+    space: SearchSpace, slots: Sequence[int], numbers: dict[int, int], weights: Tensor
+) -> AttentionMap:
     slot = space.slots[slots[0]]
     cell = space.cells[slot.arch]
     edges = tuple((cell.edges[index].source, cell.edges[index].target) for index in open_edges(cell))
     ops = tuple(dict.fromkeys(op for index in open_edges(cell) for op in cell.edges[index].ops))
     table = _table(cell, ops, weights.double().cpu().numpy())
-    return HeatMap(slot.arch, tuple(numbers[own] for own in slots), slot.stride == 2, edges, ops, table)
+    return AttentionMap(slot.arch, tuple(numbers[own] for own in slots), slot.stride == 2, edges, ops, table)
 
 
 def _table(cell: Cell, ops: Sequence[str], weights: Floats) -> Floats:
@@ -166,3 +171,14 @@ def _table(cell: Cell, ops: Sequence[str], weights: Floats) -> Floats:
         for place, op in enumerate(cell.edges[index].ops):
             row[ops.index(op)] = weights[index, place]
     return table
+
+
+def plot_attention(maps: Sequence[AttentionMap]) -> "Figure":
+    """A heat map for each cell, edges down and ops across, all with the same colors."""
+    from dartboard.viz.plots import HeatMap, plot_heat_maps
+
+    panels = [
+        HeatMap(one.title, [f"{source}-{target}" for source, target in one.edges], one.ops, one.weights)
+        for one in maps
+    ]
+    return plot_heat_maps(panels, "weight")

@@ -4,12 +4,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dartboard.analysis.curves import Band, Curve, band
+from dartboard.analysis.curves import Curve, band
 from dartboard.errors import OptionError, UnknownNameError
 from dartboard.space import Genotype
 from dartboard.space.graph import depth, width
+from dartboard.viz.band import Band
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TRAIN_LOSS, LOSS, ACCURACY = "train_loss", "loss", "accuracy"
 METRICS = (TRAIN_LOSS, LOSS, ACCURACY)
@@ -172,6 +176,34 @@ class Comparison:
             },
             "rates": [self._rate_facts(lr, levels) for lr in self.lrs],
         }
+
+    def plot(self, metrics: Sequence[str] = METRICS, labels: Mapping[str, str] | None = None) -> "Figure":
+        """Curves of all cells, a row for each metric and a column for each learning rate.
+
+        Args:
+            metrics: The rows.
+            labels: Names of cells in the legend, where these differ from their labels.
+        """
+        from dartboard.viz.plots import plot_band_grid
+
+        ylabels = {
+            TRAIN_LOSS: "training loss",
+            LOSS: f"{self.part} loss",
+            ACCURACY: f"{self.part} accuracy (%)",
+        }
+        grid = {
+            ylabels[metric]: {
+                f"learning rate {lr:g}": {
+                    (labels or {}).get(cell, cell): self.band(cell, lr, metric).scaled(
+                        100.0 if metric == ACCURACY else 1.0
+                    )
+                    for cell in self.cells
+                }
+                for lr in self.lrs
+            }
+            for metric in metrics
+        }
+        return plot_band_grid(grid)
 
     def _rate_facts(self, lr: float, levels: Mapping[str, float | None]) -> dict[str, Any]:
         used = {metric: self.level(lr, metric) if own is None else own for metric, own in levels.items()}

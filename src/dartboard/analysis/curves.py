@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dartboard.errors import OptionError
+from dartboard.viz.band import Band
 
 Floats = NDArray[np.float64]
 
@@ -72,29 +73,14 @@ class Curve:
         return float(steps[steps > 0].sum())
 
 
-@dataclass(frozen=True, eq=False)
-class Band:
-    """The mean of several curves, and how far they spread.
-
-    Args:
-        x: Complete epochs [points].
-        mean: Of the curves that have a point there [points].
-        deviation: With n - 1; zero where one curve alone has a point [points].
-    """
-
-    x: Floats
-    mean: Floats
-    deviation: Floats
-
-
 def band(curves: Sequence[Curve]) -> Band:
     """Several curves in one, at all epochs that one has; a curve that ends early counts as far as it goes."""
     grid = sorted({epoch for curve in curves for epoch in curve.epochs})
     by_epoch = [dict(zip(curve.epochs, curve.values, strict=True)) for curve in curves]
     columns = [np.array([own[epoch] for own in by_epoch if epoch in own]) for epoch in grid]
     means = np.array([column.mean() for column in columns])
-    return Band(np.array(grid, dtype=float), means, np.array([_deviation(column) for column in columns]))
+    return Band(np.array(grid, dtype=float), means, np.array([_std(column) for column in columns]))
 
 
-def _deviation(values: Floats) -> float:
+def _std(values: Floats) -> float:
     return float(values.std(ddof=1)) if len(values) > 1 and np.isfinite(values).all() else 0.0

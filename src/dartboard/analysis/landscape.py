@@ -1,12 +1,12 @@
 """What a loss is like around trained weights: on a grid over a plane through them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,6 +17,17 @@ from dartboard.data import Images
 from dartboard.nn.model_file import Model
 from dartboard.utils.parallel import in_processes, one_thread
 from dartboard.utils.progress import Progress, no_progress
+
+if TYPE_CHECKING:
+    from dartboard.viz.plots import Surfaces
+
+VALUE_LABELS = {
+    "loss": "mean loss",
+    "gradient": "norm of the gradient",
+    "smoothness": "change of the gradient per distance",
+    "variance": "standard deviation of the gradients",
+}
+"""Labels of measured values in plots, where variances are shown as standard deviations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,3 +126,21 @@ def _work(site: Site, jobs: int, device: torch.device | str) -> Iterator[Callabl
     with TemporaryDirectory(prefix="dartboard-") as folder:
         site.save(Path(folder))
         yield partial(survey_saved, folder, str(device))
+
+
+def surfaces(landscapes: Mapping[str, Landscape], *, top: float | None = None) -> "Surfaces":
+    """Landscapes of one measure by title, ready for `plot_contours`, `plot_heat` and `plot_surfaces`.
+
+    Args:
+        landscapes: By title.
+        top: Values above are cut off; None for four times the median of all finite values.
+    """
+    from dartboard.viz.plots import Surfaces
+
+    measure = next(iter(landscapes.values())).options.of
+    values = {
+        title: np.sqrt(one.values) if measure == "variance" else one.values
+        for title, one in landscapes.items()
+    }
+    steps = {title: one.steps for title, one in landscapes.items()}
+    return Surfaces.make(values, steps, VALUE_LABELS[measure], top)

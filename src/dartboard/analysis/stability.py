@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,6 +21,9 @@ from dartboard.search.stability import EdgeStability
 from dartboard.space import GENOTYPE_FORMATS, Genotype
 from dartboard.space.spec import SearchSpace
 from dartboard.utils.progress import Progress, no_progress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,20 @@ class Stabilities:
     def facts(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
         return {label: [own.facts() for own in group] for label, group in self.groups.items()}
+
+    def plot(self) -> "Figure":
+        """The accuracy for each edge that is decided, a panel for each group."""
+        from dartboard.viz.plots import EdgeAccuracies, plot_stability
+
+        return plot_stability(
+            {
+                label: [
+                    EdgeAccuracies(run.accuracy, [edge.accuracy for edge in run.edges], run.changes.tolist())
+                    for run in group
+                ]
+                for label, group in self.groups.items()
+            }
+        )
 
 
 def stability(

@@ -10,18 +10,22 @@ are below, equal and above.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import permutations, product
 from random import Random
+from typing import TYPE_CHECKING
 
 from dartboard.analysis.topologies import count_topologies, topologies
 from dartboard.analysis.variants import check_connections
 from dartboard.space import NONE, Cell, Genotype, SearchSpace, depth, sample, width
 from dartboard.space.genotype import decisions
 from dartboard.utils.progress import Progress, no_progress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LISTED = 50_000
 """The most topologies that are listed."""
@@ -246,3 +250,19 @@ def _share(found: Iterable[tuple[int, int]]) -> Share:
         parts[sign] += ways
     below, equal, above = (parts[sign] / parts.total() for sign in (-1, 0, 1))
     return Share(below, equal, above)
+
+
+def plot_standing(panels: Sequence[tuple[str, Kind, Mapping[str, Cell]]]) -> "Figure":
+    """Cells as stars among all of their kind; a panel for each title, kind and cells by name."""
+    from dartboard.viz.plots import ShapePanel, plot_shape_panels
+
+    return plot_shape_panels(
+        [
+            ShapePanel(
+                f"{title}: {'all' if kind.exact else 'a sample of'} {kind.total:,} {kind.about}",
+                kind.ways,
+                {name: (width(cell), depth(cell)) for name, cell in cells.items()},
+            )
+            for title, kind, cells in panels
+        ]
+    )

@@ -4,14 +4,20 @@
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dartboard.errors import GenotypeError, RunError
 from dartboard.space import Cell, Genotype, decode, depth, mean_source, width
 from dartboard.space.graph import topology
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+YLABELS = {"width": "width (c)", "depth": "depth", "mean_source": "mean source index"}
+"""Axis labels of the measures that are plotted over epochs."""
 
 
 @dataclass(frozen=True)
@@ -80,3 +86,14 @@ def _epoch(run: str | Path, number: int, details: Mapping[str, Any]) -> Epoch:
     except (KeyError, GenotypeError):
         raise RunError(f"{run} is damaged: what its epoch {number} would choose cannot be read") from None
     return Epoch(number, genotype, shapes_of(genotype))
+
+
+def plot_epochs(epochs: Sequence[Epoch]) -> "Figure":
+    """Width, depth and mean source over epochs, a line for each arch."""
+    from dartboard.viz.plots import plot_shapes
+
+    measures = {
+        ylabel: {arch: [getattr(one.shapes[arch], name) for one in epochs] for arch in epochs[-1].shapes}
+        for name, ylabel in YLABELS.items()
+    }
+    return plot_shapes([one.epoch for one in epochs], measures)

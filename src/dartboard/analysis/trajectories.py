@@ -2,15 +2,32 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from dartboard.analysis.curves import Band
 from dartboard.analysis.trajectory import QUANTITIES, Floats, Trajectory, read_trajectory
 from dartboard.errors import RunError
 from dartboard.runs import Run
+from dartboard.viz.band import Band
+from dartboard.viz.line_styles import line_styles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+YLABELS = {
+    "normalised entropy": "normalised entropy,\nmean over all cells",
+    "entropy": "entropy (nats),\nmean over all cells",
+    "margin": "lead of the strongest op,\nmean over all cells",
+    "skips": "skip connections chosen",
+    "gap": "accuracy lost when discrete",
+    "accuracy": "accuracy of the supernet",
+}
+"""Axis labels by quantity."""
+FEW_ARCHS = 2
+"""With more archs than this, their ops are counted together."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +54,66 @@ class Trajectories:
         return {
             "epochs": next(iter(known.values())).x.tolist(),
             "mean": {name: own.mean.tolist() for name, own in known.items()},
-            "deviation": {name: own.deviation.tolist() for name, own in known.items()},
+            "deviation": {name: own.std.tolist() for name, own in known.items()},
             "runs": [own.facts() for own in self.groups[label]],
         }
+
+    def plot(self) -> "dict[str, Figure]":
+        """All figures by name: `trajectory`, `ops` and `margins`."""
+        from dartboard.viz.plots import plot_band_panels, plot_margins, plot_op_counts
+
+        panels = {
+            ylabel: {label: found for label in self.groups if (found := self.band(label, name)) is not None}
+            for name, ylabel in YLABELS.items()
+        }
+        counts = {label: mean_op_counts(group) for label, group in self.groups.items()}
+        epochs = {label: min((own.epochs for own in group), key=len) for label, group in self.groups.items()}
+        ops = list(dict.fromkeys(op for group in self.groups.values() for op in group[0].space.ops))
+        leads = {label: mean_margins(group) for label, group in self.groups.items()}
+        borders = {label: _arch_borders(group[0]) for label, group in self.groups.items()}
+        return {
+            "trajectory": plot_band_panels(panels, line_styles(self.groups)),
+            "ops": plot_op_counts(counts, epochs, ops),
+            "margins": plot_margins(leads, borders),
+        }
+
+
+def mean_op_counts(group: Sequence[Trajectory]) -> dict[str, dict[str, Floats]]:
+    """For each arch, or for all together if there are many, how often each op would be chosen [epochs].
+
+    Counts are means over searches, for the epochs that all of them have. An arch that is alone is called "".
+    """
+    space, length = group[0].space, min(len(own.points) for own in group)
+    names = [arch for arch, _ in space.archs]
+    panels = {name if len(names) > 1 else "": [name] for name in names}
+    if len(names) > FEW_ARCHS:
+        panels = {f"all {len(names)} cells": names}
+
+    def counts(op: str, archs: Sequence[str]) -> Floats:
+        """How often an op would be chosen for some archs together [searches, epochs]."""
+        rows = [[own.counts(arch)[op][:length] for arch in archs] for own in group]
+        return np.asarray(np.sum(rows, axis=1))
+
+    return {
+        title: {op: np.asarray(counts(op, archs).mean(0)) for op in space.ops}
+        for title, archs in panels.items()
+    }
+
+
+def mean_margins(group: Sequence[Trajectory]) -> Floats:
+    """The mean lead of each edge's strongest op [edges of all archs, epochs that all searches have]."""
+    length = min(len(own.points) for own in group)
+    leads = [
+        [[lead for cell in point.cells.values() for lead in cell.margins] for point in own.points[:length]]
+        for own in group
+    ]
+    return np.asarray(np.mean(leads, axis=0)).T
+
+
+def _arch_borders(search: Trajectory) -> list[int]:
+    """The numbers of edges before which those of another arch begin."""
+    sizes = [len(cell.margins) for cell in search.points[0].cells.values()]
+    return list(accumulate(sizes))[:-1]
 
 
 def band(curves: Sequence[tuple[Sequence[int], Floats | None]]) -> Band | None:

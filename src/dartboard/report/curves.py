@@ -8,7 +8,7 @@ from dartboard.analysis.trajectories import band
 from dartboard.report.html import Html, data, tag
 from dartboard.report.models import Floats, Row, SearchFound, TrainFound
 from dartboard.report.words import slug
-from dartboard.viz.line_styles import COLOURS, looks
+from dartboard.viz.line_styles import COLORS, line_styles
 
 DASHES = {"-": "solid", "-.": "dashdot", ":": "dot"}
 """What plotly calls matplotlib's lines."""
@@ -80,7 +80,7 @@ def lines_of(rows: Sequence[Row], quantities: Mapping[str, Quantity]) -> list[Li
     for place, (name, of) in enumerate(quantities.items()):
         x, y = values(rows, of)
         if y:
-            found.append(Line(name, x, y, COLOURS[place % len(COLOURS)]))
+            found.append(Line(name, x, y, COLORS[place % len(COLORS)]))
     return found
 
 
@@ -97,15 +97,15 @@ def bands_of(groups: Mapping[str, Sequence[Sequence[Row]]], of: Quantity) -> lis
         groups: By label, the metrics of each run.
         of: The quantity.
     """
-    look, found = looks(groups), []
+    look, found = line_styles(groups), []
     for label, runs in groups.items():
         curves = [(x, _array(y)) for x, y in (values(rows, of) for rows in runs) if y]
         own = band(curves)
         if own is None or not len(own.x):
             continue
-        spread = own.deviation.tolist() if len(curves) > 1 else []
+        spread = own.std.tolist() if len(curves) > 1 else []
         dash = DASHES[look[label].line]
-        found.append(Line(label, own.x.tolist(), own.mean.tolist(), look[label].colour, dash, spread))
+        found.append(Line(label, own.x.tolist(), own.mean.tolist(), look[label].color, dash, spread))
     return found
 
 

@@ -1,29 +1,14 @@
 """Regret while searching: several seeds of one method as a mean and a band."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dartboard.scoreboard.records import BenchRecord, Point
+from dartboard.viz.band import Band
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Band:
-    """The mean of several curves, and how far they spread.
-
-    Args:
-        x: Epochs or seconds [points].
-        mean: Of the curves there [points].
-        deviation: With n - 1; zero for a single curve [points].
-    """
-
-    x: Floats
-    mean: Floats
-    deviation: Floats
 
 
 def by_epoch(records: Sequence[BenchRecord], dataset: str) -> Band | None:

@@ -7,12 +7,11 @@ from matplotlib.figure import Figure
 
 from dartboard.scoreboard.baselines import Baseline
 from dartboard.scoreboard.curves import by_epoch, by_seconds
-from dartboard.scoreboard.plot_cells import plot_cells
-from dartboard.scoreboard.plot_regret import plot_regret
 from dartboard.scoreboard.records import BenchRecord
 from dartboard.scoreboard.rows import RANDOM
 from dartboard.tables import Table
 from dartboard.viz.figures import save_figure
+from dartboard.viz.plots import ReferenceCurve, plot_accuracies, plot_regret
 
 
 def draw(
@@ -53,10 +52,12 @@ def _figures(
 ) -> Iterator[tuple[str, Figure]]:
     """All pictures with their names."""
     dataset = oracle.datasets[0]
+    label = f"random, best of {random.queries:,}" if random.queries > 1 else "random, one cell"
+    reference = ReferenceCurve(label, random.regrets, random.seconds)
     epochs = {label: by_epoch(own, dataset) for label, own in groups.items()}
-    yield "regret-epochs", plot_regret(epochs, "epochs", dataset, random)
+    yield "regret-epochs", plot_regret(epochs, "epochs", dataset, reference)
     seconds = {label: by_seconds(own, dataset) for label, own in groups.items()}
     if any(seconds.values()):
-        yield "regret-seconds", plot_regret(seconds, "seconds", dataset, random)
+        yield "regret-seconds", plot_regret(seconds, "seconds", dataset, reference)
     finals = {label: [own.final.test[dataset] for own in group] for label, group in groups.items()}
-    yield "final-cells", plot_cells(finals, dataset, oracle.ranking(dataset))
+    yield "final-cells", plot_accuracies(finals, dataset, oracle.ranking(dataset).tests)

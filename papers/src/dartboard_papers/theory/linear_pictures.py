@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers.theory.linear_problems import ROUNDING, Survey
 
 SMOOTHNESS = {
@@ -45,9 +45,9 @@ def _draw(found: Survey, fields: dict[str, str], what: str) -> Figure:
 def _draw_ratios(axes: Axes, found: Survey, ratios: Tensor, what: str) -> None:
     """Medians over problems, a line for each of the weights, [lengths, problems, n]."""
     names = [f"W{place + 1}" for place in range(ratios.shape[-1])]
-    for place, (name, look) in enumerate(looks(names).items()):
+    for place, (name, look) in enumerate(line_styles(names).items()):
         middle = ratios[..., place].median(1).values.numpy()
-        axes.plot(found.lengths, middle, look.line, color=look.colour, marker=look.marker, label=name)
+        axes.plot(found.lengths, middle, look.line, color=look.color, marker=look.marker, label=name)
     axes.axhline(1, color="0.6", linewidth=0.8)
     axes.set(xlabel="2-norm of every W", ylabel=f"{what}, narrowest / widest", yscale="log")
     axes.legend()
@@ -55,9 +55,9 @@ def _draw_ratios(axes: Axes, found: Survey, ratios: Tensor, what: str) -> None:
 
 def _draw_bound(axes: Axes, found: Survey, measured: Tensor, bound: Tensor) -> None:
     """Each measured number against what shall be above it; what is over the line breaks the bound."""
-    for place, (name, look) in enumerate(looks([f"norm {own:g}" for own in found.lengths]).items()):
+    for place, (name, look) in enumerate(line_styles([f"norm {own:g}" for own in found.lengths]).items()):
         x, y = bound[place].flatten().numpy(), measured[place].flatten().numpy()
-        axes.plot(x, y, look.marker, color=look.colour, label=name, markersize=3, linestyle="none")
+        axes.plot(x, y, look.marker, color=look.color, label=name, markersize=3, linestyle="none")
     low, high = min(measured.min().item(), bound.min().item()), max(measured.max().item(), bound.max().item())
     axes.plot([low, high], [low, high], "--", color="0.4", linewidth=1)
     axes.set(xscale="log", yscale="log")

@@ -15,7 +15,7 @@ from dartboard.cli.progress import progress
 from dartboard.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from dartboard.analysis.attention import HeatMap
+    from dartboard.analysis.attention import AttentionMap
 
 NUMBERS = "attention.json"
 
@@ -36,9 +36,9 @@ def run(args: Namespace) -> int:
         maps = attention(args.search, device, fall_back=args.fall_back, tell=tell)
     facts = {"run": args.search, "maps": [own.facts() for own in maps]}
     if args.out is not None:
-        from dartboard.analysis.plot_attention import draw_attention
+        from dartboard.analysis.attention import plot_attention
 
-        write_all(args.out, {"attention": draw_attention(maps)}, NUMBERS, facts)
+        write_all(args.out, {"attention": plot_attention(maps)}, NUMBERS, facts)
     if args.json:
         print(as_json(facts))
     else:
@@ -48,7 +48,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _lines(maps: "Sequence[HeatMap]") -> Iterator[Text | str]:
+def _lines(maps: "Sequence[AttentionMap]") -> Iterator[Text | str]:
     for own in maps:
         low, high = min(own.means.values()), max(own.means.values())
         weights = f"  mean weights of ops from {low:.4f} to {high:.4f}"

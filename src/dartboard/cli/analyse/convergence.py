@@ -195,10 +195,9 @@ def _compare(args: Namespace, comparer: "Comparer", config: "TrainSettings") -> 
 
 
 def _report(args: Namespace, found: "Comparison", out: Path) -> int:
-    from dartboard.analysis.plot_convergence import draw_curves
 
     facts = found.facts(loss=args.loss, accuracy=args.accuracy)
-    write_all(out, {"curves": draw_curves(found)}, NUMBERS, facts)
+    write_all(out, {"curves": found.plot()}, NUMBERS, facts)
     if args.json:
         print(as_json({"out": str(out)} | facts))
     else:

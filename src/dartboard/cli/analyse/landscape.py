@@ -141,13 +141,14 @@ def _options(args: Namespace) -> "GridOptions":
 
 def _report(args: Namespace, found: "Landscape", out: Path, words: str) -> int:
     """Write pictures and numbers, and print."""
-    from dartboard.analysis.plot_landscape import draw_contours, draw_heat, draw_surfaces
+    from dartboard.analysis.landscape import surfaces
     from dartboard.analysis.sharpness import summary
     from dartboard.cli.analyse.writing import write_all
+    from dartboard.viz.plots import plot_contours, plot_heat, plot_surfaces
 
-    shape, titled = summary(found), {plain(args.what): found}
-    flat = draw_contours if args.of == "loss" else draw_heat
-    figures = {f"{args.of}-flat": flat(titled), f"{args.of}-surface": draw_surfaces(titled)}
+    shape, drawn = summary(found), surfaces({plain(args.what): found})
+    flat = plot_contours if args.of == "loss" else plot_heat
+    figures = {f"{args.of}-flat": flat(drawn), f"{args.of}-surface": plot_surfaces(drawn)}
     facts = {"what": args.what, "images": words, "shape": _finite(shape), **found.facts()}
     write_all(out, figures, f"{args.of}-numbers.json", facts)
     if args.json:

@@ -36,9 +36,7 @@ def run(args: Namespace) -> int:
     with progress() as tell:
         found = stability(*args.runs, device=device, fall_back=args.fall_back, tell=tell)
     if args.out is not None:
-        from dartboard.analysis.plot_stability import draw_stability
-
-        write_all(args.out, {"stability": draw_stability(found)}, NUMBERS, found.facts())
+        write_all(args.out, {"stability": found.plot()}, NUMBERS, found.facts())
     if args.json:
         print(as_json(found.facts()))
     else:

@@ -184,7 +184,8 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[Text]:
 
 def _figures(found: Sequence[Found], *, every: bool) -> "Iterator[tuple[str, Figure]]":
     """Where the cells stand; with `every` also a drawing of each and its epochs."""
-    from dartboard.analysis.plot_topology import draw_epochs, draw_standing
+    from dartboard.analysis.standing import plot_standing
+    from dartboard.analysis.topology import plot_epochs
     from dartboard.viz.cells import cell_figure
 
     panels: dict[tuple[object, ...], tuple[str, Kind, dict[str, Any]]] = {}
@@ -193,8 +194,8 @@ def _figures(found: Sequence[Found], *, every: bool) -> "Iterator[tuple[str, Fig
             key = (arch, kind.about, tuple(sorted(kind.ways.items())))
             panels.setdefault(key, (arch, kind, {}))[2][one.name] = one.genotype.cells[arch]
     if panels:
-        yield "standing", draw_standing(list(panels.values()))
+        yield "standing", plot_standing(list(panels.values()))
     for place, one in enumerate(found if every else (), 1):
         yield f"cell-{place}", cell_figure(one.genotype)
         if one.epochs:
-            yield f"epochs-{place}", draw_epochs(one.epochs)
+            yield f"epochs-{place}", plot_epochs(one.epochs)

@@ -46,9 +46,8 @@ def run(args: Namespace) -> int:
 
 
 def _write(found: "Trajectories", folder: Path) -> None:
-    from dartboard.analysis.plot_trajectory import draw
 
-    write_all(folder, draw(found), NUMBERS, found.facts())
+    write_all(folder, found.plot(), NUMBERS, found.facts())
 
 
 def _lines(found: "Trajectories") -> Iterator[Text | str]:
@@ -62,7 +61,7 @@ def _lines(found: "Trajectories") -> Iterator[Text | str]:
             own = found.band(label, name)
             if own is not None:
                 first, last = own.mean[0], own.mean[-1]
-                spread = f" +- {own.deviation[-1]:.4f}" if len(group) > 1 else ""
+                spread = f" +- {own.std[-1]:.4f}" if len(group) > 1 else ""
                 after = f"after epoch {own.x[0]:.0f}: {first:.4f}, after {own.x[-1]:.0f}: {last:.4f}{spread}"
                 yield Text.assemble((f"  {name.ljust(wide)}", "cyan"), f"  {after}")
         yield ""

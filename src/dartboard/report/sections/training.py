@@ -9,7 +9,7 @@ from dartboard.report.sections.base import Context, Section, badge, table
 from dartboard.report.sections.headline import accuracy_of
 from dartboard.report.words import percent
 from dartboard.utils.text import span
-from dartboard.viz.line_styles import looks
+from dartboard.viz.line_styles import line_styles
 
 CLASSES = 200
 """More classes than this are not listed."""
@@ -44,14 +44,14 @@ def _single(found: TrainFound) -> list[Chart]:
 
 def _several(found: Sequence[TrainFound]) -> list[Chart]:
     names = labels(found)
-    look = looks(names)
+    look = line_styles(names)
     charts = []
     for title, key, share in (
         ("Accuracy of the networks", "accuracy", True),
         ("Loss of the networks", "loss", False),
     ):
         lines = [
-            Line(name, *own.curve(f"{own.part}_{key}"), look[name].colour, DASHES[look[name].line])
+            Line(name, *own.curve(f"{own.part}_{key}"), look[name].color, DASHES[look[name].line])
             for name, own in zip(names, found, strict=True)
         ]
         charts.append(Chart(title, [own for own in lines if own.y], "held-out images", percent=share))

@@ -1,9 +1,9 @@
 from matplotlib.figure import Figure
 
-from dartboard.analysis.plot_topology import bubbles, draw_epochs, draw_standing, stars
-from dartboard.analysis.standing import connections
-from dartboard.analysis.topology import Epoch, shapes_of
-from dartboard.space import get_published
+from dartboard.analysis.standing import connections, plot_standing
+from dartboard.analysis.topology import Epoch, plot_epochs, shapes_of
+from dartboard.space import depth, get_published, width
+from dartboard.viz.plots import draw_bubbles, draw_stars
 
 CELL = get_published("darts-v2").cells["normal"]
 
@@ -11,7 +11,7 @@ CELL = get_published("darts-v2").cells["normal"]
 def test_circles_are_as_large_as_shares() -> None:
     kind = connections(CELL)
     axes = Figure().add_subplot()
-    bubbles(axes, kind, largest=100)
+    draw_bubbles(axes, kind.ways, largest=100)
     (drawn,) = axes.collections
     places = [tuple(own) for own in drawn.get_offsets().tolist()]
     assert places == [(float(wide), float(deep)) for wide, deep in kind.ways]
@@ -23,16 +23,15 @@ def test_circles_are_as_large_as_shares() -> None:
 
 def test_cells_of_one_place_share_a_star() -> None:
     axes = Figure().add_subplot()
-    stars(
-        axes,
-        {name: get_published(name).cells["normal"] for name in ("snas", "pc-darts", "snas-mild", "xnas")},
-    )
+    names = ("snas", "pc-darts", "snas-mild", "xnas")
+    cells = {name: get_published(name).cells["normal"] for name in names}
+    draw_stars(axes, {name: (width(cell), depth(cell)) for name, cell in cells.items()})
     assert len(axes.collections) == 2
     assert [text.get_text() for text in axes.texts] == ["snas\npc-darts\nsnas-mild", "xnas"]
 
 
 def test_a_panel_for_each_kind() -> None:
-    figure = draw_standing([("normal", connections(CELL), {"darts": CELL})] * 4)
+    figure = plot_standing([("normal", connections(CELL), {"darts": CELL})] * 4)
     titles = [axes.get_title() for axes in figure.axes]
     assert [bool(title) for title in titles] == [True] * 4 + [False] * 2
     assert titles[0].startswith("normal: all 14,400 connections")
@@ -41,7 +40,7 @@ def test_a_panel_for_each_kind() -> None:
 def test_lines_over_epochs() -> None:
     names = ("xnas", "gdas", "darts-v2")
     epochs = [Epoch(i, get_published(n), shapes_of(get_published(n))) for i, n in enumerate(names)]
-    figure = draw_epochs(epochs)
+    figure = plot_epochs(epochs)
     wide, deep, source = figure.axes
     assert [line.get_label() for line in deep.lines] == ["normal", "reduce"]
     assert list(deep.lines[0].get_ydata()) == [5, 5, 3]

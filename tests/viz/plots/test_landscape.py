@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dartboard.analysis.landscape import GridOptions, Landscape
-from dartboard.analysis.plot_landscape import draw_contours, draw_heat, draw_surfaces, shown
+from dartboard.analysis.landscape import GridOptions, Landscape, surfaces
 from dartboard.viz.figures import save_figure
+from dartboard.viz.plots import plot_contours, plot_heat, plot_surfaces
 
 
 def made(scale, of="loss"):
@@ -22,32 +22,32 @@ def both():
 
 
 def test_all_panels_have_one_scale_and_huge_values_are_cut(both):
-    own = shown(both)
+    own = surfaces(both)
     every = np.concatenate([np.delete(found.values.ravel(), 0) for found in both.values()])
     assert own.top == pytest.approx(4 * np.median(every))
     assert own.is_cut
     assert own.norm.vmin == pytest.approx(0.2)
     assert own.levels[0] == pytest.approx(0.2)
     assert own.levels[-1] == pytest.approx(own.top)
-    assert shown(both, 3.0).top == 3.0
+    assert surfaces(both, top=3.0).top == 3.0
 
 
-def test_of_variances_the_root_is_shown():
-    own = shown({"one": made(1.0, of="variance")})
+def test_of_variances_the_root_is_surfaces():
+    own = surfaces({"one": made(1.0, of="variance")})
     assert own.values["one"][4, 4] == pytest.approx(0.2**0.5)
     assert own.label == "standard deviation of the gradients"
 
 
 def test_little_is_not_cut():
     flat = Landscape(GridOptions(grid=3), np.arange(1.0, 10).reshape(3, 3))
-    own = shown({"flat": flat})
+    own = surfaces({"flat": flat})
     assert own.top == 9.0
     assert not own.is_cut
 
 
-@pytest.mark.parametrize("draw", [draw_contours, draw_heat, draw_surfaces])
-def test_every_landscape_has_a_panel_that_says_what_is_cut(draw, both, tmp_path):
-    figure = draw(both, top=2.0)
+@pytest.mark.parametrize("plot", [plot_contours, plot_heat, plot_surfaces])
+def test_every_landscape_has_a_panel_that_says_what_is_cut(plot, both, tmp_path):
+    figure = plot(surfaces(both, top=2.0))
     titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
     assert titles == ["one", "other"]
     png = save_figure(figure, tmp_path / "picture")[1]
@@ -58,12 +58,12 @@ def test_every_landscape_has_a_panel_that_says_what_is_cut(draw, both, tmp_path)
 
 @pytest.mark.parametrize(("scale", "words"), [(1.0, "mean loss"), (1e4, "log10 of the mean loss")])
 def test_surfaces_of_huge_ratios_are_of_logarithms(scale, words):
-    figure = draw_surfaces({"one": made(scale)}, top=2.0 * scale)
+    figure = plot_surfaces(surfaces({"one": made(scale)}, top=2.0 * scale))
     assert figure.texts[0].get_text().startswith(words)
     assert figure.axes[0].get_zlim()[1] == pytest.approx(np.log10(2e4) if scale > 1 else 2.0)
 
 
-DRAWN = pytest.mark.parametrize("draw", [draw_contours, draw_heat, draw_surfaces])
+PLOTS = pytest.mark.parametrize("plot", [plot_contours, plot_heat, plot_surfaces])
 
 
 def alike(value):
@@ -76,7 +76,7 @@ def lone():
     return values
 
 
-@DRAWN
+@PLOTS
 @pytest.mark.parametrize(
     ("values", "radius"),
     [
@@ -88,20 +88,20 @@ def lone():
     ],
     ids=["same", "nearly", "zero", "infinite", "lone"],
 )
-def test_values_without_a_range_are_drawn_as_well(draw, values, radius, tmp_path):
-    figure = draw({"one": Landscape(GridOptions(grid=5, radius=radius), values)})
+def test_values_without_a_range_are_drawn_as_well(plot, values, radius, tmp_path):
+    figure = plot(surfaces({"one": Landscape(GridOptions(grid=5, radius=radius), values)}))
     assert save_figure(figure, tmp_path / "picture")[1].stat().st_size > 5_000
 
 
-@DRAWN
-def test_a_top_below_all_values_cuts_all_of_them(draw, both, tmp_path):
-    assert shown(both, 0.1).is_cut
-    save_figure(draw(both, top=0.1), tmp_path / "picture")
+@PLOTS
+def test_a_top_below_all_values_cuts_all_of_them(plot, both, tmp_path):
+    assert surfaces(both, top=0.1).is_cut
+    save_figure(plot(surfaces(both, top=0.1)), tmp_path / "picture")
 
 
 @pytest.mark.parametrize(("value", "top"), [(2.0, 2.0), (0.0, 0.0), (np.inf, 1.0)])
 def test_levels_rise_even_if_values_do_not(value, top):
-    own = shown({"one": Landscape(GridOptions(grid=5), alike(value))})
+    own = surfaces({"one": Landscape(GridOptions(grid=5), alike(value))})
     assert own.top == top
     assert (np.diff(own.levels) > 0).all()
     assert own.is_cut == np.isinf(value)

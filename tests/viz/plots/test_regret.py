@@ -3,11 +3,10 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benching import random_at
-from dartboard.scoreboard.curves import Band
-from dartboard.scoreboard.plot_regret import CROWDED, plot_regret
+from dartboard.viz.band import Band
+from dartboard.viz.plots.regret import CROWDED, ReferenceCurve, plot_regret
 
-RANDOM = random_at([0.7, 0.72])
+RANDOM = ReferenceCurve("random, best of 2", [0.3, 0.2])
 
 
 def band(regret: float, *, spread: float = 0.01) -> Band:
@@ -41,7 +40,7 @@ def test_the_legend_begins_with_the_lowest_regret() -> None:
     assert legend(figure) == ["b", "a", "random, best of 2"]
 
 
-def test_bands_are_one_deviation_and_never_below_zero() -> None:
+def test_bands_are_one_standard_deviation_and_never_below_zero() -> None:
     figure = plot_regret({"a": band(0.02, spread=0.03)}, "epochs", "one", RANDOM)
     (filled,) = figure.axes[0].collections
     heights = filled.get_paths()[0].vertices[:, 1]  # type: ignore[index]
@@ -49,7 +48,7 @@ def test_bands_are_one_deviation_and_never_below_zero() -> None:
 
 
 def test_seconds_are_logarithmic_and_random_a_curve_where_its_time_is_known() -> None:
-    timed = random_at([0.7, 0.72], seconds=5.0)
+    timed = ReferenceCurve("random, best of 2", [0.3, 0.2], [5.0, 10.0])
     (axes,) = plot_regret({"a": band(0.02)}, "seconds", "one", timed).axes
     assert axes.get_xscale() == "log"
     (dashes,) = [line for line in axes.get_lines() if line.get_label() == "random, best of 2"]
@@ -59,7 +58,7 @@ def test_seconds_are_logarithmic_and_random_a_curve_where_its_time_is_known() ->
     assert named(flat)["random, best of 2"] == [20, 20]
 
 
-def test_a_method_without_a_band_is_not_drawn_and_changes_nobodys_look() -> None:
+def test_a_method_without_a_band_is_not_drawn_and_changes_no_style() -> None:
     alone = plot_regret({"a": None, "b": band(0.01)}, "seconds", "one", RANDOM).axes[0]
     both = plot_regret({"a": band(0.02), "b": band(0.01)}, "seconds", "one", RANDOM).axes[0]
     colours = [{str(own.get_label()): own.get_color() for own in axes.get_lines()} for axes in (alone, both)]

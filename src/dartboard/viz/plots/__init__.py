@@ -1,0 +1,35 @@
+"""Plots of plain numbers, one file a kind; `plot_*` returns a figure, `draw_*` draws into axes."""
+
+from dartboard.viz.plots.accuracies import plot_accuracies
+from dartboard.viz.plots.bands import draw_band, mark_epochs, plot_band_grid, plot_band_panels
+from dartboard.viz.plots.choices import plot_margins, plot_op_counts
+from dartboard.viz.plots.heat_maps import HeatMap, plot_heat_maps
+from dartboard.viz.plots.landscape import Surfaces, plot_contours, plot_heat, plot_surfaces
+from dartboard.viz.plots.regret import ReferenceCurve, plot_regret
+from dartboard.viz.plots.shapes import ShapePanel, draw_bubbles, draw_stars, plot_shape_panels, plot_shapes
+from dartboard.viz.plots.stability import EdgeAccuracies, plot_stability
+
+__all__ = [
+    "EdgeAccuracies",
+    "HeatMap",
+    "ReferenceCurve",
+    "ShapePanel",
+    "Surfaces",
+    "draw_band",
+    "draw_bubbles",
+    "draw_stars",
+    "mark_epochs",
+    "plot_accuracies",
+    "plot_band_grid",
+    "plot_band_panels",
+    "plot_contours",
+    "plot_heat",
+    "plot_heat_maps",
+    "plot_margins",
+    "plot_op_counts",
+    "plot_regret",
+    "plot_shape_panels",
+    "plot_shapes",
+    "plot_stability",
+    "plot_surfaces",
+]

@@ -1,0 +1,78 @@
+"""What searches would choose after each epoch, and how clearly, edge by edge."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from dartboard.space.spec import NONE
+from dartboard.viz.line_styles import COLORS
+
+HATCHES = ("", "////", "....", "xxxx")
+"""Tell ops apart that have the same color."""
+
+Floats = NDArray[np.float64]
+
+
+def plot_op_counts(
+    counts: Mapping[str, Mapping[str, Mapping[str, Floats]]],
+    epochs: Mapping[str, Sequence[int]],
+    ops: Sequence[str],
+) -> Figure:
+    """Stacked bars over epochs: for how many edges each op would be chosen.
+
+    Args:
+        counts: A row of panels for each label and a panel for each arch in it, which may be called "": how
+            often each op would be chosen [epochs].
+        epochs: The epochs of each label.
+        ops: All ops, in the order of colors.
+    """
+    columns = max(map(len, counts.values()))
+    figure = Figure((4.4 * columns + 1.8, 2.2 * len(counts) + 0.6), layout="constrained")
+    panels = figure.subplots(len(counts), columns, squeeze=False)
+    for row, (label, archs) in zip(panels, counts.items(), strict=True):
+        for axes, (arch, by_op) in zip(row, archs.items(), strict=False):
+            base = np.zeros(len(epochs[label]))
+            for place, op in enumerate(ops):
+                heights = by_op.get(op, np.zeros(len(base)))
+                color = "0.85" if op == NONE else COLORS[place % len(COLORS)]
+                bars = {"color": color, "hatch": HATCHES[place // len(COLORS) % len(HATCHES)]}
+                axes.bar(epochs[label], heights, 0.9, base, edgecolor="white", lw=0.3, label=op, **bars)
+                base = base + heights
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_locator(MaxNLocator(integer=True))
+            axes.set_title(f"{label}, {arch}" if arch else label, fontsize="medium")
+        for axes in row[len(archs) :]:
+            axes.set_axis_off()
+        row[0].set_ylabel("edges")
+    for axes in panels[-1]:
+        axes.set_xlabel("epochs")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles[::-1], labels[::-1], loc="outside right upper", frameon=False)
+    return figure
+
+
+def plot_margins(margins: Mapping[str, Floats], borders: Mapping[str, Sequence[int]]) -> Figure:
+    """Heat maps of the lead of each edge's strongest op over the next, one panel a label.
+
+    Args:
+        margins: For each label, the leads [edges, epochs].
+        borders: For each label, the rows before which the edges of another cell begin.
+    """
+    heights = [max(1.6, 0.09 * len(table)) for table in margins.values()]
+    figure = Figure((7, sum(heights) + 0.8), layout="constrained")
+    panels = figure.subplots(len(margins), 1, squeeze=False, height_ratios=heights)[:, 0]
+    most = max(float(table.max(initial=0.0)) for table in margins.values()) or 1.0
+    for axes, (label, table) in zip(panels, margins.items(), strict=True):
+        extent = (0.5, table.shape[1] + 0.5, len(table) - 0.5, -0.5)
+        image = axes.imshow(table, aspect="auto", vmin=0, vmax=most, cmap="viridis", extent=extent)
+        for row in borders[label]:
+            axes.axhline(row - 0.5, color="white", lw=0.8)
+        axes.set_title(label, fontsize="medium")
+        axes.set_ylabel("edge")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    panels[-1].set_xlabel("epochs")
+    figure.colorbar(image, ax=list(panels), label="lead of the strongest op")
+    return figure
