@@ -9,7 +9,7 @@ import lab
 from dartboard.errors import NetworkError
 from dartboard.nn import OPS, Site, build_op
 from dartboard.nn.fast.fanout import Candidate, outputs
-from dartboard.nn.node_source import Source
+from dartboard.nn.ops import SourceNode
 
 POOLS = ("max_pool_3x3", "avg_pool_3x3")
 SIZES = [(8, 8), (7, 7), (9, 6), (5, 5), (4, 3), (2, 2), (1, 1), (1, 4)]
@@ -76,7 +76,7 @@ def test_copies_that_leave_a_node_give_what_each_gives_alone(name, stride, train
 def results(ops, x, *, bank):
     candidates = [Candidate(edge, 0, op) for edge, op in enumerate(ops)]
     if bank:
-        by_edge = {candidate.edge: y for candidate, y in outputs(Source(x), candidates)}
+        by_edge = {candidate.edge: y for candidate, y in outputs(SourceNode(x), candidates)}
     else:
         by_edge = {candidate.edge: candidate.op(x) for candidate in candidates}
     found = {f"output {edge}": by_edge[edge] for edge in sorted(by_edge)}
@@ -94,5 +94,5 @@ def test_evaluation_changes_no_buffer(name):
     op = make(name, pool_norm=True).eval()
     before = {key: buffer.clone() for key, buffer in op.named_buffers()}
     op(image())
-    list(outputs(Source(image()), [Candidate(0, 0, op)]))
+    list(outputs(SourceNode(image()), [Candidate(0, 0, op)]))
     lab.assert_equal(dict(op.named_buffers()), before, within=0.0)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from dartboard.distributed.process_group import TorchGroup, join_group
 from dartboard.errors import DataError, DistributedError
-from dartboard.nn.fast.norm import normalise
+from dartboard.nn.fast.norm import normalize
 from dartboard.nn.sync_norm import synchronize
 
 
@@ -27,7 +27,7 @@ def fail() -> None:
 def norm_of(x: Tensor, norm: nn.BatchNorm2d) -> dict[str, object]:
     """Output, first and second derivative, and statistics."""
     x = x.clone().requires_grad_()
-    y = normalise(x, [norm])
+    y = normalize(x, [norm])
     (slope,) = torch.autograd.grad((y**3).sum(), x, create_graph=True)
     (curve,) = torch.autograd.grad((slope**2).sum(), x)
     statistics = norm.running_mean.tolist(), norm.running_var.tolist(), int(norm.num_batches_tracked)

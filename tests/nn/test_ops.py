@@ -8,8 +8,7 @@ import lab
 from dartboard.errors import NetworkError, UnknownNameError
 from dartboard.nn import OPS, Blend, Op, Site, build_op
 from dartboard.nn.mixture import all_live
-from dartboard.nn.node_source import Source
-from dartboard.nn.ops import Wrapped
+from dartboard.nn.ops import SourceNode, Wrapped
 from dartboard.space import Cell, Edge, SearchSpace, Stack
 
 SITE = Site(4, 4)
@@ -25,8 +24,8 @@ def conv(inputs: int, outputs: int, kernel, stride=1, padding=0, **more) -> nn.C
 
 
 def layer(kernel: int, stride: int, padding: int, dilation: int = 1) -> list[nn.Module]:
-    spread = conv(4, 4, kernel, stride, padding, dilation=dilation, groups=4)
-    return [nn.ReLU(), spread, conv(4, 4, 1), nn.BatchNorm2d(4)]
+    depthwise = conv(4, 4, kernel, stride, padding, dilation=dilation, groups=4)
+    return [nn.ReLU(), depthwise, conv(4, 4, 1), nn.BatchNorm2d(4)]
 
 
 # What the papers' code runs, with the padding written out.
@@ -200,4 +199,15 @@ def test_copies_of_an_op_that_stands_alone_stay_alone():
     twin = copy.deepcopy(op)
     assert op.bank is twin.bank is None
     with pytest.raises(NotImplementedError, match="no fan_out for 2 copies"):
-        type(op).fan_out([op, twin], Source(torch.ones(1, 2, 4, 4)))
+        type(op).fan_out([op, twin], SourceNode(torch.ones(1, 2, 4, 4)))
+
+
+def test_what_ops_share_is_computed_once():
+    x = torch.randn(2, 3, 4, 4)
+    source = SourceNode(x)
+    assert source.x is x
+    assert torch.equal(source.relu, x.clamp(min=0))
+    assert source.relu is source.relu
+    assert torch.equal(source.tiled_relu(3), x.clamp(min=0).repeat(1, 3, 1, 1))
+    assert source.tiled_relu(3) is source.tiled_relu(3)
+    assert source.tiled_relu(1) is source.relu

@@ -1,11 +1,11 @@
-"""Networks: one builder for supernets and discrete networks, and the ops they are made of."""
+"""Networks: one builder for supernets and discrete networks, and their ops."""
 
 from dartboard.nn.costs import count_flops, count_parameters
 from dartboard.nn.inherit import inherit
 from dartboard.nn.mixture import ArchMixture, Blend, Mixture, all_live, one_hot, uniform
 from dartboard.nn.model_file import Model, load_model, pack_model, unpack_model
 from dartboard.nn.network import CellNet, NetConfig
-from dartboard.nn.ops import OPS, Op, Site, build_op
+from dartboard.nn.ops import OPS, Op, PythonSource, Site, SourceNode, build_op
 
 __all__ = [
     "OPS",
@@ -16,7 +16,9 @@ __all__ = [
     "Model",
     "NetConfig",
     "Op",
+    "PythonSource",
     "Site",
+    "SourceNode",
     "all_live",
     "build_op",
     "count_flops",

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from dartboard.distributed.process_group import Reducer
-from dartboard.nn.fast.norm import track
+from dartboard.nn.fast.norm import update_running_stats
 
 
 class SyncNorm2d(nn.BatchNorm2d):
@@ -40,7 +40,7 @@ class SyncNorm2d(nn.BatchNorm2d):
         mean = means.mean(0)
         variance = variances.mean(0) + (means - mean).square().mean(0)
         count = len(means) * x.numel() // x.shape[1]
-        track([self], [mean.detach()], [variance.detach() * (count / (count - 1))])
+        update_running_stats([self], [mean.detach()], [variance.detach() * (count / (count - 1))])
         return self._scaled(wide - _wide(mean), (variance + self.eps).rsqrt()).to(x.dtype)
 
     def _scaled(self, centred: Tensor, inverse: Tensor) -> Tensor:

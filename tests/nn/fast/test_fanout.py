@@ -9,9 +9,18 @@ from torch import nn
 
 import lab
 from dartboard.nn import ArchMixture, Blend, CellNet, Site, all_live, build_op, one_hot, uniform
-from dartboard.nn.fast.fanout import Candidate, Parts, Weights, add_up, banks, gather, outputs, spread, times
-from dartboard.nn.node_source import Source
-from dartboard.nn.ops import Zero
+from dartboard.nn.fast.fanout import (
+    Candidate,
+    CandidateWeights,
+    EdgeTerms,
+    add_outputs,
+    add_up,
+    banks,
+    outputs,
+    sum_edges,
+    times,
+)
+from dartboard.nn.ops import SourceNode, Zero
 from dartboard.space import Cell, Edge, SearchSpace, Stack, get_space, restrict, sample
 
 BATCH, EDGES, MOST = 3, 2, 4
@@ -88,7 +97,7 @@ WEIGHTS = {
 def test_a_weight_is_that_of_the_op_times_that_of_the_edge_and_its_drop(kind, drop):
     ops, edges = (None if shape is None else random(*shape) for shape in WEIGHTS[kind])
     factors = drop_for(drop)
-    weights = Weights(Blend(((),) * EDGES, ops, edges), factors)
+    weights = CandidateWeights(Blend(((),) * EDGES, ops, edges), factors)
     for candidate in candidates("skip_connect", "nor_conv_1x1"):
         expected = torch.ones(BATCH).double()
         if ops is not None:
@@ -107,9 +116,9 @@ def test_the_weights_of_a_bank_come_last():
     found = candidates("nor_conv_1x1", "sep_conv_3x3")
     bank = [candidate for candidate in found if candidate.place == 1]
     ops = random(BATCH, EDGES, MOST)
-    weights = Weights(Blend(((),) * EDGES, ops), None)
+    weights = CandidateWeights(Blend(((),) * EDGES, ops), None)
     assert torch.equal(weights.of_bank(bank), ops[:, :, 1])
-    assert Weights(Blend(((),) * EDGES), None).of_bank(bank) is None
+    assert CandidateWeights(Blend(((),) * EDGES), None).of_bank(bank) is None
 
 
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
@@ -122,35 +131,35 @@ def test_what_arrives_is_the_weighted_sum(kind, affine, training):
     made = candidates(*NAMES, affine=affine)
     for candidate in made:
         candidate.op.train(training)
-    blend, x, parts = Blend(((),) * EDGES, ops, edges), image(), [Parts() for _ in range(EDGES)]
-    weights = Weights(blend, None)
-    spread(Source(x), made, weights, parts)
+    blend, x, parts = Blend(((),) * EDGES, ops, edges), image(), [EdgeTerms() for _ in range(EDGES)]
+    weights = CandidateWeights(blend, None)
+    add_outputs(SourceNode(x), made, weights, parts)
     for edge in range(EDGES):
         own = [candidate for candidate in made if candidate.edge == edge]
         expected = sum(times(candidate.op(x), weights.of(candidate)) for candidate in own)
-        torch.testing.assert_close(gather([parts[edge]]), expected)
+        torch.testing.assert_close(sum_edges([parts[edge]]), expected)
 
 
 def test_what_is_the_same_on_every_edge_is_computed_once():
     made = candidates("max_pool_3x3", "skip_connect", edges=3)
     with lab.Calls() as calls:
-        found = dict(outputs(Source(image()), made))
+        found = dict(outputs(SourceNode(image()), made))
     assert calls.count["aten::max_pool2d_with_indices"] == 1
     assert calls.count["aten::native_batch_norm"] == 1
     assert len({id(found[candidate]) for candidate in made}) == 2
 
 
 def test_nothing_arrives_where_nothing_was_sent():
-    assert gather([Parts(), Parts()]) is None
+    assert sum_edges([EdgeTerms(), EdgeTerms()]) is None
 
 
 def test_what_has_arrived_adds_up():
     x = torch.ones(2, 1, 1, 1)
-    part = Parts()
+    part = EdgeTerms()
     part.add(x, None)
     part.add(x, torch.tensor(2.0))
     part.add(x, torch.tensor([10.0, 20.0]))
-    assert gather([part, part]).flatten().tolist() == [26.0, 46.0]
+    assert sum_edges([part, part]).flatten().tolist() == [26.0, 46.0]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])

@@ -7,12 +7,12 @@ from torch import nn
 
 import lab
 from dartboard.nn.fast.norm import (
-    normalise,
-    normalise_once,
-    normalise_relu_depthwise,
+    normalize,
+    normalize_once,
+    normalize_relu_depthwise,
     per_channel,
-    scaled,
-    track,
+    scale_blocks,
+    update_running_stats,
 )
 
 CHANNELS = 4
@@ -55,7 +55,7 @@ def results(function, x, norms, *more):
     return found | {f"buffer {name}": value for name, value in norms.named_buffers()}
 
 
-def check_alike(x, norms, *more, function=normalise, reference=alone):
+def check_alike(x, norms, *more, function=normalize, reference=alone):
     expected = results(reference, x, copy.deepcopy(norms), *more)
     lab.assert_equal(results(function, x, norms, *more), expected, within=1e-9)
 
@@ -110,7 +110,7 @@ def test_norms_that_are_set_up_otherwise_keep_their_ways(set_up, affine):
 def test_other_classes_of_norms_keep_their_ways(training):
     norms = make_norms(kind=OwnNorm).train(training)
     check_alike(image(), norms, torch.rand(3, dtype=torch.float64, requires_grad=True))
-    assert normalise_once(image(1), make_norms(2, affine=False, kind=OwnNorm)) is None
+    assert normalize_once(image(1), make_norms(2, affine=False, kind=OwnNorm)) is None
 
 
 def norm_relu_convolve(x, norms, weight):
@@ -127,14 +127,14 @@ def test_norms_before_a_depthwise_convolution(kind, affine, training):
         image(),
         norms,
         weight,
-        function=lambda x, norms, weight: normalise_relu_depthwise(x, norms, weight, dilation=1),
+        function=lambda x, norms, weight: normalize_relu_depthwise(x, norms, weight, dilation=1),
         reference=norm_relu_convolve,
     )
 
 
-@pytest.mark.parametrize("run", [normalise, lambda *given: normalise_relu_depthwise(*given, dilation=1)])
+@pytest.mark.parametrize("run", [normalize, lambda *given: normalize_relu_depthwise(*given, dilation=1)])
 def test_one_value_a_channel_cannot_be_normalised(run):
-    weight = [] if run is normalise else [torch.ones(3 * CHANNELS, 1, 3, 3).double()]
+    weight = [] if run is normalize else [torch.ones(3 * CHANNELS, 1, 3, 3).double()]
     with pytest.raises(ValueError, match="Expected more than 1 value per channel"):
         run(image(batch=1, size=1), make_norms(), *weight)
 
@@ -142,7 +142,7 @@ def test_one_value_a_channel_cannot_be_normalised(run):
 def test_norms_of_one_input_agree_in_training():
     norms, x = make_norms(affine=False), image(1)
     expected = copy.deepcopy(norms)
-    torch.testing.assert_close(normalise_once(x, norms), expected[0](x))
+    torch.testing.assert_close(normalize_once(x, norms), expected[0](x))
     for norm in expected[1:]:
         norm(x)
     lab.assert_equal(dict(norms.named_buffers()), dict(expected.named_buffers()), within=1e-12)
@@ -150,15 +150,15 @@ def test_norms_of_one_input_agree_in_training():
 
 
 def test_norms_of_one_input_may_differ():
-    assert normalise_once(image(1), make_norms(affine=False).eval()) is None
-    assert normalise_once(image(1), make_norms(affine=True)) is None
+    assert normalize_once(image(1), make_norms(affine=False).eval()) is None
+    assert normalize_once(image(1), make_norms(affine=True)) is None
 
 
 def test_blocks_are_weighted():
     x = torch.ones(2, 6, 1, 1)
-    assert scaled(x, None) is x
-    assert scaled(x, torch.tensor([1.0, 2.0])).flatten(1).tolist() == [[1, 1, 1, 2, 2, 2]] * 2
-    each = scaled(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    assert scale_blocks(x, None) is x
+    assert scale_blocks(x, torch.tensor([1.0, 2.0])).flatten(1).tolist() == [[1, 1, 1, 2, 2, 2]] * 2
+    each = scale_blocks(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     assert each.flatten(1).tolist() == [[1, 1, 1, 2, 2, 2], [3, 3, 3, 4, 4, 4]]
 
 
@@ -172,7 +172,7 @@ def test_statistics_move_by_the_momentum():
     norms = make_norms(2)
     before = [(norm.running_mean.clone(), norm.running_var.clone()) for norm in norms]
     means, variances = torch.full((2, CHANNELS), 3.0).double(), torch.full((2, CHANNELS), 5.0).double()
-    track(norms, means.unbind(), variances.unbind())
+    update_running_stats(norms, means.unbind(), variances.unbind())
     for norm, (mean, variance) in zip(norms, before, strict=True):
         torch.testing.assert_close(norm.running_mean, 0.9 * mean + 0.3)
         torch.testing.assert_close(norm.running_var, 0.9 * variance + 0.5)

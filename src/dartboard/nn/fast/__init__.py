@@ -1,1 +1,1 @@
-"""The fast path of the supernet: everything that leaves a node is computed together."""
+"""The fast path of the supernet: all candidates that leave a node are computed together."""

@@ -1,4 +1,4 @@
-"""Depthwise convolution with a backward pass of its own on the CPU.
+"""Depthwise convolution with a custom backward pass on the CPU.
 
 PyTorch's CPU backward for depthwise kernels falls back to one matrix product per channel as soon as the
 kernel is wider than three columns or dilated. The same gradients follow from cases it does run fast:
@@ -9,7 +9,7 @@ kernel is wider than three columns or dilated. The same gradients follow from ca
 - a stride of 2 with a dilation of 2 reads every other pixel only: subsample first, then convolve;
 - on images of a few pixels a sum of products per tap of the kernel is fastest.
 
-What comes before the convolution is not stored but computed again in the backward pass, being cheap: the
+What comes before the convolution is not stored but recomputed in the backward pass, which is cheap: the
 copies of a node's ReLU that several edges read, and the ReLU of a batch-norm. Every formula is written with
 differentiable functions, so second derivatives work as usual. Other devices use the native operators.
 """
@@ -29,8 +29,8 @@ _FEW_PIXELS = 4  # images up to this side take their weight gradient tap by tap
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def signed(function: Function) -> Function:
-    """Keeps the signature with the function: `autograd.Function.apply` asks for it on every call."""
+def cached_signature(function: Function) -> Function:
+    """Stores the signature on the function: `autograd.Function.apply` inspects it on every call."""
     function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return function
 
@@ -86,7 +86,7 @@ def norm_relu_depthwise(
         dilation: 1 or 2.
 
     Returns:
-        The output [B, C, H, W], and the batch's mean and inverse deviation [C].
+        The output [B, C, H, W], and the batch's mean and inverse std [C].
     """
     results: tuple[Tensor, Tensor, Tensor]
     results = _NormReLUDepthwise.apply(x, scale, shift, weight, eps, dilation)  # type: ignore[no-untyped-call]
@@ -107,7 +107,7 @@ class _Depthwise(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    @signed
+    @cached_signature
     def forward(x: Tensor, weight: Tensor, tiled: Tensor | None, stride: int, dilation: int) -> Tensor:
         return _convolve(_tile(x, weight) if tiled is None else tiled, weight, stride, dilation)
 
@@ -131,7 +131,7 @@ class _Depthwise(torch.autograd.Function):
 
 class _NormReLUDepthwise(torch.autograd.Function):
     @staticmethod
-    @signed
+    @cached_signature
     def forward(
         x: Tensor, scale: Tensor | None, shift: Tensor | None, weight: Tensor, eps: float, dilation: int
     ) -> tuple[Tensor, Tensor, Tensor]:
@@ -168,8 +168,8 @@ def _input_gradient(grad: Tensor, shape: torch.Size, weight: Tensor, stride: int
         like = torch.empty(size, dtype=grad.dtype, device=grad.device, memory_format=torch.channels_last)
         padding = weight.shape[-1] // 2
         tiled = _native_gradients(grad, like, weight, stride, (padding, padding), (True, False))[0]
-    first, *others = tiled.split(shape[1], dim=1)
-    total: Tensor = sum(others, first)
+    first, *rest = tiled.split(shape[1], dim=1)
+    total: Tensor = sum(rest, first)
     return total
 
 
@@ -183,7 +183,7 @@ def _kernel_gradient(grad: Tensor, x: Tensor, weight: Tensor, stride: int, dilat
     if dilation == 2:
         return _kernel_gradient(_sub_images(grad), _sub_images(x), weight, stride, 1)
     if not hard:
-        return _native_kernel_gradient(grad, x, weight, stride, (padding, padding))
+        return _native_gradients(grad, x, weight, stride, (padding, padding), (False, True))[1]
     return _kernel_gradient_by_columns(grad, x, weight, stride, padding)
 
 
@@ -192,51 +192,45 @@ def _kernel_gradient_by_columns(grad: Tensor, x: Tensor, weight: Tensor, stride:
     for left in range(0, weight.shape[-1], _COLUMNS):
         part = weight[..., left : left + _COLUMNS]
         seen = stride * (grad.shape[-1] - 1) + part.shape[-1]  # columns of x that these columns meet
-        cut = _cut(x, padding - left, seen - x.shape[-1] - padding + left)
-        parts.append(_native_kernel_gradient(grad, cut, part, stride, (padding, 0)))
+        cropped = _pad_columns(x, padding - left, seen - x.shape[-1] - padding + left)
+        parts.append(_native_gradients(grad, cropped, part, stride, (padding, 0), (False, True))[1])
     return torch.cat(parts, dim=-1)
 
 
-def _cut(x: Tensor, left: int, right: int) -> Tensor:
-    """Columns of zeros put on, or columns taken off where a number is negative."""
+def _pad_columns(x: Tensor, left: int, right: int) -> Tensor:
+    """Columns of zeros added, or columns cropped where a number is negative."""
     if -min(left, right) < x.shape[-1]:
         return F.pad(x, (left, right))
-    wide = F.pad(x, (max(0, left), max(0, right)))  # takes off more than there was before zeros came on
+    wide = F.pad(x, (max(0, left), max(0, right)))  # crops more columns than there were before the padding
     return wide[..., max(0, -left) : wide.shape[-1] - max(0, -right)]
 
 
 def _kernel_gradient_by_tap(grad: Tensor, x: Tensor, width: int, dilation: int) -> Tensor:
     rows, columns = (_overlaps(size, width, dilation) for size in x.shape[2:])
     taps = [
-        (x[:, :, top, left] * grad[:, :, own_top, own_left]).sum(dim=(0, 2, 3))
-        for top, own_top in rows
-        for left, own_left in columns
+        (x[:, :, row, column] * grad[:, :, grad_row, grad_column]).sum(dim=(0, 2, 3))
+        for row, grad_row in rows
+        for column, grad_column in columns
     ]
     return torch.stack(taps, dim=1).view(-1, 1, width, width)
 
 
 def _overlaps(size: int, width: int, dilation: int) -> list[tuple[slice, slice]]:
-    """For each tap along one axis, where the input and the output meet."""
-    found = []
+    """For each tap along one axis, the slices of the input and of the output that it connects."""
+    slices = []
     for offset in (dilation * (tap - width // 2) for tap in range(width)):
         length = max(0, size - abs(offset))
         start = max(0, offset)
-        found.append((slice(start, start + length), slice(start - offset, start - offset + length)))
-    return found
-
-
-def _native_kernel_gradient(
-    grad: Tensor, x: Tensor, weight: Tensor, stride: int, padding: tuple[int, int]
-) -> Tensor:
-    return _native_gradients(grad, x, weight, stride, padding, (False, True))[1]
+        slices.append((slice(start, start + length), slice(start - offset, start - offset + length)))
+    return slices
 
 
 def _native_gradients(
-    grad: Tensor, x: Tensor, weight: Tensor, stride: int, padding: tuple[int, int], wanted: tuple[bool, bool]
+    grad: Tensor, x: Tensor, weight: Tensor, stride: int, padding: tuple[int, int], needed: tuple[bool, bool]
 ) -> tuple[Tensor, Tensor]:
     geometry = ([stride, stride], list(padding), [1, 1], False, [0, 0], weight.shape[0])
     grad_x, grad_weight, _ = torch.ops.aten.convolution_backward(
-        grad, x, weight, None, *geometry, [*wanted, False]
+        grad, x, weight, None, *geometry, [*needed, False]
     )
     return grad_x, grad_weight
 

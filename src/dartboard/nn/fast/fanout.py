@@ -1,9 +1,9 @@
-"""All candidates that leave one node, computed together.
+"""The default way to compute a cell: node by node, all candidates that leave a node together.
 
 The plain formula runs every candidate of every edge by itself. Here the copies of an op on the edges that
-leave a node run as one bank (their channels side by side), what has no weights of its own (pooling, skip) is
-computed once, the mixing weights are folded into the batch-norms, and banks on the same edges are summed
-before they are taken apart.
+leave a node run as one bank (their channels side by side), an op without weights (pooling, skip) is computed
+once, the mixing weights are folded into the batch-norms, and banks on the same edges are summed before they
+are split by edge.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from dartboard.nn.fast.norm import normalise, normalise_once, scaled
+from dartboard.nn.fast.norm import normalize, normalize_once, scale_blocks
 from dartboard.nn.mixture import Blend
-from dartboard.nn.node_source import Source
-from dartboard.nn.ops import Op, Zero
+from dartboard.nn.ops import Op, SourceNode, Zero
 
 if TYPE_CHECKING:
     from dartboard.nn.cell import CellModule
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A live candidate: the position of its edge, its place among the edge's ops, and the module."""
+    """A live candidate: the position of its edge, its position among the edge's ops, and the module."""
 
     edge: int
     place: int
@@ -32,8 +31,8 @@ class Candidate:
 
 
 @dataclass
-class Parts:
-    """What has arrived along one edge: tensors to add, and tensors to add times a weight (0-d or [B])."""
+class EdgeTerms:
+    """The terms of one edge's value: tensors to add, and tensors to add times a weight (0-d or [B])."""
 
     tensors: list[Tensor] = field(default_factory=list)
     weighted: list[tuple[Tensor, Tensor]] = field(default_factory=list)
@@ -45,44 +44,45 @@ class Parts:
             self.weighted.append((tensor, weight))
 
 
-class Weights:
+class CandidateWeights:
     """The weight of every candidate of a cell, drop-path included.
 
     Args:
-        blend: How the cell is blended; attention takes the place of the ops' weights.
+        blend: How the cell is blended; with attention the ops have no weight here.
         drop: The drop-path factor of each edge [B, E], or None.
     """
 
     def __init__(self, blend: Blend, drop: Tensor | None) -> None:
-        kept = blend.ops if blend.attend is None else None
-        self._by_place = kept is not None
-        if kept is not None and blend.edges is not None:
-            kept = kept * blend.edges[..., None]
+        weights = blend.ops if blend.attend is None else None
+        self._by_op = weights is not None
+        if weights is not None and blend.edges is not None:
+            weights = weights * blend.edges[..., None]
         elif blend.edges is not None:
-            kept = blend.edges[..., None]
-        dropped = kept if drop is None else drop[..., None] if kept is None else kept * drop[..., None]
-        self._kept, self._dropped = _table(kept), _table(dropped)
+            weights = blend.edges[..., None]
+        dropped = weights
+        if drop is not None:
+            dropped = drop[..., None] if weights is None else weights * drop[..., None]
+        self._weights, self._dropped = _by_edge(weights), _by_edge(dropped)
 
     def of(self, candidate: Candidate) -> Tensor | None:
         """The candidate's weight, 0-d or [B]; None is one."""
-        table = self._kept if candidate.op.passthrough else self._dropped
+        table = self._weights if candidate.op.passthrough else self._dropped
         if table is None:
             return None
-        return table[candidate.edge][candidate.place if self._by_place else 0]
+        return table[candidate.edge][candidate.place if self._by_op else 0]
 
     def of_bank(self, bank: Sequence[Candidate]) -> Tensor | None:
         """The weights of several candidates, [n] or [B, n]; None is one."""
-        weights = [self.of(candidate) for candidate in bank]
-        found = [weight for weight in weights if weight is not None]
-        return torch.stack(found, dim=-1) if found else None
+        weights = [weight for candidate in bank if (weight := self.of(candidate)) is not None]
+        return torch.stack(weights, dim=-1) if weights else None
 
 
-def _table(weights: Tensor | None) -> list[tuple[Tensor, ...]] | None:
+def _by_edge(weights: Tensor | None) -> list[tuple[Tensor, ...]] | None:
     return None if weights is None else [row.unbind(-1) for row in weights.unbind(-2)]
 
 
 def banks(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Candidates grouped into what can run as one."""
+    """Candidates in groups that can run as one."""
     groups: dict[object, list[Candidate]] = {}
     for candidate in candidates:
         bank = candidate.op.bank
@@ -90,25 +90,29 @@ def banks(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     return list(groups.values())
 
 
-def spread(source: Source, candidates: Sequence[Candidate], weights: Weights, parts: Sequence[Parts]) -> None:
-    """Computes the candidates that leave `source` and leaves their weighted outputs in `parts`, by edge."""
+def add_outputs(
+    source: SourceNode,
+    candidates: Sequence[Candidate],
+    weights: CandidateWeights,
+    terms: Sequence[EdgeTerms],
+) -> None:
+    """Computes the candidates that leave `source` and adds their weighted outputs to `terms`, by edge."""
     sums: dict[tuple[int, ...], list[Tensor]] = {}
     shared: dict[tuple[int, ...], list[tuple[Tensor, Tensor | None]]] = {}
     for bank in banks(candidates):
         edges = tuple(candidate.edge for candidate in bank)
         y = bank[0].op.fan_out([candidate.op for candidate in bank], source)
         weight = weights.of_bank(bank)
-        if bank[0].op.shared and (y_once := _once(y, bank)) is not None:
-            shared.setdefault(edges, []).append((y_once, weight))
+        if bank[0].op.shared and (common := _common_output(y, bank)) is not None:
+            shared.setdefault(edges, []).append((common, weight))
         else:
-            y = _weighted(y, bank, weight)
-            sums.setdefault(edges, []).append(y)
+            sums.setdefault(edges, []).append(_weighted(y, bank, weight))
     for edges, values in sums.items():
         for edge, part in zip(edges, add_up(values).chunk(len(edges), dim=1), strict=True):
-            parts[edge].add(part, None)
-    for edges, terms in shared.items():
-        for edge, part in zip(edges, _combine(terms, len(edges)), strict=True):
-            parts[edge].add(part, None)
+            terms[edge].add(part, None)
+    for edges, outputs_and_weights in shared.items():
+        for edge, part in zip(edges, _combine(outputs_and_weights, len(edges)), strict=True):
+            terms[edge].add(part, None)
 
 
 def _combine(terms: Sequence[tuple[Tensor, Tensor | None]], count: int) -> Sequence[Tensor]:
@@ -130,27 +134,28 @@ def _combine(terms: Sequence[tuple[Tensor, Tensor | None]], count: int) -> Seque
     return [add_up([part, *plain]) for part in parts]
 
 
-def outputs(source: Source, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, Tensor]]:
-    """Each candidate that leaves `source` with its own output [B, C, H, W], not weighted."""
+def outputs(source: SourceNode, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, Tensor]]:
+    """Each candidate that leaves `source` with its output [B, C, H, W], without weights."""
     for bank in banks(candidates):
         y = bank[0].op.fan_out([candidate.op for candidate in bank], source)
-        if bank[0].op.shared and (y_once := _once(y, bank)) is not None:
-            yield from ((candidate, y_once) for candidate in bank)
+        if bank[0].op.shared and (common := _common_output(y, bank)) is not None:
+            yield from ((candidate, common) for candidate in bank)
         else:
             yield from zip(bank, _weighted(y, bank, None).chunk(len(bank), dim=1), strict=True)
 
 
-def _once(y: Tensor, bank: Sequence[Candidate]) -> Tensor | None:
-    """A shared body with its norm, where that is the same for the whole bank; else None."""
+def _common_output(y: Tensor, bank: Sequence[Candidate]) -> Tensor | None:
+    """A shared body with its norm, where that is the same for all of the bank; else None."""
     norms = [candidate.op.norm for candidate in bank if candidate.op.norm is not None]
-    return normalise_once(y, norms) if norms else y
+    return normalize_once(y, norms) if norms else y
 
 
 def _weighted(y: Tensor, bank: Sequence[Candidate], weight: Tensor | None) -> Tensor:
+    """The outputs of a bank side by side [B, n * C, H, W], from its bodies, times the weights."""
     norms = [candidate.op.norm for candidate in bank if candidate.op.norm is not None]
     if bank[0].op.shared:
         y = torch.cat([y] * len(bank), dim=1)
-    return normalise(y, norms, weight) if norms else scaled(y, weight)
+    return normalize(y, norms, weight) if norms else scale_blocks(y, weight)
 
 
 def times(x: Tensor, weight: Tensor | None) -> Tensor:
@@ -160,10 +165,10 @@ def times(x: Tensor, weight: Tensor | None) -> Tensor:
     return x * (weight if weight.dim() == 0 else weight[:, None, None, None])
 
 
-def gather(parts: Sequence[Parts]) -> Tensor | None:
-    """The sum of all that has arrived, or None where nothing has."""
-    terms = [tensor for part in parts for tensor in part.tensors]
-    terms += [times(tensor, weight) for part in parts for tensor, weight in part.weighted]
+def sum_edges(edges: Sequence[EdgeTerms]) -> Tensor | None:
+    """The sum of all terms of some edges, or None where there are none."""
+    terms = [tensor for edge in edges for tensor in edge.tensors]
+    terms += [times(tensor, weight) for edge in edges for tensor, weight in edge.weighted]
     return add_up(terms) if terms else None
 
 
@@ -180,24 +185,30 @@ def add_up(terms: Sequence[Tensor]) -> Tensor:
 def fused_nodes(
     module: "CellModule", entering: Sequence[Tensor], blend: Blend, drop: Tensor | None
 ) -> list[Tensor]:
-    """All nodes of a cell, the inputs included; takes and gives what `plain_nodes` does."""
-    return _Pass(module, blend, drop).run(entering)
+    """All nodes of a cell, the inputs included; same arguments and result as `plain_nodes`."""
+    return _CellPass(module, blend, drop).run(entering)
 
 
-class _Pass:
-    """One pass through a cell: what has arrived along each edge so far."""
+class _CellPass:
+    """One forward pass through a cell: the terms of each edge so far."""
 
     def __init__(self, module: "CellModule", blend: Blend, drop: Tensor | None) -> None:
         self.module, self.cell, self.blend = module, module.cell, blend
-        self.weights = Weights(blend, drop)
-        self.arrived = [Parts() for _ in self.cell.edges]
-        self.bypassed = [Parts() for _ in self.cell.edges]
+        self.weights = CandidateWeights(blend, drop)
+        self.terms = [EdgeTerms() for _ in self.cell.edges]
+        self.bypass = [EdgeTerms() for _ in self.cell.edges]
 
     def run(self, entering: Sequence[Tensor]) -> list[Tensor]:
         nodes = list(entering)
         for node in range(self.cell.nodes):
             if node in self.cell.inner:
-                nodes.append(self._collect(node, entering[0]))
+                edges = self.cell.entering(node)
+                # edges that are summed anyway are summed at once
+                groups = [(edge,) for edge in edges] if node in self.cell.concat else [edges]
+                values = {
+                    group[0]: value for group in groups if group and (value := self._sum(group)) is not None
+                }
+                nodes.append(self.module.join(node, values, entering[0]))
             self._leave(node, nodes[node])
         return nodes
 
@@ -205,47 +216,35 @@ class _Pass:
         """Computes every live candidate on the edges that leave `node`."""
         edges = [i for i, edge in enumerate(self.cell.edges) if edge.source == node and self.blend.live[i]]
         for partial in sorted({self.module.partial(edge) for edge in edges}):
-            own = [edge for edge in edges if self.module.partial(edge) == partial]
-            head, rest = self.module.divide(own[0], x)
-            self._spread(Source(head), own)
+            alike = [edge for edge in edges if self.module.partial(edge) == partial]
+            head, rest = self.module.divide(alike[0], x)
+            self._compute(SourceNode(head), alike)
             if rest is not None:
-                for edge in own:
+                for edge in alike:
                     weight = None if self.blend.edges is None else self.blend.edges[..., edge]
-                    self.bypassed[edge].add(rest, weight)
+                    self.bypass[edge].add(rest, weight)
 
-    def _spread(self, source: Source, edges: Sequence[int]) -> None:
+    def _compute(self, source: SourceNode, edges: Sequence[int]) -> None:
+        """Computes the live candidates of edges that leave one node and adds their outputs to the terms."""
         candidates = [candidate for edge in edges for candidate in self.module.candidates(edge, self.blend)]
         present = [candidate for candidate in candidates if not isinstance(candidate.op, Zero)]
         if self.blend.attend is None:
-            spread(source, present, self.weights, self.arrived)
+            add_outputs(source, present, self.weights, self.terms)
             return
-        found = dict(outputs(source, present))
+        computed = dict(outputs(source, present))
         for edge in edges:
-            own = [candidate for candidate in candidates if candidate.edge == edge]
-            values = [found[c] if c in found else c.op(source.x) for c in own]
-            weights = self.blend.attend(edge, values).unbind(-1)
-            self._add(own, values, weights)
+            on_edge = [candidate for candidate in candidates if candidate.edge == edge]
+            values = [computed[c] if c in computed else c.op(source.x) for c in on_edge]
+            attention = self.blend.attend(edge, values).unbind(-1)
+            for candidate, value, weight in zip(on_edge, values, attention, strict=True):
+                if not isinstance(candidate.op, Zero):
+                    factor = self.weights.of(candidate)
+                    self.terms[edge].add(value, weight if factor is None else weight * factor)
 
-    def _add(
-        self, candidates: Sequence[Candidate], values: Sequence[Tensor], weights: Sequence[Tensor]
-    ) -> None:
-        """Adds the outputs of an edge's candidates with the weights that attention gives them."""
-        for candidate, value, weight in zip(candidates, values, weights, strict=True):
-            if not isinstance(candidate.op, Zero):
-                factor = self.weights.of(candidate)
-                self.arrived[candidate.edge].add(value, weight if factor is None else weight * factor)
-
-    def _collect(self, node: int, first: Tensor) -> Tensor:
-        """A node from what has arrived along its edges; what is summed anyway is summed at once."""
-        edges = self.cell.entering(node)
-        groups = [(edge,) for edge in edges] if node in self.cell.concat else [edges]
-        values = {group[0]: value for group in groups if group and (value := self._total(group)) is not None}
-        return self.module.join(node, values, first)
-
-    def _total(self, edges: Sequence[int]) -> Tensor | None:
+    def _sum(self, edges: Sequence[int]) -> Tensor | None:
         """The sum of some edges, the channels that bypass the candidates included; None for nothing."""
-        total = gather([self.arrived[edge] for edge in edges])
-        rest = gather([self.bypassed[edge] for edge in edges])
+        total = sum_edges([self.terms[edge] for edge in edges])
+        rest = sum_edges([self.bypass[edge] for edge in edges])
         if rest is None:
             return total
         if total is None:

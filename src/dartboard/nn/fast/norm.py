@@ -14,24 +14,32 @@ from torch import Tensor, nn
 from dartboard.nn.fast.depthwise import depthwise, is_native, norm_relu_depthwise
 
 
-def normalise(x: Tensor, norms: Sequence[nn.BatchNorm2d], weight: Tensor | None = None) -> Tensor:
-    """The batch-norms of `norms`, each on its own block of channels, times a weight per block.
+def normalize(x: Tensor, norms: Sequence[nn.BatchNorm2d], weight: Tensor | None = None) -> Tensor:
+    """The batch-norms of `norms`, each on one block of channels, times a weight per block.
 
     Args:
         x: Input [B, n * C, H, W], one block of C channels a norm.
-        norms: The n batch-norms; their buffers are updated in training as each would do itself.
+        norms: The n batch-norms; in training their buffers are updated as if each had run by itself.
         weight: [n], or [B, n] for a weight per example; None for none.
     """
     if not _alike(norms):
         blocks = x.chunk(len(norms), dim=1)
-        return scaled(torch.cat([norm(b) for norm, b in zip(norms, blocks, strict=True)], dim=1), weight)
+        return scale_blocks(
+            torch.cat([norm(b) for norm, b in zip(norms, blocks, strict=True)], dim=1), weight
+        )
     folded = weight is not None and weight.dim() == 1
     scale, shift = _affine(norms, weight if folded else None)
-    y = _train(x, norms, scale, shift) if norms[0].training else _eval(x, norms, scale, shift)
-    return y if folded else scaled(y, weight)
+    if norms[0].training:
+        y, mean, variance = _by_batch(x, norms[0], scale, shift)
+        update_running_stats(norms, mean.chunk(len(norms)), variance.chunk(len(norms)))
+    else:
+        mean = torch.cat([norm.running_mean for norm in norms])  # type: ignore[misc]
+        variance = torch.cat([norm.running_var for norm in norms])  # type: ignore[misc]
+        y = F.batch_norm(x, mean, variance, scale, shift, False, 0.0, norms[0].eps)
+    return y if folded else scale_blocks(y, weight)
 
 
-def scaled(x: Tensor, weight: Tensor | None) -> Tensor:
+def scale_blocks(x: Tensor, weight: Tensor | None) -> Tensor:
     """Blocks of channels [B, n * C, H, W] times a weight per block, [n] or [B, n]; None leaves them."""
     if weight is None:
         return x
@@ -45,22 +53,22 @@ def per_channel(weight: Tensor, channels: int) -> Tensor:
     return repeated.flatten(-2).contiguous()
 
 
-def normalise_relu_depthwise(
+def normalize_relu_depthwise(
     x: Tensor, norms: Sequence[nn.BatchNorm2d], weight: Tensor, *, dilation: int
 ) -> Tensor:
-    """A depthwise convolution of the ReLU of `normalise`; see `dartboard.nn.fast.depthwise`."""
+    """A depthwise convolution of the ReLU of `normalize`; see `dartboard.nn.fast.depthwise`."""
     count, eps = x.numel() // x.shape[1], norms[0].eps
     if is_native(x) or count == 1 or not norms[0].training or not _alike(norms):
-        return depthwise(F.relu_(normalise(x, norms)), weight, dilation=dilation)
+        return depthwise(F.relu_(normalize(x, norms)), weight, dilation=dilation)
     scale, shift = _affine(norms, None)
     y, mean, inverse = norm_relu_depthwise(x, scale, shift, weight, eps=eps, dilation=dilation)
     variance = (inverse**-2 - eps) * (count / (count - 1))
-    track(norms, mean.chunk(len(norms)), variance.chunk(len(norms)))
+    update_running_stats(norms, mean.chunk(len(norms)), variance.chunk(len(norms)))
     return y
 
 
 def _alike(norms: Sequence[nn.BatchNorm2d]) -> bool:
-    """Whether the norms can run as one; a synchronised or specially set norm keeps its own ways."""
+    """Whether the norms can run as one: plain batch-norms with equal settings, no subclasses."""
     first = norms[0]
     return first.momentum is not None and all(
         type(norm) is nn.BatchNorm2d
@@ -74,6 +82,7 @@ def _alike(norms: Sequence[nn.BatchNorm2d]) -> bool:
 
 
 def _affine(norms: Sequence[nn.BatchNorm2d], weight: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    """Scale and shift [n * C] of the norms side by side, times the weights [n]."""
     scale = shift = None
     if norms[0].affine:
         scale = torch.cat([norm.weight for norm in norms])
@@ -85,30 +94,20 @@ def _affine(norms: Sequence[nn.BatchNorm2d], weight: Tensor | None) -> tuple[Ten
     return scale, shift
 
 
-def _train(x: Tensor, norms: Sequence[nn.BatchNorm2d], scale: Tensor | None, shift: Tensor | None) -> Tensor:
-    y, mean, variance = _by_batch(x, norms[0], scale, shift)
-    track(norms, mean.chunk(len(norms)), variance.chunk(len(norms)))
-    return y
-
-
 def _by_batch(
     x: Tensor, norm: nn.BatchNorm2d, scale: Tensor | None, shift: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Batch-norm by the batch's statistics; these come too, in the type of the norm's buffers."""
+    """Batch-norm by the batch's statistics, with mean and variance in the type of the norm's buffers."""
     like = x if norm.running_mean is None else norm.running_mean
     mean, variance = torch.zeros(2, x.shape[1], dtype=like.dtype, device=x.device).unbind()
-    y = F.batch_norm(x, mean, variance, scale, shift, True, 1.0, norm.eps)  # momentum 1: this batch's own
+    y = F.batch_norm(x, mean, variance, scale, shift, True, 1.0, norm.eps)  # momentum 1: this batch's
     return y, mean, variance
 
 
-def _eval(x: Tensor, norms: Sequence[nn.BatchNorm2d], scale: Tensor | None, shift: Tensor | None) -> Tensor:
-    mean = torch.cat([norm.running_mean for norm in norms])  # type: ignore[misc]
-    variance = torch.cat([norm.running_var for norm in norms])  # type: ignore[misc]
-    return F.batch_norm(x, mean, variance, scale, shift, False, 0.0, norms[0].eps)
-
-
 @torch.no_grad()
-def track(norms: Sequence[nn.BatchNorm2d], means: Sequence[Tensor], variances: Sequence[Tensor]) -> None:
+def update_running_stats(
+    norms: Sequence[nn.BatchNorm2d], means: Sequence[Tensor], variances: Sequence[Tensor]
+) -> None:
     """Moves the running statistics of each norm towards its batch mean and unbiased variance."""
     momentum = norms[0].momentum or 0.0
     running = [norm.running_mean for norm in norms] + [norm.running_var for norm in norms]
@@ -116,7 +115,7 @@ def track(norms: Sequence[nn.BatchNorm2d], means: Sequence[Tensor], variances: S
     torch._foreach_add_([norm.num_batches_tracked for norm in norms], 1)  # type: ignore[misc]
 
 
-def normalise_once(x: Tensor, norms: Sequence[nn.BatchNorm2d]) -> Tensor | None:
+def normalize_once(x: Tensor, norms: Sequence[nn.BatchNorm2d]) -> Tensor | None:
     """The one output that all of `norms` give for the same input, or None where their outputs differ.
 
     In training, batch-norms without affine parameters agree whatever their buffers hold; each buffer is
@@ -125,5 +124,5 @@ def normalise_once(x: Tensor, norms: Sequence[nn.BatchNorm2d]) -> Tensor | None:
     if not norms[0].training or norms[0].affine or not _alike(norms):
         return None
     y, mean, variance = _by_batch(x, norms[0], None, None)
-    track(norms, [mean] * len(norms), [variance] * len(norms))
+    update_running_stats(norms, [mean] * len(norms), [variance] * len(norms))
     return y

@@ -1,0 +1,39 @@
+"""Poolings."""
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from dartboard.errors import NetworkError
+from dartboard.nn.ops._base import OPS, Op, PythonSource, Site
+
+
+@OPS.register("max_pool_3x3")
+class MaxPool(Op):
+    """3x3 max-pooling."""
+
+    shared = True
+    block = "max_pool"
+    """Name of the function that builds it in an exported file; with a norm it ends in _norm."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(bank=site)
+        if site.inputs != site.outputs:
+            raise NetworkError(f"a pooling cannot turn {site.inputs} channels into {site.outputs}")
+        self.stride = site.stride
+        self.norm = site.norm() if site.pool_norm else None
+
+    def body(self, x: Tensor) -> Tensor:
+        return F.max_pool2d(x, 3, self.stride, 1)
+
+    def python_source(self) -> PythonSource:
+        return PythonSource(self.block if self.norm is None else f"{self.block}_norm", {"norm": "1"})
+
+
+@OPS.register("avg_pool_3x3")
+class AvgPool(MaxPool):
+    """3x3 average-pooling that leaves the padding out of the mean."""
+
+    block = "avg_pool"
+
+    def body(self, x: Tensor) -> Tensor:
+        return F.avg_pool2d(x, 3, self.stride, 1, count_include_pad=False)
