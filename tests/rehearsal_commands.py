@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
+from dartboard.cli import commands
 from dartboard.cli import main as program
-from dartboard.cli import verbs
 from dartboard.scoreboard import load_bench, plan_jobs
 from dartboard.search import METHODS
 from dartboard.search.settings import load_config
@@ -53,7 +53,7 @@ def check(words: Words) -> None:
     Raises:
         DartboardError: If a flag, a recipe, a method or a setting is not there.
     """
-    args = verbs.parse(words)
+    args = commands.parse(words)
     if getattr(args, "resume", None) is None and words[0] in CHECKS:
         CHECKS[words[0]](args)
 

@@ -216,8 +216,9 @@ def test_a_command_that_fails_is_one_line(
 def test_commands_that_are_taken_or_have_no_parent(install: Install) -> None:
     entries = {"info": "thief", "analyse.topology": "thief", "nowhere.hello": "thief"}
     install("thief", COMMAND, {"commands": entries})
-    done = run_program("info", "--help")
-    assert done.stdout.startswith("usage: dartboard info")
+    assert run_program("info", "--help").stdout.startswith("usage: dartboard info")
+    done = run_program("analyse", "topology", "--help")
+    assert done.stdout.startswith("usage: dartboard analyse topology")
     assert sorted(done.stderr.splitlines()) == [
         "package thief 1.0: command 'analyse.topology' is ignored: dartboard has a command of that name",
         "package thief 1.0: command 'info' is ignored: dartboard has a command of that name",

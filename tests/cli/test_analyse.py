@@ -1,32 +1,35 @@
-"""The verb `analyse`: its frame; each tool has tests of its own."""
+"""The command `analyse`: its frame; each tool has tests of its own."""
 
-import sys
-from argparse import ArgumentParser, Namespace
-from types import ModuleType
+from pathlib import Path
 
 import pytest
 
 from dartboard.cli import analyse
+from dartboard.cli.commands import summary
 from dartboard.cli.main import main
 
 Capture = pytest.CaptureFixture[str]
+ECHO = '''"""Say it twice. And no more."""
+
+import sys
+
+
+def configure(parser):
+    parser.add_argument("word")
+
+
+def run(args):
+    sys.stdout.write(f"{args.word} {args.word}\\n")
+    return 7
+'''
 
 
 @pytest.fixture
-def tool(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A tool that says twice what it is told."""
-    module = ModuleType("echo", "Say it twice. And no more.")
-
-    def configure(parser: ArgumentParser) -> None:
-        parser.add_argument("word")
-
-    def run(args: Namespace) -> int:
-        sys.stdout.write(f"{args.word} {args.word}\n")
-        return 7
-
-    module.configure, module.run = configure, run  # type: ignore[attr-defined]
-    monkeypatch.setitem(analyse.TOOLS, "echo", module)
-    return module
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool that prints its argument twice."""
+    (tmp_path / "echo_tool.py").write_text(ECHO)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(analyse.TOOLS, "echo", "echo_tool")
 
 
 @pytest.mark.usefixtures("tool")
@@ -36,7 +39,7 @@ def test_a_tool_is_run_with_its_own_arguments(capsys: Capture) -> None:
 
 
 @pytest.mark.usefixtures("tool")
-def test_tools_are_told_of(capsys: Capture) -> None:
+def test_help_lists_tools(capsys: Capture) -> None:
     assert main(["analyse", "--help"]) == 0
     assert "Say it twice\n" in capsys.readouterr().out
     assert main(["analyse", "echo", "--help"]) == 0
@@ -64,4 +67,4 @@ def test_mistakes_are_one_line(words: list[str], message: str, capsys: Capture) 
 def test_every_tool_says_what_it_does(name: str, capsys: Capture) -> None:
     assert main(["analyse", name, "--help"]) == 0
     assert capsys.readouterr().out.startswith(f"usage: dartboard analyse {name}")
-    assert len((analyse.TOOLS[name].__doc__ or "").split(".")[0]) > 10
+    assert len(summary(analyse.TOOLS[name])) > 10

@@ -9,9 +9,9 @@ import pytest
 
 from dartboard.cli import display
 from dartboard.cli.display import Display, Lines, Screen, choose_display, current_choice
-from dartboard.cli.terminal import Terminal
-from dartboard.cli.words import numbers, span
+from dartboard.cli.render import Terminal, numbers
 from dartboard.search import Hook, Record, Searcher
+from dartboard.utils.text import span
 from searching import search
 
 TINY = ("batch=256", "net.channels=4", "health.examples=64", "epochs=2")

@@ -10,12 +10,13 @@ import pytest
 
 import dartboard as package
 from dartboard.cli import info
+from dartboard.cli.commands import COMMANDS
 from dartboard.cli.main import main
 from dartboard.cli.packages import package_commands
-from dartboard.cli.verbs import VERBS
 from dartboard.errors import SpaceError
 
-NAMES = [*VERBS, *package_commands("", VERBS)]
+NAMES = [*COMMANDS, *package_commands("", COMMANDS)]
+INSTALLED = [*COMMANDS, *(name for name, added in package_commands("", COMMANDS).items() if added.entry)]
 
 
 def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
@@ -30,25 +31,25 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"dartboard {package.__version__}\n"
 
 
-def test_help_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
-    assert all(re.search(rf"^    {verb}\s", out, re.MULTILINE) for verb in NAMES)
+    assert all(re.search(rf"^    {command}\s", out, re.MULTILINE) for command in NAMES)
 
 
-@pytest.mark.parametrize("verb", NAMES)
-def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([verb, "--help"]) == 0
-    assert f"dartboard {verb}" in capsys.readouterr().out
+@pytest.mark.parametrize("command", INSTALLED)
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    assert f"dartboard {command}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["inof"], "no verb called 'inof'; did you mean 'info'?"),
-        (["--json", "inof"], "no verb called 'inof'; did you mean 'info'?"),
-        (["qqq"], f"no verb called 'qqq'; there are {', '.join(sorted(NAMES))}"),
-        ([], "the following arguments are required: VERB; see dartboard --help"),
+        (["inof"], "no command called 'inof'; did you mean 'info'?"),
+        (["--json", "inof"], "no command called 'inof'; did you mean 'info'?"),
+        (["qqq"], f"no command called 'qqq'; there are {', '.join(sorted(NAMES))}"),
+        ([], "the following arguments are required: COMMAND; see dartboard --help"),
         (["info", "darts-v2", "--channel=3"], "unrecognized arguments: --channel=3; see dartboard --help"),
         (
             ["info", "darts-v2", "--cells", "0"],
@@ -96,7 +97,7 @@ def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert capsys.readouterr().err == "dartboard: interrupted\n"
 
 
-def test_an_interrupt_is_quiet_while_verbs_are_loaded() -> None:
+def test_an_interrupt_is_quiet_while_commands_are_loaded() -> None:
     code = """if True:
         import os, signal, sys
         class Finder:
@@ -158,7 +159,7 @@ def test_torch_is_loaded_only_where_a_network_is_built(args: list[str]) -> None:
 def test_the_program_is_installed(program: Path) -> None:
     done = subprocess.run([program, "inof"], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "dartboard: error: no verb called 'inof'; did you mean 'info'?\n"
+    assert done.stderr == "dartboard: error: no command called 'inof'; did you mean 'info'?\n"
 
 
 def test_the_package_is_the_program() -> None:
@@ -166,7 +167,7 @@ def test_the_package_is_the_program() -> None:
         [sys.executable, "-m", "dartboard", "inof"], capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "dartboard: error: no verb called 'inof'; did you mean 'info'?\n"
+    assert done.stderr == "dartboard: error: no command called 'inof'; did you mean 'info'?\n"
 
 
 def test_what_a_terminal_would_obey_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

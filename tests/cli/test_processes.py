@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from dartboard.cli.display import Display
-from dartboard.cli.looping import fit
 from dartboard.cli.main import main
+from dartboard.cli.run_loop import fit
 from dartboard.runs import Run, list_checkpoints
 from killing import PATIENCE, started
 from together import free_port

@@ -1,122 +1,106 @@
-from random import Random
+from pathlib import Path
 
 import pytest
 
-from dartboard.cli.facts import Build, CellFacts, NetworkFacts, space_facts
-from dartboard.cli.report import draw_cells, fit_cells, print_cell, print_space
-from dartboard.cli.terminal import Terminal
-from dartboard.space import Genotype, SearchSpace, adopt, decode, get_published, get_space, sample
-from dartboard.space.catalog import darts_cell, stacked
-from dartboard.space.spec import Stack
+from dartboard.cli.main import MISTAKE, main
+from dartboard.report import REPORT
+from dartboard.report import write as writing
+from reports import make_search
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+TINY = [
+    "--epochs",
+    "1",
+    "net.channels=2",
+    "data.workers=0",
+    "health.examples=16",
+    "--threads",
+    "1",
+    "--quiet",
+]
 
 
-def shown(capsys: pytest.CaptureFixture[str], space: SearchSpace) -> list[str]:
-    print_space(space, space_facts(space))
-    return capsys.readouterr().out.splitlines()
+def test_one_run_has_its_page_in_its_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_search(tmp_path / "s")
+    assert main(["report", "s"]) == 0
+    assert capsys.readouterr().out == f"written to s/{REPORT}\n"
+    assert "nano with gaea-darts on digits" in (tmp_path / "s" / REPORT).read_text()
 
 
-def test_cells_that_are_the_same_are_drawn_once(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = shown(capsys, get_space("asm"))
-    assert sum("c(k-2)" in line for line in lines) == 1
-    assert any(line.startswith("cell00 to cell14  each 6 nodes, 14 edges") for line in lines)
+def test_several_runs_have_one_where_the_program_runs(tmp_path: Path) -> None:
+    for seed in range(2):
+        make_search(tmp_path / f"s{seed}", seed=seed)
+    assert main(["report", "s0", "s1"]) == 0
+    assert "2 searches" in (tmp_path / REPORT).read_text()
+    assert main(["report", "s0", "s1", "--out", "other.html"]) == 0
+    assert (tmp_path / "other.html").is_file()
 
 
-def test_cells_that_differ_are_drawn_each(capsys: pytest.CaptureFixture[str]) -> None:
-    normal, reduce = darts_cell(("a", "b")), darts_cell(("a", "b", "c"))
-    lines = shown(capsys, SearchSpace("two", (("normal", normal), ("reduce", reduce)), Stack(cells=8)))
-    assert sum("c(k-2)" in line for line in lines) == 2
-    assert any(line.startswith("reduce  6 nodes") for line in lines)
+def test_live_ends_when_no_run_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_search(tmp_path / "s", finish=False)
+    assert main(["report", "s", "--live"]) == 0
+    assert capsys.readouterr().out.endswith(f"written to s/{REPORT}\n")
 
 
-def test_long_counts_are_given_by_their_size(capsys: pytest.CaptureFixture[str]) -> None:
-    assert shown(capsys, get_space("asm"))[1] == "architectures  about 4.5e189"
+def test_ctrl_c_ends_live_with_a_page_that_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_search(tmp_path / "s", finish=False)
+
+    def cut(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dartboard.report.watch", cut)
+    assert main(["report", "s", "--live"]) == 130
+    assert "looks for news" not in (tmp_path / "s" / REPORT).read_text()
 
 
-def test_one_cell_is_no_plural(capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        shown(capsys, get_space("nano"))[2]
-        == "stack          1 cell a stage, 2 stages joined by residual blocks"
-    )
-    pooled = stacked("pooled", get_space("oneshot1").cells["cell"], Stack(cells=2, reduce="pool"))
-    assert shown(capsys, pooled)[2] == "stack          2 cells a stage, 3 stages joined by max-pooling"
-
-
-def test_shapes_that_agree_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    space = adopt(get_space("darts"), get_published("snas"))
-    cells = {"normal": CellFacts(4.0, 2, 0.5), "reduce": CellFacts(4.0, 3, 1.25)}
-    print_cell("a/file", space, Build(36, 10, (3, 32, 32)), NetworkFacts(1000, 2000, 4000), cells)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[:7] == [
-        "stack          darts, 8 cells, 3 stages joined by reduction cells",
-        "network        36 channels, 10 classes, input 3x32x32",
-        "parameters     1,000 (2,000 with the auxiliary head)",
-        "FLOPs          4,000 an image, or 2,000 multiply-adds",
-        "width          4c",
-        "depth          normal 2, reduce 3",
-        "mean source    normal 0.5, reduce 1.25",
-    ]
-
-
-def test_narrow_terminals_get_one_drawing_below_the_other(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere"], "nowhere is no run"),
+        (["s", "--out", "."], "is a folder; name a file"),
+        (["s", "--out", "a/b.html"], "there is no folder a; make it first"),
+        (["s", "--table", "t.npz"], "t.npz can be the table of one benchmark"),
+    ],
+)
+def test_mistakes_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
-    space = adopt(get_space("darts"), get_published("snas"))
-    print_cell(
-        "snas", space, Build(36, 10, (3, 32, 32)), NetworkFacts(1, 1, 2), {"normal": CellFacts(4, 2, 0.5)}
-    )
-    lines = capsys.readouterr().out.splitlines()
-    assert lines.count("0 c(k-2)") == 2
+    make_search(tmp_path / "s")
+    assert main(["report", *words]) == MISTAKE
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
 
 
-class Paper(Terminal):
-    """A terminal of a given width."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.width = width
-
-
-def fitted(genotype: Genotype, width: int, height: int) -> list[str]:
-    return [line.plain for line in fit_cells(genotype.archs, Paper(width), height)]
-
-
-def test_drawings_where_they_fit() -> None:
-    cells = get_published("darts-v2")
-    assert fitted(cells, 80, 15) == [line.plain for line in draw_cells(cells.archs, Paper(80))]
-    assert len(fitted(cells, 80, 15)) == 15
+def test_a_search_writes_its_report_unless_told_not_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", "--out", "a", *TINY]) == 0
+    assert "final choice" in (tmp_path / "a" / REPORT).read_text()
+    assert f"report         a/{REPORT}" in capsys.readouterr().out
+    assert main(["search", "--out", "b", "--no-report", *TINY]) == 0
+    assert not (tmp_path / "b" / REPORT).exists()
+    assert "report" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("width", "height"), [(80, 14), (50, 20), (20, 40)])
-def test_lines_where_drawings_do_not_fit(width: int, height: int) -> None:
-    lines = fitted(get_published("darts-v2"), width, height)
-    assert [line.split()[0] for line in lines] == ["normal", "reduce"]
-    assert all(len(line) <= width for line in lines)
+def test_a_live_search_writes_after_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bool] = []
+    whole = writing.write_report
+
+    def spy(runs: list[Path], out: Path, *, live: bool = False) -> Path:
+        written.append(live)
+        return whole(runs, out, live=live)
+
+    monkeypatch.setattr(writing, "write_report", spy)
+    assert main(["search", "--out", "a", "--live", *TINY, "--epochs", "2"]) == 0
+    assert written == [True, True, False]
+    assert main(["search", "--out", "b", "--live", "--no-report", *TINY]) == MISTAKE
 
 
-def test_the_commonest_op_comes_first_and_the_rarest_are_cut() -> None:
-    cells = get_published("darts-v2")
-    assert fitted(cells, 80, 2) == [
-        "normal  5 sep_conv_3x3, 2 skip_connect, 1 dil_conv_3x3",
-        "reduce  5 max_pool_3x3, 3 skip_connect",
-    ]
-    assert fitted(cells, 50, 2)[0] == "normal  5 sep_conv_3x3, 2 skip_connect, ..."
-
-
-def test_many_cells_are_counted_where_their_lines_do_not_fit() -> None:
-    genotype = sample(get_space("asm"), Random(0))
-    assert len(fitted(genotype, 80, 15)) == 15
-    assert fitted(genotype, 80, 10)[-1] == "and 6 more"
-    assert len(fitted(genotype, 80, 10)) == 10
-    assert fitted(genotype, 80, 0) == ["and 15 more"]
-
-
-def test_ops_on_vertices_are_counted_without_the_wires() -> None:
-    cell = decode(
-        '{"matrix": [[0, 1, 1], [0, 0, 1], [0, 0, 0]], "ops": ["input", "conv3x3-bn-relu", "output"]}'
-    )
-    assert fitted(cell, 80, 1) == ["cell  1 conv_bn_relu_3x3"]
-
-
-def test_a_cell_without_ops() -> None:
-    assert fitted(decode("|none~0|+|none~0|none~1|"), 80, 1) == ["cell  nothing"]
+def test_a_search_whose_report_fails_is_a_search_still(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "render", lambda *_, **__: 1 / 0)
+    assert main(["search", "--out", "a", *TINY]) == 0
+    assert capsys.readouterr().err == "dartboard: warning: no report was written: division by zero\n"
+    assert (tmp_path / "a" / "result.json").is_file()

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from dartboard.cli import display
-from dartboard.cli.curve import Curve
+from dartboard.cli.display import Curve
 from dartboard.cli.main import main
-from dartboard.cli.terminal import Terminal
+from dartboard.cli.render import Terminal
 from dartboard.nn import load_model
 from dartboard.runs import Run, list_checkpoints
 from killing import PATIENCE, started, story

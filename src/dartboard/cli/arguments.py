@@ -1,42 +1,25 @@
-"""Argument types that several verbs share; what they refuse, they say how to write."""
+"""What the arguments of several commands share: types of values, plugins, the device."""
 
 import math
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
-from types import ModuleType
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dartboard.cli.packages import package_commands
 from dartboard.errors import DartboardError
+
+if TYPE_CHECKING:
+    import torch
 
 
 class UsageError(DartboardError):
     """Arguments that do not make a command."""
 
 
-class Parser(ArgumentParser):
-    """A parser that raises instead of leaving the program, and that can be configured when it is first used.
-
-    Attributes:
-        prepare: Called once before arguments are parsed, to declare them: the command of another package is
-            imported only when it is named.
-    """
-
-    prepare: Callable[[], None] | None = None
-
-    def parse_known_args(self, *args: Any, **kwargs: Any) -> Any:
-        prepare, self.prepare = self.prepare, None
-        if prepare is not None:
-            prepare()
-        return super().parse_known_args(*args, **kwargs)
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what argparse would print."""
-        raise UsageError(f"{message}; see {self.prog} --help")
-
-
+RUNS = Path("runs")
+"""The folder of new runs, below the working directory."""
 MOST = 100_000
 """The largest number an option takes: with sizes beyond it the numbers of a network overflow."""
 
@@ -80,43 +63,6 @@ def image_shape(text: str) -> tuple[int, int, int]:
     return channels, height, width
 
 
-def add_words(
-    parser: ArgumentParser,
-    modules: Mapping[str, ModuleType],
-    *,
-    title: str,
-    word: str,
-    to: str,
-    parent: str = "",
-) -> None:
-    """Declare words of which one must follow, each a module that says what it is and does.
-
-    Args:
-        parser: What they follow.
-        modules: By word, a module with a docstring, `configure(parser)` and `run(args)`.
-        title: What the words are called together.
-        word: What one of them is called; the arguments have it under this name.
-        to: The name under which the arguments have what runs the module.
-        parent: Command that they belong to, such as `analyse`; installed packages can add to it.
-    """
-    words = parser.add_subparsers(
-        title=title, dest=word, metavar=word.upper(), required=True, parser_class=Parser
-    )
-    for name, module in modules.items():
-        brief = (module.__doc__ or "").split(".")[0]
-        child = words.add_parser(name, help=brief, description=module.__doc__, allow_abbrev=False)
-        _configure(child, module, to)
-    for name, command in package_commands(parent, modules).items():
-        child = words.add_parser(name, help=command.help, allow_abbrev=False)
-        child.prepare = lambda child=child, command=command: _configure(child, command.load(), to)
-
-
-def _configure(parser: ArgumentParser, module: ModuleType, to: str) -> None:
-    parser.description = module.__doc__
-    module.configure(parser)
-    parser.set_defaults(**{to: module.run})
-
-
 def add_plugins(parser: ArgumentParser) -> None:
     """Declare the option that loads code of one's own."""
     parser.add_argument(
@@ -136,3 +82,18 @@ def load_plugins(files: Sequence[str]) -> list[str]:
 
     with redirect_stdout(sys.stderr):  # what they print is no part of what the program answers
         return [load_plugin(file) for file in files]
+
+
+def prepare_device(device: str | None, threads: int | None) -> "torch.device":
+    """The device to compute on, after setting torch's number of threads if `threads` is not None.
+
+    Raises:
+        OptionError: If there is no such device, or it cannot be used.
+    """
+    import torch
+
+    from dartboard.jobs.device import find_device
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    return find_device(device, "--device")

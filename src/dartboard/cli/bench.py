@@ -11,25 +11,146 @@ import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from textwrap import wrap
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
-from dartboard.cli.looping import SIGNALLED
-from dartboard.cli.places import RUNS
-from dartboard.cli.tally import follow, plan
+from rich.text import Text
+
+from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive
+from dartboard.cli.render import Terminal
+from dartboard.cli.signals import SIGNALLED
 from dartboard.errors import DartboardError, OptionError, Stopped
+from dartboard.utils.text import span
 
 if TYPE_CHECKING:
     import torch
 
+    from dartboard.cli.display import Display
     from dartboard.scoreboard.config import BenchConfig
     from dartboard.scoreboard.jobs import Job
     from dartboard.scoreboard.pool import Pool
-    from dartboard.scoreboard.runner import Desk, Place
+    from dartboard.scoreboard.runner import Desk, Outcome, Place
+    from dartboard.scoreboard.table import Scoreboard
     from dartboard.tables import Table
+
+
+def plan(config: "BenchConfig", count: int, missing: int, device: str) -> str:
+    """What a bench is about to do.
+
+    Args:
+        config: The bench.
+        count: How many searches it has.
+        missing: How many of them are still to do.
+        device: Where.
+    """
+    from dartboard.scoreboard.jobs import common
+
+    search, searches = common(config), "1 search" if count == 1 else f"{count} searches"
+    what = f"{searches} of {search.space.name} on {search.data.name}, on {device}"
+    return what if missing == count else f"{what}: {count - missing} done, {missing} to do"
+
+
+def follow(outcomes: "Iterator[Outcome]", display: "Display", count: int) -> dict[str, str]:
+    """Shows what comes; why searches failed, by name."""
+    failed, tally = {}, Tally(count)
+    for outcome in outcomes:
+        display.say([tally.line(outcome)])
+        if outcome.failure is not None:
+            failed[outcome.job.name] = outcome.failure
+    return failed
+
+
+@dataclass
+class Tally:
+    """Counts searches as they end.
+
+    Args:
+        left: How many there are.
+    """
+
+    left: int
+
+    def __post_init__(self) -> None:
+        self._start, self._done = monotonic(), 0
+
+    def line(self, outcome: "Outcome") -> str:
+        """What came of one more, how many are left, and for how long by the pace so far."""
+        self._done, self.left = self._done + 1, self.left - 1
+        pace = (monotonic() - self._start) / self._done
+        ahead = f"{self.left} left, {span(pace * self.left)}" if self.left else "none left"
+        return f"{outcome.job.label}  seed {outcome.job.seed}  {_words(outcome)}  {ahead}"
+
+
+def _words(outcome: "Outcome") -> str:
+    if outcome.busy:
+        return "being done by another process"
+    if outcome.record is None:
+        return f"failed: {outcome.failure}"
+    final = outcome.record.final
+    dataset, test = next(iter(final.test.items()))
+    time = "" if final.seconds is None else f"  {span(final.seconds)}"
+    return f"{final.epoch} epoch{'' if final.epoch == 1 else 's'}  {dataset} {test:.2%}{time}"
+
+
+Columns = list[tuple[str, ...]]
+"""Each column from its name down."""
+
+GAP = 2
+COLOURS = {"better": "green", "worse": "red"}
+"""Of the names of methods, by what is said of them."""
+
+
+def print_table(table: "Scoreboard") -> None:
+    """Prints the scoreboard and its remarks.
+
+    On a terminal that is too narrow the columns go on below, again with the names of the methods; in a pipe
+    every row is one line.
+    """
+    terminal = Terminal()
+    terminal.write(table_lines(table, terminal.width if terminal.is_terminal else sys.maxsize))
+
+
+def table_lines(table: "Scoreboard", width: int) -> Iterator[Text | str]:
+    """The scoreboard in lines of at most `width` characters, where single columns are no wider."""
+    said = f"{table.oracle}, {table.architectures:,} architectures; accuracies, regrets and differences in %"
+    yield Text(said, "bold")
+    names, *others = zip(*table.cells(), strict=True)
+    styles = ["dim", *(COLOURS.get(row.verdict, "cyan") for row in table.rows)]
+    for place, block in enumerate(_blocks(others, width - _wide(names))):
+        yield from [""] if place else []
+        yield from _lines(names, block, styles)
+    yield ""
+    for remark in table.remarks:
+        yield from wrap(remark, width, subsequent_indent=" " * GAP, break_on_hyphens=False)
+
+
+def _blocks(columns: Sequence[tuple[str, ...]], room: int) -> Iterator[Columns]:
+    """The columns in groups that have room beside each other, each of one at least."""
+    block: Columns = []
+    for column in columns:
+        if block and sum(map(_wide, [*block, column])) + GAP * (len(block) + 1) > room:
+            yield block
+            block = []
+        block.append(column)
+    yield block
+
+
+def _lines(names: Sequence[str], block: Columns, styles: Sequence[str]) -> Iterator[Text]:
+    rows = zip(names, styles, *block, strict=True)
+    for place, (name, style, *cells) in enumerate(rows):
+        numbers = [cell.rjust(_wide(own) + GAP) for cell, own in zip(cells, block, strict=True)]
+        yield Text.assemble((name.ljust(_wide(names)), style), ("".join(numbers), "" if place else "dim"))
+
+
+def _wide(column: Sequence[str]) -> int:
+    return max(map(len, column))
+
 
 FAILED = 1
 SEARCHING = ("jobs", "threads", "device", "fall_back")
@@ -165,13 +286,13 @@ def _place(args: Namespace, config: "BenchConfig", out: Path, device: "torch.dev
 
 def _work(args: Namespace, config: "BenchConfig", jobs: "list[Job]", out: Path) -> dict[str, str] | int:
     """Does what is missing: why searches failed, by name, or the exit code where a signal stopped it."""
-    from dartboard.cli.machine import prepare
+    from dartboard.cli.arguments import prepare_device
+    from dartboard.cli.display import choose_lines
     from dartboard.cli.signals import stop_on_signals
-    from dartboard.cli.standings import choose_lines
     from dartboard.scoreboard.store import check_run, find_record, joined, keep_config
 
     joined(out, config)  # what is refused is better known before images are loaded
-    place = _place(args, config, out, prepare(args.device, args.threads or 1))
+    place = _place(args, config, out, prepare_device(args.device, args.threads or 1))
     missing = [job for job in jobs if find_record(job, place.records, place.oracle) is None]
     for job in missing:
         check_run(job, place.runs / job.name)
@@ -225,7 +346,6 @@ def _try(desk: "Desk", job: "Job") -> None:
 
 def _score(args: Namespace, config: "BenchConfig", out: Path, oracle: "Table", failed: dict[str, str]) -> int:
     """Prints and writes the table of all that the directory has been asked for."""
-    from dartboard.cli.scoreboard import print_table
     from dartboard.scoreboard.score import make_score
     from dartboard.scoreboard.store import joined
 

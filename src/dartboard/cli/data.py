@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from dartboard.cli.progress import progress
-from dartboard.cli.terminal import Terminal
+from dartboard.cli.render import Terminal
 from dartboard.errors import UnknownNameError
 from dartboard.utils.text import printable
 
@@ -25,26 +25,18 @@ ROOT = "the folder of data sets (default: $DARTBOARD_DATASETS, or see dartboard 
 
 def configure(parser: ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    verbs = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
-    get = verbs.add_parser("get", help="download a published data set", allow_abbrev=False)
+    actions = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
+    get = actions.add_parser("get", help="download a published data set")
     get.add_argument("name", metavar="NAME", help="see dartboard list datasets")
     get.add_argument("--root", type=Path, metavar="DIR", help=ROOT)
-    get.set_defaults(act=_get)
-    show = verbs.add_parser("show", help="say what is in a data set", allow_abbrev=False)
+    get.set_defaults(run=_get)
+    show = actions.add_parser("show", help="say what is in a data set")
     show.add_argument("name", metavar="NAME_OR_PATH", help="a data set, a file or a folder of images")
     show.add_argument("--root", type=Path, metavar="DIR", help=ROOT)
     show.add_argument("--json", action="store_true", help="print one JSON object instead")
-    show.set_defaults(act=_show)
-    where = verbs.add_parser(
-        "where", help="say in which folders data sets are looked for", allow_abbrev=False
-    )
-    where.set_defaults(act=_where)
-
-
-def run(args: Namespace) -> int:
-    """Do what was asked."""
-    code: int = args.act(args)
-    return code
+    show.set_defaults(run=_show)
+    where = actions.add_parser("where", help="say in which folders data sets are looked for")
+    where.set_defaults(run=_where)
 
 
 def _get(args: Namespace) -> int:

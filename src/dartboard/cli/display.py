@@ -11,14 +11,13 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from dartboard.cli.report import Archs, fit_cells
-from dartboard.cli.terminal import Terminal
-from dartboard.cli.words import numbers, span
+from dartboard.cli.render import Archs, Terminal, bars, fit_cells, numbers
 from dartboard.search.health import mean_entropy, measure
 from dartboard.search.hooks import LoopHook
 from dartboard.search.searcher import Searcher
 from dartboard.search.select import FromStrengths, strongest
 from dartboard.space import Genotype
+from dartboard.utils.text import span
 
 AnyLoop = Any  # a `Loop`; displays of one kind of loop know it better
 
@@ -240,3 +239,66 @@ def choose_display(*, quiet: bool, json: bool, screen: type[Moving] = Screen) ->
     terminal = Terminal(stderr=json)
     moves = terminal.is_terminal and not terminal.is_dumb_terminal
     return screen(terminal) if moves else Lines(terminal)
+
+
+class RunLines(Lines):
+    """One plain line for each epoch of each run inside, with the name of the run."""
+
+    def on_epoch_end(self, loop: Any, record: Any) -> None:
+        epochs = loop.plan.epochs
+        place = f"{_name(loop)}  epoch {loop.epoch:{len(str(epochs))}} of {epochs}"
+        self.say([f"{place}  {numbers(record.metrics)}  {self.left(loop)}"])
+
+    def on_end(self, loop: Any, result: Any) -> None:
+        self.say([f"{_name(loop)}  done in {span(result.seconds)}"])
+
+
+def _name(loop: Any) -> str:
+    """The directory of a run inside the protocol's."""
+    return "/".join(loop.run.path.parts[-2:])
+
+
+def choose_lines(*, quiet: bool, json: bool) -> Display:
+    """The display for where the program writes; JSON leaves standard output alone.
+
+    Args:
+        quiet: Whether nothing shall be seen.
+        json: Whether standard output is for JSON.
+    """
+    if quiet or (json and not sys.stderr.isatty()):
+        return Display()
+    return RunLines(Terminal(stderr=json))
+
+
+class Curve(Moving):
+    """Bars, one an epoch that was measured, the last ones where there are too many."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__(terminal)
+        self._accuracies: list[float] = []
+        self._part = ""
+
+    def on_start(self, loop: Any) -> None:
+        self._part = loop.measured_on
+        rows = loop.run.metrics() if loop.run is not None else []
+        self._accuracies = [row[self._key] for row in rows if self._key in row]
+        super().on_start(loop)
+
+    def on_epoch_end(self, loop: Any, record: Any) -> None:
+        if record.found is not None:
+            self._accuracies.append(record.found.top1)
+        super().on_epoch_end(loop, record)
+
+    @property
+    def _key(self) -> str:
+        return f"{self._part}_accuracy"
+
+    def picture(self, room: int) -> list[Text]:
+        """The bars and what they go from and to, if there is room."""
+        if room < 2 or not self._accuracies:
+            return []
+        shown = self._accuracies[-self.terminal.width :]
+        best = max(self._accuracies)
+        words = f"{self._part} accuracy {min(shown):.1%} to {max(shown):.1%}, best so far {best:.1%}"
+        blocks = bars(shown, self.terminal.pen.levels)
+        return [Text(blocks, "green"), Text(words, "dim")]

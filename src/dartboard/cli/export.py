@@ -111,7 +111,7 @@ def _images(found: "Found", data: object, *, asked: bool) -> tuple["Tensor", str
 def _real(found: "Found", name: str) -> tuple["Tensor", str]:
     import torch
 
-    from dartboard.cli.measuring import choose_images, load_images, normalised
+    from dartboard.cli.models import choose_images, load_images, normalised
     from dartboard.export.about import about
 
     facts = about(found.model)
@@ -121,9 +121,7 @@ def _real(found: "Found", name: str) -> tuple["Tensor", str]:
 
 
 def _print(exported: "Exported", facts: dict[str, Any], args: Namespace) -> None:
-    from dartboard.cli.report import labelled
-    from dartboard.cli.terminal import Terminal
-    from dartboard.cli.words import size
+    from dartboard.cli.render import Terminal, labelled, size
     from dartboard.utils.text import command
 
     files = {str(path): count for path, count in exported.files.items()}

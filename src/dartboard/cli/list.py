@@ -4,19 +4,104 @@ With a NAME, what a method is and its options, or the settings of a group: `list
 `list settings weights`, `list train-settings net`.
 """
 
+import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Mapping
-from inspect import getdoc
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from inspect import Parameter, getdoc, signature
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
 from rich.text import Text
 
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins
-from dartboard.cli.terminal import Terminal
+from dartboard.cli.render import Terminal
 from dartboard.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from dartboard.cli.options import Entry
+    pass
+
+
+WORDS = {NoneType: "null", bool: "bool", int: "int", float: "float", str: "text"}
+"""What kinds of values are called; `null` is how YAML writes none."""
+
+
+@dataclass(frozen=True)
+class SettingRow:
+    """Something that can be set.
+
+    Args:
+        key: What stands before the `=`.
+        kind: The kind of its values, in words.
+        default: Its default, as it would be typed.
+        about: What it is; empty where the name says it.
+    """
+
+    key: str
+    kind: str
+    default: str
+    about: str = ""
+
+
+def method_entries(name: str) -> list[SettingRow]:
+    """The options of a method, from its signature.
+
+    Raises:
+        UnknownNameError: If there is no such method.
+    """
+    from dartboard.search import METHODS
+
+    taken = signature(METHODS[name], eval_str=True).parameters.values()
+    return [SettingRow(f"method.{own.name}", words_of(own.annotation), typed(own.default)) for own in taken]
+
+
+def setting_entries(model: type[BaseModel]) -> list[SettingRow]:
+    """All settings of a configuration, those that name something first."""
+    from dartboard.config.loader import NAMED
+
+    def place(entry: SettingRow) -> tuple[int, bool]:
+        group, _, name = entry.key.partition(".")
+        return NAMED.index(group) if group in NAMED else len(NAMED), group in NAMED and name != "name"
+
+    return sorted(_entries(model), key=place)
+
+
+def _entries(model: type[BaseModel], prefix: str = "") -> Iterator[SettingRow]:
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _entries(kind, f"{prefix}{name}.")
+        elif len(get_args(kind)) != 1 or get_origin(kind) is not Literal:  # else there is nothing to set
+            default = field.get_default(call_default_factory=True)
+            yield SettingRow(prefix + name, words_of(kind), typed(default), field.description or "")
+    if model.model_config.get("extra") == "allow":
+        yield SettingRow(
+            f"{prefix}OPTION", "", "", "an option of the method; see dartboard list methods NAME"
+        )
+
+
+def words_of(kind: Any) -> str:
+    """The kind of a value: a word, the values themselves where they are few, several with bars between."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return words_of(inner[0])
+    if origin is Literal:
+        return " | ".join(map(str, inner))
+    if origin in (Union, UnionType):
+        return " | ".join(map(words_of, inner))
+    if origin in (tuple, list):
+        return f"list of {words_of(inner[0])}s"
+    return WORDS.get(kind, "function" if callable(kind) and origin else "value")
+
+
+def typed(value: object) -> str:
+    """A default as it would be typed."""
+    if value is Parameter.empty or value is PydanticUndefined:
+        return "required"
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
 
 Rows = list[tuple[str, ...]]
 """Names, each with what stands beside it."""
@@ -64,21 +149,18 @@ def _formats() -> Rows:
 
 
 def _settings() -> Rows:
-    from dartboard.cli.options import setting_entries
     from dartboard.search.config import SearchConfig
 
     return _entry_rows(setting_entries(SearchConfig))
 
 
 def _train_settings() -> Rows:
-    from dartboard.cli.options import setting_entries
     from dartboard.train.config import TrainConfig
 
     return _entry_rows(setting_entries(TrainConfig))
 
 
 def _protocol_settings() -> Rows:
-    from dartboard.cli.options import setting_entries
     from dartboard.sweep.protocol import ProtocolConfig
 
     own = [entry for entry in setting_entries(ProtocolConfig) if "." not in entry.key]
@@ -137,7 +219,6 @@ def _detail(kind: str, name: str) -> Iterable[Text | str]:
 
 def _method(name: str) -> list[Text | str]:
     """What a method says about itself, and its options."""
-    from dartboard.cli.options import method_entries
     from dartboard.search import METHODS
 
     about = (getdoc(METHODS[name]) or "").splitlines()
@@ -170,8 +251,8 @@ def _about(thing: Callable[..., object]) -> str:
     return (thing.__doc__ or "").splitlines()[0].rstrip(".")
 
 
-def _entry_rows(entries: Iterable["Entry"]) -> Rows:
-    return [(own.key, own.default, own.kind, own.about) for own in entries]
+def _entry_rows(entries: Iterable["SettingRow"]) -> Rows:
+    return [(row.key, row.default, row.kind, row.about) for row in entries]
 
 
 def _table(rows: Rows) -> list[Text]:

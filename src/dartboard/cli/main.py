@@ -1,6 +1,6 @@
-"""The program `dartboard`: runs a verb, and turns every mistake into one clear line.
+"""The program `dartboard`: runs a command, and turns every error into one line.
 
-The verbs take a while to load: `main` itself loads them, so that an interrupt meanwhile is quiet too.
+Everything else is imported inside `main`, so that an interrupt in the meantime is quiet too.
 """
 
 import os
@@ -43,9 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
-    from dartboard.cli import verbs
+    from dartboard.cli import commands
 
-    return verbs.run(argv)
+    return commands.run(argv)
 
 
 def _let_the_first_speak() -> None:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from dartboard.cli.lookup import find_genotype
 from dartboard.cli.progress import progress
-from dartboard.cli.terminal import Terminal
+from dartboard.cli.render import Terminal
 from dartboard.errors import TableError
+from dartboard.runs.lookup import find_genotype
 from dartboard.space import GENOTYPE_FORMATS, Genotype
 
 if TYPE_CHECKING:
@@ -32,10 +32,8 @@ SHOWN = 8
 
 def configure(parser: ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    verbs = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
-    query = verbs.add_parser(
-        "query", help="say what a benchmark knows of an architecture", allow_abbrev=False
-    )
+    actions = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
+    query = actions.add_parser("query", help="say what a benchmark knows of an architecture")
     query.add_argument("oracle", metavar="NAME", help="the benchmark, such as nb201")
     query.add_argument(
         "genotype",
@@ -46,18 +44,12 @@ def configure(parser: ArgumentParser) -> None:
         "--table", type=Path, metavar="PATH", help="the benchmark's file; nano ships with the package"
     )
     query.add_argument("--json", action="store_true", help="print one JSON object instead")
-    query.set_defaults(act=_query)
-    convert = verbs.add_parser("import", help="make a table from official files", allow_abbrev=False)
+    query.set_defaults(run=_query)
+    convert = actions.add_parser("import", help="make a table from official files")
     convert.add_argument("oracle", metavar="NAME", help="the benchmark, such as nb201")
     convert.add_argument("source", type=Path, metavar="SOURCE", help="its official file or folder")
     convert.add_argument("--out", type=Path, metavar="TABLE", required=True, help="the file to write")
-    convert.set_defaults(act=_import)
-
-
-def run(args: Namespace) -> int:
-    """Do what was asked."""
-    code: int = args.act(args)
-    return code
+    convert.set_defaults(run=_import)
 
 
 @dataclass(frozen=True)

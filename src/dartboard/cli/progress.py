@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from dartboard.cli.terminal import Terminal
+from dartboard.cli.render import Terminal
 from dartboard.utils import progress as progress_callback
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def progress(*, quiet: bool = False) -> Iterator[progress_callback.Progress]:
         yield lambda what, done, total: None  # noqa: ARG005
         return
     terminal = Terminal(stderr=True)
-    view: View = Bar(terminal) if terminal.is_terminal else Lines()
+    view: View = ProgressBar(terminal) if terminal.is_terminal else ProgressLines()
     started = time.monotonic()
 
     def tell(what: str, done: int, total: int) -> None:
@@ -55,7 +55,7 @@ def progress(*, quiet: bool = False) -> Iterator[progress_callback.Progress]:
         view.close()
 
 
-class Lines:
+class ProgressLines:
     """A line every few seconds."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ def _share(done: int, total: int) -> str:
     return f"{min(done / total, 1):.0%}" if total else f"{done:,}"
 
 
-class Bar:
+class ProgressBar:
     """A bar that is gone when all is done."""
 
     def __init__(self, terminal: Terminal) -> None:

@@ -10,11 +10,14 @@ All runs are in one directory. Ctrl-C saves and stops; --resume goes on.
 import json
 import os
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dartboard.cli import watching
 from dartboard.cli.arguments import UsageError, load_plugins
-from dartboard.cli.looping import add_run_flags, check_flags, fit, in_words, machine
+from dartboard.cli.render import LABEL, Terminal, labelled, places
+from dartboard.cli.run_loop import add_run_flags, add_tensorboard_flag, check_flags, fit, in_words, machine
+from dartboard.utils.text import command, span
 
 if TYPE_CHECKING:
     import torch
@@ -23,6 +26,85 @@ if TYPE_CHECKING:
     from dartboard.runs import Run
     from dartboard.sweep.protocol.config import ProtocolConfig
     from dartboard.sweep.protocol.protocol import Protocol
+    from dartboard.sweep.protocol.results import Arm, NetworkFacts, ProtocolResult
+
+
+def print_protocol(result: "ProtocolResult", path: Path, plugins: Sequence[str] = ()) -> None:
+    """Prints every search, every network and every seed, and whether searching was worth it."""
+    terminal = Terminal()
+    terminal.write(["", *_table("searches", _search_rows(result))])
+    for name, arm in result.arms.items():
+        terminal.write(["", *_table(name, _network_rows(arm, result.examples))])
+    terminal.write([""])
+    for name, arm in result.arms.items():
+        for label, words in _arm_words(name, arm, result.measured_on):
+            terminal.write(labelled(label, words, terminal.width))
+    terminal.write(labelled("verdict", result.verdict, terminal.width))
+    terminal.write(places(path))
+    best = path / result.arms["found"].finals[0].run
+    terminal.write(labelled("next", command("export", best, "--format", "onnx", plugins=plugins)))
+
+
+def _search_rows(result: "ProtocolResult") -> list[tuple[str, ...]]:
+    head = ("seed", "supernet", "cell alone", "time", "network")
+    return [
+        head,
+        *(
+            (
+                str(own.seed),
+                _share(own.valid_accuracy),
+                _share(own.discrete_accuracy),
+                span(own.seconds),
+                own.network,
+            )
+            for own in result.searches
+        ),
+    ]
+
+
+def _network_rows(arm: "Arm", examples: int) -> list[tuple[str, ...]]:
+    head = ("network", "short", "end", "time", f"accuracies of {examples:,} held-out images")
+    return [head, *(_network_row(own, arm) for own in arm.networks)]
+
+
+def _network_row(network: "NetworkFacts", arm: "Arm") -> tuple[str, ...]:
+    name = network.run.rpartition("/")[2]
+    best = "the best" if name == arm.best else ""
+    remark = best if network.dropped is None else f"dropped: {network.dropped}"
+    return name, _share(network.short_accuracy), _share(network.accuracy), span(network.seconds), remark
+
+
+def _arm_words(name: str, arm: "Arm", part: str) -> Iterator[tuple[str, str]]:
+    """Labels and values that say what an arm came to."""
+    from dartboard.train.build import TEST
+
+    mean, deviation = arm.summary.mean, arm.summary.deviation
+    spread = "" if deviation is None else f" +- {100 * deviation:.2f}"
+    seeds = f"{arm.summary.count} seed{'s' if arm.summary.count > 1 else ''}"
+    which = "test images" if part == TEST else "validation images, for there are no test images"
+    each = ", ".join(f"{100 * own.accuracy:.2f}" for own in arm.finals)
+    yield name, f"{100 * mean:.2f}{spread} % of {which}, {arm.best} with {seeds}: {each}"
+    yield "", f"{arm.parameters:,} parameters, {arm.flops:,} FLOPs an image"
+    spent = {key: span(value) for key, value in arm.seconds.items()}
+    searching = f"{spent['search']} to search, " if arm.seconds["search"] else ""
+    yield (
+        "",
+        f"{spent['total']}: {searching}{spent['choose']} to choose, {spent['final']} for the seeds",
+    )
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2%}"
+
+
+def _table(label: str, rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows in columns, with a label before the first."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+    return [(label if not number else "").ljust(LABEL) + line for number, line in enumerate(lines)]
+
 
 NAMED = ("space", "method", "data", "seed", "search_recipe", "train_recipe", "search_config", "train_config")
 """Flags that are settings of the protocol."""
@@ -41,7 +123,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--method", metavar="M", help="how to search; see dartboard list methods")
     add("--data", metavar="D", help="images to search, train and test with; see dartboard list datasets")
     add("--seed", type=int, metavar="N", help="the first seed of the searches and of the trainings")
-    watching.add_flag(parser)
+    add_tensorboard_flag(parser)
     add_run_flags(parser, out="runs/protocol-METHOD-SPACE-DATA-sSEED")
 
 
@@ -50,10 +132,10 @@ def run(args: Namespace) -> int:
     check_flags(args, NAMED, "protocol")
     if args.config is not None and (args.search_config or args.train_config):
         raise UsageError("--config has the searches and the trainings; leave out the other configurations")
-    from dartboard.cli.machine import prepare
-    from dartboard.cli.standings import choose_lines, print_protocol
+    from dartboard.cli.arguments import prepare_device
+    from dartboard.cli.display import choose_lines
 
-    device = prepare(*machine(args))
+    device = prepare_device(*machine(args))
     display = choose_lines(quiet=args.quiet, json=args.json)
     protocol, run = (_start if args.resume is None else _reopen)(args, device, display)
     with run:
@@ -70,8 +152,8 @@ def run(args: Namespace) -> int:
 
 def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple["Protocol", "Run"]:
     """A new protocol in a new run; nothing is written if one of its jobs cannot be made."""
-    from dartboard.cli.places import claim, search_name
     from dartboard.cli.progress import progress
+    from dartboard.cli.run_loop import claim, search_name
     from dartboard.runs import Run
     from dartboard.sweep.protocol.config import resolved
     from dartboard.sweep.protocol.protocol import Protocol

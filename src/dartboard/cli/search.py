@@ -8,13 +8,16 @@ Everything is written to a run directory. Ctrl-C saves and stops; --resume goes 
 import json
 import os
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli import processes
 from dartboard.cli.arguments import load_plugins
-from dartboard.cli.looping import add_flags, check_flags, fit, in_words, machine, opened, reopen
+from dartboard.cli.render import Terminal, draw_cells, labelled, places
+from dartboard.cli.run_loop import add_flags, check_flags, fit, in_words, machine, opened, reopen
 from dartboard.space import SPACES
+from dartboard.utils.text import command, span
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +41,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--space", metavar="S", help=f"what to search: {', '.join(SPACES)}, or a file")
     add("--method", metavar="M", help="how to search; see dartboard list methods")
     add_flags(parser, out="runs/METHOD-SPACE-DATA-sSEED")
-    parser.set_defaults(verb="search")
+    parser.set_defaults(command="search")
 
 
 def run(args: Namespace) -> int:
@@ -46,10 +49,10 @@ def run(args: Namespace) -> int:
     check_flags(args, NAMED, "search")
     if (code := processes.launch(args)) is not None:
         return code
+    from dartboard.cli.arguments import prepare_device
     from dartboard.cli.display import choose_display
-    from dartboard.cli.machine import prepare
 
-    device = prepare(*processes.place(*machine(args)))
+    device = prepare_device(*processes.place(*machine(args)))
     with processes.joined(device) as group:
         display = choose_display(quiet=args.quiet or group.rank > 0, json=args.json)
         start = _start if args.resume is None else _reopen
@@ -69,8 +72,8 @@ def _start(
     args: Namespace, device: "torch.device", display: "Display", group: "Group"
 ) -> tuple["Searcher", "Run | None"]:
     """A new search in a new run; nothing is written if the search cannot be made."""
-    from dartboard.cli.places import claim, search_name
     from dartboard.cli.progress import progress
+    from dartboard.cli.run_loop import claim, search_name
     from dartboard.runs import Run
     from dartboard.search.config import build, resolved
     from dartboard.search.settings import load_config
@@ -127,10 +130,29 @@ def _forecast(searcher: "Searcher") -> str:
 
 
 def _print(result: "Result", path: Path, args: Namespace) -> None:
-    from dartboard.cli.outcome import print_outcome
 
     if args.json:
         facts: dict[str, Any] = {"run": str(path)} | result.facts()
         print(json.dumps(facts))
     else:
         print_outcome(result, path, args.plugin)
+
+
+def print_outcome(result: "Result", path: Path, plugins: Sequence[str] = ()) -> None:
+    """Prints the cells that were found, how well the supernet does, and what to do next."""
+    terminal = Terminal()
+    terminal.write(["", *draw_cells(result.genotype.archs, terminal), ""])
+    if result.valid_accuracy is not None:
+        alone = (
+            ""
+            if result.discrete_accuracy is None
+            else f"; {result.discrete_accuracy:.1%} with the cell alone"
+        )
+        words = f"{result.valid_accuracy:.1%} of held-out images, by the supernet{alone}"
+        terminal.write(labelled("accuracy", words))
+    terminal.write(labelled("entropy", f"{result.entropy:.3f}"))
+    terminal.write(labelled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
+    for warning in result.warnings:
+        terminal.write(labelled("warning", warning, terminal.width))
+    terminal.write(places(path))
+    terminal.write(labelled("next", command("train", path, "--recipe", "quick", plugins=plugins)))

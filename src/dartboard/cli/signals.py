@@ -7,9 +7,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from signal import SIGINT, SIGTERM, Signals
+from typing import TYPE_CHECKING
 
 from dartboard.cli.processes import is_launched, is_silent
 from dartboard.utils.signals import handling
+
+if TYPE_CHECKING:
+    pass
 
 NOTICE = b"dartboard: stopping after this step; once more to stop at once\n"
 SHARED = b"dartboard: stopping as soon as all processes have agreed on a step\n"
@@ -51,3 +55,6 @@ def interrupt_on_signals() -> Iterator[list[Signals]]:
 
     with handling(SIGNALS, handle) as caught:
         yield caught
+
+
+SIGNALLED = 128  # a shell adds the number of the signal

@@ -10,21 +10,78 @@ kept. Ctrl-C saves and stops.
 import json
 import sys
 from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
-from dartboard.cli.looping import SIGNALLED
-from dartboard.cli.places import RUNS
+from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive
+from dartboard.cli.render import Terminal, labelled
+from dartboard.cli.signals import SIGNALLED
 from dartboard.errors import RunError, Stopped
+from dartboard.runs.directory import is_run
 from dartboard.utils.atomic import is_leftover
-from dartboard.utils.text import printable
+from dartboard.utils.text import command, printable, span
 
 if TYPE_CHECKING:
     from dartboard.sweep.config import SweepConfig
     from dartboard.sweep.plan import Planned
     from dartboard.sweep.planner import Course
-    from dartboard.sweep.results import Row
+    from dartboard.sweep.results import PointRow, Row
+
+
+SHOWN = 20
+"""Runs of a stage that are listed before the rest is counted."""
+NOTHING = "-"
+
+
+def print_plan(planned: "Mapping[str, Sequence[Planned]]") -> None:
+    """Prints the runs that a sweep would have; cells that are not known yet are called any."""
+    terminal = Terminal()
+    for stage, runs in planned.items():
+        terminal.write([f"{stage}: {len(runs)} run{'' if len(runs) == 1 else 's'}{_unknown(runs)}"])
+        terminal.write(f"  {printable(own.name)}" for own in runs[:SHOWN])
+        terminal.write([f"  and {len(runs) - SHOWN} more"] if len(runs) > SHOWN else [])
+
+
+def _unknown(runs: "Sequence[Planned]") -> str:
+    unknown = any(own.is_guess for own in runs)
+    return " for each cell that is found" if unknown else ""
+
+
+def print_rows(rows: "Sequence[Row]", folder: Path, unended: Sequence[str] = ()) -> None:
+    """Prints a line a point with means over seeds, and how many runs ended in what way, or have not ended."""
+    from dartboard.sweep.results import summary
+
+    terminal = Terminal()
+    if rows:
+        _print_points(summary(rows), terminal)
+    counts = Counter([*(row["state"] for row in rows), *("not ended" for _ in unended)])
+    terminal.write(["", *labelled("runs", ", ".join(f"{own} {state}" for state, own in counts.items()))])
+    terminal.write(labelled("sweep", str(folder)))
+    if unended:
+        terminal.write(labelled("next", command("sweep", folder)))
+    elif any(is_run(Path(row["path"])) for row in rows):
+        terminal.write(labelled("next", command("report", folder)))
+
+
+def _print_points(points: "Sequence[PointRow]", terminal: Terminal) -> None:
+    head = ("stage", "settings", "runs", "accuracy", "95 % interval", "of", "time")
+    table = [head, *(_cells(own) for own in points)]
+    widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
+    terminal.write([""])
+    terminal.write("".join(map(str.ljust, line, widths)).rstrip() for line in table)
+
+
+def _cells(own: "PointRow") -> tuple[str, ...]:
+    spread = "" if own.deviation is None else f" +- {100 * own.deviation:.2f}"
+    mean = NOTHING if own.mean is None else f"{100 * own.mean:.2f}{spread}"
+    ends = NOTHING if own.low is None or own.high is None else f"{100 * own.low:.2f} to {100 * own.high:.2f}"
+    done = str(own.runs) if own.finished == own.runs else f"{own.finished} of {own.runs}"
+    which = "test images" if own.measured_on == "test" else "held-out images"
+    time = NOTHING if own.seconds is None else span(own.seconds)
+    return own.stage, printable(own.label) or NOTHING, done, mean, ends, which, time
+
 
 FAILED = 1
 MACHINE = ("jobs", "threads", "device")
@@ -156,7 +213,6 @@ def _others(folder: Path, planned: "dict[str, list[Planned]]") -> tuple[list[str
 
 
 def _list(args: Namespace, planned: "dict[str, list[Planned]]") -> int:
-    from dartboard.cli.sweeping import print_plan
 
     if args.json:
         runs = [
@@ -172,7 +228,7 @@ def _list(args: Namespace, planned: "dict[str, list[Planned]]") -> int:
 
 def _work(args: Namespace, course: "Course") -> int:
     from dartboard.cli.signals import stop_on_signals
-    from dartboard.cli.sweeping import choose_watch
+    from dartboard.cli.sweep_display import choose_watch
     from dartboard.jobs.executors import make_executor
     from dartboard.sweep.sweep import Sweep
 
@@ -190,7 +246,6 @@ def _work(args: Namespace, course: "Course") -> int:
 
 
 def _print(args: Namespace, rows: "list[Row]", folder: Path) -> int:
-    from dartboard.cli.sweeping import print_rows
     from dartboard.runs.sweep_files import read_names
     from dartboard.sweep.results import summary
     from dartboard.sweep.sweep import failures

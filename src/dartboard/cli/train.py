@@ -10,19 +10,23 @@ import json
 import os
 import re
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli import processes
 from dartboard.cli.arguments import UsageError, load_plugins
-from dartboard.cli.looping import add_flags, check_flags, fit, in_words, machine, opened, reopen
+from dartboard.cli.render import Terminal, labelled, places
+from dartboard.cli.run_loop import add_flags, check_flags, fit, in_words, machine, opened, reopen
+from dartboard.utils.text import command, span
 
 if TYPE_CHECKING:
     import torch
 
     from dartboard.cli.display import Display
     from dartboard.distributed.group import Group
+    from dartboard.nn.evaluation import Evaluation
     from dartboard.runs import Run
     from dartboard.space import SearchSpace
     from dartboard.train import Trainer, TrainResult
@@ -49,11 +53,10 @@ def run(args: Namespace) -> int:
     check_flags(args, NAMED, "train")
     if (code := processes.launch(args)) is not None:
         return code
-    from dartboard.cli.curve import Curve
-    from dartboard.cli.display import choose_display
-    from dartboard.cli.machine import prepare
+    from dartboard.cli.arguments import prepare_device
+    from dartboard.cli.display import Curve, choose_display
 
-    device = prepare(*processes.place(*machine(args)))
+    device = prepare_device(*processes.place(*machine(args)))
     with processes.joined(device) as group:
         display = choose_display(quiet=args.quiet or group.rank > 0, json=args.json, screen=Curve)
         start = _start if args.resume is None else _reopen
@@ -92,10 +95,10 @@ def _start(
     args: Namespace, device: "torch.device", display: "Display", group: "Group"
 ) -> tuple["Trainer", "Run | None"]:
     """A new training in a new run; nothing is written if it cannot be made."""
-    from dartboard.cli.lookup import space_name
-    from dartboard.cli.places import claim, train_name
     from dartboard.cli.progress import progress
+    from dartboard.cli.run_loop import claim, train_name
     from dartboard.runs import Run
+    from dartboard.runs.lookup import space_name
     from dartboard.train.config import build, resolved
 
     plugins = load_plugins(args.plugin)
@@ -114,7 +117,7 @@ def _start(
 
 def _configure(args: Namespace, plugins: list[str]) -> tuple["TrainConfig", "SearchSpace"]:
     """What is to be trained, and the space whose stack the cells go into."""
-    from dartboard.cli.lookup import data_of_run, find_genotype, home_of, space_of_run
+    from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_of_run
     from dartboard.space import GENOTYPE_FORMATS, load_space
 
     genotype = find_genotype(args.cell)
@@ -176,9 +179,33 @@ def _forecast(trainer: "Trainer") -> str:
 
 
 def _print(result: "TrainResult", path: Path, args: Namespace) -> None:
-    from dartboard.cli.outcome import print_training
 
     if args.json:
         print(json.dumps({"run": str(path)} | result.facts()))
     else:
         print_training(result, path, args.plugin)
+
+
+def print_training(result: "TrainResult", path: Path, plugins: Sequence[str] = ()) -> None:
+    """Prints how good the network is, how large, and what to do next."""
+    from dartboard.train.build import VALID
+
+    terminal = Terminal()
+    terminal.write([""])
+    for part, found in result.last.items():
+        terminal.write(labelled(part, _accuracy(found)))
+    best = result.best[result.measured_on]
+    words = f"{best.top1:.2%} of {result.measured_on} images, after epoch {result.best_epoch + 1}"
+    chosen = "" if result.measured_on == VALID else "; chosen by the test images themselves, so too good"
+    terminal.write(labelled("best", words + chosen))
+    terminal.write(labelled("network", f"{result.parameters:,} parameters, {result.flops:,} FLOPs an image"))
+    terminal.write(labelled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
+    terminal.write(places(path))
+    terminal.write(labelled("next", command("export", path, "--format", "onnx", plugins=plugins)))
+
+
+def _accuracy(found: "Evaluation") -> str:
+    from dartboard.nn.evaluation import TOP
+
+    five = f", {found.top5:.2%} among the first five" if len(found.confusion) > TOP else ""
+    return f"{found.top1:.2%} of {found.examples:,} images{five}, loss {found.loss:.4f}"

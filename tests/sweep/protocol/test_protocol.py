@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import torch
 
-from dartboard.cli.lookup import find_genotype
 from dartboard.data import Dataset, ImageSet, LoadOptions
 from dartboard.errors import DivergedError, RunError, Stopped
 from dartboard.nn import load_model
 from dartboard.relax import Gumbel
 from dartboard.runs import Run
+from dartboard.runs.lookup import find_genotype
 from dartboard.search import Hook, Searcher
 from dartboard.space import decode, get_space, space_to_json
 from dartboard.sweep.protocol import jobs

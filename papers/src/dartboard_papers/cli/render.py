@@ -8,10 +8,9 @@ from typing import Any
 
 from rich.text import Text
 
-from dartboard.cli.options import setting_entries, typed
-from dartboard.cli.report import labelled
-from dartboard.cli.terminal import Terminal
-from dartboard.cli.words import span
+from dartboard.cli.list import setting_entries, typed
+from dartboard.cli.render import Terminal, labelled
+from dartboard.utils.text import span
 from dartboard_papers import PAPERS, Record, Reproduction, Row, Scale, Setting
 from dartboard_papers.words import repeated, said
 from dartboard_papers.words import span as precise

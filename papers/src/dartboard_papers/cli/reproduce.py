@@ -12,9 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dartboard.cli.arguments import UsageError, positive
-from dartboard.cli.looping import SIGNALLED
-from dartboard.cli.places import RUNS
+from dartboard.cli.arguments import RUNS, UsageError, positive
+from dartboard.cli.signals import SIGNALLED
 from dartboard.errors import DartboardError, one_line
 
 if TYPE_CHECKING:
@@ -53,12 +52,12 @@ def run(args: Namespace) -> int:
         raise UsageError("reproduce needs the NAME of a figure or table, or --list to see them")
     if args.name == ALL and args.overrides:
         raise UsageError(f"all of them have no {args.overrides[0]!r} in common; name one")
-    from dartboard.cli.machine import prepare
+    from dartboard.cli.arguments import prepare_device
     from dartboard.cli.signals import interrupt_on_signals
     from dartboard_papers import REPRODUCTIONS, Setting, in_order
 
     chosen = in_order() if args.name == ALL else [REPRODUCTIONS[args.name]]
-    device = prepare(args.device, args.threads)
+    device = prepare_device(args.device, args.threads)
     out = args.out or RUNS / "papers"
     setting = Setting(out, args.data, args.table, device, args.jobs or 1, full=args.full)
     with interrupt_on_signals() as caught:

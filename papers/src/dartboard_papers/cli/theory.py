@@ -12,10 +12,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dartboard.cli.analyse.writing import as_json, write_all
+from dartboard.cli.analyse.output import as_json, write_all
 from dartboard.cli.arguments import above_zero, positive
 from dartboard.cli.progress import progress
-from dartboard.cli.terminal import Terminal
+from dartboard.cli.render import Terminal
 from dartboard_papers.cli.theory_tables import (
     Rows,
     cells_table,
@@ -125,7 +125,7 @@ def _experts(kinds: "Subparsers") -> None:
 
 def measure_experts(args: Namespace) -> int:
     """Regret and correct selection of three forecasters."""
-    from dartboard.cli.machine import prepare
+    from dartboard.cli.arguments import prepare_device
     from dartboard_papers.theory.forecasters import race
     from dartboard_papers.theory.pictures import draw_race
 
@@ -136,7 +136,7 @@ def measure_experts(args: Namespace) -> int:
         "lr": args.lr,
         "seed": args.seed,
     }
-    device = prepare(args.device, None)
+    device = prepare_device(args.device, None)
     with progress() as tell:
         found = race(args.problem, args.experts, **numbers, device=device, tell=tell)
     facts = {"problem": args.problem, **numbers, "bounds": dict(found.bounds)}
@@ -160,13 +160,13 @@ def _mirror_descent(kinds: "Subparsers") -> None:
 
 def measure_iterations(args: Namespace) -> int:
     """Iterations of exponentiated gradient and of projected gradient descent."""
-    from dartboard.cli.machine import prepare
+    from dartboard.cli.arguments import prepare_device
     from dartboard_papers.theory.mirror_descent import survey_dimensions
     from dartboard_papers.theory.pictures import draw_iterations
 
     names = ("accuracy", "gap", "noise", "runs", "most", "seed")
     numbers = {name: getattr(args, name) for name in names}
-    device = prepare(args.device, None)
+    device = prepare_device(args.device, None)
     with progress() as tell:
         found = survey_dimensions(args.dimensions, **numbers, device=device, tell=tell)
     facts = {**numbers, "iterations": [asdict(own) for own in found]}
@@ -186,12 +186,12 @@ def _stationarity(kinds: "Subparsers") -> None:
 
 def measure_run(args: Namespace) -> int:
     """The Bregman stationarity of a run."""
-    from dartboard.cli.machine import prepare
+    from dartboard.cli.arguments import prepare_device
     from dartboard.runs import Run
     from dartboard_papers.theory.pictures import draw_stationarity
     from dartboard_papers.theory.stationarity import stationarity
 
-    device = prepare(args.device, None)
+    device = prepare_device(args.device, None)
     numbers = {"scale": args.scale, "iterations": args.iterations, "fall_back": args.fall_back}
     with progress() as tell:
         found = stationarity(Run.read(args.search), **numbers, device=device, tell=tell)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from dartboard.cli.analyse.tables import aligned
+from dartboard.cli.render import aligned
 
 if TYPE_CHECKING:
     from dartboard_papers.theory.forecasters import Race

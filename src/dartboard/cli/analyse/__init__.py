@@ -1,39 +1,22 @@
 """Look into cells, networks and searches: their shape, how they learn, what the loss is like around them."""
 
-from argparse import ArgumentParser, Namespace
-from types import ModuleType
+from argparse import ArgumentParser
 
-from dartboard.cli.analyse import (
-    attention,
-    convergence,
-    hessian,
-    landscape,
-    stability,
-    topology,
-    trajectory,
-    variants,
-)
-from dartboard.cli.arguments import add_words
+from dartboard.cli.commands import add_commands
 
-TOOLS: dict[str, ModuleType] = {
-    "topology": topology,
-    "variants": variants,
-    "convergence": convergence,
-    "landscape": landscape,
-    "hessian": hessian,
-    "trajectory": trajectory,
-    "attention": attention,
-    "stability": stability,
+TOOLS = {
+    "topology": "dartboard.cli.analyse.topology",
+    "variants": "dartboard.cli.analyse.variants",
+    "convergence": "dartboard.cli.analyse.convergence",
+    "landscape": "dartboard.cli.analyse.landscape",
+    "hessian": "dartboard.cli.analyse.hessian",
+    "trajectory": "dartboard.cli.analyse.trajectory",
+    "attention": "dartboard.cli.analyse.attention",
+    "stability": "dartboard.cli.analyse.stability",
 }
-"""Each tool is a module with a docstring, `configure(parser)` and `run(args)`."""
+"""The module of each tool."""
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the tools and their arguments."""
-    add_words(parser, TOOLS, title="tools", word="tool", to="work", parent="analyse")
-
-
-def run(args: Namespace) -> int:
-    """Use the tool that was named."""
-    code: int = args.work(args)
-    return code
+    """Declare the tools."""
+    add_commands(parser, TOOLS, title="tools", name="tool", parent="analyse")

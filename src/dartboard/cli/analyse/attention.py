@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.analyse.writing import add_supernet_flags, as_json, write_all
+from dartboard.cli.analyse.output import add_supernet_flags, as_json, write_all
 from dartboard.cli.progress import progress
-from dartboard.cli.terminal import Terminal
+from dartboard.cli.render import Terminal
 
 if TYPE_CHECKING:
     from dartboard.analysis.attention import AttentionMap
@@ -29,9 +29,9 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print the strongest ops of each cell, and draw."""
     from dartboard.analysis.attention import attention
-    from dartboard.cli.machine import prepare
+    from dartboard.cli.arguments import prepare_device
 
-    device = prepare(args.device, None)
+    device = prepare_device(args.device, None)
     with progress() as tell:
         maps = attention(args.search, device, fall_back=args.fall_back, tell=tell)
     facts = {"run": args.search, "maps": [own.facts() for own in maps]}

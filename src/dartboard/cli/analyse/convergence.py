@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from dartboard.cli.analyse.cells import SETTING, SMALL, candidates
-from dartboard.cli.analyse.tables import aligned
-from dartboard.cli.analyse.writing import as_json, write_all
-from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, number, positive
-from dartboard.cli.lookup import find_genotype, home_of, space_name, space_of_run
-from dartboard.cli.looping import SIGNALLED
-from dartboard.cli.places import RUNS
-from dartboard.cli.terminal import Terminal
+from dartboard.cli.analyse.networks import SETTING, SMALL, candidates
+from dartboard.cli.analyse.output import as_json, write_all
+from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, number, positive
+from dartboard.cli.render import Terminal, aligned
+from dartboard.cli.signals import SIGNALLED
 from dartboard.errors import Stopped
+from dartboard.runs.lookup import find_genotype, home_of, space_name, space_of_run
 from dartboard.space import Genotype
 
 if TYPE_CHECKING:
@@ -93,10 +91,10 @@ def run(args: Namespace) -> int:
     cells = _with_variants(args, _cells(named))
     from dartboard.analysis.convergence import Comparer
     from dartboard.analysis.side_by_side import Plan
-    from dartboard.cli.machine import prepare
+    from dartboard.cli.arguments import prepare_device
 
     config = _settings(args, named[0], next(iter(cells.values())), settings, plugins)
-    plan, device = Plan.of(cells, config), prepare(args.device, None)
+    plan, device = Plan.of(cells, config), prepare_device(args.device, None)
     out = args.out or RUNS / f"convergence-{next(iter(cells))}-{Path(config.data.name).stem}"
     found = _compare(args, Comparer(plan, out, device), config)
     return found if isinstance(found, int) else _report(args, found, out)

@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.analyse.networks import add_network_flags, is_trained, open_network
-from dartboard.cli.analyse.trained import plain, trained
-from dartboard.cli.arguments import UsageError, positive
-from dartboard.cli.looping import SIGNALLED
-from dartboard.cli.places import RUNS
+from dartboard.cli.analyse.networks import add_network_flags, is_trained, open_network, plain, trained
+from dartboard.cli.arguments import RUNS, UsageError, positive
 from dartboard.cli.progress import progress
-from dartboard.cli.terminal import Terminal
+from dartboard.cli.render import Terminal
+from dartboard.cli.signals import SIGNALLED
 from dartboard.utils.progress import Progress
 
 if TYPE_CHECKING:
@@ -57,10 +55,10 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the eigenvalues."""
-    from dartboard.cli.machine import prepare
+    from dartboard.cli.arguments import prepare_device
     from dartboard.cli.signals import interrupt_on_signals
 
-    device, searched = prepare(args.device, args.threads), _is_search(args.what)
+    device, searched = prepare_device(args.device, args.threads), _is_search(args.what)
     with interrupt_on_signals() as caught:
         try:
             with progress(quiet=args.quiet) as tell:

@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.analyse.networks import add_network_flags, open_network
-from dartboard.cli.analyse.trained import plain, trained
-from dartboard.cli.arguments import above_zero, positive
-from dartboard.cli.looping import SIGNALLED
-from dartboard.cli.places import RUNS
+from dartboard.cli.analyse.networks import add_network_flags, open_network, plain, trained
+from dartboard.cli.arguments import RUNS, above_zero, positive
 from dartboard.cli.progress import progress
-from dartboard.cli.terminal import Terminal
+from dartboard.cli.render import Terminal
+from dartboard.cli.signals import SIGNALLED
 from dartboard.utils.progress import Progress
 
 if TYPE_CHECKING:
@@ -97,10 +95,10 @@ def odd(text: str) -> int:
 
 def run(args: Namespace) -> int:
     """Measure what is missing, draw, and print the shape in a few numbers."""
-    from dartboard.cli.machine import prepare
+    from dartboard.cli.arguments import prepare_device
     from dartboard.cli.signals import interrupt_on_signals
 
-    device = prepare(args.device, None)
+    device = prepare_device(args.device, None)
     out = args.out or RUNS / f"landscape-{plain(args.what)}"
     with interrupt_on_signals() as caught:
         try:
@@ -143,7 +141,7 @@ def _report(args: Namespace, found: "Landscape", out: Path, words: str) -> int:
     """Write pictures and numbers, and print."""
     from dartboard.analysis.landscape import surfaces
     from dartboard.analysis.sharpness import summary
-    from dartboard.cli.analyse.writing import write_all
+    from dartboard.cli.analyse.output import write_all
     from dartboard.viz.plots import plot_contours, plot_heat, plot_surfaces
 
     shape, drawn = summary(found), surfaces({plain(args.what): found})

@@ -1,15 +1,58 @@
-"""From what stands on the command line to a trained network and images to look at it with."""
+"""From the command line to the cells and trained networks that the tools analyze."""
 
+import re
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.arguments import UsageError
+from dartboard.errors import DivergedError
+from dartboard.runs.lookup import find_genotype, home_of, space_name, space_of_run
+from dartboard.space import NONE, Genotype, SearchSpace, load_space
+from dartboard.utils.progress import Progress
 
 if TYPE_CHECKING:
+    import torch
+
     from dartboard.data import Images, ImageSet
     from dartboard.nn import Model
+
+
+SETTING = re.compile(r"[a-z_.]+=")
+"""How a word begins that is a setting such as epochs=30."""
+SMALL: dict[str, Any] = {
+    "epochs": 15,
+    "net": {"channels": 8, "cells": 5},
+    "data": {"name": "cluttered-digits", "pad": 1, "flip": False},
+}
+"""What cells are trained with unless words say otherwise: minutes on a laptop."""
+
+
+def candidates(text: str, genotype: Genotype, given: str | None) -> list[str]:
+    """The ops that can take each other's place in a cell, but for `none`, which is no connection.
+
+    Args:
+        text: What was typed for the cell.
+        genotype: The cell.
+        given: The space that was named; None for the one that a search chose from, else for the first of the
+            catalogue that takes the cell.
+    """
+    space = load_space(given) if given is not None else searched_space(text) or home_of(genotype)
+    edges = (edge for _, cell in space.archs for edge in cell.edges if edge.target not in cell.joins)
+    return [op for op in dict.fromkeys(op for edge in edges for op in edge.ops) if op != NONE]
+
+
+def searched_space(text: str) -> SearchSpace | None:
+    """The space that a search chooses from, if `text` is its run; that of a training is its cell alone."""
+    space = space_of_run(text)
+    if space is None:
+        return None
+    from dartboard.runs import Run  # with torch, which a mere name does without
+
+    return space if Run.read(text).config.get("kind", "search") == "search" else None
+
 
 PARTS = ("test", "valid", "train")
 
@@ -71,8 +114,7 @@ def open_network(
     Raises:
         DartboardError: If there is no such network, or no images that fit it.
     """
-    from dartboard.cli.measuring import choose_images, load_images
-    from dartboard.cli.models import find_model
+    from dartboard.cli.models import choose_images, find_model, load_images
     from dartboard.export.about import about
 
     model = find_model(text, which).model
@@ -89,8 +131,56 @@ def open_network(
 
 def _fitted(images: "Images", most: int, classes: tuple[str, ...], wanted: tuple[str, ...]) -> "ImageSet":
     """At most so many images in memory, with the numbers that a network has for their classes."""
-    from dartboard.cli.measuring import places
+    from dartboard.cli.models import places
     from dartboard.data import ImageSet
 
     few = images.spread(most).load()
     return ImageSet(few.images, places(classes, wanted)[few.labels])
+
+
+CELL = "cell"
+"""The label of a cell that is trained."""
+
+
+def plain(text: str) -> str:
+    """What was typed as part of a directory's name."""
+    name = Path(text).name.removesuffix(".json").removesuffix(".safetensors")
+    return name if re.fullmatch(r"[A-Za-z0-9][\w.+-]{0,40}", name) else CELL
+
+
+def trained(args: Namespace, out: Path, device: "torch.device", tell: Progress) -> str:
+    """The run or the file of the network that is meant; a cell is trained before, with one thread.
+
+    Args:
+        args: What was typed: `what`, `overrides` and `data`.
+        out: A cell's training is an ordinary run in its folder `runs`; what is finished is not done again.
+        device: Where to train.
+        tell: Is told how many epochs are complete.
+
+    Raises:
+        DartboardError: If there is no such network or cell, if words are no settings, or if the training
+            broke off.
+    """
+    if is_trained(args.what):
+        if args.overrides:
+            raise UsageError(f"{args.what} is trained already; leave out {args.overrides[0]}")
+        return str(args.what)
+    from dartboard.analysis.convergence import RUNS, compare, make_settings
+
+    genotype = find_genotype(args.what)
+    space = space_of_run(args.what) or home_of(genotype)
+    flags: dict[str, Any] = {"space": space_name(args.what, None, space)}
+    flags |= {} if args.data is None else {"data": {"name": args.data}}
+    settings = make_settings(SMALL, flags, words=_settings(args.overrides))
+    (found,) = compare({CELL: genotype}, settings, out, device=device, tell=tell).trainings
+    if found.fault is not None:
+        raise DivergedError(f"the training of the cell broke off: {found.fault}, and another --out")
+    return str(out / RUNS / found.entry.name)
+
+
+def _settings(words: Sequence[str]) -> Sequence[str]:
+    """Words that are settings; others are mistakes."""
+    for word in words:
+        if not SETTING.match(word):
+            raise UsageError(f"{word!r} is no setting such as epochs=30; give one network or cell alone")
+    return words

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.analyse.writing import add_supernet_flags, as_json, write_all
+from dartboard.cli.analyse.output import add_supernet_flags, as_json, write_all
 from dartboard.cli.progress import progress
-from dartboard.cli.terminal import Terminal
+from dartboard.cli.render import Terminal
 
 if TYPE_CHECKING:
     from dartboard.analysis.stability import Stabilities
@@ -30,9 +30,9 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print the mean and the worst change of each run, and draw."""
     from dartboard.analysis.stability import stability
-    from dartboard.cli.machine import prepare
+    from dartboard.cli.arguments import prepare_device
 
-    device = prepare(args.device, None)
+    device = prepare_device(args.device, None)
     with progress() as tell:
         found = stability(*args.runs, device=device, fall_back=args.fall_back, tell=tell)
     if args.out is not None:

@@ -18,13 +18,12 @@ from rich.text import Text
 
 from dartboard.analysis.standing import Kind, kinds_of
 from dartboard.analysis.topology import Epoch, Shape, over_epochs, shape_of
-from dartboard.cli.analyse.cells import searched_space
-from dartboard.cli.analyse.tables import aligned
-from dartboard.cli.analyse.writing import as_json, write_all
-from dartboard.cli.lookup import find_genotype, home_of
+from dartboard.cli.analyse.networks import searched_space
+from dartboard.cli.analyse.output import as_json, write_all
 from dartboard.cli.progress import progress
-from dartboard.cli.terminal import Terminal
+from dartboard.cli.render import Terminal, aligned
 from dartboard.errors import GenotypeError
+from dartboard.runs.lookup import find_genotype, home_of
 from dartboard.space import PUBLISHED, SPACES, Genotype, SearchSpace, load_space
 from dartboard.utils.progress import Progress
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.analyse.writing import as_json, write_all
-from dartboard.cli.terminal import Terminal
+from dartboard.cli.analyse.output import as_json, write_all
+from dartboard.cli.render import Terminal
 
 if TYPE_CHECKING:
     from dartboard.analysis.trajectories import Trajectories

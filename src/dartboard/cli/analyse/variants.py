@@ -2,7 +2,7 @@
 
 Of connections, every op reads another node before it, nodes and ops stay; of operations, every edge has
 another op, connections stay (Shu et al., 2020, A.2). The widest connects all nodes to the inputs alone. The
-same seed gives the same variants, all different. What is printed can be given to other verbs as a CELL.
+same seed gives the same variants, all different. What is printed can be given to other commands as a CELL.
 """
 
 import json
@@ -15,13 +15,12 @@ from rich.text import Text
 
 from dartboard.analysis.topology import shapes_of
 from dartboard.analysis.variants import random_connections, random_operations, widest
-from dartboard.cli.analyse.cells import candidates
-from dartboard.cli.analyse.writing import as_json
+from dartboard.cli.analyse.networks import candidates
+from dartboard.cli.analyse.output import as_json
 from dartboard.cli.arguments import UsageError, positive
-from dartboard.cli.lookup import find_genotype
-from dartboard.cli.report import draw_cells
-from dartboard.cli.terminal import Terminal
+from dartboard.cli.render import Terminal, draw_cells
 from dartboard.errors import GenotypeError
+from dartboard.runs.lookup import find_genotype
 from dartboard.space import GENOTYPE_FORMATS, SPACES, Genotype
 
 KINDS = ("connections", "operations", "widest")

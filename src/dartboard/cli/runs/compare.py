@@ -9,15 +9,14 @@ from typing import Any
 from rich.text import Text
 
 from dartboard.cli.arguments import UsageError
-from dartboard.cli.runs.listed import facts
+from dartboard.cli.render import Terminal
+from dartboard.cli.runs.list import facts
 from dartboard.cli.runs.show import genotype_of
-from dartboard.cli.terminal import Terminal
-from dartboard.cli.words import span
 from dartboard.runs.listing import RunSummary, summarize_run
 from dartboard.runs.run_files import RunReader
 from dartboard.runs.text_files import flat
 from dartboard.space import GENOTYPE_FORMATS, Genotype
-from dartboard.utils.text import printable
+from dartboard.utils.text import printable, span
 from dartboard.viz.terminal import draw_cell, side_by_side
 
 CELL = "cell"

@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from dartboard.cli.arguments import UsageError
-from dartboard.cli.words import size
+from dartboard.cli.render import size
 from dartboard.errors import RunError
 from dartboard.runs.directory import CONFIG, ENVIRONMENT, check_run
 from dartboard.runs.listing import find_runs, summarize_run

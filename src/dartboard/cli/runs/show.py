@@ -9,17 +9,15 @@ from typing import Any
 
 from rich.text import Text
 
-from dartboard.cli.lookup import find_genotype
-from dartboard.cli.report import draw_cells, labelled
-from dartboard.cli.runs.listed import STYLES, facts
+from dartboard.cli.render import Terminal, draw_cells, labelled
+from dartboard.cli.runs.list import STYLES, facts
 from dartboard.cli.runs.tail import epoch_lines
-from dartboard.cli.terminal import Terminal
-from dartboard.cli.words import span
 from dartboard.errors import DartboardError
 from dartboard.runs.listing import RunSummary, summarize_run
+from dartboard.runs.lookup import find_genotype
 from dartboard.runs.run_files import RunReader
 from dartboard.space import GENOTYPE_FORMATS, Genotype
-from dartboard.utils.text import command, printable
+from dartboard.utils.text import command, printable, span
 
 EPOCHS = 5
 """Epochs that are shown."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dartboard.cli.arguments import positive
-from dartboard.cli.words import numbers
+from dartboard.cli.render import numbers
 from dartboard.runs.run_files import RunReader
 
 LOOK = 1.0

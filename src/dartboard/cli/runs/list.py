@@ -15,13 +15,11 @@ from typing import Any
 
 from rich.text import Text
 
-from dartboard.cli.arguments import UsageError
-from dartboard.cli.places import RUNS
-from dartboard.cli.terminal import Terminal
-from dartboard.cli.words import span
+from dartboard.cli.arguments import RUNS, UsageError
+from dartboard.cli.render import Terminal
 from dartboard.runs.directory import is_run
 from dartboard.runs.listing import STATES, RunSummary, find_runs, summarize_run
-from dartboard.utils.text import printable
+from dartboard.utils.text import printable, span
 
 STYLES = {"running": "green", "finished": "", "stopped": "yellow", "damaged": "red"}
 COLUMNS = ("run", "state", "kind", "method", "space", "data", "seed", "epoch", "accuracy", "age")

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 import pytest
 import yaml
 
-from dartboard.cli.options import Entry, method_entries, setting_entries, typed, words_of
+from dartboard.cli.list import SettingRow, method_entries, setting_entries, typed, words_of
 from dartboard.search import METHODS
 from dartboard.search.config import SearchConfig
 from dartboard.search.method import check_options
@@ -68,7 +68,7 @@ def test_the_options_of_every_method_can_be_typed(name: str) -> None:
 
 
 def test_an_entry_says_it_all() -> None:
-    assert Entry("weights.lr", "float", "0.025", "learning rate at the start") in setting_entries(
+    assert SettingRow("weights.lr", "float", "0.025", "learning rate at the start") in setting_entries(
         SearchConfig
     )
-    assert Entry("method.floor", "float", "0.0") in method_entries("gaea-darts")
+    assert SettingRow("method.floor", "float", "0.0") in method_entries("gaea-darts")

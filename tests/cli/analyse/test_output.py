@@ -6,7 +6,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from dartboard.cli.analyse.writing import as_json, write_all
+from dartboard.cli.analyse.output import as_json, write_all
 
 
 def no_constant(name: str) -> float:

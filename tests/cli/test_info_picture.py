@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import frontdoor
+from dartboard.cli.info import mixture_of
 from dartboard.cli.main import main
-from dartboard.cli.picture import mixture_of
 from dartboard.space import PUBLISHED, get_space
 from reports import found_cell, make_search, make_training
 

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.cli.lookup import find_genotype, home_of, space_of_run
 from dartboard.errors import GenotypeError, UnknownNameError
 from dartboard.runs import Run
+from dartboard.runs.lookup import find_genotype, home_of, space_of_run
 from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, Genotype, get_published, get_space
 
 DARTS_V2 = PUBLISHED["darts-v2"].text

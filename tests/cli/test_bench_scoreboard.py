@@ -2,7 +2,7 @@ import pytest
 from rich.text import Text
 
 from benching import SmallOracle, random_at, record
-from dartboard.cli.scoreboard import print_table, table_lines
+from dartboard.cli.bench import print_table, table_lines
 from dartboard.scoreboard.table import Table, make_table
 
 

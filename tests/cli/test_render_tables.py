@@ -1,6 +1,6 @@
 import pytest
 
-from dartboard.cli.analyse.tables import aligned
+from dartboard.cli.render import aligned
 
 ROWS = [("", "width"), ("darts", "3"), ("a", "10.25")]
 

@@ -1,17 +1,19 @@
-"""What the verbs share that run a loop of epochs: their flags, the machine, stopping and going on."""
+"""What the commands share that run a loop of epochs: flags, the run directory, stopping and resuming."""
 
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from dartboard.cli import processes, watching
-from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
-from dartboard.cli.words import size, span
+from dartboard.cli import processes
+from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive
+from dartboard.cli.render import size
+from dartboard.cli.signals import SIGNALLED
 from dartboard.errors import DistributedError, Stopped
-from dartboard.utils.text import command, printable
+from dartboard.utils.text import command, printable, span
 
 if TYPE_CHECKING:
     import torch
@@ -20,12 +22,110 @@ if TYPE_CHECKING:
     from dartboard.distributed.group import Group
     from dartboard.engine.loop import Loop, Outcome
     from dartboard.runs import Run
+    from dartboard.search.config import SearchConfig
     from dartboard.search.forecast import Forecast
     from dartboard.search.hooks import AnyHook
     from dartboard.space import SearchSpace
+    from dartboard.train.config import TrainConfig
     from dartboard.utils.progress import Progress
 
-SIGNALLED = 128  # a shell adds the number of the signal
+
+LONGEST = 60  # characters of a cell that names a directory
+
+
+def claim(out: str | None, name: str) -> Path:
+    """The directory for a new run: `out`, or the first free one of this name among the runs.
+
+    The latter is made at once, so that two programs that start together get two.
+    """
+    if out is not None:
+        return Path(out)
+    for path in _candidates(name):
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return path
+    raise AssertionError("numbers never end")
+
+
+def search_name(config: "SearchConfig") -> str:
+    """What the directory of a search is called."""
+    parts = (config.method.name, Path(config.space.name).stem, Path(config.data.name).stem, f"s{config.seed}")
+    return "-".join(parts)
+
+
+def train_name(cell: str, config: "TrainConfig") -> str:
+    """What the directory of a training is called.
+
+    Args:
+        cell: What was typed for the cell: a run, a file, a published cell or a genotype.
+        config: The training.
+    """
+    what = Path(cell).name.removesuffix(".json") if len(cell) < LONGEST else "cell"
+    plain = what if what.replace("-", "").replace("_", "").replace(".", "").isalnum() else "cell"
+    return "-".join(("train", plain, Path(config.data.name).stem, f"s{config.seed}"))
+
+
+def _candidates(name: str) -> Iterator[Path]:
+    yield RUNS / name
+    yield from (RUNS / f"{name}-{number}" for number in count(2))
+
+
+class Hooked(Protocol):
+    """What has hooks."""
+
+    hooks: "tuple[AnyHook, ...]"
+
+
+def add_tensorboard_flag(parser: ArgumentParser) -> None:
+    """Declare the flag."""
+    about = "write curves, strengths and cells for TensorBoard to a folder in DIR, called like the run"
+    parser.add_argument("--tensorboard", type=Path, metavar="DIR", help=about)
+
+
+def check_tensorboard_flag(args: Namespace) -> None:
+    """Refuse the flag where nothing can be written, before anything else is."""
+    folder = _tensorboard_folder(args)
+    if folder is None:
+        return
+    from dartboard.integrations.tensorboard import check_installed
+
+    check_installed()
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"--tensorboard {folder} is a file; name a folder")
+
+
+def tensorboard_hook(loop: Hooked, run: Path, args: Namespace) -> AbstractContextManager[object]:
+    """Have every epoch of a loop written, if that was asked for; the end of the `with` closes the files.
+
+    Args:
+        loop: What is run.
+        run: The directory of its run.
+        args: What was typed.
+    """
+    folder = _tensorboard_folder(args)
+    if folder is None:
+        return nullcontext()
+    from dartboard.integrations.tensorboard import TensorBoardHook
+
+    hook = TensorBoardHook(folder / run.resolve().name, run)
+    loop.hooks = (*loop.hooks, hook)
+    return hook
+
+
+def tensorboard_words(args: Namespace) -> list[str]:
+    """The flag as it was typed, for the command that goes on."""
+    folder = _tensorboard_folder(args)
+    return [] if folder is None else ["--tensorboard", str(folder)]
+
+
+def _tensorboard_folder(args: Namespace) -> Path | None:
+    """Where to write; None if that was not asked for, or the verb has no such flag."""
+    folder: Path | None = getattr(args, "tensorboard", None)
+    return folder
+
+
 E = TypeVar("E", bound="Outcome")
 L = TypeVar("L", bound="Loop[Any, Any]")
 Make = Callable[["Run", "SearchSpace", "Progress"], L]
@@ -58,7 +158,7 @@ def add_flags(parser: ArgumentParser, *, out: str) -> None:
     add("--data", metavar="D", help="images: a folder, a file, or one of dartboard list datasets")
     add("--epochs", type=positive, metavar="N", help="passes over the images")
     add("--seed", type=int, metavar="N", help="where chance starts")
-    watching.add_flag(parser)
+    add_tensorboard_flag(parser)
     processes.add_flag(parser)
     add_run_flags(parser, out=out)
 
@@ -104,7 +204,7 @@ def check_flags(args: Namespace, named: Sequence[str], verb: str) -> None:
         raise UsageError("--live writes a report and --no-report writes none; leave out one of them")
     if args.fall_back and args.resume is None:
         raise UsageError("--fall-back chooses among the checkpoints of a run; name the run with --resume")
-    watching.check_flag(args)
+    check_tensorboard_flag(args)
     if args.resume is not None:
         _check_kind(args.resume, verb)
 
@@ -153,7 +253,7 @@ def opened(run: "Run | None", args: Namespace) -> Iterator[None]:
 
     Args:
         run: The run; None on all ranks but the first.
-        args: What was typed; `args.verb` is the verb.
+        args: What was typed; `args.command` is the verb.
     """
     with run or nullcontext():
         try:
@@ -198,7 +298,7 @@ def fit(
     Args:
         loop: What is run.
         run: Where it writes; None on all ranks but the first.
-        args: What was typed; `args.verb` is the verb.
+        args: What was typed; `args.command` is the verb.
         display: What is seen of it.
         forecast: How long it will take, in words.
         group: The processes that share it; None where it is never shared.
@@ -235,7 +335,7 @@ def _is_told(display: "Display", args: Namespace, group: "Group | None") -> bool
 
 def _watched(loop: Fitting[E], run: "Run", args: Namespace) -> AbstractContextManager[object]:
     _report_epochs(loop, run, args)
-    return watching.watched(loop, run.path, args)
+    return tensorboard_hook(loop, run.path, args)
 
 
 def _say_stopped(words: str, run: "Run | None", args: Namespace) -> None:
@@ -289,4 +389,4 @@ def in_words(forecast: "Callable[[], Forecast]", group: "Group | None" = None) -
 
 
 def _resume_command(path: Path, args: Namespace) -> str:
-    return command(args.verb, "--resume", path, *watching.words(args), plugins=args.plugin)
+    return command(args.command, "--resume", path, *tensorboard_words(args), plugins=args.plugin)

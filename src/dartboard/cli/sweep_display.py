@@ -1,39 +1,34 @@
-"""What people see of a sweep: its plan, what happens while it runs, and its tables."""
+"""What is shown of a sweep while it runs: lines, bars, or nothing."""
 
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from dartboard.cli.report import labelled
-from dartboard.cli.terminal import Terminal
-from dartboard.cli.words import span
+from dartboard.cli.render import Terminal
 from dartboard.errors import RunError
 from dartboard.jobs.job import Job, Outcome
 from dartboard.jobs.queue import Watch
-from dartboard.runs.directory import METRICS, is_run
+from dartboard.runs.directory import METRICS
 from dartboard.runs.text_files import rows_from_end
-from dartboard.sweep.results import PointRow, Row, summary
-from dartboard.utils.text import command, printable
+from dartboard.utils.text import printable, span
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from dartboard.sweep.plan import Planned
     from dartboard.sweep.planner import Course
 
+
 REPORT = "report.html"
+
+
 REFRESH = 1.0
 """Seconds between two looks at how far runs are."""
-SHOWN = 20
-"""Runs of a stage that are listed before the rest is counted."""
-NOTHING = "-"
 
 
-class Lines(Watch):
+class SweepLines(Watch):
     """A line for each run that ends, with how many are left and for how long.
 
     Args:
@@ -86,14 +81,14 @@ class Lines(Watch):
             self.say(f"{path.name}  {mistake}")
 
 
-class Silent(Lines):
+class SilentSweep(SweepLines):
     """Shows nothing; pages of runs are written all the same."""
 
     def say(self, words: str) -> None:
         """Nothing is said."""
 
 
-class Bars(Lines):
+class SweepBars(SweepLines):
     """The lines, and below them a bar for each run under way."""
 
     def __init__(self, course: "Course", terminal: Terminal, bars: "Progress") -> None:
@@ -144,58 +139,12 @@ def choose_watch(course: "Course", *, quiet: bool, json: bool) -> Iterator[Watch
     """
     terminal = Terminal(stderr=json)
     if quiet or (json and not sys.stderr.isatty()):
-        yield Silent(course, terminal)
+        yield SilentSweep(course, terminal)
     elif not terminal.is_terminal:
-        yield Lines(course, terminal)
+        yield SweepLines(course, terminal)
     else:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         with Progress(*columns, console=terminal, transient=True) as bars:
-            yield Bars(course, terminal, bars)
-
-
-def print_plan(planned: "Mapping[str, Sequence[Planned]]") -> None:
-    """Prints the runs that a sweep would have; cells that are not known yet are called any."""
-    terminal = Terminal()
-    for stage, runs in planned.items():
-        terminal.write([f"{stage}: {len(runs)} run{'' if len(runs) == 1 else 's'}{_unknown(runs)}"])
-        terminal.write(f"  {printable(own.name)}" for own in runs[:SHOWN])
-        terminal.write([f"  and {len(runs) - SHOWN} more"] if len(runs) > SHOWN else [])
-
-
-def _unknown(runs: "Sequence[Planned]") -> str:
-    unknown = any(own.is_guess for own in runs)
-    return " for each cell that is found" if unknown else ""
-
-
-def print_rows(rows: Sequence[Row], folder: Path, unended: Sequence[str] = ()) -> None:
-    """Prints a line a point with means over seeds, and how many runs ended in what way, or have not ended."""
-    terminal = Terminal()
-    if rows:
-        _print_points(summary(rows), terminal)
-    counts = Counter([*(row["state"] for row in rows), *("not ended" for _ in unended)])
-    terminal.write(["", *labelled("runs", ", ".join(f"{own} {state}" for state, own in counts.items()))])
-    terminal.write(labelled("sweep", str(folder)))
-    if unended:
-        terminal.write(labelled("next", command("sweep", folder)))
-    elif any(is_run(Path(row["path"])) for row in rows):
-        terminal.write(labelled("next", command("report", folder)))
-
-
-def _print_points(points: Sequence[PointRow], terminal: Terminal) -> None:
-    head = ("stage", "settings", "runs", "accuracy", "95 % interval", "of", "time")
-    table = [head, *(_cells(own) for own in points)]
-    widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
-    terminal.write([""])
-    terminal.write("".join(map(str.ljust, line, widths)).rstrip() for line in table)
-
-
-def _cells(own: PointRow) -> tuple[str, ...]:
-    spread = "" if own.deviation is None else f" +- {100 * own.deviation:.2f}"
-    mean = NOTHING if own.mean is None else f"{100 * own.mean:.2f}{spread}"
-    ends = NOTHING if own.low is None or own.high is None else f"{100 * own.low:.2f} to {100 * own.high:.2f}"
-    done = str(own.runs) if own.finished == own.runs else f"{own.finished} of {own.runs}"
-    which = "test images" if own.measured_on == "test" else "held-out images"
-    time = NOTHING if own.seconds is None else span(own.seconds)
-    return own.stage, printable(own.label) or NOTHING, done, mean, ends, which, time
+            yield SweepBars(course, terminal, bars)

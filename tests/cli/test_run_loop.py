@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.cli.places import claim, search_name
+from dartboard.cli.run_loop import claim, search_name
 from dartboard.search.settings import load_config
 
 

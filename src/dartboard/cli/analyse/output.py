@@ -1,4 +1,4 @@
-"""What the tools write: pictures, and the numbers behind them."""
+"""What the tools write: figures, and the numbers behind them."""
 
 import json
 import math

@@ -1,6 +1,6 @@
 import torch
 
-from dartboard.cli.measured import confusion_lines
+from dartboard.cli.evaluate import confusion_lines
 from dartboard.nn.evaluation import Evaluation
 
 

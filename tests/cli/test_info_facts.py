@@ -1,4 +1,4 @@
-from dartboard.cli.facts import Build, CellFacts, ChoiceFacts, cell_facts, network_facts, space_facts
+from dartboard.cli.info import Build, CellFacts, ChoiceFacts, cell_facts, network_facts, space_facts
 from dartboard.space import adopt, get_published, get_space
 
 

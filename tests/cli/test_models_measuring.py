@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from dartboard.cli.measuring import choose_images, load_images, places
+from dartboard.cli.models import choose_images, load_images, places
 from dartboard.data import Dataset, ImageFiles, ImageSet
 from dartboard.errors import DataError
 from dartboard.export.about import About

@@ -4,7 +4,7 @@ import pytest
 
 from benches import settings
 from benching import record
-from dartboard.cli.tally import Tally, plan
+from dartboard.cli.bench import Tally, plan
 from dartboard.scoreboard.jobs import Job, plan_jobs
 from dartboard.scoreboard.runner import Outcome
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from rich.progress import MofNCompleteColumn, Progress, TextColumn
 
-from dartboard.cli import sweeping
-from dartboard.cli.sweeping import Bars, Lines, choose_watch, print_plan, print_rows
-from dartboard.cli.terminal import Terminal
+from dartboard.cli import sweep_display
+from dartboard.cli.render import Terminal
+from dartboard.cli.sweep import print_plan, print_rows
+from dartboard.cli.sweep_display import SweepBars, SweepLines, choose_watch
 from dartboard.jobs.job import Job, Outcome
 from dartboard.sweep.plan import Planned
 
@@ -31,7 +32,7 @@ def row(name: str, state: str = "finished", **more: Any) -> dict[str, Any]:
 
 
 def test_lines_say_what_happens(tmp_path: Path, capsys: Capture) -> None:
-    lines = Lines(course(tmp_path), Terminal())
+    lines = SweepLines(course(tmp_path), Terminal())
     lines.on_stage("search", ["search/a", "search/b"])
     lines.on_end(Outcome(job(tmp_path), "lost", "its process ended"), again=True)
     for _ in range(2):
@@ -50,18 +51,18 @@ def test_lines_say_what_happens(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_runs_that_were_finished_before_are_not_told(tmp_path: Path, capsys: Capture) -> None:
-    lines = Lines(course(tmp_path), Terminal())
+    lines = SweepLines(course(tmp_path), Terminal())
     lines.on_stage("search", ["search/a"])
     lines.on_row(row("search/a"))
     assert capsys.readouterr().out.count("\n") == 1
 
 
 def test_bars_show_how_far_runs_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeping, "REFRESH", 0.0)
+    monkeypatch.setattr(sweep_display, "REFRESH", 0.0)
     terminal = Terminal()
     terminal.file = StringIO()
     with Progress(TextColumn("{task.description}"), MofNCompleteColumn(), console=terminal) as bars:
-        watch, own = Bars(course(tmp_path), terminal, bars), job(tmp_path)
+        watch, own = SweepBars(course(tmp_path), terminal, bars), job(tmp_path)
         watch.on_begin(own)
         watch.on_look([own])
         assert (bars.tasks[0].completed, bars.tasks[0].total) == (0, 4)
@@ -75,7 +76,11 @@ def test_bars_show_how_far_runs_are(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("quiet", "json", "kind"),
-    [(True, False, sweeping.Silent), (False, True, sweeping.Silent), (False, False, Lines)],
+    [
+        (True, False, sweep_display.SilentSweep),
+        (False, True, sweep_display.SilentSweep),
+        (False, False, SweepLines),
+    ],
 )
 def test_the_watch_for_where_the_program_writes(quiet: bool, json: bool, kind: type, tmp_path: Path) -> None:
     with choose_watch(course(tmp_path), quiet=quiet, json=json) as watch:
@@ -86,7 +91,7 @@ def test_a_terminal_has_bars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Terminal, "is_terminal", True)
     monkeypatch.setenv("TERM", "dumb")
     with choose_watch(course(tmp_path), quiet=False, json=False) as watch:
-        assert type(watch) is Bars
+        assert type(watch) is SweepBars
 
 
 def test_long_plans_are_counted(capsys: Capture) -> None:
@@ -112,9 +117,9 @@ def test_a_table_of_points(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_bars_of_a_run_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeping, "REFRESH", 0.0)
+    monkeypatch.setattr(sweep_display, "REFRESH", 0.0)
     with Progress(disable=True) as progress:
-        bars = Bars(course(tmp_path), Terminal(), progress)
+        bars = SweepBars(course(tmp_path), Terminal(), progress)
         bars.on_begin(job(tmp_path))
         path = tmp_path / "search" / "a"
         path.mkdir(parents=True)

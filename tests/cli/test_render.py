@@ -1,6 +1,7 @@
 import pytest
 
-from dartboard.cli.words import size, span
+from dartboard.cli.render import size
+from dartboard.utils.text import span
 
 
 @pytest.mark.parametrize(
