@@ -10,8 +10,9 @@ from dartboard.errors import ModelError
 from dartboard.export import export_model, open_exported
 from dartboard.export.base import Order
 from dartboard.export.python import pack, run_file
-from dartboard.nn import OPS
+from dartboard.nn import OPS, Op, PythonSource, Site
 from dartboard.nn.heads import STEMS
+from dartboard.nn.ops import MaxPool
 from dartboard.space import SPACES, Cell, Edge, get_space
 from dartboard.space.catalog import stacked
 from lab import shrunk
@@ -181,6 +182,66 @@ def test_an_op_of_a_plugin_is_refused_by_name(tmp_path, make_model, monkeypatch)
         export_model(model, tmp_path / "net.py", "python")
     assert list(tmp_path.iterdir()) == []
     export_model(model, tmp_path / "net.pt", "torchscript")
+
+
+class GatedConv(nn.Module):
+    """A convolution times a gate that is computed by another."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int, *, kernel: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False)
+        self.gate = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2)
+        self.norm = nn.BatchNorm2d(outputs)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(self.conv(x) * torch.sigmoid(self.gate(x)))
+
+
+class GatedOp(Op):
+    """The same as an op, with another name for the gate."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(site.inputs, site.outputs, 3, site.stride, 1, bias=False)
+        self.open = nn.Conv2d(site.inputs, site.outputs, 3, site.stride, 1)
+        self.norm = site.norm()
+
+    def body(self, x):
+        return self.conv(x) * torch.sigmoid(self.open(x))
+
+    def python_source(self):
+        return PythonSource("partial(GatedConv, kernel=3)", {"open": "gate"}, (GatedConv,))
+
+
+def test_an_op_of_a_plugin_brings_its_source_along(tmp_path, make_model, monkeypatch, alone):
+    monkeypatch.setitem(OPS._values, "gated", GatedOp)
+    model = make_model(edge_space("gated"))
+    assert difference(model, tmp_path) < 1e-5
+    text = (tmp_path / "net.py").read_text()
+    assert text.count("class GatedConv(nn.Module):") == 1
+    lint(text)
+    alone(model, tmp_path, "import net\ncheck(net.build())")
+
+
+def test_a_block_with_a_name_that_is_taken_is_refused(tmp_path, make_model, monkeypatch):
+    taken = type("Separable", (GatedConv,), {})
+    monkeypatch.setattr(GatedOp, "python_source", lambda _: PythonSource("Separable", blocks=(taken,)))
+    monkeypatch.setitem(OPS._values, "gated", GatedOp)
+    with pytest.raises(ModelError, match=r"'gated' is written with a block called 'Separable'.*another"):
+        export_model(make_model(edge_space("gated")), tmp_path / "net.py", "python")
+
+
+class ShiftedPool(MaxPool):
+    """Computes something else than its parent."""
+
+    def body(self, x):
+        return super().body(x) + 1
+
+
+def test_a_subclass_is_not_written_as_its_parent(tmp_path, make_model, monkeypatch):
+    monkeypatch.setitem(OPS._values, "shifted", ShiftedPool)
+    with pytest.raises(ModelError, match="'shifted' is not one that can be written"):
+        export_model(make_model(edge_space("shifted")), tmp_path / "net.py", "python")
 
 
 def test_a_stem_of_a_plugin_is_refused_by_name(tmp_path, make_model, monkeypatch):

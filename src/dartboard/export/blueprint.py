@@ -1,16 +1,18 @@
 """A network as what a written file has of it: the tables, and its weights under the file's own names."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from inspect import getsource
+from textwrap import dedent
 
 import torch
 from torch import Tensor, nn
 
 from dartboard.errors import ModelError
-from dartboard.nn import ops
+from dartboard.export.library import library
 from dartboard.nn.cell import CellModule
 from dartboard.nn.network import CellNet
+from dartboard.nn.ops import PythonSource, source_of
 from dartboard.space.spec import NONE, Cell
 
 BETWEEN = "between"
@@ -42,35 +44,6 @@ def lines(cell: Cell) -> list[Line]:
     return found
 
 
-def _separable(op: ops.Separable) -> str:
-    layer = op.first.depthwise
-    kernel, dilation = layer.kernel_size[0], layer.dilation[0]
-    if op.second is None:
-        return f"partial(Dilated, kernel={kernel}, dilation={dilation})"
-    more = f", dilation={dilation}" if dilation != 1 else ""
-    return f"partial(Separable, kernel={kernel}{more})"
-
-
-def _pool(name: str) -> Callable[[ops.MaxPool], str]:
-    return lambda op: name if op.norm is None else f"{name}_norm"
-
-
-CALLS: dict[type[ops.Op], Callable[[Any], str]] = {
-    ops.Zero: lambda _: "Zero",
-    ops.Identity: lambda _: "identity",
-    ops.MaxPool: _pool("max_pool"),
-    ops.AvgPool: _pool("avg_pool"),
-    ops.ReLUConvNorm: lambda op: f"partial(ReLUConvNorm, kernel={op.conv.kernel_size[0]})",
-    ops.ConvNormReLU: lambda op: f"partial(ConvNormReLU, kernel={op.conv.kernel_size[0]})",
-    ops.FactorizedConv: lambda op: f"partial(FactorizedConv, kernel={op.rows.kernel_size[1]})",
-    ops.FactorizedReduce: lambda _: "FactorizedReduce",
-    ops.Separable: _separable,
-}
-"""How an op is built in a written file, from channels that enter, channels that leave, and stride."""
-
-RENAMED = {ops.MaxPool: {"norm": "1"}, ops.AvgPool: {"norm": "1"}, ops.ConvNormReLU: {"inner": "norm"}}
-"""Parts of ops that have another name in a written file."""
-
 SKIPS = {"identity", "FactorizedReduce"}
 PROJECTION = "partial(ReLUConvNorm, kernel=1)"
 
@@ -85,17 +58,36 @@ def op_table(net: CellNet) -> dict[str, str]:
     for module in _cells(net):
         for line in lines(module.cell):
             name = line.entry[2]
-            call = "Zero" if line.place is None else _call(name, _op(module, line.place))
+            call = "Zero" if line.place is None else _source(name, _op(module, line.place)).builder
             calls.setdefault(name, set()).add(call)
     return {name: _one(name, found) for name, found in sorted(calls.items())}
 
 
-def _call(name: str, op: nn.Module) -> str:
-    write = CALLS.get(type(op))  # type: ignore[arg-type]
-    if write is None:
+def op_blocks(net: CellNet) -> dict[str, str]:
+    """The source of the functions and classes that ops of the network bring along, by name.
+
+    Raises:
+        ModelError: If one has the name of a block that every written file may have.
+    """
+    blocks: dict[str, str] = {}
+    for module in _cells(net):
+        for line in lines(module.cell):
+            source = None if line.place is None else source_of(_op(module, line.place))
+            for block in source.blocks if source is not None else ():
+                if block.__name__ in library():
+                    raise ModelError(
+                        f"the op {line.entry[2]!r} is written with a block called {block.__name__!r}, and "
+                        "dartboard has one of that name; give it another"
+                    )
+                blocks[block.__name__] = dedent(getsource(block)).rstrip()
+    return blocks
+
+
+def _source(name: str, op: nn.Module) -> PythonSource:
+    source = source_of(op)
+    if source is None:
         raise _unknown(name)
-    call: str = write(op)
-    return call
+    return source
 
 
 def _one(name: str, calls: set[str]) -> str:
@@ -156,8 +148,9 @@ def _op_renames(module: CellModule, own: str, new: str) -> Iterator[tuple[str, s
         if line.place is not None:
             start, place = f"{own}.edges.{line.place}.{line.entry[2]}", f"{new}.ops.{number}"
             yield start, place
-            renamed = RENAMED.get(type(_op(module, line.place)), {})
-            yield from ((f"{start}.{part}", f"{place}.{other}") for part, other in renamed.items())
+            source = source_of(_op(module, line.place))
+            renames = {} if source is None else source.renames
+            yield from ((f"{start}.{part}", f"{place}.{other}") for part, other in renames.items())
 
 
 def is_adapted(cell: Cell) -> bool:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from dartboard.errors import ModelError
 from dartboard.export.about import about
-from dartboard.export.blueprint import op_table
+from dartboard.export.blueprint import op_blocks, op_table
 from dartboard.export.library import closure, imports, library, names_in, texts
 from dartboard.export.tables import (
     ALONE,
@@ -44,11 +44,23 @@ def write_network(
     net = model.net
     _check(net)
     ops, kinds, stem = op_lines(op_table(net)), kind_table(net.space), make_stem(net)
-    used = closure({*wanted, *names_in(ast.parse("\n".join((ops, kinds, stem))))})
+    blocks = list(op_blocks(net).values())
+    used = closure({*wanted, *names_in(ast.parse("\n".join((*blocks, ops, kinds, stem))))})
     plan, stems = {"Plan"}, used & {"Stem", "ImageNetStem"}
     own, cells, around = (used & _from(*files) - plan - stems for files in (["ops"], ["cells"], REST))
     architecture = [constants(about(model)), *texts(plan), cell_table(net.space), stack_table(net)]
-    parts = [*texts(own), ops, *texts(cells), kinds, *texts(stems), stem, *texts(around), *more, MAIN]
+    parts = [
+        *texts(own),
+        *blocks,
+        ops,
+        *texts(cells),
+        kinds,
+        *texts(stems),
+        stem,
+        *texts(around),
+        *more,
+        MAIN,
+    ]
     return _joined(title(model, name, head), architecture + parts)
 
 

@@ -109,7 +109,11 @@ class Op(nn.Module):
         return result
 
     def python_source(self) -> PythonSource | None:
-        """How an exported Python file builds the op; None if it cannot be written as Python."""
+        """How an exported Python file builds the op; None if it cannot be written as Python.
+
+        Only a definition in the class of the op itself counts (see `source_of`): a subclass may compute
+        something else than its parent.
+        """
         return None
 
 
@@ -133,6 +137,11 @@ def build_op(name: str, site: Site) -> Op:
     """The op registered under `name`, built for `site`."""
     module = OPS[name](site)
     return module if isinstance(module, Op) else Wrapped(module)
+
+
+def source_of(op: nn.Module) -> PythonSource | None:
+    """The `python_source` of an op whose class defines it; else None."""
+    return op.python_source() if isinstance(op, Op) and "python_source" in vars(type(op)) else None
 
 
 def register_kernels(

@@ -12,8 +12,6 @@ class MaxPool(Op):
     """3x3 max-pooling."""
 
     shared = True
-    block = "max_pool"
-    """Name of the function that builds it in an exported file; with a norm it ends in _norm."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(bank=site)
@@ -26,14 +24,15 @@ class MaxPool(Op):
         return F.max_pool2d(x, 3, self.stride, 1)
 
     def python_source(self) -> PythonSource:
-        return PythonSource(self.block if self.norm is None else f"{self.block}_norm", {"norm": "1"})
+        return PythonSource("max_pool" if self.norm is None else "max_pool_norm", {"norm": "1"})
 
 
 @OPS.register("avg_pool_3x3")
 class AvgPool(MaxPool):
     """3x3 average-pooling that leaves the padding out of the mean."""
 
-    block = "avg_pool"
-
     def body(self, x: Tensor) -> Tensor:
         return F.avg_pool2d(x, 3, self.stride, 1, count_include_pad=False)
+
+    def python_source(self) -> PythonSource:
+        return PythonSource("avg_pool" if self.norm is None else "avg_pool_norm", {"norm": "1"})
