@@ -88,7 +88,7 @@ def parts_of(searcher: Searcher) -> dict[str, int]:
     """Bytes that a step of a search must exchange, from the sizes of its parts."""
     net, relaxation = searcher.net, searcher.relaxation
     return {
-        "weights": _bytes(searcher.task.weights),
+        "weights": _bytes(searcher.objective.weights),
         "statistics": _bytes([*local_statistics(net), *relaxation.running_means()]),
         "architecture": _bytes(relaxation.arch_parameters()),
     }

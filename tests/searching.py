@@ -9,12 +9,14 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 import lab
-from dartboard.arch.objective import Batch, Task
+from dartboard.arch.objective import Batch, Objective
+from dartboard.arch.precision import Precision
 from dartboard.data import Dataset, ImageSet, load_dataset
 from dartboard.relax import RELAXATIONS
 from dartboard.relax.categorical import Categorical
 from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.space import SearchSpace, get_space
+from dartboard.tasks import Classification
 
 SHORT: dict[str, Any] = {
     "epochs": 2,
@@ -27,18 +29,18 @@ SHORT: dict[str, Any] = {
 
 def problem(
     space: SearchSpace | str = "nano", relax: str = "softmax", *, seed: int = 0, **options: Any
-) -> Task:
+) -> Objective:
     """A small network under a relaxation, everything random; float64 unless `dtype` says otherwise."""
     space = get_space(space) if isinstance(space, str) else space
-    given = {name: options.pop(name) for name in ("smoothing", "precision", "scale") if name in options}
-    auxiliary = options.pop("auxiliary", 0.0)
+    precision = Precision(options.pop("precision", None), options.pop("scale", None))
+    auxiliary, smoothing = options.pop("auxiliary", 0.0), options.pop("smoothing", 0.0)
     net = lab.build(space, seed=seed, auxiliary=auxiliary > 0, **options)
     generator = torch.Generator().manual_seed(seed)
     relaxation = RELAXATIONS[relax](space, generator).to(next(net.parameters()).dtype)
     inner = getattr(relaxation, "inner", relaxation)
     for values in relaxation.arch_parameters():
         unsettle(values, generator, on_simplex=isinstance(inner, Categorical) and inner.on_simplex)
-    return Task(net, relaxation, auxiliary=auxiliary, **given)
+    return Objective(net, relaxation, Classification(auxiliary, smoothing), precision=precision)
 
 
 @torch.no_grad()
@@ -59,17 +61,17 @@ def batch(seed: int, size: int = 4, *, image: int = 8, dtype: torch.dtype = torc
     return x.to(dtype), torch.randint(5, (size,), generator=generator)
 
 
-def snapshot(task: Task) -> dict[str, Any]:
-    """All that somebody could change of a task, but for the gradients of architecture parameters."""
-    weights = dict(task.net.named_parameters())
-    own = {id(values) for values in task.relaxation.arch_parameters()}
-    both = (("net", task.net), ("relaxation", task.relaxation))
+def snapshot(objective: Objective) -> dict[str, Any]:
+    """All that somebody could change of a objective, but for the gradients of architecture parameters."""
+    weights = dict(objective.net.named_parameters())
+    own = {id(values) for values in objective.relaxation.arch_parameters()}
+    both = (("net", objective.net), ("relaxation", objective.relaxation))
     return {
-        **{f"value {key}": value.clone() for key, value in state(task).items()},
+        **{f"value {key}": value.clone() for key, value in state(objective).items()},
         **{f"slope {name}": clone(values.grad) for name, values in weights.items()},
         **{
             f"slope {name}": clone(values.grad)
-            for name, values in task.relaxation.named_parameters()
+            for name, values in objective.relaxation.named_parameters()
             if id(values) not in own
         },
         **{f"mode {kind} {name}": own.training for kind, part in both for name, own in part.named_modules()},
@@ -81,9 +83,9 @@ def snapshot(task: Task) -> dict[str, Any]:
     }
 
 
-def state(task: Task) -> dict[str, Tensor]:
+def state(objective: Objective) -> dict[str, Tensor]:
     """Weights, statistics and the relaxation's state, by name."""
-    parts: tuple[tuple[str, nn.Module], ...] = (("net", task.net), ("relaxation", task.relaxation))
+    parts: tuple[tuple[str, nn.Module], ...] = (("net", objective.net), ("relaxation", objective.relaxation))
     return {f"{kind}.{key}": value for kind, part in parts for key, value in part.state_dict().items()}
 
 

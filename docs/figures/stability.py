@@ -24,7 +24,7 @@ def changes(name: str, seed: int) -> tuple[float, list[float]]:
     options = SearchOptions.model_validate(given)
     searcher = Searcher(get_space("nano").without("none"), make_method(name), load_dataset("digits"), options)
     result = searcher.fit()
-    found = stability(searcher.task, result.genotype, searcher.valid_batches)
+    found = stability(searcher.objective, result.genotype, searcher.valid_batches)
     return result.valid_accuracy or 0.0, [own.change for own in found]
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import lab
 from dartboard.analysis.attention import AttentionMap, attention, heat_maps, plot_attention
-from dartboard.arch.objective import Task
+from dartboard.arch.objective import Objective
 from dartboard.errors import CheckpointError
 from dartboard.nn.mixture import Blend, Mixture
 from dartboard.relax import RELAXATIONS
@@ -24,14 +24,14 @@ from searching import state
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def make_task(relax: str = "attention", space: str = "s2") -> Task:
+def make_objective(relax: str = "attention", space: str = "s2") -> Objective:
     own = lab.shrunk(get_space(space), cells=3)
     relaxation = RELAXATIONS[relax](own, torch.Generator().manual_seed(0)).double()
     torch.manual_seed(1)
     for values in relaxation.parameters():
         values.data *= 3
         values.data += torch.randn_like(values)
-    return Task(lab.build(own).train(), relaxation.train())
+    return Objective(lab.build(own).train(), relaxation.train())
 
 
 def batches(count: int = 3) -> list[tuple[Tensor, Tensor]]:
@@ -60,29 +60,29 @@ class Spy:
 
 @torch.no_grad()
 def test_attention_is_the_mean_over_all_images() -> None:
-    task, seen = make_task(), dict[tuple[int, int], list[Tensor]]()
-    task.net.eval()
-    task.relaxation.eval()
+    objective, seen = make_objective(), dict[tuple[int, int], list[Tensor]]()
+    objective.net.eval()
+    objective.relaxation.eval()
     for x, _ in batches():
-        task.logits(x, Spy(task.relaxation(), seen))
-    task.net.train()
-    task.relaxation.train()
-    before = {name: value.clone() for name, value in state(task).items()}
-    maps = heat_maps(task, batches)
+        objective.logits(x, Spy(objective.relaxation(), seen))
+    objective.net.train()
+    objective.relaxation.train()
+    before = {name: value.clone() for name, value in state(objective).items()}
+    maps = heat_maps(objective, batches)
     assert [own.cells for own in maps] == [(1,), (2,), (3,)]
     for slot, own in enumerate(maps):
         assert own.weights.shape == (8, 2)
         for edge, row in enumerate(own.weights):
             np.testing.assert_allclose(row, torch.cat(seen[slot, edge]).mean(0).numpy())
     assert max(np.ptp(own.weights) for own in maps) > 0.05
-    assert all(torch.equal(value, before[name]) for name, value in state(task).items())
-    assert task.net.training
+    assert all(torch.equal(value, before[name]) for name, value in state(objective).items())
+    assert objective.net.training
 
 
 def test_strengths_of_other_methods_are_shown_by_arch() -> None:
-    task = make_task("softmax", "darts")
-    maps = heat_maps(task, batches)
-    strengths = task.relaxation.strengths()
+    objective = make_objective("softmax", "darts")
+    maps = heat_maps(objective, batches)
+    strengths = objective.relaxation.strengths()
     assert [(own.arch, own.cells, own.reduces) for own in maps] == [
         ("normal", (1, 3), False),
         ("reduce", (2,), True),
@@ -92,9 +92,9 @@ def test_strengths_of_other_methods_are_shown_by_arch() -> None:
 
 
 def test_edges_without_a_choice_are_left_out_and_columns_have_names() -> None:
-    task = make_task("simplex", "oneshot1")
-    (own,) = heat_maps(task, batches)
-    cell = task.net.space.cells["cell"]
+    objective = make_objective("simplex", "oneshot1")
+    (own,) = heat_maps(objective, batches)
+    cell = objective.net.space.cells["cell"]
     assert own.edges == tuple((edge.source, edge.target) for edge in cell.edges if len(edge.ops) > 1)
     assert own.weights.shape == (4, 3)
 
@@ -117,7 +117,7 @@ def test_from_a_run_and_its_picture(tmp_path: Path) -> None:
     searcher = searcher_of(run)
     total = sum(len(y) for _, y in searcher.valid_batches())
     assert told[-1] == ("attention", 0, total)  # all images are one batch
-    for own, again in zip(maps, heat_maps(searcher.task, searcher.valid_batches), strict=True):
+    for own, again in zip(maps, heat_maps(searcher.objective, searcher.valid_batches), strict=True):
         np.testing.assert_array_equal(own.weights, again.weights)
     figure = plot_attention(maps)
     for axes, own in zip(figure.axes, maps, strict=False):

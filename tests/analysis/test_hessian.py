@@ -53,17 +53,17 @@ def test_nothing_is_changed_and_products_are_told():
 
 
 def test_architecture_parameters():
-    task = problem("nano", "softmax")
+    objective = problem("nano", "softmax")
     told = []
     tell = lambda *words: told.append(words)  # noqa: E731
-    found = arch_spectrum(task, [batch(0)], count=3, tolerance=1e-10, tell=tell)
-    assert found.largest[0] == pytest.approx(largest_eigenvalue(task, batch(0), tolerance=1e-10))
+    found = arch_spectrum(objective, [batch(0)], count=3, tolerance=1e-10, tell=tell)
+    assert found.largest[0] == pytest.approx(largest_eigenvalue(objective, batch(0), tolerance=1e-10))
     assert list(found.largest) == sorted(found.largest, reverse=True)
     assert found.smallest < found.largest[-1]
-    assert found.size == sum(own.numel() for own in task.relaxation.arch_parameters())
+    assert found.size == sum(own.numel() for own in objective.relaxation.arch_parameters())
     assert told == [("products with the Hessian", made, 0) for made in range(1, len(told) + 1)]
     assert len(told) > 3
-    more = arch_spectrum(task, [batch(0), batch(1)], count=3)
+    more = arch_spectrum(objective, [batch(0), batch(1)], count=3)
     assert more.examples == 2 * found.examples
     assert more.largest[0] != pytest.approx(found.largest[0], rel=1e-3)
 

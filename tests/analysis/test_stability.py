@@ -30,7 +30,7 @@ def test_it_is_what_the_search_itself_measures(runs: dict[str, Run]) -> None:
     assert result is not None
     searcher = searcher_of(run)
     genotype = decode(json.dumps(result["genotype"]))
-    assert list(found.edges) == direct(searcher.task, genotype, searcher.valid_batches)
+    assert list(found.edges) == direct(searcher.objective, genotype, searcher.valid_batches)
     assert found.accuracy == pytest.approx(result["valid_accuracy"])
     assert told[-4:] == [("edges", done, 4) for done in range(4)]
 

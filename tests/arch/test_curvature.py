@@ -12,16 +12,16 @@ from dartboard.space import Cell, Edge, get_space
 from searching import batch, differences, problem, snapshot
 
 
-def dense(task, given):
+def dense(objective, given):
     """The largest eigenvalue of the whole matrix."""
-    return spectrum(task, given)[-1].item()
+    return spectrum(objective, given)[-1].item()
 
 
-def spectrum(task, given):
+def spectrum(objective, given):
     """All eigenvalues of the whole matrix, from a loss written out here."""
-    parameters = task.relaxation.arch_parameters()
-    with task.undisturbed():
-        loss = task.loss(given)[0]
+    parameters = objective.relaxation.arch_parameters()
+    with objective.preserve_buffers():
+        loss = objective.loss(given)[0]
         slopes = torch.autograd.grad(loss, parameters, create_graph=True)
         flat = torch.cat([slope.flatten() for slope in slopes])
         rows = [torch.autograd.grad(entry, parameters, retain_graph=True) for entry in flat]
@@ -39,34 +39,34 @@ def tiny():
 @pytest.mark.parametrize("relax", ["softmax", "simplex"])
 @pytest.mark.parametrize("space", ["nano", tiny()], ids=["nano", "tiny"])
 def test_it_is_the_whole_matrix_largest_eigenvalue(space, relax):
-    task = problem(space, relax)
-    expected = dense(task, batch(0))
-    assert largest_eigenvalue(task, batch(0), tolerance=1e-10) == pytest.approx(expected, rel=1e-8)
-    assert largest_eigenvalue(task, batch(0)) == pytest.approx(expected, rel=1e-2)
+    objective = problem(space, relax)
+    expected = dense(objective, batch(0))
+    assert largest_eigenvalue(objective, batch(0), tolerance=1e-10) == pytest.approx(expected, rel=1e-8)
+    assert largest_eigenvalue(objective, batch(0)) == pytest.approx(expected, rel=1e-2)
 
 
 def test_edges_have_a_part_in_it():
-    task = problem(relax="softmax-edges")
-    assert len(task.relaxation.arch_parameters()) == 2
-    assert largest_eigenvalue(task, batch(0), tolerance=1e-10) == pytest.approx(
-        dense(task, batch(0)), rel=1e-8
+    objective = problem(relax="softmax-edges")
+    assert len(objective.relaxation.arch_parameters()) == 2
+    assert largest_eigenvalue(objective, batch(0), tolerance=1e-10) == pytest.approx(
+        dense(objective, batch(0)), rel=1e-8
     )
 
 
 @pytest.mark.parametrize("relax", ["softmax", "gumbel-softmax"])
 def test_measuring_changes_nothing_not_even_chance(relax):
-    task = problem(relax=relax, drop_path=0.3)
-    before, chance = snapshot(task), torch.get_rng_state()
-    assert torch.isfinite(torch.tensor(largest_eigenvalue(task, batch(0))))
-    assert differences(snapshot(task), before) == []
+    objective = problem(relax=relax, drop_path=0.3)
+    before, chance = snapshot(objective), torch.get_rng_state()
+    assert torch.isfinite(torch.tensor(largest_eigenvalue(objective, batch(0))))
+    assert differences(snapshot(objective), before) == []
     assert torch.equal(torch.get_rng_state(), chance)
-    assert all(values.grad is None for values in task.relaxation.arch_parameters())
+    assert all(values.grad is None for values in objective.relaxation.arch_parameters())
 
 
 def test_several_eigenvalues_of_both_ends():
-    task = problem("nano", "softmax")
-    whole = spectrum(task, batch(0))
-    with arch_hessian(task, [batch(0)]) as product:
+    objective = problem("nano", "softmax")
+    whole = spectrum(objective, batch(0))
+    with arch_hessian(objective, [batch(0)]) as product:
         largest = extreme_eigenvalues(product, len(whole), count=3, tolerance=1e-10)
         smallest = extreme_eigenvalues(product, len(whole), count=2, end="SA", tolerance=1e-10)
     assert largest == pytest.approx(whole.flip(0)[:3].numpy(), rel=1e-7)
@@ -93,14 +93,14 @@ def test_nothing_but_zeros():
 
 @pytest.mark.parametrize("relax", ["softmax", "gumbel-softmax"])
 def test_several_batches_are_their_mean(relax):
-    task, one = problem("nano", relax, drop_path=0.3), batch(0)
+    objective, one = problem("nano", relax, drop_path=0.3), batch(0)
     two = tuple(part[:3] for part in batch(1))
-    size = sum(values.numel() for values in task.relaxation.arch_parameters())
+    size = sum(values.numel() for values in objective.relaxation.arch_parameters())
     vector = np.random.default_rng(1).standard_normal(size)
-    before = snapshot(task)
+    before = snapshot(objective)
 
     def product(*batches):
-        with arch_hessian(task, batches) as found:
+        with arch_hessian(objective, batches) as found:
             return found(vector), found(vector)
 
     weights = len(one[1]), len(two[1])
@@ -108,7 +108,7 @@ def test_several_batches_are_their_mean(relax):
     found, again = product(one, two)
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)
     assert np.array_equal(found, again)  # chance is the same in every product
-    assert differences(snapshot(task), before) == []
+    assert differences(snapshot(objective), before) == []
 
 
 @pytest.mark.parametrize("size", [1, 3, 10])

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dartboard.arch.hvp import Exact, Finite, gradients, shifted
+from dartboard.arch.hvp import Exact, Finite, gradients, shift
 from dartboard.errors import UpdateError
 
 
@@ -123,6 +123,6 @@ def test_gradients_are_zero_where_nothing_depends():
 
 def test_shifted_is_detached():
     leaf = torch.ones(2, requires_grad=True)
-    (moved,) = shifted([leaf], [torch.ones(2)], 0.5)
+    (moved,) = shift([leaf], [torch.ones(2)], 0.5)
     assert torch.equal(moved, torch.full((2,), 1.5))
     assert not moved.requires_grad

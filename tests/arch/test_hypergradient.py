@@ -3,14 +3,14 @@ import torch
 from torch import Tensor
 
 from dartboard.arch.hvp import Exact, Finite, gradients
-from dartboard.arch.hypergradient import Point, amended, first_order, second_order
+from dartboard.arch.hypergradient import BilevelProblem, amended, first_order, second_order
 
 
 def draw(generator: torch.Generator, *shape: int) -> Tensor:
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
-def network(seed: int) -> Point:
+def network(seed: int) -> BilevelProblem:
     """A smooth two-layer network with a mixture of activations, on two sets of data."""
     generator = torch.Generator().manual_seed(seed)
     weights = [draw(generator, 4, 5), draw(generator, 5, 1)]
@@ -23,10 +23,10 @@ def network(seed: int) -> Point:
         mixed = mix[0] * torch.tanh(hidden) + mix[1] * hidden + mix[2] * torch.sin(hidden)
         return (mixed @ at[1] - y).square().mean()
 
-    return Point([lambda at: loss("train", at)], [lambda at: loss("valid", at)], weights, [alpha])
+    return BilevelProblem([lambda at: loss("train", at)], [lambda at: loss("valid", at)], weights, [alpha])
 
 
-def unroll(point: Point, lr: float, *, create_graph: bool, extra: float = 0.0) -> list[Tensor]:
+def unroll(point: BilevelProblem, lr: float, *, create_graph: bool, extra: float = 0.0) -> list[Tensor]:
     """The weights after a step of descent with weight decay `extra`."""
     leaves = [weight.detach().requires_grad_() for weight in point.weights]
     slopes = gradients(point.train[0](leaves), leaves, create_graph=create_graph)
@@ -86,7 +86,7 @@ def test_the_toy_of_amended_darts(alpha):
     """A.1: loss (w x - alpha)^2, x = 1 in training and 2 in validation, w at its optimum alpha."""
     a = torch.tensor([alpha], dtype=torch.float64, requires_grad=True)
     w = a.detach().clone()
-    point = Point(
+    point = BilevelProblem(
         [lambda at: (at[0] - a).square().sum()], [lambda at: (2 * at[0] - a).square().sum()], [w], [a]
     )
     assert first_order(point)[0].item() == pytest.approx(-2 * alpha)
@@ -131,7 +131,7 @@ def test_a_counterexample_by_hand():
     def train(at):
         return 0.5 * at[0] @ hessian @ at[0] + (a @ mixed) @ at[0]
 
-    point = Point([train], [lambda at: slope @ at[0]], [torch.zeros(2, dtype=torch.float64)], [a])
+    point = BilevelProblem([train], [lambda at: slope @ at[0]], [torch.zeros(2, dtype=torch.float64)], [a])
     amending = amended(point, 1.0, Exact())[0]
     true = -mixed @ torch.linalg.solve(hessian, slope)
     assert amending.item() == pytest.approx(3.5)

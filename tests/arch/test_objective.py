@@ -9,16 +9,16 @@ from dartboard.relax import fork_rng
 from searching import batch, differences, problem, snapshot
 
 
-def others(task, seed=3):
+def others(objective, seed=3):
     """Weights in the place of the network's own."""
     torch.manual_seed(seed)
-    return [torch.randn_like(weight) for weight in task.own_weights]
+    return [torch.randn_like(weight) for weight in objective.net_weights]
 
 
 def test_the_loss_is_the_mean_cross_entropy():
-    task, (x, y) = problem(), batch(0)
-    loss, logits = task.loss((x, y))
-    torch.testing.assert_close(logits, task.net(x, task.relaxation()))
+    objective, (x, y) = problem(), batch(0)
+    loss, logits = objective.loss((x, y))
+    torch.testing.assert_close(logits, objective.net(x, objective.relaxation()))
     expected = torch.stack(
         [torch.logsumexp(row, 0) - row[label] for row, label in zip(logits, y, strict=True)]
     )
@@ -26,12 +26,12 @@ def test_the_loss_is_the_mean_cross_entropy():
 
 
 def test_a_mixture_that_is_given_is_the_one_that_counts():
-    task = problem(relax="gumbel-softmax")
-    with fork_rng(task.relaxation):
-        mixture = task.relaxation()
-    first, again = (task.loss(batch(0), mixture)[0].item() for _ in range(2))
+    objective = problem(relax="gumbel-softmax")
+    with fork_rng(objective.relaxation):
+        mixture = objective.relaxation()
+    first, again = (objective.loss(batch(0), mixture)[0].item() for _ in range(2))
     assert first == again
-    drawn = [task.loss(batch(0))[0].item() for _ in range(3)]
+    drawn = [objective.loss(batch(0))[0].item() for _ in range(3)]
     assert drawn[0] == first
     assert len(set(drawn)) > 1
 
@@ -45,33 +45,35 @@ def test_labels_are_smoothed():
 
 
 def test_the_auxiliary_classifier_adds_its_share():
-    (x, y), task = batch(0), problem(auxiliary=0.4)
-    logits, beside = task.net(x, task.relaxation(), auxiliary=True)
+    (x, y), objective = batch(0), problem(auxiliary=0.4)
+    logits, beside = objective.net(x, objective.relaxation(), auxiliary=True)
     expected = F.cross_entropy(logits, y) + 0.4 * F.cross_entropy(beside, y)
-    torch.testing.assert_close(task.loss((x, y))[0], expected)
-    torch.testing.assert_close(task.probe((x, y), task.own_weights), expected)
+    torch.testing.assert_close(objective.loss((x, y))[0], expected)
+    torch.testing.assert_close(objective.probe((x, y), objective.net_weights), expected)
 
 
 def test_a_batch_passes_in_pieces_with_their_shares():
-    task, (x, y) = problem(), batch(0, size=5)
-    task.pieces = 2
-    parts = list(task.split((x, y)))
-    assert [share for _, share in parts] == [0.6, 0.4]
-    assert torch.equal(torch.cat([images for (images, _), _ in parts]), x)
-    assert torch.equal(torch.cat([labels for (_, labels), _ in parts]), y)
+    objective, (x, y) = problem(), batch(0, size=5)
+    objective.micro_batches = 2
+    parts = list(objective.passes((x, y)))
+    assert [micro.weight for micro in parts] == [0.6, 0.4]
+    assert torch.equal(torch.cat([micro.batch[0] for micro in parts]), x)
+    assert torch.equal(torch.cat([micro.batch[1] for micro in parts]), y)
 
 
 @pytest.mark.parametrize("pieces", [2, 3])
 def test_pieces_meet_with_the_chance_of_the_whole_batch(pieces):
     found = []
     for count in (1, pieces):
-        task = problem(relax="gumbel-softmax")
-        task.net.drop_path, task.pieces = 0.4, count
-        for norm in norms_of(task.net):
+        objective = problem(relax="gumbel-softmax")
+        objective.net.drop_path, objective.micro_batches = 0.4, count
+        for norm in norms_of(objective.net):
             norm.eval()  # else it would couple what passes together
         torch.manual_seed(5)
-        said = [task.loss(piece)[1] for piece, _ in task.split(batch(0, size=5))]
-        found.append((torch.cat(said), torch.rand(3), task.relaxation().blend(0).live))
+        said = [
+            objective.loss(micro.batch, rows=micro.rows)[1] for micro in objective.passes(batch(0, size=5))
+        ]
+        found.append((torch.cat(said), torch.rand(3), objective.relaxation().blend(0).live))
     torch.testing.assert_close(found[1][0], found[0][0])
     assert torch.equal(found[1][1], found[0][1])
     assert found[1][2] == found[0][2]
@@ -82,37 +84,37 @@ def norms_of(net):
 
 
 def test_statistics_become_the_mean_of_what_pieces_make_of_them():
-    (x, y), task = batch(0, size=5), problem()
-    first = norms_of(task.net)[0]
+    (x, y), objective = batch(0, size=5), problem()
+    first = norms_of(objective.net)[0]
     start, made = first.running_mean.clone(), []
     for own in (slice(0, 3), slice(3, 5)):
-        with task.undisturbed():
-            task.loss((x[own], y[own]))
+        with objective.preserve_buffers():
+            objective.loss((x[own], y[own]))
             made.append(first.running_mean.clone())
-    task.pieces = 2
-    for piece, _ in task.split((x, y)):
-        task.loss(piece)
+    objective.micro_batches = 2
+    for micro in objective.passes((x, y)):
+        objective.loss(micro.batch, rows=micro.rows)
     torch.testing.assert_close(first.running_mean, 0.6 * made[0] + 0.4 * made[1])
     assert first.num_batches_tracked == 1
     assert not torch.equal(first.running_mean, start)
 
 
 def test_a_probe_sees_the_weights_it_is_given():
-    task, other = problem(), problem(seed=1)
-    other.relaxation.load_state_dict(task.relaxation.state_dict())
-    found = task.probe(batch(0), other.own_weights)
+    objective, other = problem(), problem(seed=1)
+    other.relaxation.load_state_dict(objective.relaxation.state_dict())
+    found = objective.probe(batch(0), other.net_weights)
     torch.testing.assert_close(found, other.loss(batch(0))[0])
-    assert abs(found - task.loss(batch(0))[0]) > 1e-3
+    assert abs(found - objective.loss(batch(0))[0]) > 1e-3
 
 
 def test_a_probe_can_be_differentiated_in_weights_and_architecture():
-    task = problem()
-    weights = [weight.detach().requires_grad_() for weight in task.own_weights]
-    arch = task.relaxation.arch_parameters()
-    with task.undisturbed():
-        found = torch.autograd.grad(task.probe(batch(0), weights), [*arch, *weights], allow_unused=True)
-    task.loss(batch(0))[0].backward()
-    expected = [values.grad for values in (*arch, *task.own_weights)]
+    objective = problem()
+    weights = [weight.detach().requires_grad_() for weight in objective.net_weights]
+    arch = objective.relaxation.arch_parameters()
+    with objective.preserve_buffers():
+        found = torch.autograd.grad(objective.probe(batch(0), weights), [*arch, *weights], allow_unused=True)
+    objective.loss(batch(0))[0].backward()
+    expected = [values.grad for values in (*arch, *objective.net_weights)]
     assert any(slope is not None for slope in found[len(arch) :])
     for slope, other in zip(found, expected, strict=True):
         assert (slope is None) == (other is None)
@@ -121,33 +123,33 @@ def test_a_probe_can_be_differentiated_in_weights_and_architecture():
 
 
 def test_a_probe_changes_nothing_and_drops_the_same_paths_every_time():
-    task = problem(drop_path=0.5)
-    drawn = others(task)
-    before, chance = snapshot(task), torch.get_rng_state()
-    with task.undisturbed():
-        losses = {task.probe(batch(0), drawn).item() for _ in range(3)}
+    objective = problem(drop_path=0.5)
+    drawn = others(objective)
+    before, chance = snapshot(objective), torch.get_rng_state()
+    with objective.preserve_buffers():
+        losses = {objective.probe(batch(0), drawn).item() for _ in range(3)}
     assert len(losses) == 1
     assert torch.equal(torch.get_rng_state(), chance)
-    assert differences(snapshot(task), before) == []
+    assert differences(snapshot(objective), before) == []
 
 
 def test_other_chance_drops_other_paths():
-    task = problem(drop_path=0.5)
+    objective = problem(drop_path=0.5)
     losses = set()
     for seed in range(3):
         torch.manual_seed(seed)
-        losses.add(task.probe(batch(0), task.own_weights).item())
+        losses.add(objective.probe(batch(0), objective.net_weights).item())
     assert len(losses) == 3
 
 
 def test_statistics_come_back_even_after_an_error():
-    task = problem()
-    before = snapshot(task)
-    with pytest.raises(ZeroDivisionError), task.undisturbed():  # noqa: PT012
-        task.loss(batch(0))
-        assert differences(snapshot(task), before)
+    objective = problem()
+    before = snapshot(objective)
+    with pytest.raises(ZeroDivisionError), objective.preserve_buffers():  # noqa: PT012
+        objective.loss(batch(0))
+        assert differences(snapshot(objective), before)
         raise ZeroDivisionError
-    assert differences(snapshot(task), before) == []
+    assert differences(snapshot(objective), before) == []
 
 
 def test_frozen_parameters_thaw_as_they_were():
@@ -161,20 +163,20 @@ def test_frozen_parameters_thaw_as_they_were():
 
 
 def test_what_was_pruned_is_no_weight_any_more():
-    task = problem()
-    everything = len(task.weights)
-    live = tuple((0, 1, 3) for _ in task.net.space.cells["cell"].edges)
-    gone = task.net.prune({"cell": live})
-    task.refresh()
-    assert len(task.weights) == len(task.own_weights) == everything - len(gone) < everything
-    assert not {id(own) for own in gone} & {id(own) for own in task.weights}
+    objective = problem()
+    everything = len(objective.weights)
+    live = tuple((0, 1, 3) for _ in objective.net.space.cells["cell"].edges)
+    gone = objective.net.prune({"cell": live})
+    objective.refresh()
+    assert len(objective.weights) == len(objective.net_weights) == everything - len(gone) < everything
+    assert not {id(own) for own in gone} & {id(own) for own in objective.weights}
 
 
 def test_weights_of_the_relaxation_are_weights():
-    task = problem(relax="attention")
-    own = task.relaxation.weight_parameters()
+    objective = problem(relax="attention")
+    own = objective.relaxation.weight_parameters()
     assert own
-    assert [id(values) for values in task.weights] == [id(v) for v in (*task.own_weights, *own)]
+    assert [id(values) for values in objective.weights] == [id(v) for v in (*objective.net_weights, *own)]
 
 
 @pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])
@@ -186,28 +188,28 @@ def test_half_precision_computes_in_halves_and_judges_in_full(precision):
     assert logits.dtype == loss.dtype == torch.float32
     assert 0 < (logits - wanted).abs().max() < 0.1
     assert 0 < abs(loss - expected).item() < 0.05
-    with half.undisturbed():
-        assert half.probe((x, y), half.own_weights).dtype == torch.float32
+    with half.preserve_buffers():
+        assert half.probe((x, y), half.net_weights).dtype == torch.float32
 
 
 def test_the_scale_cancels_out():
-    task = problem(scale=torch.tensor(1024.0, dtype=torch.float64))
+    objective = problem(scale=torch.tensor(1024.0, dtype=torch.float64))
     slopes = [torch.tensor([1.0, -2.0]), torch.tensor(3.0)]
-    assert task.scaled(torch.tensor(2.0)) == 2048
-    found = task.unscaled([slope * 1024 for slope in slopes])
+    assert objective.precision.scaled(torch.tensor(2.0)) == 2048
+    found = objective.precision.unscaled([slope * 1024 for slope in slopes])
     for slope, expected in zip(found, slopes, strict=True):
         assert torch.equal(slope.to(expected), expected)
 
 
 @pytest.mark.parametrize("bad", [float("inf"), float("nan")])
 def test_one_overflow_makes_all_slopes_zero(bad):
-    task = problem(scale=torch.tensor(1024.0))
-    found = task.unscaled([torch.ones(2), torch.tensor([1.0, bad])])
+    objective = problem(scale=torch.tensor(1024.0))
+    found = objective.precision.unscaled([torch.ones(2), torch.tensor([1.0, bad])])
     assert all(torch.equal(slope, torch.zeros(2)) for slope in found)
 
 
 def test_a_scale_that_overflows_leaves_no_trace_in_the_architecture():
-    task = problem(scale=torch.tensor(1e308, dtype=torch.float64))
-    task.scale = task.scale * 1e308
-    FirstOrder()(task, batch(0), batch(1), torch.optim.SGD(task.weights, 0.1))
-    assert all(not values.grad.any() for values in task.relaxation.arch_parameters())
+    objective = problem(scale=torch.tensor(1e308, dtype=torch.float64))
+    objective.precision.scale = objective.precision.scale * 1e308
+    FirstOrder()(objective, batch(0), batch(1), torch.optim.SGD(objective.weights, 0.1))
+    assert all(not values.grad.any() for values in objective.relaxation.arch_parameters())

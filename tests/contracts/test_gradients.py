@@ -8,10 +8,11 @@ from torch.optim import SGD
 
 import lab
 from dartboard.arch.gradient import GRADIENTS
-from dartboard.arch.objective import Task
+from dartboard.arch.objective import Objective
 from dartboard.errors import CompositionError
 from dartboard.relax import RELAXATIONS
 from dartboard.space import get_space
+from dartboard.tasks import Classification
 
 NONE_TO_MOVE = "has no architecture parameters, so there is no gradient to take"
 NO_REWARDS = "rewards per feedback are gradients in the weights themselves"
@@ -38,17 +39,17 @@ each_joint = pytest.mark.parametrize(("relaxation", "gradient"), JOINT, ids=map(
 
 
 class Scene:
-    """A task in the middle of a search, with two batches and all that must not change."""
+    """A objective in the middle of a search, with two batches and all that must not change."""
 
     def __init__(self, relaxation, *, pieces=1):
         net = lab.build(SPACE, auxiliary=True)
         made = RELAXATIONS[relaxation](SPACE, torch.Generator().manual_seed(0)).double()
-        self.task = Task(net, made, auxiliary=0.4)
-        self.task.pieces = pieces
+        self.objective = Objective(net, made, Classification(auxiliary=0.4))
+        self.objective.micro_batches = pieces
         chance = torch.Generator().manual_seed(1)
         self.train, self.valid = (self.batch(chance) for _ in range(2))
-        self.optimizer = SGD(self.task.weights, 0.1, momentum=0.9, weight_decay=3e-4)
-        self.task.loss(self.train)[0].backward()
+        self.optimizer = SGD(self.objective.weights, 0.1, momentum=0.9, weight_decay=3e-4)
+        self.objective.loss(self.train)[0].backward()
         self.optimizer.step()
         for parameter in made.arch_parameters():
             parameter.grad = torch.full_like(parameter, 7.0)  # of an earlier step, to be replaced
@@ -58,15 +59,15 @@ class Scene:
 
     def fill(self, gradient):
         """The gradient of the architecture, and the loss."""
-        loss = GRADIENTS[gradient]()(self.task, self.train, self.valid, self.optimizer)
+        loss = GRADIENTS[gradient]()(self.objective, self.train, self.valid, self.optimizer)
         return self.slopes(), loss
 
     def slopes(self):
-        return [parameter.grad.clone() for parameter in self.task.relaxation.arch_parameters()]
+        return [parameter.grad.clone() for parameter in self.objective.relaxation.arch_parameters()]
 
     def rest(self):
         """Everything but the gradient of the architecture and the dice that were meant to be rolled."""
-        net, relaxation = self.task.net, self.task.relaxation
+        net, relaxation = self.objective.net, self.objective.relaxation
         found = {f"net {name}": value for name, value in net.state_dict().items()}
         found |= {f"gradient {name}": value.grad for name, value in net.named_parameters()}
         found |= {f"relaxation {name}": value for name, value in relaxation.named_parameters()}
@@ -78,9 +79,13 @@ class Scene:
         return kept, self.switches()
 
     def switches(self):
-        modules = [*self.task.net.modules(), *self.task.relaxation.modules()]
-        parameters = [*self.task.net.parameters(), *self.task.relaxation.parameters()]
-        return [own.training for own in modules], [own.requires_grad for own in parameters], self.task.pieces
+        modules = [*self.objective.net.modules(), *self.objective.relaxation.modules()]
+        parameters = [*self.objective.net.parameters(), *self.objective.relaxation.parameters()]
+        return (
+            [own.training for own in modules],
+            [own.requires_grad for own in parameters],
+            self.objective.micro_batches,
+        )
 
 
 @pytest.mark.parametrize("pair", IMPOSSIBLE, ids=map("-".join, IMPOSSIBLE))
@@ -96,8 +101,8 @@ def test_a_pair_without_meaning_gives_its_reason(pair):
 @each_pair
 def test_only_the_gradient_of_the_architecture_changes(relaxation, gradient, pieces, training):
     scene = Scene(relaxation, pieces=pieces)
-    scene.task.net.train(training)
-    GRADIENTS[gradient]().check(scene.task.relaxation)
+    scene.objective.net.train(training)
+    GRADIENTS[gradient]().check(scene.objective.relaxation)
     before, switches = scene.rest()
     slopes, loss = scene.fill(gradient)
     after, same = scene.rest()
@@ -106,7 +111,7 @@ def test_only_the_gradient_of_the_architecture_changes(relaxation, gradient, pie
     assert not [name for name, value in before.items() if not torch.equal(after[name], value)]
     assert loss.isfinite()
     assert not loss.requires_grad
-    for slope, parameter in zip(slopes, scene.task.relaxation.arch_parameters(), strict=True):
+    for slope, parameter in zip(slopes, scene.objective.relaxation.arch_parameters(), strict=True):
         assert slope.shape == parameter.shape
         assert slope.dtype == parameter.dtype
         assert slope.isfinite().all()
@@ -123,20 +128,20 @@ def test_the_same_question_has_the_same_answer(relaxation, gradient):
     second, same = other.fill(gradient)
     assert torch.equal(loss, same)
     assert all(map(torch.equal, first, second))
-    if not scene.task.relaxation.stochastic:
+    if not scene.objective.relaxation.stochastic:
         third, same = scene.fill(gradient)
         assert torch.equal(loss, same)
         assert all(map(torch.equal, first, third))
 
 
 @each_pair
-def test_pieces_add_up_where_examples_do_not_meet(relaxation, gradient):
+def test_pieces_sum_lists_where_examples_do_not_meet(relaxation, gradient):
     """In evaluation mode, where batch-norms see examples one by one; draws differ from piece to piece."""
     scenes = [Scene(relaxation, pieces=pieces) for pieces in (1, 2, 3)]
-    if scenes[0].task.relaxation.stochastic:
+    if scenes[0].objective.relaxation.stochastic:
         return
     for scene in scenes:
-        scene.task.net.eval()
+        scene.objective.net.eval()
     (whole, loss), *parts = (scene.fill(gradient) for scene in scenes)
     for slopes, own in parts:
         assert torch.allclose(own, loss)
@@ -149,15 +154,15 @@ def test_joint_gradients_are_those_of_two_passes(relaxation, gradient):
     alone, weights, joint = (Scene(relaxation) for _ in range(3))
     alone.valid = weights.train = joint.train
     expected, _ = alone.fill(gradient)
-    for parameter in weights.task.weights:
+    for parameter in weights.objective.weights:
         parameter.grad = None
-    loss, logits = weights.task.loss(weights.train)
+    loss, logits = weights.objective.loss(weights.train)
     loss.backward()
-    said = GRADIENTS[gradient]().joint(joint.task, joint.train)
+    said = GRADIENTS[gradient]().joint(joint.objective, joint.train)
     assert torch.allclose(said[0], loss)
     assert torch.allclose(said[1], logits)
     for slope, other in zip(joint.slopes(), expected, strict=True):
         assert torch.allclose(slope, other, rtol=1e-8, atol=1e-10)
-    for own, other in zip(joint.task.weights, weights.task.weights, strict=True):
+    for own, other in zip(joint.objective.weights, weights.objective.weights, strict=True):
         expected_slope = torch.zeros_like(own) if other.grad is None else other.grad
         assert torch.allclose(own.grad, expected_slope, rtol=1e-8, atol=1e-10)

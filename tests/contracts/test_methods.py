@@ -110,7 +110,7 @@ class Walk:
         self.name, self.space = name, space
         torch.manual_seed(1)
         self.searcher = make(name, space)
-        parts = self.searcher.task.weights, self.searcher.relaxation.arch_parameters()
+        parts = self.searcher.objective.weights, self.searcher.relaxation.arch_parameters()
         self.parameters = [list(part) for part in parts]
         self.before = [values(part) for part in parts]
         walk(self.searcher)
@@ -178,7 +178,7 @@ def test_what_is_selected_is_a_network_and_selecting_changes_nothing(walked):
     searcher = walked.searcher
     before = bits(searcher)
     selectors = {searcher.method.select, searcher.method.preview or searcher.method.select}
-    found = [select(searcher.task, searcher.valid_batches, Random(0)) for select in selectors]
+    found = [select(searcher.objective, searcher.valid_batches, Random(0)) for select in selectors]
     assert bits(searcher) == before
     for genotype in found:
         discrete = restrict(walked.space, genotype)

@@ -10,17 +10,17 @@ from searching import problem
 NAN, INF = float("nan"), float("inf")
 
 
-def message(task, **numbers) -> str:
+def message(objective, **numbers) -> str:
     given = {name.replace("_", " "): torch.tensor(number) for name, number in numbers.items()}
     with pytest.raises(DivergedError) as caught:
-        check_finite(task, given, epoch=3, step=42)
+        check_finite(objective, given, epoch=3, step=42)
     return str(caught.value)
 
 
 def test_finite_numbers_pass():
-    task = problem()
-    task.weights[0].data.fill_(NAN)
-    check_finite(task, {"loss": torch.tensor(1e30)}, epoch=0, step=0)
+    objective = problem()
+    objective.weights[0].data.fill_(NAN)
+    check_finite(objective, {"loss": torch.tensor(1e30)}, epoch=0, step=0)
 
 
 def test_the_first_number_that_is_not_finite_is_named_with_its_value():
@@ -49,18 +49,18 @@ def slope(tensor) -> None:
     ],
 )
 def test_the_tensor_to_blame_is_named(part, name, spoil, words):
-    task = problem()
-    module = getattr(task, part)
+    objective = problem()
+    module = getattr(objective, part)
     named = dict(module.named_parameters()) | (dict(module.named_buffers()) if name == "running_var" else {})
     full = [key for key in named if key.endswith(name)] or list(named)
     spoil(named[full[-1]])
-    assert re.search(re.escape(words.format(full[-1])), message(task, loss=NAN))
+    assert re.search(re.escape(words.format(full[-1])), message(objective, loss=NAN))
 
 
 def test_a_cause_comes_before_its_effects():
     """A weight that is not finite makes gradients and statistics so; the weight is named."""
-    task = problem()
-    slope(task.weights[2])
-    place(task.weights[5])
-    name = [name for name, _ in task.net.named_parameters()][5]
-    assert f"weight {name} is not finite" in message(task, loss=NAN)
+    objective = problem()
+    slope(objective.weights[2])
+    place(objective.weights[5])
+    name = [name for name, _ in objective.net.named_parameters()][5]
+    assert f"weight {name} is not finite" in message(objective, loss=NAN)

@@ -67,7 +67,7 @@ def test_a_state_holds_where_the_search_is():
     assert note.state["seconds"] > 0
     searcher = search()
     restore(searcher, note.state)
-    assert (searcher.epoch, searcher.step, searcher.task.pieces) == (1, 4, 2)
+    assert (searcher.epoch, searcher.step, searcher.objective.micro_batches) == (1, 4, 2)
     assert searcher.seconds >= note.state["seconds"]
     assert searcher.meter.counts == [1, 1]
 
@@ -84,7 +84,7 @@ def gone_on(before, now, pieces=1, **options):
     state = copied(capture(search(group=Several(before), pieces=pieces, **options)))
     searcher = search(group=Several(now), **options)
     restore(searcher, state)
-    return searcher.task.pieces, searcher.changed
+    return searcher.objective.micro_batches, searcher.changed
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_states_without_a_number_of_processes_keep_their_pieces():
     del state["processes"]
     searcher = search(group=Several(2))
     restore(searcher, state)
-    assert (searcher.task.pieces, searcher.changed) == (2, "")
+    assert (searcher.objective.micro_batches, searcher.changed) == (2, "")
 
 
 def test_a_copied_state_stands_alone():

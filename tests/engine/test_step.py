@@ -18,42 +18,48 @@ JOINT = pytest.mark.parametrize("gradient", [FirstOrder(), ClippedRewards(0.1)],
 ARCH = "relaxation.cells.cell.ops"
 
 
-def stepper(task, gradient=None, **more) -> Stepper:
+def stepper(objective, gradient=None, **more) -> Stepper:
     """Weights and architecture both move by plain descent."""
-    update = SGD(task.relaxation.arch_parameters(), 0.5)
-    return Stepper(task, SGD(task.weights, 0.1, momentum=0.9), gradient or FirstOrder(), update, **more)
+    update = SGD(objective.relaxation.arch_parameters(), 0.5)
+    return Stepper(
+        objective, SGD(objective.weights, 0.1, momentum=0.9), gradient or FirstOrder(), update, **more
+    )
 
 
-def moved(task, before) -> dict[str, Tensor]:
+def moved(objective, before) -> dict[str, Tensor]:
     """How far everything has gone that has moved at all."""
     return {
-        key: value - before[key] for key, value in state(task).items() if not torch.equal(value, before[key])
+        key: value - before[key]
+        for key, value in state(objective).items()
+        if not torch.equal(value, before[key])
     }
 
 
-def kept(task) -> dict[str, Tensor]:
-    return {key: value.clone() for key, value in state(task).items()}
+def kept(objective) -> dict[str, Tensor]:
+    return {key: value.clone() for key, value in state(objective).items()}
 
 
 def test_a_step_of_the_architecture_moves_nothing_else():
-    task = problem()
-    before = kept(task)
-    loss = task.loss(batch(1))[0]
-    (slope,) = torch.autograd.grad(loss, task.relaxation.arch_parameters())
-    task.net.load_state_dict(
+    objective = problem()
+    before = kept(objective)
+    loss = objective.loss(batch(1))[0]
+    (slope,) = torch.autograd.grad(loss, objective.relaxation.arch_parameters())
+    objective.net.load_state_dict(
         {key.removeprefix("net."): v for key, v in before.items() if key.startswith("net.")}
     )
-    found = stepper(task).arch_step(batch(0), batch(1))
+    found = stepper(objective).arch_step(batch(0), batch(1))
     torch.testing.assert_close(found, loss.detach())
-    change = moved(task, before)
+    change = moved(objective, before)
     assert change.keys() == {ARCH}
     torch.testing.assert_close(change[ARCH], -0.5 * slope)
-    assert all(values.grad is None for values in (*task.relaxation.arch_parameters(), *task.weights))
+    assert all(
+        values.grad is None for values in (*objective.relaxation.arch_parameters(), *objective.weights)
+    )
 
 
-def by_hand(task, given, clip=None) -> list[Tensor]:
+def by_hand(objective, given, clip=None) -> list[Tensor]:
     """The weights after one step of a loop as everybody writes it, on a copy."""
-    net, relaxation = deepcopy((task.net, task.relaxation))
+    net, relaxation = deepcopy((objective.net, objective.relaxation))
     weights = list(net.parameters())
     optimizer = SGD(weights, 0.1, momentum=0.9)
     torch.nn.functional.cross_entropy(net(given[0], relaxation()), given[1]).backward()
@@ -65,34 +71,36 @@ def by_hand(task, given, clip=None) -> list[Tensor]:
 
 @pytest.mark.parametrize("clip", [0.0, 0.01, 1e6])
 def test_a_step_of_the_weights_is_the_usual_one(clip):
-    task = problem()
-    before, expected = kept(task), by_hand(task, batch(0), clip)
-    loss, logits = stepper(task, clip=clip).weight_step(batch(0))
-    for weight, own in zip(task.weights, expected, strict=True):
+    objective = problem()
+    before, expected = kept(objective), by_hand(objective, batch(0), clip)
+    loss, logits = stepper(objective, clip=clip).weight_step(batch(0))
+    for weight, own in zip(objective.weights, expected, strict=True):
         torch.testing.assert_close(weight.detach(), own, rtol=1e-12, atol=1e-14)
-    assert ARCH not in moved(task, before)
-    assert any(key.endswith("running_mean") for key in moved(task, before))
+    assert ARCH not in moved(objective, before)
+    assert any(key.endswith("running_mean") for key in moved(objective, before))
     assert not loss.requires_grad
     assert logits.shape == (4, 5)
-    assert all(values.grad is None for values in (*task.relaxation.arch_parameters(), *task.weights))
-    assert all(values.requires_grad for values in task.relaxation.arch_parameters())
+    assert all(
+        values.grad is None for values in (*objective.relaxation.arch_parameters(), *objective.weights)
+    )
+    assert all(values.requires_grad for values in objective.relaxation.arch_parameters())
 
 
 def test_the_limit_is_the_length_of_the_step():
-    task = problem()
-    before = kept(task)
-    stepper(task, clip=0.01).weight_step(batch(0))
-    change = [own.flatten() for key, own in moved(task, before).items() if "running" not in key]
+    objective = problem()
+    before = kept(objective)
+    stepper(objective, clip=0.01).weight_step(batch(0))
+    change = [own.flatten() for key, own in moved(objective, before).items() if "running" not in key]
     steps = torch.cat([own for own in change if own.dtype == torch.float64])
     assert steps.norm().item() == pytest.approx(0.1 * 0.01, rel=1e-3)
 
 
 def test_pieces_make_the_same_step_where_no_norm_couples_them():
     whole, parts = problem(), problem()
-    for task in (whole, parts):
-        task.net.eval()
+    for objective in (whole, parts):
+        objective.net.eval()
     parts.pieces = 2
-    results = [stepper(task).weight_step(batch(0, 5)) for task in (whole, parts)]
+    results = [stepper(objective).weight_step(batch(0, 5)) for objective in (whole, parts)]
     torch.testing.assert_close(*results)
     torch.testing.assert_close(state(whole), state(parts))
 
@@ -138,23 +146,23 @@ class Guard:
     ],
 )
 def test_the_guard_looks_before_anything_moves(step, arguments, names):
-    task, guard = problem(), Guard(refuse=1)
-    before = kept(task)
+    objective, guard = problem(), Guard(refuse=1)
+    before = kept(objective)
     with pytest.raises(Refusal):
-        getattr(stepper(task, clip=5.0, guard=guard), step)(*arguments)
+        getattr(stepper(objective, clip=5.0, guard=guard), step)(*arguments)
     assert guard.seen == [names]
-    assert all("running" in key or "tracked" in key for key in moved(task, before))
+    assert all("running" in key or "tracked" in key for key in moved(objective, before))
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_the_gradient_to_blame_is_named(bad):
     """Clipping by a norm that is no number would spread it over all gradients."""
-    task = problem()
-    name, weight = list(task.net.named_parameters())[7]
+    objective = problem()
+    name, weight = list(objective.net.named_parameters())[7]
     weight.register_hook(lambda slope: slope * bad)
-    guard = lambda numbers: check_finite(task, numbers, epoch=0, step=3)  # noqa: E731
+    guard = lambda numbers: check_finite(objective, numbers, epoch=0, step=3)  # noqa: E731
     with pytest.raises(DivergedError, match=f"the gradient of weight {name} is not finite"):
-        stepper(task, clip=5.0, guard=guard).weight_step(batch(0))
+        stepper(objective, clip=5.0, guard=guard).weight_step(batch(0))
 
 
 # Half precision
@@ -168,9 +176,9 @@ def given(seed):
     return batch(seed, dtype=torch.float32)
 
 
-def pace(task, step, gradient, scaler=None):
+def pace(objective, step, gradient, scaler=None):
     """Two steps of one kind, with or without a scaler."""
-    steps = stepper(task, gradient, clip=1.0, scaler=scaler)
+    steps = stepper(objective, gradient, clip=1.0, scaler=scaler)
     for seed in (0, 1):
         getattr(steps, step)(*((given(5),) if step == "arch_step" else ()), given(seed))
 
@@ -187,12 +195,12 @@ def test_a_scaler_makes_no_difference_in_single_precision(step, gradient):
 @JOINT
 @pytest.mark.parametrize("step", ["weight_step", "joint_step"])
 def test_what_overflows_is_skipped_and_the_scale_halves(step, gradient):
-    task = single()
-    before, scaler = kept(task), GradScaler("cpu", init_scale=1024.0)
-    task.weights[3].register_hook(lambda slope: slope * float("inf"))
-    steps = stepper(task, gradient, clip=1.0, scaler=scaler)
+    objective = single()
+    before, scaler = kept(objective), GradScaler("cpu", init_scale=1024.0)
+    objective.weights[3].register_hook(lambda slope: slope * float("inf"))
+    steps = stepper(objective, gradient, clip=1.0, scaler=scaler)
     getattr(steps, step)(given(0))
-    assert all("running" in key or "tracked" in key for key in moved(task, before))
+    assert all("running" in key or "tracked" in key for key in moved(objective, before))
     assert scaler.get_scale() == 512
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def shared_accuracy(searcher: Searcher, genotype: Genotype) -> float:
-    return discrete_accuracy(searcher.task, genotype, searcher.valid_batches())
+    return discrete_accuracy(searcher.objective, genotype, searcher.valid_batches())
 
 
 def tau(one: list[int], other: list[int]) -> float:

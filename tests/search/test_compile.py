@@ -21,7 +21,7 @@ def make(name, space, **options):
 def state(name, **options):
     searcher = make(name, stacked("tiny", CELL, STACK), **options)
     searcher.fit()
-    assert type(searcher.task.forward).__name__ == (
+    assert type(searcher.objective.forward).__name__ == (
         "OptimizedModule" if options.get("compile") else "CellNet"
     )
     return searcher.net.state_dict(), searcher.relaxation.strengths()["cell"].ops

@@ -8,12 +8,12 @@ RELAXATIONS = ["softmax", "gumbel-softmax", "attention", "random"]
 
 
 def test_the_share_that_is_right_over_all_images_in_evaluation_mode():
-    task = problem()
+    objective = problem()
     given = [batch(0, 7), batch(1, 2), batch(2, 4)]
-    found = accuracy(task, task.relaxation, given)
-    task.net.eval()
+    found = accuracy(objective, objective.relaxation, given)
+    objective.net.eval()
     right = [
-        int(task.net(x[None], task.relaxation()).argmax() == y)
+        int(objective.net(x[None], objective.relaxation()).argmax() == y)
         for xs, ys in given
         for x, y in zip(xs, ys, strict=True)
     ]
@@ -24,31 +24,31 @@ def test_the_share_that_is_right_over_all_images_in_evaluation_mode():
 @pytest.mark.parametrize("relax", RELAXATIONS)
 @pytest.mark.parametrize("training", [True, False])
 def test_no_trace_is_left(relax, training):
-    task = problem(relax=relax, drop_path=0.3)
-    task.loss(batch(2))
-    task.net.train(training)
-    task.relaxation.train(not training)
-    before, chance = snapshot(task), torch.get_rng_state()
-    found = {accuracy(task, task.relaxation, [batch(0, 8), batch(1, 8)]) for _ in range(2)}
+    objective = problem(relax=relax, drop_path=0.3)
+    objective.loss(batch(2))
+    objective.net.train(training)
+    objective.relaxation.train(not training)
+    before, chance = snapshot(objective), torch.get_rng_state()
+    found = {accuracy(objective, objective.relaxation, [batch(0, 8), batch(1, 8)]) for _ in range(2)}
     assert len(found) == 1
-    assert differences(snapshot(task), before) == []
+    assert differences(snapshot(objective), before) == []
     assert torch.equal(torch.get_rng_state(), chance)
 
 
 def test_no_trace_is_left_by_an_error():
-    task = problem(relax="gumbel-softmax")
-    before = snapshot(task)
+    objective = problem(relax="gumbel-softmax")
+    before = snapshot(objective)
 
     def broken():
-        task.relaxation()
+        objective.relaxation()
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        accuracy(task, broken, [batch(0)])
-    assert differences(snapshot(task), before) == []
+        accuracy(objective, broken, [batch(0)])
+    assert differences(snapshot(objective), before) == []
 
 
 def test_every_batch_has_a_mixture_of_its_own():
-    task, made = problem(), []
-    accuracy(task, lambda: made.append(1) or task.relaxation(), [batch(0), batch(1), batch(2)])
+    objective, made = problem(), []
+    accuracy(objective, lambda: made.append(1) or objective.relaxation(), [batch(0), batch(1), batch(2)])
     assert len(made) == 3

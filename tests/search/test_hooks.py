@@ -135,7 +135,7 @@ def test_an_edge_in_a_contest_keeps_an_op():
     for index in (1, 2, 3):
         assert len(live[index]) == 2
         assert 0 in live[index]
-    assert searcher.method.select(searcher.task, searcher.valid_batches, None)
+    assert searcher.method.select(searcher.objective, searcher.valid_batches, None)
 
 
 def test_a_contested_edge_can_lose_none():
@@ -150,7 +150,7 @@ def test_parameters_leave_the_optimizer_with_their_momentum():
     for _ in range(2):
         searcher.train_step()
     optimizer = searcher.optimizer
-    before = list(searcher.task.weights)
+    before = list(searcher.objective.weights)
     assert len(optimizer.state) == len(before)
     prefer(searcher, a=2, b=0, c=1)
     ended(searcher)
@@ -158,9 +158,9 @@ def test_parameters_leave_the_optimizer_with_their_momentum():
     assert 0 < len(left) < len(before)
     assert {id(own) for own in optimizer.state} == left
     assert [id(own) for own in optimizer.param_groups[0]["params"]] == [
-        id(own) for own in searcher.task.weights
+        id(own) for own in searcher.objective.weights
     ]
-    assert {id(own) for own in searcher.task.weights} == left
+    assert {id(own) for own in searcher.objective.weights} == left
     searcher.train_step()
 
 
@@ -173,12 +173,12 @@ def test_the_loss_stays_the_same():
     searcher.update.step()  # now the weights are zero, and the candidates still there
     assert len(searcher.relaxation.live("cell")[0]) == 6
     given = searcher.supply.train.batch(0)
-    with searcher.task.undisturbed():
-        before = searcher.task.loss(given)[0]
+    with searcher.objective.preserve_buffers():
+        before = searcher.objective.loss(given)[0]
     searcher.step = 10
     Wipeout().on_step_end(searcher)
     assert len(searcher.relaxation.live("cell")[0]) == 1
-    torch.testing.assert_close(searcher.task.loss(given)[0], before)
+    torch.testing.assert_close(searcher.objective.loss(given)[0], before)
 
 
 class Work(Hook):

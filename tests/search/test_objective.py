@@ -4,8 +4,9 @@ import torch
 from dartboard.data import Dataset, ImageSet
 from dartboard.errors import CompositionError
 from dartboard.search import SearchOptions, make_method
-from dartboard.search.objective import build_task
+from dartboard.search.objective import build_objective
 from dartboard.space import get_space
+from dartboard.tasks import Classification
 from searching import digits
 
 CPU = torch.device("cpu")
@@ -15,7 +16,7 @@ def built(method="darts", method_options=None, images=None, **options):
     given = SearchOptions.model_validate({"net": {"channels": 4}, "batch": 8} | options)
     made = make_method(method, method_options or {})
     torch.manual_seed(0)
-    return build_task(get_space("nano"), made, images or digits(), given, CPU)
+    return build_objective(get_space("nano"), made, images or digits(), given, CPU)
 
 
 def test_the_network_is_for_the_images():
@@ -28,27 +29,28 @@ def test_the_method_says_how_many_channels_pass():
     assert built("pc-darts", {"partial": 2}).net.config.partial == 2
 
 
-def test_options_reach_the_task():
-    task = built(
+def test_options_reach_the_objective():
+    objective = built(
         net={"channels": 4, "auxiliary": 0.4, "drop_path": 0.1, "stem": "half", "mix": "plain"},
         weights={"smoothing": 0.2},
         precision="bf16",
         pieces=3,
     )
-    config = task.net.config
+    config = objective.net.config
     assert (config.auxiliary, config.drop_path, config.stem, config.mix) == (True, 0.1, "half", "plain")
-    assert (task.auxiliary, task.smoothing, task.precision, task.pieces) == (0.4, 0.2, torch.bfloat16, 3)
-    assert task.forward is task.net
+    assert objective.task == Classification(auxiliary=0.4, smoothing=0.2)
+    assert (objective.precision.dtype, objective.micro_batches) == (torch.bfloat16, 3)
+    assert objective.forward is objective.net
 
 
 def test_a_batch_has_no_more_pieces_than_examples():
-    assert built(pieces=100).pieces == 8
+    assert built(pieces=100).micro_batches == 8
 
 
 def test_the_relaxation_starts_from_the_seed_and_the_network_from_torch():
     tasks = [built(seed=seed) for seed in (0, 1)]
-    weights = [task.net.head.linear.weight for task in tasks]
-    starts = [task.relaxation.arch_parameters()[0] for task in tasks]
+    weights = [objective.net.head.linear.weight for objective in tasks]
+    starts = [objective.relaxation.arch_parameters()[0] for objective in tasks]
     assert torch.equal(*weights)
     assert not torch.equal(*starts)
 
@@ -81,9 +83,13 @@ def test_one_pixel_of_one_example_cannot_be_normalised(batch, pieces):
     ("side", "batch", "pieces", "auxiliary"), [(2, 2, 1, 0.0), (2, 8, 3, 0.4), (3, 1, 1, 0.0), (8, 4, 4, 0.0)]
 )
 def test_two_values_can_be_normalised(side, batch, pieces, auxiliary):
-    task = built(images=small(side), batch=batch, pieces=pieces, net={"channels": 4, "auxiliary": auxiliary})
+    objective = built(
+        images=small(side), batch=batch, pieces=pieces, net={"channels": 4, "auxiliary": auxiliary}
+    )
     x, y = torch.randn(batch, 1, side, side), torch.zeros(batch, dtype=torch.int64)
-    assert all(task.loss(piece)[0].isfinite() for piece, _ in task.split((x, y)))
+    assert all(
+        objective.loss(micro.batch, rows=micro.rows)[0].isfinite() for micro in objective.passes((x, y))
+    )
 
 
 def test_what_is_not_trained_is_not_normalised():
@@ -92,10 +98,12 @@ def test_what_is_not_trained_is_not_normalised():
 
 def test_what_is_compiled_is_the_plain_formula(monkeypatch):
     monkeypatch.setattr(torch, "compile", torch.nn.Sequential)
-    task = built(compile=True)
-    assert task.net.config.mix == "plain"
-    assert isinstance(task.forward, torch.nn.Sequential)
-    assert {id(own) for own in task.forward.parameters()} == {id(own) for own in task.net.parameters()}
+    objective = built(compile=True)
+    assert objective.net.config.mix == "plain"
+    assert isinstance(objective.forward, torch.nn.Sequential)
+    assert {id(own) for own in objective.forward.parameters()} == {
+        id(own) for own in objective.net.parameters()
+    }
 
 
 def test_what_draws_is_not_compiled():

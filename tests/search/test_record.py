@@ -34,10 +34,10 @@ def test_an_epoch_in_numbers():
     assert record.metrics["step"] == 2
     assert record.metrics["lr"] == 0.025
     assert record.metrics["train_loss"] == searcher.meter.read()["train_loss"]
-    relaxation, task = searcher.relaxation, searcher.task
-    assert record.metrics["valid_accuracy"] == accuracy(task, relaxation, searcher.valid_batches())
+    relaxation, objective = searcher.relaxation, searcher.objective
+    assert record.metrics["valid_accuracy"] == accuracy(objective, relaxation, searcher.valid_batches())
     fixed = one_hot(searcher.space, record.genotype)
-    assert record.metrics["discrete_accuracy"] == accuracy(task, lambda: fixed, searcher.valid_batches())
+    assert record.metrics["discrete_accuracy"] == accuracy(objective, lambda: fixed, searcher.valid_batches())
     assert json.loads(json.dumps(record.metrics)) == record.metrics
 
 
@@ -57,9 +57,9 @@ class Preview:
     def __init__(self):
         self.chance = []
 
-    def __call__(self, task, _valid, rng):
+    def __call__(self, objective, _valid, rng):
         self.chance.append(rng.getstate())
-        return sample(task.net.space, rng)
+        return sample(objective.net.space, rng)
 
 
 def test_the_preview_is_asked_if_there_is_one_and_has_the_chance_of_its_epoch():
@@ -76,10 +76,10 @@ def test_the_preview_is_asked_if_there_is_one_and_has_the_chance_of_its_epoch():
 def test_measuring_and_concluding_change_nothing(method):
     options = {"samples": 2, "epoch_samples": 2} if method == "random-ws" else {}
     searcher = trained(method, method_options=options, health={"hessian": True}, net={"drop_path": 0.2})
-    before, chance = snapshot(searcher.task), torch.get_rng_state()
+    before, chance = snapshot(searcher.objective), torch.get_rng_state()
     measure_epoch(searcher)
     conclude(searcher)
-    assert differences(snapshot(searcher.task), before) == []
+    assert differences(snapshot(searcher.objective), before) == []
     assert torch.equal(torch.get_rng_state(), chance)
     assert (searcher.epoch, searcher.step) == (0, 2)
 
@@ -99,9 +99,11 @@ def test_the_result_is_what_there_is():
     }
     assert result.digest == digest(everything)
     assert result.epochs == 0
-    assert result.valid_accuracy == accuracy(searcher.task, searcher.relaxation, searcher.valid_batches())
+    assert result.valid_accuracy == accuracy(
+        searcher.objective, searcher.relaxation, searcher.valid_batches()
+    )
     chosen = one_hot(searcher.space, result.genotype)
-    assert result.discrete_accuracy == accuracy(searcher.task, lambda: chosen, searcher.valid_batches())
+    assert result.discrete_accuracy == accuracy(searcher.objective, lambda: chosen, searcher.valid_batches())
     facts = json.loads(json.dumps(result.facts()))
     assert GENOTYPE_FORMATS["json"].decode(json.dumps(facts["genotype"])) == result.genotype
     assert facts["warnings"] == list(result.warnings)

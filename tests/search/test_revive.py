@@ -45,8 +45,14 @@ def test_a_finished_search_comes_back_as_it_was(tmp_path: Path, method: str) -> 
     assert searcher.epoch == result["epochs"]
     assert searcher.run is None
     genotype = decode(str(result["genotype"]).replace("'", '"'))
-    assert discrete_accuracy(searcher.task, genotype, searcher.valid_batches()) == result["discrete_accuracy"]
-    assert accuracy(searcher.task, searcher.relaxation, searcher.valid_batches()) == result["valid_accuracy"]
+    assert (
+        discrete_accuracy(searcher.objective, genotype, searcher.valid_batches())
+        == result["discrete_accuracy"]
+    )
+    assert (
+        accuracy(searcher.objective, searcher.relaxation, searcher.valid_batches())
+        == result["valid_accuracy"]
+    )
 
 
 def test_a_run_without_checkpoints(tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def test_compiling_is_left_to_torch(monkeypatch):
     monkeypatch.setattr(torch, "compile", Compiled)
     searcher = search(compile=True)
     assert searcher.fit().digest == search(net={"mix": "plain"}).fit().digest
-    assert searcher.task.forward.calls >= 12
+    assert searcher.objective.forward.calls >= 12
 
 
 # Hooks
@@ -419,7 +419,7 @@ class Pieces(Hook):
 
     def on_epoch_start(self, searcher):
         if searcher.epoch >= self.epoch:
-            searcher.task.pieces = self.pieces
+            searcher.objective.micro_batches = self.pieces
 
 
 def scarce(monkeypatch, *, step, least, error) -> list[BaseException]:
@@ -429,7 +429,7 @@ def scarce(monkeypatch, *, step, least, error) -> list[BaseException]:
 
     def weight_step(self, given):
         taken.append(1)
-        if len(taken) > step and self.task.pieces < least:
+        if len(taken) > step and self.objective.micro_batches < least:
             raised.append(error())
             raise raised[-1]
         return real(self, given)
@@ -479,7 +479,7 @@ def test_where_pieces_cannot_be_smaller_the_error_is_the_original(monkeypatch):
         searcher.fit()
     assert caught.value is raised[-1]
     assert len(raised) == 4  # 1, 2, 4 and 8 pieces, of two examples each
-    assert searcher.task.pieces == 8
+    assert searcher.objective.micro_batches == 8
 
 
 def test_pieces_stay_small_after_a_restart(run, monkeypatch):
@@ -489,7 +489,7 @@ def test_pieces_stay_small_after_a_restart(run, monkeypatch):
     with again(run) as reopened:
         searcher = search(run=reopened)
         searcher.fit()
-        assert searcher.task.pieces == 4
+        assert searcher.objective.micro_batches == 4
         assert [row["pieces"] for row in reopened.metrics()] == [4, 4]
 
 
@@ -556,7 +556,7 @@ def test_memory_that_runs_out_while_measuring_is_no_end(run, monkeypatch):
     measure, calls = dartboard.search.searcher.measure_epoch, []
 
     def fail_once(searcher):
-        calls.append(searcher.task.pieces)
+        calls.append(searcher.objective.micro_batches)
         if len(calls) == 2:
             raise torch.OutOfMemoryError("no more")
         return measure(searcher)

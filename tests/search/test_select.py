@@ -139,9 +139,9 @@ def test_edges_that_can_only_be_none_win_no_place():
 
 
 def test_the_selector_reads_the_relaxation():
-    task = problem("darts", relax="softmax")
-    genotype = FromStrengths()(task, nothing, Random(0))
-    assert genotype == strongest(task.net.space, task.relaxation.strengths())
+    objective = problem("darts", relax="softmax")
+    genotype = FromStrengths()(objective, nothing, Random(0))
+    assert genotype == strongest(objective.net.space, objective.relaxation.strengths())
 
 
 # Cell by cell
@@ -173,11 +173,11 @@ CONTESTED = Cell(
 
 def attentive(space, seed=0):
     """A problem whose attention differs a lot from edge to edge."""
-    task = problem(space, "attention", seed=seed)
+    objective = problem(space, "attention", seed=seed)
     with torch.no_grad():
-        for values in task.relaxation.weight_parameters():
+        for values in objective.relaxation.weight_parameters():
             values.mul_(4.0)
-    return task
+    return objective
 
 
 def images():
@@ -194,9 +194,9 @@ def mean_attention(net, relaxation, mixture):
     return {arch: strength.ops for arch, strength in relaxation.strengths().items()}
 
 
-def by_keeping(task) -> Genotype:
+def by_keeping(objective) -> Genotype:
     """Algorithm 1 by removing candidates from a copy, one cell after another."""
-    net, relaxation = deepcopy((task.net, task.relaxation))
+    net, relaxation = deepcopy((objective.net, objective.relaxation))
     chosen = {}
     for arch, cell in net.space.archs:
         found = mean_attention(net, relaxation, relaxation)[arch]
@@ -213,9 +213,9 @@ SPACES = {"row": unshared(NANO), "asm": lab.shrunk(get_space("asm"), cells=2)}
 
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
 def test_cells_are_decided_front_to_back_behind_discrete_ones(space):
-    task = attentive(space)
-    found = CellByCell()(task, images, Random(0))
-    assert found == by_keeping(task)
+    objective = attentive(space)
+    found = CellByCell()(objective, images, Random(0))
+    assert found == by_keeping(objective)
     restrict(space, found)
 
 
@@ -223,11 +223,11 @@ def test_the_order_matters():
     """Some later cell is decided otherwise than if all were decided at once."""
     different = 0
     for seed in range(3):
-        task = attentive(SPACES["row"], seed)
-        net, relaxation = deepcopy((task.net, task.relaxation))
+        objective = attentive(SPACES["row"], seed)
+        net, relaxation = deepcopy((objective.net, objective.relaxation))
         mean_attention(net, relaxation, relaxation)
         at_once = strongest(net.space, relaxation.strengths()).cells
-        found = CellByCell()(task, images, Random(0)).cells
+        found = CellByCell()(objective, images, Random(0)).cells
         assert found["cell00"] == at_once["cell00"]
         different += found != at_once
     assert different
@@ -236,9 +236,9 @@ def test_the_order_matters():
 class Decided:
     """A mixture in which some archs are one-hot, written out by hand."""
 
-    def __init__(self, task, relaxation, taken):
-        self.archs = [slot.arch for slot in task.net.space.slots]
-        self.cells, self.rest, self.taken = task.net.space.cells, relaxation(), taken
+    def __init__(self, objective, relaxation, taken):
+        self.archs = [slot.arch for slot in objective.net.space.slots]
+        self.cells, self.rest, self.taken = objective.net.space.cells, relaxation(), taken
 
     def blend(self, slot):
         arch = self.archs[slot]
@@ -252,23 +252,23 @@ class Decided:
 @pytest.mark.parametrize("shared", [False, True], ids=["unshared", "shared"])
 def test_contests_are_decided_on_the_way(shared):
     space = unshared(CONTESTED, shared=shared)
-    task = attentive(space)
-    net, relaxation = deepcopy((task.net, task.relaxation))
+    objective = attentive(space)
+    net, relaxation = deepcopy((objective.net, objective.relaxation))
     taken = {}
     for arch, _ in space.archs:
-        found = mean_attention(net, relaxation, lambda: Decided(task, relaxation, taken))[arch]
+        found = mean_attention(net, relaxation, lambda: Decided(objective, relaxation, taken))[arch]
         mine = strongest(space, {own: Strength(found, torch.ones(6)) for own, _ in space.archs})
         taken[arch] = decisions(space, mine)[arch]
         assert len(taken[arch].keys() & {3, 4, 5}) == 2
-    assert decisions(space, CellByCell()(task, images, Random(0))) == taken
+    assert decisions(space, CellByCell()(objective, images, Random(0))) == taken
 
 
 def test_selecting_cell_by_cell_leaves_no_trace():
-    task = attentive(SPACES["row"])
-    task.loss(batch(3))  # in training, so that the running means are not those of the start
-    before = snapshot(task)
-    CellByCell()(task, images, Random(0))
-    assert differences(snapshot(task), before) == []
+    objective = attentive(SPACES["row"])
+    objective.loss(batch(3))  # in training, so that the running means are not those of the start
+    before = snapshot(objective)
+    CellByCell()(objective, images, Random(0))
+    assert differences(snapshot(objective), before) == []
 
 
 def test_cell_by_cell_needs_attention():
@@ -280,27 +280,27 @@ def test_cell_by_cell_needs_attention():
 
 
 @torch.no_grad()
-def score_alone(task, genotype) -> float:
+def score_alone(objective, genotype) -> float:
     """Right answers of the supernet that runs one architecture."""
-    cell, taken = task.net.space.cells["cell"], decisions(task.net.space, genotype)["cell"]
+    cell, taken = objective.net.space.cells["cell"], decisions(objective.net.space, genotype)["cell"]
     live = tuple((edge.ops.index(taken[i]),) for i, edge in enumerate(cell.edges))
 
     class Alone:
         def blend(self, _slot):
             return Blend(live)
 
-    net = deepcopy(task.net).eval()
+    net = deepcopy(objective.net).eval()
     return sum(int((net(x, Alone()).argmax(1) == y).sum()) for x, y in images()) / 5
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_best_sample_is_kept(seed):
-    task = problem(seed=seed)
+    objective = problem(seed=seed)
     rng = Random(seed)
-    drawn = [sample(task.net.space, rng) for _ in range(12)]
-    scores = [score_alone(task, genotype) for genotype in drawn]
+    drawn = [sample(objective.net.space, rng) for _ in range(12)]
+    scores = [score_alone(objective, genotype) for genotype in drawn]
     assert len(set(scores)) > 1
-    assert BestOfSamples(12)(task, images, Random(seed)) == drawn[scores.index(max(scores))]
+    assert BestOfSamples(12)(objective, images, Random(seed)) == drawn[scores.index(max(scores))]
 
 
 @pytest.mark.parametrize("samples", [0, -1])
@@ -310,17 +310,17 @@ def test_the_best_of_none_is_refused(samples):
 
 
 def test_measuring_samples_leaves_no_trace():
-    task = problem(relax="random", drop_path=0.2)
-    before, chance = snapshot(task), torch.get_rng_state()
-    BestOfSamples(3)(task, images, Random(0))
-    assert differences(snapshot(task), before) == []
+    objective = problem(relax="random", drop_path=0.2)
+    before, chance = snapshot(objective), torch.get_rng_state()
+    BestOfSamples(3)(objective, images, Random(0))
+    assert differences(snapshot(objective), before) == []
     assert torch.equal(torch.get_rng_state(), chance)
 
 
 def test_one_is_drawn_with_equal_chances():
-    task, rng = problem(relax="random"), Random(0)
-    counts = Counter(DrawOne()(task, nothing, rng) for _ in range(20 * 216))
-    known = list(enumerate_genotypes(task.net.space))
+    objective, rng = problem(relax="random"), Random(0)
+    counts = Counter(DrawOne()(objective, nothing, rng) for _ in range(20 * 216))
+    known = list(enumerate_genotypes(objective.net.space))
     assert set(counts) <= set(known)
     assert chisquare([counts[genotype] for genotype in known]).pvalue > 0.01
 
@@ -399,11 +399,11 @@ def test_evolution_finds_more_than_chance_and_the_same_for_the_same_chance():
 
 
 def test_the_selector_returns_the_best_it_has_seen():
-    task = problem(relax="random")
+    objective = problem(relax="random")
     scores = Scores(
         lambda _, genotype: sum(edge.ops[0] == "nor_conv_1x1" for edge in genotype.cells["cell"].edges)
     )
-    found = Evolve(scores, 5, 3, 30)(task, nothing, Random(0))
+    found = Evolve(scores, 5, 3, 30)(objective, nothing, Random(0))
     assert scores.rule(0, found) == max(scores.rule(0, genotype) for genotype in scores.seen)
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 import lab
-from dartboard.arch.objective import Task
+from dartboard.arch.objective import Objective
 from dartboard.nn import one_hot
 from dartboard.relax import RELAXATIONS
 from dartboard.search.select import strongest
@@ -14,13 +14,13 @@ PAIRS = [("softmax", "nano"), ("softmax", "darts"), ("simplex", "oneshot1"), ("a
 each_pair = pytest.mark.parametrize(("name", "space"), PAIRS, ids=map("-".join, PAIRS))
 
 
-def make_task(name, space):
+def make_objective(name, space):
     space = lab.shrunk(get_space(space), cells=2)
     relaxation = RELAXATIONS[name](space, torch.Generator().manual_seed(0)).double()
     torch.manual_seed(1)
     for values in relaxation.parameters():
         values.data += torch.randn_like(values) if name == "softmax" else 0.0
-    return Task(lab.build(space).eval(), relaxation.eval())
+    return Objective(lab.build(space).eval(), relaxation.eval())
 
 
 def batches(seed=0, count=3):
@@ -32,12 +32,12 @@ def batches(seed=0, count=3):
 class AllDecided:
     """Every edge decided, one after the other."""
 
-    def __init__(self, task, genotype):
-        self.task, self.mixture = task, task.relaxation()
-        self.taken = decisions(task.net.space, genotype)
+    def __init__(self, objective, genotype):
+        self.objective, self.mixture = objective, objective.relaxation()
+        self.taken = decisions(objective.net.space, genotype)
 
     def blend(self, slot):
-        space = self.task.net.space
+        space = self.objective.net.space
         arch, blend = space.slots[slot].arch, self.mixture.blend(slot)
         for index, edge in enumerate(space.cells[arch].edges):
             op = self.taken[arch].get(index)
@@ -48,19 +48,21 @@ class AllDecided:
 @each_pair
 @torch.no_grad()
 def test_with_every_edge_decided_the_supernet_is_the_chosen_network(name, space):
-    task, x = make_task(name, space), batches()[0][0]
-    genotype = strongest(task.net.space, task.relaxation.strengths())
-    expected = task.net(x, one_hot(task.net.space, genotype, like=x))
-    torch.testing.assert_close(task.net(x, AllDecided(task, genotype)), expected, rtol=0, atol=1e-12)
-    assert not torch.allclose(task.net(x, task.relaxation()), expected)
+    objective, x = make_objective(name, space), batches()[0][0]
+    genotype = strongest(objective.net.space, objective.relaxation.strengths())
+    expected = objective.net(x, one_hot(objective.net.space, genotype, like=x))
+    torch.testing.assert_close(
+        objective.net(x, AllDecided(objective, genotype)), expected, rtol=0, atol=1e-12
+    )
+    assert not torch.allclose(objective.net(x, objective.relaxation()), expected)
 
 
 @torch.no_grad()
 def test_one_edge_decided_leaves_the_others_mixed():
-    task = make_task("softmax", "nano")
-    (arch,) = task.net.space.cells
-    before = task.relaxation().blend(0)
-    after = EdgeDecided(task, arch, 1, 3).blend(0)
+    objective = make_objective("softmax", "nano")
+    (arch,) = objective.net.space.cells
+    before = objective.relaxation().blend(0)
+    after = EdgeDecided(objective, arch, 1, 3).blend(0)
     assert after.live == (before.live[0], (3,), before.live[2])
     assert after.ops[1].tolist() == [0, 0, 0, 1, 0, 0]
     assert torch.equal(after.ops[[0, 2]], before.ops[[0, 2]])
@@ -68,16 +70,16 @@ def test_one_edge_decided_leaves_the_others_mixed():
 
 @pytest.mark.parametrize(("name", "space"), [("softmax", "nano"), ("attention", "s2")])
 def test_stability_is_the_change_of_accuracy_edge_by_edge(name, space):
-    task, images = make_task(name, space), batches()
-    genotype = strongest(task.net.space, task.relaxation.strengths())
-    found = stability(task, genotype, lambda: images)
-    assert len(found) == sum(len(cell.edges) for cell in task.net.space.cells.values())
-    mixed = right(task, task.relaxation, images)
+    objective, images = make_objective(name, space), batches()
+    genotype = strongest(objective.net.space, objective.relaxation.strengths())
+    found = stability(objective, genotype, lambda: images)
+    assert len(found) == sum(len(cell.edges) for cell in objective.net.space.cells.values())
+    mixed = right(objective, objective.relaxation, images)
     for own in found:
-        edge = task.net.space.cells[own.arch].edges[own.edge]
+        edge = objective.net.space.cells[own.arch].edges[own.edge]
         place = None if own.op is None else edge.ops.index(own.op)
         expected = right(
-            task, lambda own=own, place=place: EdgeDecided(task, own.arch, own.edge, place), images
+            objective, lambda own=own, place=place: EdgeDecided(objective, own.arch, own.edge, place), images
         )
         assert own.accuracy == pytest.approx(expected)
         assert own.change == pytest.approx(expected - mixed)
@@ -85,6 +87,6 @@ def test_stability_is_the_change_of_accuracy_edge_by_edge(name, space):
 
 
 @torch.no_grad()
-def right(task, mixture, images):
-    said = torch.cat([task.net(x, mixture()).argmax(1) == y for x, y in images])
+def right(objective, mixture, images):
+    said = torch.cat([objective.net(x, mixture()).argmax(1) == y for x, y in images])
     return said.double().mean().item()

@@ -13,8 +13,8 @@ from dartboard.data import Dataset, ImageSet
 from dartboard.engine.step import Stepper
 from dartboard.errors import CheckpointError, CompositionError, DataError, DivergedError, SpaceError, Stopped
 from dartboard.nn import count_flops, count_parameters, load_model
-from dartboard.nn.evaluation import measure
 from dartboard.space import get_space
+from dartboard.tasks import measure
 from dartboard.train import Trainer, TrainHook, TrainOptions
 from dartboard.train.trainer import BEST, LAST
 from loops import Compiled, Kernels, StopAt, again
@@ -129,7 +129,7 @@ def test_compiling_is_left_to_torch(monkeypatch):
     monkeypatch.setattr(torch, "compile", Compiled)
     trainer = train(compile=True)
     assert trainer.fit().digest == train(net={"mix": "plain"}).fit().digest
-    assert trainer.task.forward.calls == 8
+    assert trainer.objective.forward.calls == 8
 
 
 def test_deterministic_kernels_are_asked_for_while_it_runs():
@@ -180,7 +180,7 @@ def test_mixed_labels_and_smoothing_are_those_of_the_formula():
     batch = trainer.supply.train.batch(0)
     (x, shares), labels = trainer._mixed(batch)
     assert torch.equal(labels, batch.y)
-    loss, logits = trainer.task.loss((x, shares))
+    loss, logits = trainer.objective.loss((x, shares))
     smooth = 0.9 * shares + 0.1 / 10
     expected = -(smooth * logits.log_softmax(1)).sum(1).mean()
     torch.testing.assert_close(loss, expected)
@@ -391,7 +391,7 @@ def test_a_training_that_runs_out_of_memory_goes_on_in_pieces(monkeypatch):
     step = Stepper.weight_step
 
     def fail_whole(self, batch):
-        if self.task.pieces == 1:
+        if self.objective.micro_batches == 1:
             raise RuntimeError(OUT)
         return step(self, batch)
 
@@ -399,7 +399,7 @@ def test_a_training_that_runs_out_of_memory_goes_on_in_pieces(monkeypatch):
     trainer = train(weights={"ema": 0.9})
     found = trainer.fit()
     monkeypatch.undo()
-    assert trainer.task.pieces == 2
+    assert trainer.objective.micro_batches == 2
     assert found.digest == train(weights={"ema": 0.9}, pieces=2).fit().digest
 
 

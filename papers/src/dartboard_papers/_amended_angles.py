@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from dartboard.arch.hvp import Exact
-from dartboard.arch.hypergradient import Point, amended, first_order, train_slopes
+from dartboard.arch.hypergradient import BilevelProblem, amended, first_order, train_grads
 
 INPUTS, HIDDEN, EXAMPLES, PENALTY = 4, 5, 24, 0.05
 WEIGHTS, ARCHS = INPUTS * HIDDEN + HIDDEN, 6
@@ -73,7 +73,7 @@ def random_problems(count: int, weights: int, archs: int, condition: float, seed
     return Problem((axes * scales) @ axes.mT, draw(archs, weights), draw(weights))
 
 
-def make_network(seed: int) -> Point:
+def make_network(seed: int) -> BilevelProblem:
     """The start of a network of two layers, each with a mixture of three activations, and data of its own."""
     generator = torch.Generator().manual_seed(seed)
 
@@ -93,7 +93,7 @@ def make_network(seed: int) -> Point:
     def penalised(at: Sequence[Tensor]) -> Tensor:
         return loss(train, at) + PENALTY * torch.stack([weight.square().sum() for weight in at]).sum()
 
-    return Point([penalised], [lambda at: loss(valid, at)], weights, [alpha])
+    return BilevelProblem([penalised], [lambda at: loss(valid, at)], weights, [alpha])
 
 
 def _mixture(x: Tensor, alpha: Tensor) -> Tensor:
@@ -101,24 +101,24 @@ def _mixture(x: Tensor, alpha: Tensor) -> Tensor:
     return shares[0] * torch.tanh(x) + shares[1] * x + shares[2] * torch.sin(x)
 
 
-def moved(point: Point, weights: Sequence[Tensor]) -> Point:
+def moved(point: BilevelProblem, weights: Sequence[Tensor]) -> BilevelProblem:
     """The same problem at other weights."""
-    return Point(point.train, point.valid, [weight.detach() for weight in weights], point.arch)
+    return BilevelProblem(point.train, point.valid, [weight.detach() for weight in weights], point.arch)
 
 
-def trained(point: Point, steps: int, lr: float = 0.1) -> Point:
+def trained(point: BilevelProblem, steps: int, lr: float = 0.1) -> BilevelProblem:
     """The same after so many steps of descent on the training loss."""
     for _ in range(steps):
-        pairs = zip(point.weights, train_slopes(point), strict=True)
+        pairs = zip(point.weights, train_grads(point), strict=True)
         point = moved(point, [weight - lr * slope for weight, slope in pairs])
     return point
 
 
-def at_minimum(point: Point, steps: int = 300, most: int = 100) -> Point:
+def at_minimum(point: BilevelProblem, steps: int = 300, most: int = 100) -> BilevelProblem:
     """The same at a minimum of the training loss: descent, then Newton's steps that leave saddles."""
     point = trained(point, steps)
     for _ in range(most):
-        slope = _flat(train_slopes(point))
+        slope = _flat(train_grads(point))
         if slope.norm() < FLAT:
             break
         values, axes = torch.linalg.eigh(derivatives(point).hessian)
@@ -137,7 +137,7 @@ def _like(flat: Tensor, weights: Sequence[Tensor]) -> list[Tensor]:
     return [part.view_as(weight) for part, weight in zip(parts, weights, strict=True)]
 
 
-def derivatives(point: Point) -> Problem:
+def derivatives(point: BilevelProblem) -> Problem:
     """Whole matrices of second derivatives."""
     flat = _flat(point.weights).requires_grad_()
     loss = point.train[0](_like(flat, point.weights))
@@ -174,7 +174,7 @@ class Angles:
         return self.curvature > 0 and self.slope < 1e3 * FLAT
 
 
-def look_at(point: Point, eta: float) -> Angles:
+def look_at(point: BilevelProblem, eta: float) -> Angles:
     """The angles at a network, with g1 and the amended gradient as searches compute them."""
     found = derivatives(point)
     direct, near = (own[0].flatten() for own in (first_order(point), amended(point, eta, Exact())))
@@ -183,7 +183,7 @@ def look_at(point: Point, eta: float) -> Angles:
     amending, second = (own.item() for own in found.cosines())
     return Angles(
         curvature=torch.linalg.eigvalsh(found.hessian)[0].item(),
-        slope=_flat(train_slopes(point)).norm().item(),
+        slope=_flat(train_grads(point)).norm().item(),
         amending=amending,
         second=second,
         worst=found.worst().item(),

@@ -205,4 +205,4 @@ def error_on_test(searcher: Searcher) -> float:
     data: Any = searcher.data
     images = data.test.to(searcher.device)
     batches = make_sweep(images, data, searcher.options.data, batch=EVALUATION_BATCH, device=searcher.device)
-    return 100 * (1 - accuracy(searcher.task, searcher.relaxation, batches))
+    return 100 * (1 - accuracy(searcher.objective, searcher.relaxation, batches))

@@ -54,7 +54,7 @@ def own_gradient(run: Run) -> tuple[torch.Tensor, torch.Tensor, float, float]:
     searcher = searcher_of(run)
     searcher.net.eval()
     (batch,) = searcher.valid_batches()
-    loss, _ = searcher.task.loss(batch)
+    loss, _ = searcher.objective.loss(batch)
     loss.backward()
     (parameter,) = searcher.relaxation.arch_parameters()
     (strength,) = searcher.relaxation.strengths().values()
@@ -105,7 +105,7 @@ def test_movement_is_the_symmetric_divergence_between_epochs(simplex_run):
 
 def test_batches_come_one_by_one_to_the_slopes_of_all_together(simplex_run):
     searcher = searcher_of(simplex_run)
-    task, ops = searcher.task, {name: own.ops for name, own in searcher.relaxation.strengths().items()}
+    objective, ops = searcher.objective, {name: own.ops for name, own in searcher.relaxation.strengths().items()}
     ((images, labels),) = searcher.valid_batches()
     seen: list[weakref.ref[torch.Tensor]] = []
 
@@ -117,13 +117,13 @@ def test_batches_come_one_by_one_to_the_slopes_of_all_together(simplex_run):
             del own
             assert all(each() is None for each in seen[:-1])  # no graph holds what came before
 
-    whole = slopes(task, ops, [(images, labels)], task.own_weights)
-    several = slopes(task, ops, parts(), task.own_weights)
+    whole = slopes(objective, ops, [(images, labels)], objective.net_weights)
+    several = slopes(objective, ops, parts(), objective.net_weights)
     assert len(seen) > 2
     torch.testing.assert_close(several.loss, whole.loss)
     torch.testing.assert_close(several.ops, whole.ops, rtol=1e-3, atol=1e-5)
     torch.testing.assert_close(several.weights, whole.weights, rtol=1e-3, atol=1e-5)
-    assert slopes(task, ops, [(images, labels)]).weights == []
+    assert slopes(objective, ops, [(images, labels)]).weights == []
 
 
 @pytest.mark.parametrize(

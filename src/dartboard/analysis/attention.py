@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from dartboard.analysis.trajectory import Floats, open_edges
-from dartboard.arch.objective import Batch, Task
+from dartboard.arch.objective import Batch, Objective
 from dartboard.relax.attention import Attention, SlotAttention
 from dartboard.runs import Run
 from dartboard.search.evaluate import accuracy
@@ -101,7 +101,7 @@ def attention(
     run = run if isinstance(run, Run) else Run.read(run)
     searcher = searcher_of(run, device, fall_back=fall_back, progress=tell)
     total = min(len(searcher.supply.valid), searcher.options.health.examples)
-    return heat_maps(searcher.task, lambda: _told(searcher.valid_batches(), total, tell))
+    return heat_maps(searcher.objective, lambda: _told(searcher.valid_batches(), total, tell))
 
 
 def _told(batches: Iterable[Batch], total: int, tell: Progress) -> Iterator[Batch]:
@@ -113,17 +113,17 @@ def _told(batches: Iterable[Batch], total: int, tell: Progress) -> Iterator[Batc
         done += len(batch[1])
 
 
-def heat_maps(task: Task, valid: Batches) -> list[AttentionMap]:
+def heat_maps(objective: Objective, valid: Batches) -> list[AttentionMap]:
     """The heat maps of a trained network under its relaxation, of which nothing is changed.
 
     Args:
-        task: The network and its relaxation.
+        objective: The network and its relaxation.
         valid: Held-out images.
     """
-    space, relaxation = task.net.space, task.relaxation
+    space, relaxation = objective.net.space, objective.relaxation
     numbers = _numbers(space)
     if isinstance(relaxation, Attention):
-        found = slot_attention(task, relaxation, valid)
+        found = slot_attention(objective, relaxation, valid)
         return [_heat_map(space, [index], numbers, found[index]) for index in numbers]
     strengths = relaxation.strengths()
     return [
@@ -131,11 +131,11 @@ def heat_maps(task: Task, valid: Batches) -> list[AttentionMap]:
     ]
 
 
-def slot_attention(task: Task, relaxation: Attention, valid: Batches) -> dict[int, Tensor]:
+def slot_attention(objective: Objective, relaxation: Attention, valid: Batches) -> dict[int, Tensor]:
     """Mean attention [E, N] over all held-out images, for each slot that has something to choose."""
     before = {name: buffer.clone() for name, buffer in relaxation.named_buffers()}
     with relaxation.collecting():
-        accuracy(task, relaxation, valid())
+        accuracy(objective, relaxation, valid())
     slots = {int(index): cast(SlotAttention, own) for index, own in relaxation.slots.items()}
     found = {index: own.average.clone() for index, own in slots.items()}
     for name, buffer in relaxation.named_buffers():

@@ -16,7 +16,7 @@ from dartboard.analysis.plane import Plane
 from dartboard.analysis.site import batches_of, normalised
 from dartboard.arch.curvature import Floats, Product, arch_hessian, extreme_eigenvalues
 from dartboard.arch.hvp import Exact
-from dartboard.arch.objective import Batch, Task
+from dartboard.arch.objective import Batch, Objective
 from dartboard.data import Images
 from dartboard.errors import CompositionError
 from dartboard.nn.model_file import Model
@@ -106,7 +106,7 @@ def _product(plane: Plane, batches: Sequence[Batch]) -> Product:
 
 
 def arch_spectrum(
-    task: Task,
+    objective: Objective,
     batches: Sequence[Batch],
     *,
     count: int = 5,
@@ -116,7 +116,7 @@ def arch_spectrum(
     """The ends of the spectrum of the mean loss's Hessian in the architecture parameters of a search.
 
     Args:
-        task: The problem; nothing of it is changed, chance included.
+        objective: The problem; nothing of it is changed, chance included.
         batches: Images and labels; each passes the network by itself.
         count: How many of the largest eigenvalues.
         tolerance: The relative accuracy.
@@ -125,12 +125,13 @@ def arch_spectrum(
     Raises:
         CompositionError: If the relaxation has no architecture parameters.
     """
-    size = sum(own.numel() for own in task.relaxation.arch_parameters())
+    size = sum(own.numel() for own in objective.relaxation.arch_parameters())
     if not size:
         raise CompositionError(
-            f"{type(task.relaxation).__name__} has no architecture parameters that a loss could be curved in"
+            f"{type(objective.relaxation).__name__} has no architecture parameters that a loss could be "
+            "curved in"
         )
-    with arch_hessian(task, batches) as product:
+    with arch_hessian(objective, batches) as product:
         return _ends(_told(product, tell), size, _examples(batches), count, tolerance)
 
 

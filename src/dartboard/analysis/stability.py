@@ -94,7 +94,7 @@ def measure(
     searcher = searcher_of(run, device, fall_back=fall_back, progress=tell)
     total = 1 + sum(len(cell.edges) for _, cell in searcher.space.archs)
     passes = _Told(searcher, tell, total)
-    found = search_stability.stability(searcher.task, genotype, passes)
+    found = search_stability.stability(searcher.objective, genotype, passes)
     kept = [own for own in found if _chooses(searcher.space, own)]
     mixed = found[0].accuracy - found[0].change
     return RunStability(run.path, settings_of(run), run.config["seed"], mixed, kept)

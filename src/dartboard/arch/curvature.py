@@ -12,7 +12,7 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
 from torch import Tensor
 
 from dartboard.arch.hvp import gradients
-from dartboard.arch.objective import Batch, Task
+from dartboard.arch.objective import Batch, Objective
 from dartboard.relax import fork_rng
 
 SMALL = 3
@@ -22,27 +22,27 @@ Product = Callable[[Floats], Floats]
 """A symmetric matrix as what it makes of a vector [n]."""
 
 
-def largest_eigenvalue(task: Task, batch: Batch, *, tolerance: float = 1e-3) -> float:
+def largest_eigenvalue(objective: Objective, batch: Batch, *, tolerance: float = 1e-3) -> float:
     """The largest eigenvalue of the Hessian of a batch's loss in the architecture parameters.
 
     A growing one announces a bad choice (Zela et al. 2020). Computed by Lanczos' method with exact products;
     waits for the device.
 
     Args:
-        task: The problem; nothing of it is changed, chance included.
+        objective: The problem; nothing of it is changed, chance included.
         batch: Images and labels.
         tolerance: The relative accuracy.
 
     Returns:
         The eigenvalue; NaN where the method finds none.
     """
-    size = sum(parameter.numel() for parameter in task.relaxation.arch_parameters())
-    with arch_hessian(task, [batch]) as product:
+    size = sum(parameter.numel() for parameter in objective.relaxation.arch_parameters())
+    with arch_hessian(objective, [batch]) as product:
         return float(extreme_eigenvalues(product, size, tolerance=tolerance)[0])
 
 
 @contextmanager
-def arch_hessian(task: Task, batches: Sequence[Batch]) -> Iterator[Product]:
+def arch_hessian(objective: Objective, batches: Sequence[Batch]) -> Iterator[Product]:
     """Lends the Hessian of the mean loss of all examples in the architecture parameters.
 
     Batches pass the network one after the other, and chance is the same for each of them in every product. Of
@@ -50,30 +50,30 @@ def arch_hessian(task: Task, batches: Sequence[Batch]) -> Iterator[Product]:
     one batch.
 
     Args:
-        task: The problem; nothing of it is changed, chance included.
+        objective: The problem; nothing of it is changed, chance included.
         batches: Images and labels.
     """
-    with task.undisturbed(), fork_rng(task.relaxation):
-        yield _product(task, batches[0]) if len(batches) == 1 else _mean_product(task, batches)
+    with objective.preserve_buffers(), fork_rng(objective.relaxation):
+        yield _product(objective, batches[0]) if len(batches) == 1 else _mean_product(objective, batches)
 
 
-def _mean_product(task: Task, batches: Sequence[Batch]) -> Product:
+def _mean_product(objective: Objective, batches: Sequence[Batch]) -> Product:
     total = sum(len(y) for _, y in batches)
 
     def product(vector: Floats) -> Floats:
         found = np.zeros_like(vector)
         for own in batches:
-            found += len(own[1]) / total * _product(task, own)(vector)
+            found += len(own[1]) / total * _product(objective, own)(vector)
         return found
 
     return product
 
 
-def _product(task: Task, batch: Batch) -> Product:
+def _product(objective: Objective, batch: Batch) -> Product:
     """Products with the Hessian of a batch's loss, whose graph is kept."""
-    parameters = task.relaxation.arch_parameters()
-    with fork_rng(task.relaxation):
-        loss = task.probe(batch, [weight.detach() for weight in task.own_weights])
+    parameters = objective.relaxation.arch_parameters()
+    with fork_rng(objective.relaxation):
+        loss = objective.probe(batch, [weight.detach() for weight in objective.net_weights])
     slopes = gradients(loss, parameters, create_graph=True)
     sizes, like = [parameter.numel() for parameter in parameters], parameters[0]
 

@@ -1,10 +1,10 @@
 """Architecture gradients: each fills the `.grad` of the architecture parameters and changes nothing else.
 
-`first order` is the loss' own gradient, `clipped rewards` the per-feedback one of XNAS, `second order` and
-`amended` look through the training of the weights (`dartboard.arch.hypergradient`).
+`FirstOrder` is the gradient of the loss itself, `ClippedRewards` the per-feedback one of XNAS; `SecondOrder`
+and `Amended` look through the training of the weights (`dartboard.arch.hypergradient`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -13,26 +13,24 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from dartboard.arch.hvp import Exact, Products, gradients
-from dartboard.arch.hypergradient import Point, amended, second_order, train_slopes
-from dartboard.arch.objective import Batch, Task, frozen
+from dartboard.arch.hvp import Exact, HessianProducts, gradients
+from dartboard.arch.hypergradient import BilevelProblem, amended, second_order, train_grads, virtual_step
+from dartboard.arch.microbatch import MicroBatch
+from dartboard.arch.objective import Batch, Objective, frozen
 from dartboard.arch.optim.expert_advice import clip_rewards
-from dartboard.arch.unroll import virtual_step
-from dartboard.distributed.group import Group
 from dartboard.errors import CompositionError
 from dartboard.registry import Registry
-from dartboard.relax.base import Feedback, Relaxation
-from dartboard.relax.categorical import Categorical
+from dartboard.relax.base import Relaxation
 
 
 class ArchGradient(Protocol):
     """Where the gradient of the architecture parameters comes from."""
 
-    def __call__(self, task: Task, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:
+    def __call__(self, objective: Objective, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:
         """Fills the `.grad` of the architecture parameters; returns the loss of the architecture's batch.
 
         Args:
-            task: The problem.
+            objective: The network, its relaxation and what it learns.
             train: What the weights are trained on next.
             arch: What the architecture is judged by.
             optimizer: The weight optimizer.
@@ -47,7 +45,7 @@ class ArchGradient(Protocol):
 class JointGradient(ArchGradient, Protocol):
     """A gradient that can come from the same forward and backward pass as the weights'."""
 
-    def joint(self, task: Task, batch: Batch) -> tuple[Tensor, Tensor]:
+    def joint(self, objective: Objective, batch: Batch) -> tuple[Tensor, Tensor]:
         """Fills the `.grad` of architecture parameters and weights; returns loss and logits of the batch.
 
         Those of the weights are as `backward` leaves them: of the scaled loss, where there is a scale.
@@ -66,25 +64,27 @@ class FirstOrder:
     def check(self, relaxation: Relaxation) -> None:
         check_parameters(relaxation)
 
-    def __call__(self, task: Task, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:  # noqa: ARG002
-        with task.undisturbed(), frozen(task.weights):
-            return self._fill(task, arch, [])[0]
+    def __call__(self, objective: Objective, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:  # noqa: ARG002
+        with objective.preserve_buffers(), frozen(objective.weights):
+            return self._fill(objective, arch, [])[0]
 
-    def joint(self, task: Task, batch: Batch) -> tuple[Tensor, Tensor]:
-        return self._fill(task, batch, task.weights)
+    def joint(self, objective: Objective, batch: Batch) -> tuple[Tensor, Tensor]:
+        return self._fill(objective, batch, objective.weights)
 
-    def _fill(self, task: Task, batch: Batch, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        parameters = task.relaxation.arch_parameters()
-        found, losses, said = [], [], []
-        for piece, share in task.split(batch):
-            loss, logits = task.loss(piece)
-            found.append(gradients(task.scaled(share * loss), [*parameters, *weights]))
-            losses.append(share * loss.detach())
-            said.append(logits.detach())
-        slopes = task.total(found)
-        fill(parameters, task.unscaled(slopes)[: len(parameters)])
-        fill(weights, slopes[len(parameters) :])
-        return torch.stack(losses).sum(), torch.cat(said)
+    def _fill(self, objective: Objective, batch: Batch, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        """Fills the `.grad` of architecture parameters and `weights`; returns loss and logits."""
+        parameters = objective.relaxation.arch_parameters()
+        all_grads, losses, logits = [], [], []
+        for micro in objective.passes(batch):
+            loss, outputs = objective.loss(micro.batch, rows=micro.rows)
+            scaled = objective.precision.scaled(micro.weight * loss)
+            all_grads.append(gradients(scaled, [*parameters, *weights]))
+            losses.append(micro.weight * loss.detach())
+            logits.append(outputs.detach())
+        grads = objective.reduce(all_grads)
+        fill(parameters, objective.precision.unscaled(grads)[: len(parameters)])
+        fill(weights, grads[len(parameters) :])
+        return torch.stack(losses).sum(), torch.cat(logits)
 
 
 @GRADIENTS.register("clipped-rewards")
@@ -105,43 +105,43 @@ class ClippedRewards:
 
     def check(self, relaxation: Relaxation) -> None:
         check_parameters(relaxation)
-        if not isinstance(relaxation, Categorical) or not relaxation.on_simplex:
+        if not (relaxation.has_examples and relaxation.on_simplex):
             raise CompositionError(
                 "rewards per feedback are gradients in the weights themselves, and "
                 f"{type(relaxation).__name__} has none that are parameters; use a simplex relaxation"
             )
-        if any(cell.edges is not None for _, cell in relaxation.named_cells()):
+        if relaxation.has_edge_weights:
             raise CompositionError(
                 f"space {relaxation.space.name!r} weighs edges against each other, and XNAS has experts for "
                 "ops alone; use another space, or an exponentiated gradient such as gaea-darts"
             )
 
-    def __call__(self, task: Task, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:  # noqa: ARG002
-        with task.undisturbed(), frozen(task.weights):
-            return self._fill(task, arch, [])[0]
+    def __call__(self, objective: Objective, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:  # noqa: ARG002
+        with objective.preserve_buffers(), frozen(objective.weights):
+            return self._fill(objective, arch, [])[0]
 
-    def joint(self, task: Task, batch: Batch) -> tuple[Tensor, Tensor]:
-        return self._fill(task, batch, task.weights)
+    def joint(self, objective: Objective, batch: Batch) -> tuple[Tensor, Tensor]:
+        return self._fill(objective, batch, objective.weights)
 
-    def _fill(self, task: Task, batch: Batch, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        rewards, slopes, losses, said = [], [], [], []
-        for piece, share in task.split(batch):
-            mixture = task.relaxation.per_example(len(piece[1]))
-            loss, logits = task.loss(piece, mixture)
+    def _fill(self, objective: Objective, batch: Batch, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        """Fills the `.grad` of architecture parameters and `weights`; returns loss and logits."""
+        examples = objective.group.global_batch(len(batch[1]))
+        rewards, weight_grads, losses, logits = [], [], [], []
+        for micro in objective.passes(batch):
+            mixture = objective.relaxation.per_example(len(micro.batch[1]))
             leaves = mixture.leaves()
-            found = gradients(task.scaled(share * loss), [*leaves, *weights])
-            own = task.unscaled(found)[: len(leaves)]
-            rewards.append(self._rewards(mixture.gather(own), task.size(batch)))
-            slopes.append(found[len(leaves) :])
-            losses.append(share * loss.detach())
-            said.append(logits.detach())
-        fill(task.relaxation.arch_parameters(), [-reward for reward in task.total(rewards)])
-        fill(weights, task.total(slopes))
-        return torch.stack(losses).sum(), torch.cat(said)
-
-    def _rewards(self, feedback: Mapping[str, Feedback], size: int) -> list[Tensor]:
-        """Rewards [E, N] of each arch; the loss is a mean over `size` examples, a reward one example's."""
-        return [clip_rewards(own.ops * size, self.bound).sum((0, 1)) for own in feedback.values()]
+            loss, outputs = objective.loss(micro.batch, mixture, rows=micro.rows)
+            grads = gradients(objective.precision.scaled(micro.weight * loss), [*leaves, *weights])
+            feedback = mixture.gather(objective.precision.unscaled(grads)[: len(leaves)])
+            # Rewards [E, N] of each arch; the loss is a mean over all examples, a reward is one example's.
+            clipped = [clip_rewards(arch.ops * examples, self.bound) for arch in feedback.values()]
+            rewards.append([reward.sum((0, 1)) for reward in clipped])
+            weight_grads.append(grads[len(leaves) :])
+            losses.append(micro.weight * loss.detach())
+            logits.append(outputs.detach())
+        fill(objective.relaxation.arch_parameters(), [-reward for reward in objective.reduce(rewards)])
+        fill(weights, objective.reduce(weight_grads))
+        return torch.stack(losses).sum(), torch.cat(logits)
 
 
 @GRADIENTS.register("second-order")
@@ -154,16 +154,16 @@ class SecondOrder:
             differences can be far off at the papers' radius.
     """
 
-    products: Products = field(default_factory=Exact)
+    products: HessianProducts = field(default_factory=Exact)
 
     def check(self, relaxation: Relaxation) -> None:
         check_deterministic(relaxation)
 
-    def __call__(self, task: Task, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:
-        with task.undisturbed():
-            point, losses = make_point(task, train, arch)
-            unrolled, rate = virtual_step(optimizer, point.weights, train_slopes(point))
-            fill(point.arch, second_order(point, unrolled, rate, self.products))
+    def __call__(self, objective: Objective, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:
+        with objective.preserve_buffers():
+            problem, losses = bilevel_problem(objective, train, arch)
+            unrolled, rate = virtual_step(optimizer, problem.weights, train_grads(problem))
+            fill(problem.arch, second_order(problem, unrolled, rate, self.products))
         return torch.stack(losses).sum()
 
 
@@ -178,41 +178,44 @@ class Amended:
     """
 
     eta: float = 0.1
-    products: Products = field(default_factory=Exact)
+    products: HessianProducts = field(default_factory=Exact)
 
     def check(self, relaxation: Relaxation) -> None:
         check_deterministic(relaxation)
 
-    def __call__(self, task: Task, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:  # noqa: ARG002
-        with task.undisturbed():
-            point, losses = make_point(task, train, arch)
-            fill(point.arch, amended(point, self.eta, self.products))
+    def __call__(self, objective: Objective, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:  # noqa: ARG002
+        with objective.preserve_buffers():
+            problem, losses = bilevel_problem(objective, train, arch)
+            fill(problem.arch, amended(problem, self.eta, self.products))
         return torch.stack(losses).sum()
 
 
-def make_point(task: Task, train: Batch, arch: Batch) -> tuple[Point, list[Tensor]]:
+def bilevel_problem(objective: Objective, train: Batch, arch: Batch) -> tuple[BilevelProblem, list[Tensor]]:
     """The losses of two batches as functions of the weights; the list fills with the second's values."""
     losses: list[Tensor] = []
 
-    def loss(piece: Batch, share: float, place: Group, weights: Sequence[Tensor]) -> Tensor:
-        with task.at(place):
-            return share * task.probe(piece, weights)
+    def train_loss(micro: MicroBatch, weights: Sequence[Tensor]) -> Tensor:
+        return micro.weight * objective.probe(micro.batch, weights, rows=micro.rows)
 
-    def valid(piece: Batch, share: float, place: Group, weights: Sequence[Tensor]) -> Tensor:
-        value = loss(piece, share, place, weights)
-        losses.append(value.detach())
-        return value
+    def valid_loss(micro: MicroBatch, weights: Sequence[Tensor]) -> Tensor:
+        loss = train_loss(micro, weights)
+        losses.append(loss.detach())
+        return loss
 
-    parts = [partial(loss, *piece) for piece in task.parts(train)]
-    judged = [partial(valid, *piece) for piece in task.parts(arch)]
-    leaves = task.own_weights, task.relaxation.arch_parameters()
-    return Point(parts, judged, *leaves, task.group), losses
+    problem = BilevelProblem(
+        [partial(train_loss, micro) for micro in objective.split(train)],
+        [partial(valid_loss, micro) for micro in objective.split(arch)],
+        objective.net_weights,
+        objective.relaxation.arch_parameters(),
+        objective.group,
+    )
+    return problem, losses
 
 
-def fill(parameters: Iterable[Tensor], slopes: Iterable[Tensor]) -> None:
+def fill(parameters: Iterable[Tensor], grads: Iterable[Tensor]) -> None:
     """Puts gradients where optimizers look for them."""
-    for parameter, slope in zip(parameters, slopes, strict=True):
-        parameter.grad = slope
+    for parameter, grad in zip(parameters, grads, strict=True):
+        parameter.grad = grad
 
 
 def check_parameters(relaxation: Relaxation) -> None:

@@ -1,252 +1,180 @@
-"""The problem a search works on: the loss of a network under a relaxation, with and without side effects."""
+"""The loss of a network under a relaxation at a batch, with and without side effects."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.parallel import DistributedDataParallel
 
-from dartboard.arch.buffers import local_statistics
-from dartboard.arch.microbatch import Passes, Piece
+from dartboard.arch.buffers import BufferSnapshot, average_over_ranks, local_statistics
+from dartboard.arch.microbatch import AveragedPasses, Batch, MicroBatch, split_batch, sum_lists
+from dartboard.arch.precision import Precision
 from dartboard.distributed.group import SINGLE, Group
+from dartboard.nn.cell import BatchRows
 from dartboard.nn.mixture import Mixture
 from dartboard.nn.network import CellNet
 from dartboard.relax.base import Relaxation
+from dartboard.tasks import Classification, Task
 
-Batch = tuple[Tensor, Tensor]
-"""Images [B, C, H, W] and labels [B]."""
+__all__ = ["Batch", "Objective", "frozen"]
 
 
-class Task:
-    """Telling images apart with the network of a space, blended by a relaxation.
+class Objective:
+    """A network, what blends its candidates, and what it learns.
 
     Args:
         net: The network.
         relaxation: What blends its candidates.
-        auxiliary: The weight of the auxiliary classifier's loss; 0 leaves it out.
-        smoothing: How much of each label is spread over all classes.
-        precision: The type that forward passes compute in where torch thinks it safe; None leaves all as
-            it is.
-        scale: What losses are multiplied with before gradients are taken, and gradients divided by after;
-            for half precision, whose small numbers would vanish. None for nothing.
-        group: The processes that work on it together. Losses and gradients that come from batches are this
-            rank's part of what they are for the whole batch, until `total` adds them up.
+        task: What it learns; classification by default.
+        precision: The numbers it computes with; full precision by default.
+        group: The processes that share every batch. Losses and gradients of a batch are this rank's part of
+            those of the batch of all ranks, until `reduce` sums them.
 
     Attributes:
-        pieces: In how many pieces a batch passes the network, to save memory; all is as for the whole batch
-            but for batch-norms, which see a piece at a time, as with so many ranks.
+        micro_batches: The number of parts that a batch passes the network in, to save memory; all is as for
+            the whole batch but for batch-norms, which see one part at a time, as with as many ranks.
+        forward: What computes logits: the network, or a compiled form of it with the same parameters.
+        weights: All that is trained as weights: the network's parameters, then the relaxation's.
     """
 
     def __init__(
         self,
         net: CellNet,
         relaxation: Relaxation,
+        task: Task | None = None,
         *,
-        auxiliary: float = 0.0,
-        smoothing: float = 0.0,
-        precision: torch.dtype | None = None,
-        scale: Tensor | None = None,
+        precision: Precision | None = None,
         group: Group = SINGLE,
     ) -> None:
-        self.group = net.group = group
-        self.net, self.relaxation = net, relaxation
-        self.auxiliary, self.smoothing = auxiliary, smoothing
-        self.precision, self.scale = precision, scale
-        self.pieces = 1
+        self.net, self.relaxation, self.group = net, relaxation, group
+        self.task: Task = task or Classification()
+        self.precision = precision or Precision()
+        self.micro_batches = 1
         self.forward: nn.Module = net
-        """What computes logits: the network, or a compiled form of it with the same parameters."""
         self.refresh()
 
     def refresh(self) -> None:
         """Reads the network's parameters and buffers again, after some have left it."""
         self._named = dict(self.net.named_parameters())
         self.weights: list[nn.Parameter] = [*self._named.values(), *self.relaxation.weight_parameters()]
-        """All that is trained as weights: the network's own first, then the relaxation's."""
-        buffers = list(self.net.buffers())
-        self._statistics = [[b for b in buffers if b.dtype is dtype] for dtype in {b.dtype for b in buffers}]
-        self._kept = [[torch.empty_like(buffer) for buffer in group] for group in self._statistics]
-        self._wrapped: DistributedDataParallel | None = None
+        self._snapshot = BufferSnapshot(self.net)
+        self._data_parallel: DistributedDataParallel | None = None
 
     @property
-    def own_weights(self) -> list[nn.Parameter]:
+    def net_weights(self) -> list[nn.Parameter]:
         """The network's parameters, in the order of `probe`."""
         return list(self._named.values())
 
-    def split(self, batch: Batch) -> Iterator[tuple[Batch, float]]:
-        """The pieces of a batch, each with its share of the examples of all ranks.
-
-        Each is to pass before the next is asked for: they meet with the same chance, which is drawn for the
-        whole batch, and statistics become the mean of what each piece makes of them.
-        """
-        parts = self.parts(batch)
-        if len(parts) == 1:
-            yield parts[0][:2]
-            return
-        passes = Passes(self.net, self.relaxation)
-        for piece, share, place in parts:
-            passes.again()
-            self.net.group = place
-            yield piece, share
-            passes.add(share * self.group.size)
-        passes.settle()
-        self.net.group = self.group
-
-    def parts(self, batch: Batch) -> list[tuple[Batch, float, Group]]:
-        """The pieces of a batch, the share of each, and what `at` is to be told when it passes alone."""
-        x, y = batch
-        pieces = list(zip(x.chunk(self.pieces), y.chunk(self.pieces), strict=True))
-        whole, start, found = self.size(batch), self.group.rank * len(y), []
-        for piece in pieces:
-            size = len(piece[1])
-            place = Piece(whole, start, size) if len(pieces) > 1 else self.group
-            found.append((piece, size / whole, place))
-            start += size
-        return found
-
-    @contextmanager
-    def at(self, place: Group) -> Iterator[None]:
-        """Inside, what passes the network is the piece at that place."""
-        self.net.group = place
-        try:
-            yield
-        finally:
-            self.net.group = self.group
-
-    def size(self, batch: Batch) -> int:
-        """How many examples there are in the batches of all ranks."""
-        return self.group.size * len(batch[1])
-
-    def total(self, parts: Iterable[Sequence[Tensor]]) -> list[Tensor]:
-        """Lists of tensors added up entry by entry, over all pieces and all ranks."""
-        return self.group.all_reduce(add_up(parts))
-
-    @contextmanager
-    def gathered(self, *, last: bool) -> Iterator[None]:
-        """Inside, the gradients that `backward` adds to those of the weights are added up over all ranks.
-
-        Args:
-            last: Whether this is the last piece of a batch; those of the others wait for it.
-        """
-        if self.group.size == 1:
-            yield
-            return
-        if self._wrapped is None:
-            self._wrapped = self.group.data_parallel(self.forward, self.weights)
-        alone, self.forward = self.forward, self._wrapped
-        try:
-            with nullcontext() if last else self._wrapped.no_sync():
-                yield
-        finally:
-            self.forward = alone
-
-    @contextmanager
-    def repeated(self) -> Iterator[None]:
-        """Inside, every rank passes the same examples, and meets with the same chance."""
-        with self.at(SINGLE):
-            yield
-
-    @torch.no_grad()
-    def average_buffers(self) -> None:
-        """Makes the statistics that each rank has from its own part of a batch the mean over all ranks."""
-        if self.group.size == 1:
-            return
-        own = [*local_statistics(self.net), *self.relaxation.running_means()]
-        for buffer, whole in zip(own, self.group.all_reduce(own), strict=True):
-            buffer.copy_(whole / self.group.size)
-
     def logits(self, x: Tensor, mixture: Mixture) -> Tensor:
-        """What the network says [B, classes], in full precision."""
-        with self._autocast():
-            said: Tensor = self.forward(x, mixture)
-        return self._whole(said)
+        """The logits of images [B, classes], in full precision."""
+        with self.precision.autocast(self.weights[0].device):
+            outputs = self.forward(x, mixture)
+        return self.precision.full(outputs)[0]
 
-    def loss(self, batch: Batch, mixture: Mixture | None = None) -> tuple[Tensor, Tensor]:
+    def loss(
+        self, batch: Batch, mixture: Mixture | None = None, *, rows: BatchRows | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The mean loss of a batch, and the logits.
 
         Args:
             batch: Images and labels.
             mixture: How candidates are blended; None asks the relaxation for a fresh one.
+            rows: Where the examples lie in a larger batch; None for a batch by itself.
         """
         x, y = batch
         mixture = self.relaxation() if mixture is None else mixture
-        with self._autocast():
-            said = self.forward(x, mixture, auxiliary=bool(self.auxiliary))
-        return self._judge(said, y)
+        with self.precision.autocast(self.weights[0].device):
+            outputs = self.forward(x, mixture, **self._options(rows))
+        outputs = self.precision.full(outputs)
+        return self.task.loss(outputs, y), outputs[0]
 
-    def _judge(self, said: Tensor | tuple[Tensor, Tensor], labels: Tensor) -> tuple[Tensor, Tensor]:
-        """The loss of what a network has said, and its logits."""
-        logits, *beside = map(self._whole, said if isinstance(said, tuple) else (said,))
-        loss = F.cross_entropy(logits, labels, label_smoothing=self.smoothing)
-        for other in beside:
-            loss = loss + self.auxiliary * F.cross_entropy(other, labels, label_smoothing=self.smoothing)
-        return loss, logits
+    def probe(self, batch: Batch, weights: Sequence[Tensor], *, rows: BatchRows | None = None) -> Tensor:
+        """The loss the network would have with other weights in the place of `net_weights`.
 
-    def _whole(self, said: Tensor) -> Tensor:
-        """What has been said, in full precision."""
-        return said.float() if self.precision else said
-
-    def probe(self, batch: Batch, weights: Sequence[Tensor]) -> Tensor:
-        """The loss the network would have with other weights in the place of `own_weights`.
-
-        Chance (drop-path) is the same in every probe until somebody else draws from it. Statistics of
-        batch-norms move as in any forward pass; see `undisturbed`.
+        Random draws (drop-path) are the same in every probe until something else draws. Statistics of
+        batch-norms move as in any forward pass; see `preserve_buffers`.
         """
         swapped = dict(zip(self._named, weights, strict=True))
         x, y = batch
-        with torch.random.fork_rng([x.device] if x.is_cuda else []), self._autocast():
-            said = functional_call(
-                self.net, swapped, (x, self.relaxation()), {"auxiliary": bool(self.auxiliary)}
-            )
-        return self._judge(said, y)[0]
+        fork = torch.random.fork_rng([x.device] if x.is_cuda else [])
+        with fork, self.precision.autocast(self.weights[0].device):
+            outputs = functional_call(self.net, swapped, (x, self.relaxation()), self._options(rows))
+        return self.task.loss(self.precision.full(outputs), y)
+
+    def _options(self, rows: BatchRows | None) -> dict[str, object]:
+        """The keyword arguments of a forward pass."""
+        return {"auxiliary": bool(self.task.auxiliary), **({} if rows is None else {"rows": rows})}
 
     @contextmanager
-    def undisturbed(self) -> Iterator[None]:
+    def preserve_buffers(self) -> Iterator[None]:
         """Inside, forward passes leave the statistics of batch-norms as they were; not to be nested."""
-        self._copy(self._kept, self._statistics)
+        self._snapshot.save()
         try:
             yield
         finally:
-            self._copy(self._statistics, self._kept)
+            self._snapshot.restore()
 
-    @staticmethod
-    @torch.no_grad()
-    def _copy(targets: list[list[Tensor]], sources: list[list[Tensor]]) -> None:
-        for into, values in zip(targets, sources, strict=True):
-            torch._foreach_copy_(into, values)
+    def split(self, batch: Batch) -> list[MicroBatch]:
+        """The micro-batches of a batch."""
+        return split_batch(batch, self.micro_batches, self.group)
 
-    def _autocast(self) -> AbstractContextManager[None]:
-        if self.precision is None:
-            return nullcontext()
-        return torch.autocast(self._named[next(iter(self._named))].device.type, self.precision)
+    def passes(self, batch: Batch) -> Iterator[MicroBatch]:
+        """The micro-batches of a batch, each of which is to pass before the next is asked for.
 
-    def scaled(self, loss: Tensor) -> Tensor:
-        """The loss as gradients are taken of it; see `unscaled`."""
-        return loss if self.scale is None else loss * self.scale
+        All see the same random draws, which are for the batch of all ranks, and statistics become the mean
+        of those that each micro-batch leaves.
+        """
+        parts = self.split(batch)
+        if len(parts) == 1:
+            yield parts[0]
+            return
+        averaged = AveragedPasses(self.net, self.relaxation)
+        for part in parts:
+            averaged.reset()
+            yield part
+            averaged.add(part.weight * self.group.size)
+        averaged.finish()
 
-    def unscaled(self, gradients: Sequence[Tensor]) -> list[Tensor]:
-        """Gradients of the loss from those of `scaled`; all zero where one of them overflowed."""
-        if self.scale is None:
-            return list(gradients)
-        finite = torch.stack([gradient.isfinite().all() for gradient in gradients]).all()
-        return [torch.where(finite, gradient / self.scale, 0.0) for gradient in gradients]
+    def reduce(self, lists: Iterable[Sequence[Tensor]]) -> list[Tensor]:
+        """Lists of tensors, one a micro-batch, summed entry by entry over micro-batches and ranks."""
+        return self.group.all_reduce(sum_lists(lists))
 
+    @contextmanager
+    def sync_gradients(self, *, last: bool) -> Iterator[None]:
+        """Inside, `backward` sums the gradients of the weights over all ranks.
 
-def add_up(parts: Iterable[Sequence[Tensor]]) -> list[Tensor]:
-    """Lists of tensors added up, entry by entry."""
-    return [torch.stack(own).sum(0) if len(own) > 1 else own[0] for own in zip(*parts, strict=True)]
+        Args:
+            last: Whether this is the last micro-batch of a batch; gradients of the others wait for it.
+        """
+        if self.group.size == 1:
+            yield
+            return
+        if self._data_parallel is None:
+            self._data_parallel = self.group.data_parallel(self.forward, self.weights)
+        local, self.forward = self.forward, self._data_parallel
+        try:
+            with nullcontext() if last else self._data_parallel.no_sync():
+                yield
+        finally:
+            self.forward = local
+
+    def average_buffers(self) -> None:
+        """Makes the statistics that each rank has of its own part of a batch their mean over all ranks."""
+        if self.group.size > 1:
+            local = [*local_statistics(self.net), *self.relaxation.running_means()]
+            average_over_ranks(local, self.group)
 
 
 @contextmanager
 def frozen(parameters: Sequence[nn.Parameter]) -> Iterator[None]:
     """Inside, no gradients of these parameters are computed."""
-    thawed = [parameter for parameter in parameters if parameter.requires_grad]
-    for parameter in thawed:
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    for parameter in trained:
         parameter.requires_grad_(False)
     try:
         yield
     finally:
-        for parameter in thawed:
+        for parameter in trained:
             parameter.requires_grad_(True)

@@ -17,7 +17,7 @@ from dartboard.cli.render import Terminal, labelled
 
 if TYPE_CHECKING:
     from dartboard.cli.models import Measured
-    from dartboard.nn.evaluation import Evaluation
+    from dartboard.tasks import Evaluation
 
 
 MOST = 20
@@ -40,7 +40,7 @@ def print_measured(measured: "Measured", model: str) -> None:
 
 
 def _accuracy(found: "Evaluation") -> str:
-    from dartboard.nn.evaluation import TOP
+    from dartboard.tasks import TOP
 
     more = f", {found.top5:.2%} among the first {TOP}" if len(found.confusion) > TOP else ""
     return f"{found.top1:.2%}{more}"

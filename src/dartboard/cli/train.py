@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dartboard.cli.display import Display
     from dartboard.distributed.group import Group
-    from dartboard.nn.evaluation import Evaluation
+    from dartboard.tasks import Evaluation
     from dartboard.runs import Run
     from dartboard.space import SearchSpace
     from dartboard.train import Trainer, TrainResult
@@ -205,7 +205,7 @@ def print_training(result: "TrainResult", path: Path, plugins: Sequence[str] = (
 
 
 def _accuracy(found: "Evaluation") -> str:
-    from dartboard.nn.evaluation import TOP
+    from dartboard.tasks import TOP
 
     five = f", {found.top5:.2%} among the first five" if len(found.confusion) > TOP else ""
     return f"{found.top1:.2%} of {found.examples:,} images{five}, loss {found.loss:.4f}"

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from dartboard.arch.objective import Task
+from dartboard.arch.objective import Objective
 from dartboard.data import Dataset
 from dartboard.distributed.group import Group
 from dartboard.engine.memory import is_out_of_memory
@@ -82,7 +82,7 @@ class Loop(ABC, Generic[R, E]):
 
     data: Dataset
     plan: Plan
-    task: Task
+    objective: Objective
     net: CellNet
     optimizer: Optimizer
     stepper: Stepper
@@ -116,7 +116,7 @@ class Loop(ABC, Generic[R, E]):
 
     @abstractmethod
     def _build(self) -> None:
-        """Makes the task, the network, the optimizer and the stepper; draws from torch's generator."""
+        """Makes the objective, the network, the optimizer and the stepper; draws from torch's generator."""
 
     @abstractmethod
     def train_step(self) -> None:
@@ -231,13 +231,14 @@ class Loop(ABC, Generic[R, E]):
             self._take_steps()
             record = self._measure()
         except (RuntimeError, MemoryError) as error:
-            pieces = 2 * self.task.pieces
+            pieces = 2 * self.objective.micro_batches
             if not is_out_of_memory(error) or self.options.batch < 2 * pieces:  # one example has no deviation
                 raise
             if self.group.size > 1:  # the others are in the middle of a step that this rank cannot end
                 raise DistributedError(
                     f"out of memory on rank {self.group.rank}; go on with more than "
-                    f"{self.group.size * self.task.pieces} processes, or start again with pieces={pieces}"
+                    f"{self.group.size * self.objective.micro_batches} processes, or start again with "
+                    f"pieces={pieces}"
                 ) from error
         else:
             self._end_epoch(record)
@@ -246,7 +247,7 @@ class Loop(ABC, Generic[R, E]):
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         restore(self, start)
-        self.task.pieces = pieces
+        self.objective.micro_batches = pieces
         log.warning("out of memory: each batch of %d now passes in %d pieces", self.options.batch, pieces)
 
     def _take_steps(self) -> None:
@@ -271,13 +272,13 @@ class Loop(ABC, Generic[R, E]):
 
     def _guard(self, numbers: Mapping[str, Tensor]) -> None:
         if self.device.type == "cpu" or self.step % CHECK_STEPS == 0:  # the same on all ranks
-            check_finite(self.task, numbers, epoch=self.epoch, step=self.step)
+            check_finite(self.objective, numbers, epoch=self.epoch, step=self.step)
 
     def _check_state(self) -> None:
         """What the guard has not looked at must be finite too before anything is written."""
         numbers = {"mean loss": self.meter.sums.sum()}
-        check_finite(self.task, numbers, epoch=self.epoch, step=self.step)
-        check_state(self.task, epoch=self.epoch, step=self.step)
+        check_finite(self.objective, numbers, epoch=self.epoch, step=self.step)
+        check_state(self.objective, epoch=self.epoch, step=self.step)
 
     def _set_lr(self, lr: float) -> None:
         for group in self.optimizer.param_groups:

@@ -28,7 +28,7 @@ def capture(loop: "Loop[Any, Any]") -> dict[str, Any]:
         "epoch": loop.epoch,
         "step": loop.step,
         "seconds": loop.seconds,
-        "pieces": loop.task.pieces,
+        "pieces": loop.objective.micro_batches,
         "processes": loop.group.size,
         "net": dict(loop.net.state_dict()),
         "optimiser": loop.optimizer.state_dict(),
@@ -80,7 +80,7 @@ def _restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
     if loop.stepper.scaler is not None:
         loop.stepper.scaler.load_state_dict(state["scaler"])
     loop.meter.load_state_dict(state["meter"])
-    loop.task.pieces, loop.changed = _pieces(loop, state)
+    loop.objective.micro_batches, loop.changed = _pieces(loop, state)
     loop.epoch, loop.step = state["epoch"], state["step"]
     loop.seconds = state["seconds"]
     set_chance(loop.device, state["chance"])

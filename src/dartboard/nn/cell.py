@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import NetworkError
 from dartboard.nn.fast.fanout import Candidate, fused_nodes
 from dartboard.nn.mixture import Blend, Live
@@ -26,6 +25,19 @@ class Feed:
 
     channels: int
     scale: int
+
+
+@dataclass(frozen=True)
+class BatchRows:
+    """Where the examples of a forward pass lie in a batch that passes in several parts.
+
+    Args:
+        total: Examples of the whole batch.
+        start: The first of them that is in this pass.
+    """
+
+    total: int
+    start: int
 
 
 @dataclass(frozen=True)
@@ -96,7 +108,7 @@ class CellModule(nn.Module):
         return Site(inputs, options.width // partial, stride, options.affine, options.pool_norm)
 
     def forward(
-        self, entering: Sequence[Tensor], blend: Blend, drop_path: float = 0.0, group: Group = SINGLE
+        self, entering: Sequence[Tensor], blend: Blend, drop_path: float = 0.0, rows: BatchRows | None = None
     ) -> Tensor:
         """The cell's output [B, C, H, W].
 
@@ -104,12 +116,12 @@ class CellModule(nn.Module):
             entering: One tensor a cell input.
             blend: How the candidates are blended.
             drop_path: The probability with which an edge is dropped for an example, in training.
-            group: The processes that have the other parts of the batch.
+            rows: Where the examples lie in a larger batch, for which random draws are made.
         """
         self._check_blend(blend)
         if self.cell.adapt:
             entering = [adapt(x) for adapt, x in zip(self.adapt, entering, strict=True)]
-        drop = self._drop(entering[0], drop_path, group) if self.training and drop_path > 0 else None
+        drop = self._drop(entering[0], drop_path, rows) if self.training and drop_path > 0 else None
         compute = plain_nodes if self.options.plain else fused_nodes
         nodes = compute(self, entering, blend, drop)
         leaving = [nodes[node] for node in self.cell.output]
@@ -124,15 +136,15 @@ class CellModule(nn.Module):
                 f"this cell takes {list(self._shape)} and {self._shape[0]}"
             )
 
-    def _drop(self, x: Tensor, probability: float, group: Group) -> Tensor:
+    def _drop(self, x: Tensor, probability: float, rows: BatchRows | None) -> Tensor:
         """Drop-path factors [B, E], 0 or what keeps the mean; connections into joins are never dropped.
 
-        Every rank draws for all examples, so that each example meets with the same wherever it is.
+        They are drawn for the whole batch, so that each example's are the same whichever pass it is in.
         """
-        keep, examples = 1 - probability, group.global_batch(x.shape[0])
-        factors = (
-            x.new_empty(examples, len(self.cell.edges)).bernoulli_(keep)[group.local_rows(examples)] / keep
-        )
+        keep, size = 1 - probability, x.shape[0]
+        rows = rows or BatchRows(size, 0)
+        drawn = x.new_empty(rows.total, len(self.cell.edges)).bernoulli_(keep)
+        factors = drawn[rows.start : rows.start + size] / keep
         for index, edge in enumerate(self.cell.edges):
             if edge.target in self.cell.joins:
                 factors[:, index] = 1.0

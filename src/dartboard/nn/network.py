@@ -7,9 +7,8 @@ from typing import Literal, overload
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import NetworkError
-from dartboard.nn.cell import CellModule, CellOptions, Feed
+from dartboard.nn.cell import BatchRows, CellModule, CellOptions, Feed
 from dartboard.nn.fast.depthwise import channels_last
 from dartboard.nn.heads import STEMS, AuxiliaryHead, Classifier, PoolReduction, ResidualReduction
 from dartboard.nn.mixture import Live, Mixture, uniform
@@ -78,14 +77,12 @@ class CellNet(nn.Module):
     Attributes:
         drop_path: The probability with which an edge is dropped for an example, in training; starts as
             the configuration's, and a schedule may set it.
-        group: The processes that each pass a part of every batch through a copy of the network.
     """
 
     def __init__(self, space: SearchSpace, config: NetConfig) -> None:
         super().__init__()
         self.space, self.config = space, config
         self._drop_path = config.drop_path
-        self.group: Group = SINGLE
         image, stack = config.input[0], space.stack
         self.stem = STEMS[config.stem_name](image, config.channels, stack.stem)
         feeds = [Feed(self.stem.channels, scale) for scale in self.stem.scales]
@@ -129,15 +126,27 @@ class CellNet(nn.Module):
         return halving[-1] if halving else len(self.space.slots) - 1
 
     @overload
-    def forward(self, x: Tensor, mixture: Mixture | None = None) -> Tensor: ...
+    def forward(
+        self, x: Tensor, mixture: Mixture | None = None, *, rows: BatchRows | None = None
+    ) -> Tensor: ...
 
     @overload
     def forward(
-        self, x: Tensor, mixture: Mixture | None = None, *, auxiliary: Literal[True]
+        self,
+        x: Tensor,
+        mixture: Mixture | None = None,
+        *,
+        auxiliary: Literal[True],
+        rows: BatchRows | None = None,
     ) -> tuple[Tensor, Tensor]: ...
 
     def forward(
-        self, x: Tensor, mixture: Mixture | None = None, *, auxiliary: bool = False
+        self,
+        x: Tensor,
+        mixture: Mixture | None = None,
+        *,
+        auxiliary: bool = False,
+        rows: BatchRows | None = None,
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Logits [B, classes], or with `auxiliary` those and the auxiliary classifier's.
 
@@ -146,6 +155,8 @@ class CellNet(nn.Module):
             mixture: How candidates are blended; None for equal weights, which in a discrete network is
                 no choice at all.
             auxiliary: Whether to compute the auxiliary classifier too; the network must have one.
+            rows: Where the images lie in a larger batch, for which random draws are made; None for a batch
+                by itself.
         """
         if mixture is None:
             mixture = uniform(self.space, like=x)
@@ -155,7 +166,7 @@ class CellNet(nn.Module):
         if self.space.stack.stem_relu:
             states = [F.relu(state) for state in states]
         for index, module in enumerate(self.slots):
-            states = [states[-1], self._run(module, index, states, mixture)]
+            states = [states[-1], self._run(module, index, states, mixture, rows)]
             read = states[-1] if index == self._auxiliary_slot else read
         logits: Tensor = self.head(states[-1])
         if not auxiliary:
@@ -178,10 +189,17 @@ class CellNet(nn.Module):
             for parameter in module.prune(live[arch])
         ]
 
-    def _run(self, module: nn.Module, index: int, states: list[Tensor], mixture: Mixture) -> Tensor:
+    def _run(
+        self,
+        module: nn.Module,
+        index: int,
+        states: list[Tensor],
+        mixture: Mixture,
+        rows: BatchRows | None,
+    ) -> Tensor:
         result: Tensor
         if isinstance(module, CellModule):
-            result = module(states[-module.cell.inputs :], mixture.blend(index), self.drop_path, self.group)
+            result = module(states[-module.cell.inputs :], mixture.blend(index), self.drop_path, rows)
         else:
             result = module(states[-1])
         return result

@@ -33,7 +33,7 @@ def correlate(searcher: Searcher, oracle: Table, samples: int) -> Correlation | 
     drawn = draw(living(searcher.space, searcher.relaxation), samples)
     if len(drawn) < 2:
         return None
-    shared = [discrete_accuracy(searcher.task, own, searcher.valid_batches()) for own in drawn]
+    shared = [discrete_accuracy(searcher.objective, own, searcher.valid_batches()) for own in drawn]
     true = [oracle.query(own, oracle.datasets[0]).test for own in drawn]
     return rank_correlation(shared, true)
 

@@ -75,14 +75,16 @@ def _step_seconds(searcher: Searcher, epoch: int, steps: int) -> float:
 
 def _evaluation_seconds(searcher: Searcher) -> tuple[float, float]:
     """The time of what is measured after an epoch, and at the end."""
-    task, method, health = searcher.task, searcher.method, searcher.options.health
+    objective, method, health = searcher.objective, searcher.method, searcher.options.health
     batch = next(iter(searcher.valid_batches()))
     batches = math.ceil(min(len(searcher.supply.valid), health.examples) / batch.size)
     device, rng = searcher.device, Random(0)
-    select = seconds_of(device, lambda: method.select(task, lambda: [batch], rng))
+    select = seconds_of(device, lambda: method.select(objective, lambda: [batch], rng))
     preview = method.preview
-    early = select if preview is None else seconds_of(device, lambda: preview(task, lambda: [batch], rng))
-    measure = seconds_of(device, lambda: accuracy(task, task.relaxation, [batch]))
+    early = (
+        select if preview is None else seconds_of(device, lambda: preview(objective, lambda: [batch], rng))
+    )
+    measure = seconds_of(device, lambda: accuracy(objective, objective.relaxation, [batch]))
     return batches * (early + measure * (1 + health.discrete)), batches * (select + measure)
 
 

@@ -6,7 +6,7 @@ Keyword arguments are options; their defaults are the papers'. See `Method` for 
 from typing import Literal
 
 from dartboard.arch.gradient import Amended, ClippedRewards, FirstOrder, SecondOrder
-from dartboard.arch.hvp import Exact, Finite, Products
+from dartboard.arch.hvp import Exact, Finite, HessianProducts
 from dartboard.errors import CompositionError
 from dartboard.relax import categorical
 from dartboard.relax.catalog import RELAXATIONS
@@ -20,7 +20,7 @@ FLOOR = 1e-5
 """Where samples are drawn from weights on the simplex: their gradient is divided by the weight."""
 
 
-def products(name: ProductsName, radius: float) -> Products:
+def products(name: ProductsName, radius: float) -> HessianProducts:
     """How second derivatives are multiplied: by double backward, or by finite differences."""
     return Exact() if name == "exact" else Finite(radius)
 

@@ -1,11 +1,12 @@
-"""From the arguments of a loop to the task it works on and the optimizer of its weights."""
+"""From the arguments of a loop to the objective it works on and the optimizer of its weights."""
 
 from dataclasses import replace
 
 import torch
 from torch.optim import SGD
 
-from dartboard.arch.objective import Task
+from dartboard.arch.objective import Objective
+from dartboard.arch.precision import Precision
 from dartboard.data import Dataset
 from dartboard.data.rng import generator
 from dartboard.distributed.group import SINGLE, Group
@@ -17,42 +18,40 @@ from dartboard.relax.base import Relaxation
 from dartboard.search.method import Method
 from dartboard.search.options import SearchOptions
 from dartboard.space.spec import SearchSpace
+from dartboard.tasks import Classification
 
 PRECISIONS = {"full": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def build_task(
+def build_objective(
     space: SearchSpace,
     method: Method,
     data: Dataset,
     options: SearchOptions,
     device: torch.device,
     group: Group = SINGLE,
-) -> Task:
+) -> Objective:
     """The supernet of a space under the method's relaxation; draws the start from torch's generator."""
     relaxation = _build_relaxation(space, method, options).to(device)
     net = CellNet(space, replace(net_config(data, options), partial=method.partial, search=True))
     if method.trains:
         check_pieces(net, options, group)
-    return make_task(net.to(device), relaxation, options, group)
+    return make_objective(net.to(device), relaxation, options, group)
 
 
-def make_task(net: CellNet, relaxation: Relaxation, options: LoopOptions, group: Group = SINGLE) -> Task:
-    """The task of a network as the options say: losses, precision, pieces, compiled or not."""
+def make_objective(
+    net: CellNet, relaxation: Relaxation, options: LoopOptions, group: Group = SINGLE
+) -> Objective:
+    """The objective of a network as the options say: losses, precision, pieces, compiled or not."""
     if options.sync_norms:
         synchronize(net, group.norm_reducer)
-    task = Task(
-        net,
-        relaxation,
-        auxiliary=options.net.auxiliary,
-        smoothing=options.weights.smoothing,
-        precision=PRECISIONS[options.precision],
-        group=group,
-    )
-    task.pieces = min(options.pieces, group.local_batch(options.batch))
+    classification = Classification(options.net.auxiliary, options.weights.smoothing)
+    precision = Precision(PRECISIONS[options.precision])
+    objective = Objective(net, relaxation, classification, precision=precision, group=group)
+    objective.micro_batches = min(options.pieces, group.local_batch(options.batch))
     if options.compile:
-        task.forward = torch.compile(net)  # type: ignore[assignment]
-    return task
+        objective.forward = torch.compile(net)  # type: ignore[assignment]
+    return objective
 
 
 def _build_relaxation(space: SearchSpace, method: Method, options: SearchOptions) -> Relaxation:
@@ -100,10 +99,10 @@ def _in(group: Group) -> str:
     return f" in {group.size} processes" if group.size > 1 else ""
 
 
-def build_optimizer(task: Task, chosen: WeightOptions) -> SGD:
+def build_optimizer(objective: Objective, chosen: WeightOptions) -> SGD:
     """The optimizer of all that is trained as weights."""
     return SGD(
-        task.weights,
+        objective.weights,
         chosen.lr,
         momentum=chosen.momentum,
         weight_decay=chosen.weight_decay,

@@ -104,7 +104,7 @@ def _choose(
 ) -> tuple[Genotype, Mapping[str, Strength], dict[str, health.CellHealth]]:
     """What a selector chooses, with chance of its own at each time; strengths, and the health of archs."""
     rng = Random(f"{searcher.options.seed} {time}")
-    chosen = select(searcher.task, searcher.valid_batches, rng)
+    chosen = select(searcher.objective, searcher.valid_batches, rng)
     genotype = searcher.group.broadcast(lambda: chosen)  # measurements of ranks could differ by rounding
     strengths = searcher.relaxation.strengths()
     return genotype, strengths, health.measure(searcher.space, genotype, strengths)
@@ -113,22 +113,21 @@ def _choose(
 def _metrics(
     searcher: "Searcher", genotype: Genotype, cells: Mapping[str, health.CellHealth]
 ) -> dict[str, Any]:
-    task, chosen = searcher.task, searcher.options.health
+    objective, chosen = searcher.objective, searcher.options.health
     metrics: dict[str, Any] = {
         "step": searcher.step,
         "seconds": searcher.seconds,
         "lr": searcher.optimizer.param_groups[0]["lr"],
         **searcher.meter.read(),
-        "valid_accuracy": accuracy(task, task.relaxation, searcher.valid_batches()),
+        "valid_accuracy": accuracy(objective, objective.relaxation, searcher.valid_batches()),
         "entropy": health.mean_entropy(cells),
-        "pieces": task.pieces,
+        "pieces": objective.micro_batches,
         "cells": {arch: asdict(own) for arch, own in cells.items()},
     }
     if chosen.discrete:
-        metrics["discrete_accuracy"] = discrete_accuracy(task, genotype, searcher.valid_batches())
-    if chosen.hessian and task.relaxation.arch_parameters():
-        with task.repeated():
-            found = largest_eigenvalue(task, _hessian_batch(searcher))
+        metrics["discrete_accuracy"] = discrete_accuracy(objective, genotype, searcher.valid_batches())
+    if chosen.hessian and objective.relaxation.arch_parameters():
+        found = largest_eigenvalue(objective, _hessian_batch(searcher))
         metrics |= {"hessian": found} if math.isfinite(found) else {}
     return metrics
 
@@ -136,17 +135,17 @@ def _metrics(
 def _hessian_batch(searcher: "Searcher") -> Batch:
     """As many held-out images as one piece of a step has, since the memory needed is of that kind."""
     x, y = next(iter(searcher.valid_batches()))
-    most = max(searcher.group.local_batch(searcher.options.batch) // searcher.task.pieces, 1)
+    most = max(searcher.group.local_batch(searcher.options.batch) // searcher.objective.micro_batches, 1)
     return x[:most], y[:most]
 
 
 def conclude(searcher: "Searcher") -> Result:
     """Selects and measures when all is trained; changes nothing."""
-    task = searcher.task
+    objective = searcher.objective
     genotype, strengths, cells = _choose(searcher, searcher.method.select, "end")
     trained = searcher.method.trains
-    mixed = accuracy(task, task.relaxation, searcher.valid_batches()) if trained else None
-    discrete = discrete_accuracy(task, genotype, searcher.valid_batches()) if trained else None
+    mixed = accuracy(objective, objective.relaxation, searcher.valid_batches()) if trained else None
+    discrete = discrete_accuracy(objective, genotype, searcher.valid_batches()) if trained else None
     learns = searcher.update is not None
     weighed = {arch: {"ops": own.ops, "edges": own.edges} for arch, own in strengths.items()}
     return Result(
@@ -156,6 +155,6 @@ def conclude(searcher: "Searcher") -> Result:
         entropy=health.mean_entropy(cells),
         valid_accuracy=mixed,
         discrete_accuracy=discrete,
-        digest=digest({"net": dict(task.net.state_dict()), "strengths": weighed}),
+        digest=digest({"net": dict(objective.net.state_dict()), "strengths": weighed}),
         warnings=tuple(health.warnings(cells, done=True, learns=learns, accuracy=mixed, discrete=discrete)),
     )

@@ -19,7 +19,7 @@ from dartboard.runs import Run
 from dartboard.search.hooks import AnyHook
 from dartboard.search.loaders import divide, make_sweep
 from dartboard.search.method import Method
-from dartboard.search.objective import build_optimizer, build_task
+from dartboard.search.objective import build_objective, build_optimizer
 from dartboard.search.options import SearchOptions
 from dartboard.search.record import Record, Result, conclude, measure_epoch
 from dartboard.space.spec import SearchSpace
@@ -80,14 +80,14 @@ class Searcher(Loop[Record, Result]):
 
     def _build(self) -> None:
         options = self.options
-        self.task = build_task(self.space, self.method, self.data, options, self.device, self.group)
-        self.net, self.relaxation = self.task.net, self.task.relaxation
-        self.optimizer = build_optimizer(self.task, options.weights)
+        self.objective = build_objective(self.space, self.method, self.data, options, self.device, self.group)
+        self.net, self.relaxation = self.objective.net, self.objective.relaxation
+        self.optimizer = build_optimizer(self.objective, options.weights)
         make = self.method.update
         self.update: Optimizer | None = None if make is None else make(self.relaxation, self.plan)
         scaler = GradScaler(self.device.type) if options.precision == "fp16" else None
         parts = self.method.gradient, self.update, options.weights.clip, scaler
-        self.stepper = Stepper(self.task, self.optimizer, *parts, guard=self._guard)
+        self.stepper = Stepper(self.objective, self.optimizer, *parts, guard=self._guard)
 
     def valid_batches(self) -> Iterator[Batch]:
         """One pass over held-out images, at most as many as the options say; stops if that was asked."""
@@ -96,7 +96,7 @@ class Searcher(Loop[Record, Result]):
             self.supply.valid,
             self.data,
             self.options.data,
-            batch=max(EVALUATION_BATCH // self.task.pieces, 1),
+            batch=max(EVALUATION_BATCH // self.objective.micro_batches, 1),
             device=self.device,
             limit=self.options.health.examples,
         )
@@ -156,4 +156,4 @@ class Searcher(Loop[Record, Result]):
             self.optimizer.state.pop(parameter, None)
         for group in self.optimizer.param_groups:
             group["params"] = [own for own in group["params"] if id(own) not in gone]
-        self.task.refresh()
+        self.objective.refresh()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from dartboard.arch.objective import Batch, Task
+from dartboard.arch.objective import Batch, Objective
 from dartboard.errors import CompositionError, OptionError
 from dartboard.nn.mixture import Blend, Mixture, one_hot_blend
 from dartboard.relax.attention import Attention
@@ -22,11 +22,11 @@ Batches = Callable[[], Iterable[Batch]]
 class Selector(Protocol):
     """Takes all decisions of a space."""
 
-    def __call__(self, task: Task, valid: Batches, rng: Random) -> Genotype:
+    def __call__(self, objective: Objective, valid: Batches, rng: Random) -> Genotype:
         """The genotype.
 
         Args:
-            task: The trained network under its relaxation; nothing of it is changed.
+            objective: The trained network under its relaxation; nothing of it is changed.
             valid: Held-out images.
             rng: Where chance comes from.
         """
@@ -41,8 +41,8 @@ class FromStrengths:
     edge's own weight where it has one, is largest. Among equals the first wins.
     """
 
-    def __call__(self, task: Task, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
-        return strongest(task.net.space, task.relaxation.strengths())
+    def __call__(self, objective: Objective, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
+        return strongest(objective.net.space, objective.relaxation.strengths())
 
 
 def strongest(space: SearchSpace, strengths: Mapping[str, Strength]) -> Genotype:
@@ -79,23 +79,23 @@ class CellByCell:
     share their decisions are decided together, when the first of them is reached.
     """
 
-    def __call__(self, task: Task, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
-        relaxation, space = task.relaxation, task.net.space
+    def __call__(self, objective: Objective, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
+        relaxation, space = objective.relaxation, objective.net.space
         if not isinstance(relaxation, Attention):
             raise CompositionError(f"cell by cell needs attention, not {type(relaxation).__name__}")
         chosen: dict[str, Cell] = {}
         for arch in dict.fromkeys(slot.arch for slot in space.slots if slot.arch):
-            attention = self._attention(task, relaxation, valid, chosen)
+            attention = self._attention(objective, relaxation, valid, chosen)
             chosen[arch] = strongest_cell(space.cells[arch], attention[arch])
         return Genotype(tuple((arch, chosen[arch]) for arch, _ in space.archs))
 
     def _attention(
-        self, task: Task, relaxation: Attention, valid: Batches, chosen: Mapping[str, Cell]
+        self, objective: Objective, relaxation: Attention, valid: Batches, chosen: Mapping[str, Cell]
     ) -> Mapping[str, Strength]:
         """Mean attention of all archs over the held-out images, behind the cells chosen already."""
         before = {name: buffer.clone() for name, buffer in relaxation.named_buffers()}
         with relaxation.collecting():
-            accuracy(task, lambda: PartlyDecided(task, chosen), valid())
+            accuracy(objective, lambda: PartlyDecided(objective, chosen), valid())
         found = relaxation.strengths()
         for name, buffer in relaxation.named_buffers():
             buffer.copy_(before[name])
@@ -103,17 +103,17 @@ class CellByCell:
 
 
 class PartlyDecided:
-    """A fresh mixture of a task's relaxation in which some archs are decided.
+    """A fresh mixture of a objective's relaxation in which some archs are decided.
 
     Args:
-        task: The network and its relaxation.
+        objective: The network and its relaxation.
         chosen: The discrete cell of each arch that is decided.
     """
 
-    def __init__(self, task: Task, chosen: Mapping[str, Cell]) -> None:
-        space, like = task.net.space, task.own_weights[0]
+    def __init__(self, objective: Objective, chosen: Mapping[str, Cell]) -> None:
+        space, like = objective.net.space, objective.net_weights[0]
         self._archs = [slot.arch for slot in space.slots]
-        self._mixture: Mixture = task.relaxation()
+        self._mixture: Mixture = objective.relaxation()
         self._blends = {arch: one_hot_blend(space.cells[arch], cell, like) for arch, cell in chosen.items()}
 
     def blend(self, slot: int) -> Blend:
@@ -134,9 +134,9 @@ class BestOfSamples:
         if self.samples < 1:
             raise OptionError(f"the best of samples needs at least 1 sample, got {self.samples}")
 
-    def __call__(self, task: Task, valid: Batches, rng: Random) -> Genotype:
-        drawn = [sample(task.net.space, rng) for _ in range(self.samples)]
-        scores = [discrete_accuracy(task, own, valid()) for own in drawn]
+    def __call__(self, objective: Objective, valid: Batches, rng: Random) -> Genotype:
+        drawn = [sample(objective.net.space, rng) for _ in range(self.samples)]
+        scores = [discrete_accuracy(objective, own, valid()) for own in drawn]
         return max(zip(scores, drawn, strict=True), key=lambda pair: pair[0])[1]
 
 
@@ -144,8 +144,8 @@ class BestOfSamples:
 class DrawOne:
     """Any architecture, each as likely as any other: what every method has to beat."""
 
-    def __call__(self, task: Task, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
-        return sample(task.net.space, rng)
+    def __call__(self, objective: Objective, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
+        return sample(objective.net.space, rng)
 
 
 Score = Callable[[Genotype], float]
@@ -175,8 +175,8 @@ class Evolve:
                 f"{self.tournament}, {self.population} and {self.cycles}"
             )
 
-    def __call__(self, task: Task, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
-        return self.history(task.net.space, rng)[-1][1]
+    def __call__(self, objective: Objective, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
+        return self.history(objective.net.space, rng)[-1][1]
 
     def history(self, space: SearchSpace, rng: Random) -> list[tuple[float, Genotype]]:
         """The best so far after each architecture that was scored, with its score."""

@@ -6,7 +6,7 @@ from functools import partial
 
 from torch import Tensor
 
-from dartboard.arch.objective import Task
+from dartboard.arch.objective import Objective
 from dartboard.nn.mixture import Blend, Mixture
 from dartboard.search.evaluate import accuracy
 from dartboard.search.select import Batches
@@ -34,39 +34,39 @@ class EdgeStability:
     change: float
 
 
-def stability(task: Task, genotype: Genotype, valid: Batches) -> list[EdgeStability]:
+def stability(objective: Objective, genotype: Genotype, valid: Batches) -> list[EdgeStability]:
     """Decides one edge at a time, all others mixed, and measures; one pass over the images for each edge.
 
     Args:
-        task: The trained network under its relaxation; nothing of it is changed.
+        objective: The trained network under its relaxation; nothing of it is changed.
         genotype: What was chosen.
         valid: Held-out images.
     """
-    mixed = accuracy(task, task.relaxation, valid())
+    mixed = accuracy(objective, objective.relaxation, valid())
     found = []
-    for arch, chosen in decisions(task.net.space, genotype).items():
-        cell = task.net.space.cells[arch]
+    for arch, chosen in decisions(objective.net.space, genotype).items():
+        cell = objective.net.space.cells[arch]
         for index, edge in enumerate(cell.edges):
             op = chosen.get(index)
             place = None if op is None else edge.ops.index(op)
-            now = accuracy(task, partial(EdgeDecided, task, arch, index, place), valid())
+            now = accuracy(objective, partial(EdgeDecided, objective, arch, index, place), valid())
             found.append(EdgeStability(arch, index, op, now, now - mixed))
     return found
 
 
 class EdgeDecided:
-    """A fresh mixture of a task's relaxation in which one edge is decided.
+    """A fresh mixture of a objective's relaxation in which one edge is decided.
 
     Args:
-        task: The network and its relaxation.
+        objective: The network and its relaxation.
         arch: The arch of the edge.
         edge: Its position.
         place: The place of the op that it keeps; None for no edge.
     """
 
-    def __init__(self, task: Task, arch: str, edge: int, place: int | None) -> None:
-        self._archs = [slot.arch for slot in task.net.space.slots]
-        self._mixture: Mixture = task.relaxation()
+    def __init__(self, objective: Objective, arch: str, edge: int, place: int | None) -> None:
+        self._archs = [slot.arch for slot in objective.net.space.slots]
+        self._mixture: Mixture = objective.relaxation()
         self._arch, self._edge, self._place = arch, edge, place
 
     def blend(self, slot: int) -> Blend:

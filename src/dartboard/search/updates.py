@@ -9,9 +9,7 @@ from dartboard.arch.optim import ExpertAdvice, ExponentiatedGradient
 from dartboard.arch.optim.expert_advice import theoretical_lr
 from dartboard.engine.plan import Plan
 from dartboard.errors import CompositionError
-from dartboard.relax import Gumbel
 from dartboard.relax.base import Relaxation
-from dartboard.relax.categorical import Categorical
 from dartboard.search.method import Update
 
 
@@ -68,8 +66,7 @@ def expert_advice(bound: float, zeta: float, lr: float | None = None) -> Update:
 
 def check_simplex(relaxation: Relaxation, what: str) -> None:
     """Refuses a relaxation whose parameters are not weights on the simplex."""
-    inner = relaxation.inner if isinstance(relaxation, Gumbel) else relaxation
-    if not isinstance(inner, Categorical) or not inner.on_simplex:
+    if not relaxation.on_simplex:
         raise CompositionError(
             f"{what} moves weights on the simplex, and the parameters of {type(relaxation).__name__} are "
             "logits or none; use a simplex relaxation, or Adam"

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import torch
 
-from dartboard.arch.objective import Task
+from dartboard.arch.objective import Objective
 from dartboard.data import BatchLoader, Dataset, Images
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import DataError
 from dartboard.nn.network import CellNet
 from dartboard.relax import Fixed
 from dartboard.search.loaders import check_classes, hold_out, make_stream
-from dartboard.search.objective import check_pieces, make_task, net_config
+from dartboard.search.objective import check_pieces, make_objective, net_config
 from dartboard.space.spec import SearchSpace
 from dartboard.train.options import TrainOptions
 
@@ -76,13 +76,13 @@ def _split(data: Dataset, options: TrainOptions) -> tuple[Images, Images | None]
     return hold_out(data, share, options.data.seed)
 
 
-def build_task(
+def build_objective(
     space: SearchSpace, data: Dataset, options: TrainOptions, device: torch.device, group: Group = SINGLE
-) -> Task:
+) -> Objective:
     """The network of a discrete space; draws the start from torch's generator."""
     relaxation = Fixed(space)
     net = CellNet(space, net_config(data, options)).to(device)
     check_pieces(net, options, group)
     if options.net.channels_last:
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    return make_task(net, relaxation, options, group)
+    return make_objective(net, relaxation, options, group)

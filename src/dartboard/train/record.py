@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dartboard.nn.evaluation import Evaluation
+from dartboard.tasks import Evaluation
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from dartboard.engine.plan import Plan
 from dartboard.engine.step import Stepper
 from dartboard.errors import ModelError
 from dartboard.nn.costs import count_flops, count_parameters
-from dartboard.nn.evaluation import Evaluation, measure
 from dartboard.nn.model_file import Model, load_model, pack_model, unpack_model
 from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
@@ -26,8 +25,9 @@ from dartboard.search.loaders import make_sweep
 from dartboard.search.objective import build_optimizer
 from dartboard.space.files import space_to_json
 from dartboard.space.spec import SearchSpace
+from dartboard.tasks import Evaluation, measure
 from dartboard.train.anneal import learning_rate
-from dartboard.train.build import build_task, divide
+from dartboard.train.build import build_objective, divide
 from dartboard.train.mixup import mix
 from dartboard.train.options import TrainOptions
 from dartboard.train.record import Best, TrainRecord, TrainResult
@@ -87,12 +87,12 @@ class Trainer(Loop[TrainRecord, TrainResult]):
 
     def _build(self) -> None:
         options = self.options
-        self.task = build_task(self.space, self.data, options, self.device, self.group)
-        self.net = self.task.net
-        self.optimizer = build_optimizer(self.task, options.weights)
+        self.objective = build_objective(self.space, self.data, options, self.device, self.group)
+        self.net = self.objective.net
+        self.optimizer = build_optimizer(self.objective, options.weights)
         scaler = GradScaler(self.device.type) if options.precision == "fp16" else None
         self.stepper = Stepper(
-            self.task, self.optimizer, clip=options.weights.clip, scaler=scaler, guard=self._guard
+            self.objective, self.optimizer, clip=options.weights.clip, scaler=scaler, guard=self._guard
         )
         self.average = self._make_average()
 
@@ -156,7 +156,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
             part: The kind.
             group: The processes that share the pass; None for those that train.
         """
-        images, size = self.supply.held_out[part], max(EVALUATION_BATCH // self.task.pieces, 1)
+        images, size = self.supply.held_out[part], max(EVALUATION_BATCH // self.objective.micro_batches, 1)
         parts = images, self.data, self.options.data
         for batch in make_sweep(*parts, batch=size, device=self.device, group=group or self.group):
             if self.group.size == 1:  # else some have one batch more than others to ask each other at
@@ -179,7 +179,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
             "lr": self.optimizer.param_groups[0]["lr"],
             "drop_path": self.net.drop_path,
             **self.meter.read(),
-            "pieces": self.task.pieces,
+            "pieces": self.objective.micro_batches,
         }
         done = self.epoch + 1
         if done % self.options.evaluation.every and done < self.plan.epochs:

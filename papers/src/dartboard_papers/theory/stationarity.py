@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from dartboard.arch.hvp import gradients
-from dartboard.arch.objective import Batch, Task
+from dartboard.arch.objective import Batch, Objective
 from dartboard.arch.optim import Entropy
 from dartboard.errors import CompositionError, DartboardError, RunError
 from dartboard.nn.mixture import ArchMixture, Blend
@@ -101,20 +101,20 @@ def measure(
 ) -> Stationarity:
     """The same of a searcher that is where it shall be measured; nothing of it is changed."""
     check_weights(searcher.relaxation)
-    task, names = searcher.task, [name for name, _ in searcher.space.archs]
+    objective, names = searcher.objective, [name for name, _ in searcher.space.archs]
     strengths = searcher.relaxation.strengths()
     theta = [strengths[name].ops.double() for name in names]
     geometries, passes = [ENTROPY] * len(theta), iter(range(iterations + 1))
 
     def slopes_at(own: Sequence[Tensor], weights: Sequence[Tensor] = ()) -> Slopes:
         tell("stationarity", next(passes), iterations + 1)
-        return slopes(task, dict(zip(names, own, strict=True)), searcher.valid_batches(), weights)
+        return slopes(objective, dict(zip(names, own, strict=True)), searcher.valid_batches(), weights)
 
     def linear(*own: Tensor) -> Tensor:
         found = slopes_at(own).ops
         return torch.stack([(slope * each).sum() for slope, each in zip(found, own, strict=True)]).sum()
 
-    first = slopes_at(theta, task.own_weights)
+    first = slopes_at(theta, objective.net_weights)
     stepped = [ENTROPY.step(own, slope, lr=scale) for own, slope in zip(theta, first.ops, strict=True)]
     proximal = proximal_point(linear, theta, geometries, scale=scale, iterations=iterations)
     return Stationarity(
@@ -154,15 +154,15 @@ class Slopes:
 
 
 def slopes(
-    task: Task, ops: Mapping[str, Tensor], batches: Iterable[Batch], weights: Sequence[Tensor] = ()
+    objective: Objective, ops: Mapping[str, Tensor], batches: Iterable[Batch], weights: Sequence[Tensor] = ()
 ) -> Slopes:
     """Loss and gradients where candidates have these weights [E, N], by arch; holds one batch at a time."""
     leaves = {name: own.detach().clone().requires_grad_() for name, own in ops.items()}
     inputs = [*leaves.values(), *weights]
     total, sums, images = torch.zeros(()).to(inputs[0]), [torch.zeros_like(own) for own in inputs], 0
-    with _evaluating(task):
+    with _evaluating(objective):
         for batch in batches:
-            loss, count = task.loss(batch, _mixture(task, leaves))[0], len(batch[1])
+            loss, count = objective.loss(batch, _mixture(objective, leaves))[0], len(batch[1])
             for own, slope in zip(sums, gradients(loss, inputs), strict=True):
                 own.add_(slope, alpha=count)
             total, images = total + count * loss.detach(), images + count
@@ -171,24 +171,24 @@ def slopes(
 
 
 @contextmanager
-def _evaluating(task: Task) -> Iterator[None]:
-    mode = task.net.training
-    task.net.eval()
+def _evaluating(objective: Objective) -> Iterator[None]:
+    mode = objective.net.training
+    objective.net.eval()
     try:
         yield
     finally:
-        task.net.train(mode)
+        objective.net.train(mode)
 
 
-def _mixture(task: Task, ops: Mapping[str, Tensor]) -> ArchMixture:
+def _mixture(objective: Objective, ops: Mapping[str, Tensor]) -> ArchMixture:
     """What the network mixes where candidates have these weights; those of edges are its own."""
-    relaxation, like = task.relaxation, task.own_weights[0]
+    relaxation, like = objective.relaxation, objective.net_weights[0]
     strengths = relaxation.strengths()
     blends = {
         name: Blend(relaxation.live(name), own.to(like), strengths[name].edges.to(like))
         for name, own in ops.items()
     }
-    return ArchMixture(task.net.space, blends)
+    return ArchMixture(objective.net.space, blends)
 
 
 def _rows(x: Tensor, p: Tensor, scale: float) -> list[float]:

@@ -121,7 +121,7 @@ def _of_architecture(args: Namespace, device: "torch.device", tell: Progress) ->
             f"{args.what} is a search, whose settings are settled; leave out {args.overrides[0]}"
         )
     searcher = searcher_of(Run.read(args.what), device, fall_back=args.fall_back, progress=tell)
-    found = arch_spectrum(searcher.task, _batches(searcher, args.examples), count=args.count, tell=tell)
+    found = arch_spectrum(searcher.objective, _batches(searcher, args.examples), count=args.count, tell=tell)
     return found, f"{found.examples:,} held-out images of {searcher.data.name}"
 
 
@@ -134,7 +134,7 @@ def _batches(searcher: "Searcher", examples: int) -> "list[Batch]":
             searcher.supply.valid,
             searcher.data,
             searcher.options.data,
-            batch=max(searcher.options.batch // searcher.task.pieces, 1),
+            batch=max(searcher.options.batch // searcher.objective.micro_batches, 1),
             device=searcher.device,
             limit=examples,
         )

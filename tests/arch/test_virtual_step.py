@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.optim import SGD, Adam
 
-from dartboard.arch.unroll import virtual_step
+from dartboard.arch.hypergradient import virtual_step
 from dartboard.errors import CompositionError
 
 SETTINGS = [

@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 
 from dartboard.errors import DataError, ModelError
-from dartboard.nn.evaluation import Evaluation, _Tally, measure
+from dartboard.tasks import Evaluation, measure
+from dartboard.tasks.evaluation import _Tally
 from lab import no_waiting
 
 
