@@ -99,7 +99,7 @@ def test_pieces_make_the_same_step_where_no_norm_couples_them():
     whole, parts = problem(), problem()
     for objective in (whole, parts):
         objective.net.eval()
-    parts.pieces = 2
+    parts.micro_batches = 2
     results = [stepper(objective).weight_step(batch(0, 5)) for objective in (whole, parts)]
     torch.testing.assert_close(*results)
     torch.testing.assert_close(state(whole), state(parts))
