@@ -1,12 +1,7 @@
 import torch
 
-<<<<<<< HEAD:tests/cli/test_evaluate_measured.py
 from dartboard.cli.evaluate import confusion_lines
 from dartboard.tasks import Evaluation
-=======
-from dartboard.cli.measured import confusion_lines
-from dartboard.tasks import Evaluation
->>>>>>> ac6f449 (An Objective of network, relaxation and task; precision, micro-batches and buffers by themselves; the network knows nothing of processes):tests/cli/test_measured.py
 
 
 def test_the_table_lines_up_whatever_the_names_and_counts():

@@ -17,9 +17,9 @@ from dartboard.errors import DataError, ModelError
 from dartboard.export.about import About, about
 from dartboard.export.base import FORMATS, Opened
 from dartboard.export.exporting import open_exported
-from dartboard.tasks import Evaluation, measure
 from dartboard.nn.model_file import MODEL_KIND, Model, load_model
 from dartboard.runs import Run, is_run
+from dartboard.tasks import Evaluation, measure
 from dartboard.train.trainer import BEST, LAST
 from dartboard.utils.progress import Progress
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from dartboard.cli.display import Display
     from dartboard.distributed.group import Group
-    from dartboard.tasks import Evaluation
     from dartboard.runs import Run
     from dartboard.space import SearchSpace
+    from dartboard.tasks import Evaluation
     from dartboard.train import Trainer, TrainResult
     from dartboard.train.config import TrainConfig, TrainParts
     from dartboard.utils.progress import Progress
