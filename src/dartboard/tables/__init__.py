@@ -1,4 +1,4 @@
-"""Benchmarks as ground truth: how well an architecture does, looked up instead of trained."""
+"""Benchmark tables as ground truth: how well an architecture does, looked up instead of trained."""
 
 from dartboard.tables.base import (
     IMPORTS,

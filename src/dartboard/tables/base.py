@@ -1,4 +1,4 @@
-"""What every benchmark can say: the record of an architecture, and where it stands among all others."""
+"""Benchmark tables: the record of an architecture, and its rank among all others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Record:
-    """What a benchmark says of one architecture on one data set.
+    """Results of one architecture on one data set.
 
     Args:
-        valid: Validation accuracy, a share from 0 to 1; None where the benchmark has none.
-        test: Test accuracy, a share from 0 to 1.
-        parameters: Weights of the network that was trained.
-        flops: Operations of one image, two a multiply-add as `dartboard.nn` counts; None where unknown.
-        seconds: How long its training took; None where unknown.
+        valid: Validation accuracy from 0 to 1; None where the benchmark has none.
+        test: Test accuracy from 0 to 1.
+        parameters: Parameters of the network that was trained.
+        flops: FLOPs of one image, two per multiply-add as `dartboard.nn` counts; None where unknown.
+        seconds: Training time; None where unknown.
     """
 
     valid: float | None
@@ -37,12 +37,12 @@ class Record:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a test accuracy stands among those of all architectures of a benchmark.
+    """Rank of a test accuracy among those of all architectures of a benchmark.
 
     Args:
-        rank: One more than there are better ones; equal accuracies share a rank.
+        rank: One more than the number of better ones; equal accuracies share a rank.
         regret: The best test accuracy less this one.
-        percentile: The share of the architectures that are not better, itself included: 1 for the best.
+        percentile: Fraction of the architectures that are not better, itself included: 1 for the best.
     """
 
     rank: int
@@ -51,7 +51,7 @@ class Standing:
 
 
 class Ranking:
-    """The test accuracies of a benchmark on one data set, in order.
+    """The sorted test accuracies of a benchmark on one data set.
 
     Args:
         tests: The test accuracy of every architecture [architectures], in any order.
@@ -77,19 +77,19 @@ class Ranking:
         return float(self._ordered[-1])
 
     def standing(self, test: float) -> Standing:
-        """Where a test accuracy stands, be it in the benchmark or not."""
+        """Standing of a test accuracy, in the benchmark or not."""
         not_better = int(np.searchsorted(self._ordered, test, side="right"))
         rank = len(self) - not_better + 1
         return Standing(rank, self.best - test, not_better / len(self))
 
 
 class Table(Protocol):
-    """A benchmark that knows how well architectures do without training them.
+    """A benchmark that looks up how well architectures do instead of training them.
 
     Attributes:
-        name: What it is registered under.
-        datasets: The names of the data sets that it knows.
-        space: The search space whose genotypes it is asked about.
+        name: Name in the registry.
+        datasets: Names of its data sets.
+        space: Search space of its genotypes.
     """
 
     name: str
@@ -97,44 +97,44 @@ class Table(Protocol):
     space: SearchSpace
 
     def __len__(self) -> int:
-        """How many architectures the benchmark holds."""
+        """Number of architectures."""
 
     def query(self, genotype: Genotype, dataset: str) -> Record:
-        """What the benchmark says of the genotype.
+        """Results of a genotype.
 
         Raises:
-            GenotypeError: If the genotype is not of the space.
-            TableError: If the benchmark does not hold it, or does not know the data set.
+            GenotypeError: If the genotype is not in the space.
+            TableError: If the benchmark does not have it, or not that data set.
         """
 
     def ranking(self, dataset: str) -> Ranking:
-        """All test accuracies on the data set, in order."""
+        """All test accuracies on the data set, sorted."""
 
 
 @runtime_checkable
 class SupportsIsomorphic(Protocol):
-    """An oracle that knows which of its architectures are one and the same."""
+    """A table that knows which of its architectures are isomorphic."""
 
     def isomorphic(self, genotype: Genotype) -> list[Genotype]:
         """All other architectures that count as the same one."""
 
 
 TABLES: Registry[Callable[[Path], Table]] = Registry("oracle", "dartboard.tables")
-"""By name, what reads a benchmark from its file."""
+"""Loaders of tables from their file, by name."""
 
 SHIPPED: dict[str, Callable[[], Path]] = {}
-"""The files of the benchmarks that ship with the package."""
+"""Paths of the tables that ship with the package, by name."""
 
 
 def load_table(name: str, table: Path | None = None) -> Table:
-    """The benchmark of that name.
+    """The benchmark table of that name.
 
     Args:
-        name: As registered.
+        name: Name in `TABLES`.
         table: Its file; not needed for one that ships with the package.
 
     Raises:
-        UnknownNameError: If there is none of that name.
+        UnknownNameError: If no table has that name.
         TableError: If its file is missing or is not what it should be.
     """
     load = TABLES[name]
@@ -144,7 +144,7 @@ def load_table(name: str, table: Path | None = None) -> Table:
 
 
 IMPORTS: Registry[Callable[[Path, Path, Progress], int]] = Registry("oracle with an import")
-"""By name, what makes a benchmark's table: it takes the path of the official files and that of the table.
+"""Functions by name that convert official files (first path) to a table (second path).
 
-It returns how many architectures the table holds.
+They return the number of architectures in the table.
 """

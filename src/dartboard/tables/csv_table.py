@@ -1,9 +1,8 @@
-"""Benchmarks as tables: one compressed text with a line an architecture and columns by name.
+"""Benchmark tables as .csv.gz files: a line for each architecture, and columns by name.
 
-The file is what `gzip` makes of a text whose first line names the columns, with commas between the values of
-a line; a value has no comma, no quote and no end of a line in it. Its CRC-32 and its length stand at its end
-and are checked when it is read, so a file that is cut off or altered is refused. Nothing in it is run: it is
-text.
+The first line names the columns; values are separated by commas and contain no comma, no quote and no line
+break. The CRC-32 and the length at the end of the gzip file are checked when it is read, so a file that is
+cut off or altered is refused.
 """
 
 import gzip
@@ -19,25 +18,35 @@ from dartboard.tables.base import Floats
 from dartboard.utils.atomic import write_bytes
 
 MOST_BYTES = 1 << 28
-"""What unpacks to more than this is no table of a benchmark."""
-_SEPARATES = re.compile(r'[,"\n\r\v\f\x1c-\x1e\x85\u2028\u2029]')
+"""Largest unpacked size of a table."""
+_SEPARATORS = re.compile(r'[,"\n\r\v\f\x1c-\x1e\x85\u2028\u2029]')
 
 Columns = Mapping[str, Sequence[str]]
 
 
 def read_columns(path: Path, names: Sequence[str]) -> Columns:
-    """The texts of some columns of a table, by name; other columns are left alone.
+    """The texts of some columns of a table, by name; other columns are ignored.
 
     Raises:
-        TableError: If the file is no whole table, or lacks a column.
+        TableError: If the file is damaged, or lacks a column.
     """
     try:
-        return _columns(_text(path), names)
+        first, *lines = _read_text(path).splitlines() or [""]
+        head = first.split(",")
+        if missing := [name for name in names if name not in head]:
+            raise TableError(f"has no column {', '.join(missing)}; it has {', '.join(head)[:200] or 'none'}")
+        for number, line in enumerate(lines, start=2):
+            if line.count(",") + 1 != len(head):
+                raise TableError(
+                    f"line {number} has {line.count(',') + 1} values, the first line {len(head)}"
+                )
     except TableError as error:
         raise TableError(f"{path}: {error}") from None
+    values = ",".join(lines).split(",") if lines else []  # one list is faster than one for each line
+    return {name: values[head.index(name) :: len(head)] for name in names}
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         with gzip.open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -53,18 +62,6 @@ def _text(path: Path) -> str:
         raise TableError("not a table: its text is not in UTF-8") from None
 
 
-def _columns(text: str, names: Sequence[str]) -> Columns:
-    first, *lines = text.splitlines() or [""]
-    head = first.split(",")
-    if missing := [name for name in names if name not in head]:
-        raise TableError(f"has no column {', '.join(missing)}; it has {', '.join(head)[:200] or 'none'}")
-    for number, line in enumerate(lines, start=2):
-        if line.count(",") + 1 != len(head):
-            raise TableError(f"line {number} has {line.count(',') + 1} values, the first line {len(head)}")
-    values = ",".join(lines).split(",") if lines else []  # one list, which is quicker than one a line
-    return {name: values[head.index(name) :: len(head)] for name in names}
-
-
 def numbers(columns: Columns, name: str, *, most: float) -> Floats:
     """A column of numbers from 0 to `most` [lines].
 
@@ -72,24 +69,24 @@ def numbers(columns: Columns, name: str, *, most: float) -> Floats:
         TableError: If a line holds anything else; says which.
     """
     try:
-        found = np.array(list(map(float, columns[name])))
+        column = np.array(list(map(float, columns[name])))
     except ValueError as error:
         raise TableError(f"column {name}: {error}") from None
-    wrong = np.flatnonzero(~((found >= 0) & (found <= most)))
+    wrong = np.flatnonzero(~((column >= 0) & (column <= most)))
     if wrong.size:
         value = columns[name][wrong[0]]
         raise TableError(f"column {name}, line {wrong[0] + 2}: expected 0 to {most:,.0f}, got {value}")
-    return found
+    return column
 
 
 def write_columns(path: Path, columns: Mapping[str, Iterable[object]]) -> None:
-    """Writes a table, whole or not at all; the same columns always make the same bytes.
+    """Writes a table atomically; the same columns always give the same bytes.
 
     Raises:
-        TableError: If a value has a comma, a quote or an end of a line in it.
+        TableError: If a value contains a comma, a quote or a line break.
     """
     rows = [tuple(columns), *(tuple(map(str, row)) for row in zip(*columns.values(), strict=True))]
-    if wrong := next((value for row in rows for value in row if _SEPARATES.search(value)), None):
+    if wrong := next((value for row in rows for value in row if _SEPARATORS.search(value)), None):
         raise TableError(
             f"{wrong[:60]!r} cannot stand in a table: it has a comma, a quote or an end of a line"
         )

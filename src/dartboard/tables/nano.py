@@ -24,40 +24,40 @@ from dartboard.utils.npz import DAMAGED, read_array
 
 FILE = "nano.npz"
 DIGEST = "nano.sha256"
-PARTS = ("valid", "test")
+SPLITS = ("valid", "test")
 LARGEST = 1 << 53
-"""No number of the table is larger."""
+"""Upper bound of all numbers of the table."""
 ARRAYS = ("valid", "test", "loss", "seconds", "parameters", "flops", "facts")
-Part = Literal["valid", "test"]
+Split = Literal["valid", "test"]
 Ops = tuple[str, ...]
 
 
 class NanoBench:
-    """The benchmark from its arrays.
+    """The nano benchmark.
 
     Args:
-        right: By part, `valid` or `test`, how many images are told rightly [cells, seeds, times].
-        loss: The mean training loss [cells, seeds, times].
-        seconds: What each training took of the processor [cells, seeds].
-        parameters: Weights of each network [cells].
-        flops: Operations of one image [cells], two a multiply-add.
-        facts: How it was made: the settings, the versions, the images and how many of them each part has.
+        correct: Number of images classified correctly, by split (`valid` or `test`) [cells, seeds, times].
+        loss: Mean training loss [cells, seeds, times].
+        seconds: CPU time of each training [cells, seeds].
+        parameters: Parameters of each network [cells].
+        flops: FLOPs of one image [cells], two per multiply-add.
+        facts: How it was made: settings, versions, data set and the number of images of each split.
 
     Attributes:
-        facts: As given.
-        loss: As given.
+        facts: As passed.
+        loss: As passed.
     """
 
     name = "nano"
 
     def __init__(
-        self, right: Mapping[str, NDArray[np.int64]], loss: Floats, seconds: Floats,
+        self, correct: Mapping[str, NDArray[np.int64]], loss: Floats, seconds: Floats,
         parameters: NDArray[np.int64], flops: NDArray[np.int64], facts: Mapping[str, Any],
     ) -> None:  # fmt: skip
         self.space = get_space(self.name)
         self.facts, self.loss = facts, loss
         self.datasets: tuple[str, ...] = (str(facts["data"]),)
-        self._accuracies = {part: right[part] / int(facts["images"][part]) for part in PARTS}
+        self._accuracies = {split: correct[split] / int(facts["images"][split]) for split in SPLITS}
         self._seconds, self._parameters, self._flops = seconds, parameters, flops
         self._rows = {ops: row for row, ops in enumerate(all_ops())}
         self._ranking = Ranking(self._accuracies["test"][:, :, -1].mean(axis=1))
@@ -67,7 +67,7 @@ class NanoBench:
 
     @property
     def seeds(self) -> int:
-        """With how many seeds each cell was trained."""
+        """Number of seeds that each cell was trained with."""
         return int(self._seconds.shape[1])
 
     def query(self, genotype: Genotype, dataset: str) -> Record:
@@ -85,13 +85,13 @@ class NanoBench:
         self._check(dataset)
         return self._ranking
 
-    def curves(self, part: Part, genotype: Genotype | None = None) -> Floats:
+    def curves(self, split: Split, genotype: Genotype | None = None) -> Floats:
         """Accuracies after every `facts["every"]` epochs [seeds, times]; by default [cells, seeds, times]."""
-        found = self._accuracies[part]
-        return found if genotype is None else found[self.row(genotype)]
+        accuracies = self._accuracies[split]
+        return accuracies if genotype is None else accuracies[self.row(genotype)]
 
     def row(self, genotype: Genotype) -> int:
-        """The place of a cell in the arrays, which are in the order of `enumerate_genotypes`."""
+        """Index of a cell in the arrays, which are in the order of `enumerate_genotypes`."""
         return self._rows[ops_of(restrict(self.space, genotype).cells["cell"])]
 
     def _check(self, dataset: str) -> None:
@@ -118,16 +118,16 @@ def load_nano(path: Path) -> NanoBench:
     """
     try:
         data = path.read_bytes()
-        wanted = path.with_suffix(".sha256").read_text(encoding="ascii").split()[0]
+        checksum = path.with_suffix(".sha256").read_text(encoding="ascii").split()[0]
     except (OSError, ValueError, IndexError) as error:
         raise TableError(f"{path}: the nano benchmark or its checksum cannot be read: {error}") from None
-    if hashlib.sha256(data).hexdigest() != wanted:
+    if hashlib.sha256(data).hexdigest() != checksum:
         raise TableError(f"{path} is damaged: its sha256 is not the one in {path.with_suffix('.sha256')}")
     return unpack_nano(data, path)
 
 
 def unpack_nano(data: bytes, path: Path) -> NanoBench:
-    """The benchmark in the bytes of its file; `path` is for messages."""
+    """The benchmark from the bytes of its file; `path` is for error messages."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             columns = {name: read_array(archive, name) for name in ARRAYS}
@@ -135,14 +135,14 @@ def unpack_nano(data: bytes, path: Path) -> NanoBench:
         _check(columns, facts)
     except (*DAMAGED, TypeError, AttributeError) as error:
         raise TableError(f"{path} is no table of the nano benchmark: {error}") from None
-    right = {part: columns[part].astype(np.int64) for part in PARTS}
+    correct = {split: columns[split].astype(np.int64) for split in SPLITS}
     loss, seconds = columns["loss"].astype(np.float64), columns["seconds"].astype(np.float64)
     parameters, flops = columns["parameters"].astype(np.int64), columns["flops"].astype(np.int64)
-    return NanoBench(right, loss, seconds, parameters, flops, facts)
+    return NanoBench(correct, loss, seconds, parameters, flops, facts)
 
 
 def _check(columns: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
-    """Raise unless the numbers can be those of the benchmark."""
+    """Raises a ValueError if shapes or numbers cannot be those of the benchmark."""
     cells, seeds, times = columns["test"].shape
     full, pairs = (cells, seeds, times), (cells, seeds)
     shapes = {"valid": full, "test": full, "loss": full, "seconds": pairs, "parameters": (cells,)}
@@ -151,11 +151,11 @@ def _check(columns: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> Non
     for name, column in columns.items():
         if column.shape != shapes.get(name, (cells,)):
             raise ValueError(f"{name} has the shape {column.shape}")
-        most = int(facts["images"][name]) if name in PARTS else LARGEST
+        most = int(facts["images"][name]) if name in SPLITS else LARGEST
         kind = np.floating if name in ("loss", "seconds") else np.integer
         if not np.issubdtype(column.dtype, kind) or not ((column >= 0) & (column <= most)).all():
             raise ValueError(f"{name} has numbers that cannot be")
-    if not isinstance(facts["data"], str) or not all(int(facts["images"][part]) > 0 for part in PARTS):
+    if not isinstance(facts["data"], str) or not all(int(facts["images"][split]) > 0 for split in SPLITS):
         raise ValueError("it does not say which images it is about")
 
 

@@ -1,11 +1,11 @@
 """NAS-Bench-1Shot1: the cells of NAS-Bench-101 that a one-shot search can find (Zela et al. 2020).
 
 Each of the three spaces keeps a fixed number of parents a vertex, so many of its genotypes have loose ends.
-Without them, several genotypes come to one cell; the cells that a space can come to are its architectures.
+Without them, several genotypes reduce to one cell; the cells that a space reduces to are its architectures.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import combinations, product
 from pathlib import Path
@@ -28,14 +28,14 @@ from dartboard.tables.nb101_cells import (
 from dartboard.tables.nb101_file import Nb101Columns
 
 Shape = tuple[int, int]
-"""A cell without its ops: how many vertices it has and its edges' bits, in the order where they are least."""
+"""A cell without its ops: number of vertices, and the smallest bits of its edges over all vertex orders."""
 
 
 class NasBench1Shot1:
-    """One of the spaces as an oracle.
+    """One of the spaces as a table.
 
     Args:
-        name: Of the space.
+        name: Name of the space.
         table: The columns of NAS-Bench-101.
     """
 
@@ -44,52 +44,52 @@ class NasBench1Shot1:
     def __init__(self, name: str, table: Nb101Columns) -> None:
         self.name = name
         self.space = get_space(name)
-        self._whole = NasBench101(table)
+        self._nb101 = NasBench101(table)
 
     def __len__(self) -> int:
-        return len(self._reached[0])
+        return len(self._rows_and_encodings[0])
 
     def query(self, genotype: Genotype, dataset: str) -> Record:
         check_dataset(self.name, dataset)
-        return self._whole.record(self.row(genotype))
+        return self._nb101.record(self.row(genotype))
 
     def ranking(self, dataset: str) -> Ranking:
         check_dataset(self.name, dataset)
         return self._ranking
 
     def row(self, genotype: Genotype) -> int:
-        """The row of NAS-Bench-101's table that the genotype, without loose ends, comes to."""
+        """Row of the genotype, without loose ends, in NAS-Bench-101's table."""
         try:
             restrict(self.space, genotype)
         except GenotypeError as error:
             raise GenotypeError(f"{error}; nb101 knows cells of NAS-Bench-101 in any form") from None
-        return self._whole.row(genotype)
+        return self._nb101.row(genotype)
 
     def rows(self) -> Ints:
-        """The rows of the table that the space can come to [architectures], in order."""
-        return self._reached[0]
+        """Rows of the architectures of the space in NAS-Bench-101's table [architectures], sorted."""
+        return self._rows_and_encodings[0]
 
     def encodings(self) -> Ints:
-        """How many genotypes of the space come to each of `rows` [architectures]."""
-        return self._reached[1]
+        """Number of genotypes of the space for each of `rows` [architectures]."""
+        return self._rows_and_encodings[1]
 
     @cached_property
     def _ranking(self) -> Ranking:
-        return Ranking(self._whole.table.columns["test_acc_108"][self.rows()].astype(np.float64))
+        return Ranking(self._nb101.table.columns["test_acc_108"][self.rows()].astype(np.float64))
 
     @cached_property
-    def _reached(self) -> tuple[Ints, Ints]:
+    def _rows_and_encodings(self) -> tuple[Ints, Ints]:
         [(_, cell)] = self.space.archs
-        often = np.zeros(len(self._whole), dtype=np.int64)
-        for shape, encodings in _shapes(cell).items():
-            rows = _rows(self._whole.table, shape)
-            np.add.at(often, rows[rows >= 0], encodings)
-        (rows,) = np.nonzero(often)
-        return rows, often[rows]
+        counts = np.zeros(len(self._nb101), dtype=np.int64)
+        for shape, encodings in _count_shapes(cell).items():
+            rows = _find_rows(self._nb101.table, shape)
+            np.add.at(counts, rows[rows >= 0], encodings)
+        (rows,) = np.nonzero(counts)
+        return rows, counts[rows]
 
 
-def _rows(table: Nb101Columns, shape: Shape) -> Ints:
-    """The row of the shape with each choice of ops [3 ** inner vertices], -1 where there is none."""
+def _find_rows(table: Nb101Columns, shape: Shape) -> Ints:
+    """Row of the shape for each choice of ops [3 ** inner vertices], -1 where there is none."""
     vertices, edges = shape
     matrix = matrix_of(edges, vertices)
     orders = forward_orders(matrix)
@@ -98,34 +98,30 @@ def _rows(table: Nb101Columns, shape: Shape) -> Ints:
     return rows
 
 
-def _shapes(cell: Cell) -> Counter[Shape]:
-    """Every shape that a space's cell can come to, with how many genotypes do for each choice of its ops."""
-    pruned = Counter(prune_nb101(matrix, _some_ops(len(matrix)))[0] for matrix in _matrices(cell))
+def _count_shapes(cell: Cell) -> Counter[Shape]:
+    """Number of genotypes, for each choice of ops, of every shape that a space's cell can have."""
+    pruned: Counter[tuple[tuple[int, ...], ...]] = Counter()
+    for matrix in _adjacency_matrices(cell):
+        ops = ("input", *LABELS[:1] * (len(matrix) - 2), "output")  # any will do
+        pruned[prune_nb101(matrix, ops)[0]] += 1
     shapes: Counter[Shape] = Counter()
-    for matrix, often in pruned.items():
-        loose = cell.nodes // 2 + 1 - len(matrix)
-        bits = edge_bits(matrix, forward_orders(matrix)).min()
-        shapes[len(matrix), int(bits)] += often * len(LABELS) ** loose
+    for pruned_matrix, count in pruned.items():
+        loose = cell.nodes // 2 + 1 - len(pruned_matrix)
+        bits = edge_bits(pruned_matrix, forward_orders(pruned_matrix)).min()
+        shapes[len(pruned_matrix), int(bits)] += count * len(LABELS) ** loose
     return shapes
 
 
-def _some_ops(vertices: int) -> Sequence[str]:
-    return ("input", *LABELS[:1] * (vertices - 2), "output")
-
-
-def _matrices(cell: Cell) -> Iterator[list[list[int]]]:
+def _adjacency_matrices(cell: Cell) -> Iterator[list[list[int]]]:
     """The matrix of every choice of parents in a cell in the form of `catalog.node_ops_cell`."""
-    for parents in product(*_parents(cell)):
-        columns = [(), *parents]
-        yield [[int(source in column) for column in columns] for source in range(len(columns))]
-
-
-def _parents(cell: Cell) -> Iterator[list[tuple[int, ...]]]:
-    """The vertices that each vertex after the input can have for parents, as many as it keeps."""
     keep = {cell.edges[contest.edges[0]].target: contest.keep for contest in cell.contests}
+    choices = []
     for join in cell.joins:
         sources = [edge.source // 2 for edge in cell.edges if edge.target == join]
-        yield list(combinations(sources, keep.get(join, len(sources))))
+        choices.append(list(combinations(sources, keep.get(join, len(sources)))))
+    for parents in product(*choices):
+        columns = [(), *parents]
+        yield [[int(source in column) for column in columns] for source in range(len(columns))]
 
 
 @TABLES.register("oneshot1")
