@@ -7,7 +7,7 @@ import pytest
 from dartboard.errors import RunError
 from dartboard.report.load import gather
 from dartboard.runs import Run
-from dartboard.runs.sweep_files import write_names
+from dartboard.runs.directory import write_run_names
 from dartboard.space import get_space
 from reports import found_cell, make_search, make_training
 
@@ -151,7 +151,7 @@ def test_the_plan_of_a_sweep_says_which_runs_are_its_own(tmp_path: Path) -> None
         make_search(tmp_path / "search" / name)
     results(tmp_path, ("search/s0", "finished", ""), ("search/gone", "finished", ""))
     assert len(gather([tmp_path]).searches) == 3  # nothing says which
-    write_names(tmp_path, ["search/s0", "search/s1", "search/not-begun"])
+    write_run_names(tmp_path, ["search/s0", "search/s1", "search/not-begun"])
     assert [own.origin.name for own in gather([tmp_path]).searches] == ["s0", "s1"]
 
 

@@ -4,7 +4,15 @@ import pytest
 
 from dartboard.errors import RunError
 from dartboard.runs import Lock, is_locked
-from dartboard.runs.directory import check_free, check_run, is_run, taking
+from dartboard.runs.directory import (
+    SWEEP_PLAN,
+    check_free,
+    check_run,
+    is_run,
+    read_run_names,
+    write_run_names,
+)
+from dartboard.runs.lock import lock_unless_failed
 
 
 def make_run(path: Path) -> Path:
@@ -77,10 +85,32 @@ def test_what_a_killed_maker_left_is_free(tmp_path):
 
 
 def test_taking_releases_only_on_failure(tmp_path):
-    with taking(tmp_path) as lock:
+    with lock_unless_failed(tmp_path) as lock:
         pass
     assert is_locked(tmp_path)
     lock.release()
-    with pytest.raises(KeyError), taking(tmp_path):
+    with pytest.raises(KeyError), lock_unless_failed(tmp_path):
         raise KeyError
     Lock(tmp_path).take()
+
+
+def test_names_come_back(tmp_path: Path) -> None:
+    assert read_run_names(tmp_path) is None
+    write_run_names(tmp_path, ["search/a", "search/b"])
+    assert read_run_names(tmp_path) == ["search/a", "search/b"]
+
+
+def test_what_is_there_already_is_not_written_again(tmp_path: Path) -> None:
+    write_run_names(tmp_path, ["a"])
+    before = (tmp_path / SWEEP_PLAN).stat().st_ino
+    write_run_names(tmp_path, ["a"])
+    assert (tmp_path / SWEEP_PLAN).stat().st_ino == before
+    write_run_names(tmp_path, ["a", "b"])
+    assert read_run_names(tmp_path) == ["a", "b"]
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "x", '{"runs": 3}', '{"runs": [3]}'])
+def test_damage_is_told(text: str, tmp_path: Path) -> None:
+    (tmp_path / SWEEP_PLAN).write_text(text)
+    with pytest.raises(RunError, match=r"plan\.json"):
+        read_run_names(tmp_path)

@@ -8,7 +8,7 @@ import pytest
 from dartboard.errors import RunError
 from dartboard.jobs.runner import work
 from dartboard.runs import Run
-from dartboard.runs.sweep_files import RESULTS
+from dartboard.runs.directory import SWEEP_RESULTS
 from dartboard.sweep.plan import Planned
 from dartboard.sweep.results import CSV, SUMMARY, read_results, row_of, summary, write_results
 from protocols import few
@@ -68,7 +68,7 @@ def test_tables_are_written_and_read_again(tmp_path: Path) -> None:
 def test_a_sweep_without_results(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"has no results\.jsonl; none of its runs has ended yet"):
         read_results(tmp_path)
-    (tmp_path / RESULTS).write_text(json.dumps(ROWS[0]) + "\n?")
+    (tmp_path / SWEEP_RESULTS).write_text(json.dumps(ROWS[0]) + "\n?")
     with pytest.raises(RunError, match="line 2 is not JSON"):
         read_results(tmp_path)
 
@@ -83,7 +83,7 @@ def test_a_sweep_without_results(tmp_path: Path) -> None:
     ],
 )
 def test_results_of_another_shape(line: Any, words: str, tmp_path: Path) -> None:
-    (tmp_path / RESULTS).write_text(json.dumps(line))
+    (tmp_path / SWEEP_RESULTS).write_text(json.dumps(line))
     with pytest.raises(RunError, match=words):
         read_results(tmp_path)
 

@@ -167,7 +167,7 @@ def _course(args: Namespace) -> "Course":
 
 def _check_place(folder: Path) -> None:
     """Refuses a directory with something else in it."""
-    from dartboard.runs.lock import NAME as LOCK
+    from dartboard.runs.lock import LOCK
     from dartboard.sweep.sweep import is_sweep
 
     if folder.is_file():
@@ -246,12 +246,12 @@ def _work(args: Namespace, course: "Course") -> int:
 
 
 def _print(args: Namespace, rows: "list[Row]", folder: Path) -> int:
-    from dartboard.runs.sweep_files import read_names
+    from dartboard.runs.directory import read_run_names
     from dartboard.sweep.results import summary
     from dartboard.sweep.sweep import failures
 
     failed, ended = failures(rows), {row["name"] for row in rows}
-    unended = [name for name in read_names(folder) or () if name not in ended]
+    unended = [name for name in read_run_names(folder) or () if name not in ended]
     if args.json:
         points = [vars(own) for own in summary(rows)]
         found = {"out": str(folder), "runs": rows, "summary": points, "failed": failed, "unended": unended}

@@ -8,8 +8,7 @@ from typing import Any
 from dartboard.errors import RunError
 from dartboard.report.models import Member
 from dartboard.runs import find_runs, is_run
-from dartboard.runs.directory import SWEEP
-from dartboard.runs.sweep_files import RESULTS, read_names
+from dartboard.runs.directory import SWEEP, SWEEP_RESULTS, read_run_names
 from dartboard.runs.text_files import as_object, parse, read_yaml
 
 FIELDS = ("name", "stage", "state", "reason")
@@ -23,14 +22,14 @@ def members_of(folder: Path) -> dict[Path, Member | None]:
     Raises:
         RunError: If what it says is damaged.
     """
-    path, choosing = folder / RESULTS, _choosing(folder)
+    path, choosing = folder / SWEEP_RESULTS, _choosing(folder)
     lines = path.read_bytes().splitlines() if path.is_file() else []
     rows = [_row(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
     known = {
         folder / row["name"]: Member(row["stage"], row["state"], row["reason"], row["stage"] in choosing)
         for row in rows
     }
-    names = read_names(folder)
+    names = read_run_names(folder)
     runs = [*known, *find_runs(folder)] if names is None else [folder / name for name in names]
     return {own: known.get(own) for own in runs if is_run(own)}
 

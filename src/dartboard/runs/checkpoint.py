@@ -1,26 +1,56 @@
-"""Checkpoints: whole directories with tensors, plain values and checksums of both.
+"""Checkpoints: directories with the tensors of a state, its other values, and checksums of both.
 
-checkpoints/step-0000000123/tensors.safetensors   the tensors of the state
-checkpoints/step-0000000123/state.json            everything else, and the checksums
+    checkpoints/step-0000000123/tensors.safetensors   the tensors of the state
+    checkpoints/step-0000000123/state.json            everything else, and the checksums
+
+In the JSON plain values stand for themselves; other values are an object with one key that begins with `$`:
+
+    {"$tensor": "/model/stem.weight"}   a tensor, under this name
+    {"$tuple": [...]}                   a tuple
+    {"$float": "nan"}                   a float that is not finite
+    {"$dict": {"0": ..., "\\"a\\"": ...}}   a dict with integers or `$` in its keys, which are encoded as JSON
 """
 
 import hashlib
 import json
 import logging
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import safetensors.torch
+import torch
 from torch import Tensor
 
 from dartboard.errors import CheckpointError, RunError
-from dartboard.runs.tree import JSON, Tree, pack, unpack
 from dartboard.utils import atomic
 
 FORMAT = 1
 TENSORS = "tensors.safetensors"
 STATE = "state.json"
+
+
+Tree: TypeAlias = Any
+"""Dicts (with str or int keys), lists and tuples of str, int, float, bool, None and tensors.
+
+Not spelled out for the type checker: code that reads a tree knows what it contains, and would need a cast at
+every key. `pack` refuses everything else.
+"""
+
+JSON: TypeAlias = Any
+"""Values that `json.dumps` accepts, with str keys and finite floats only."""
+
+STORABLE = frozenset(
+    {
+        *(torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.bool),
+        *(torch.int64, torch.int32, torch.int16, torch.int8),
+        *(torch.uint64, torch.uint32, torch.uint16, torch.uint8),
+        *(torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2, torch.float8_e5m2fnuz),
+    }
+)
+"""Types of tensors that the safetensors format supports."""
 
 _NAME = re.compile(rf"step-(\d{{10,}})({re.escape(atomic.OLD)})?")
 _log = logging.getLogger(__name__)
@@ -30,42 +60,58 @@ def save_checkpoint(folder: Path, step: int, state: Tree, *, keep: int = 2) -> P
     """Writes a checkpoint and returns its directory.
 
     Once it is in place, checkpoints before the newest `keep` are removed, and so are those of later
-    steps: they belong to a course of the run that was given up. One of the same step is replaced.
+    steps: the run was rewound before them. One of the same step is replaced.
 
     Args:
-        folder: Where the run's checkpoints are; nobody else may be writing there.
-        step: How far the run has come.
-        state: What to write.
-        keep: How many to keep, this one included.
+        folder: Directory of the run's checkpoints; no other process may be writing there.
+        step: Number of steps done.
+        state: State to save.
+        keep: Number of checkpoints to keep, this one included.
     """
     if step < 0 or keep < 1:
         raise RunError(f"a checkpoint is of step 0 or later and at least 1 is kept; got {step=}, {keep=}")
     folder.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(folder)
+    atomic.remove_leftovers(folder)
+    listed = list_checkpoints(folder)
+    for replaced in folder.glob(f"step-*{atomic.OLD}"):
+        if replaced not in listed:
+            atomic.discard(replaced)
     path = folder / f"step-{step:010d}"
     with atomic.atomic_directory(path) as temporary:
-        _write(temporary, state)
-    _prune(folder, step, keep)
+        tensors, plain = pack(state)
+        data = safetensors.torch.save(tensors)
+        (temporary / TENSORS).write_bytes(data)
+        checksum = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        (temporary / STATE).write_text(_seal({"format": FORMAT, "tensors": checksum, "state": plain}))
+    paths = list_checkpoints(folder)
+    later = [path for path in paths if _step(path) > step]
+    for outdated in [*paths[: len(paths) - len(later)][:-keep], *later]:
+        atomic.discard(outdated)
     return path
 
 
 def list_checkpoints(folder: Path) -> list[Path]:
     """The checkpoints in a folder, oldest first; none if there is no such folder."""
-    found = {path.name: path for path in folder.glob("step-*") if _NAME.fullmatch(path.name)}
-    replaced = {name + atomic.OLD for name in found}
-    return sorted((path for name, path in found.items() if name not in replaced), key=_step)
+    paths = {path.name: path for path in folder.glob("step-*") if _NAME.fullmatch(path.name)}
+    replaced = {name + atomic.OLD for name in paths}
+    return sorted((path for name, path in paths.items() if name not in replaced), key=_step)
 
 
 def load_checkpoint(path: Path) -> Tree:
-    """The state that a checkpoint holds, once its checksums have been found right.
+    """The state in a checkpoint, after its checksums were verified.
 
     Raises:
         CheckpointError: If it is not as it was written; names the file and says what is wrong.
     """
     contents = _unseal(path / STATE)
-    tensors = _read_tensors(path / TENSORS, contents["tensors"])
+    file, checksum = path / TENSORS, contents["tensors"]
+    data = _read(file)
+    if len(data) < checksum["bytes"]:
+        raise CheckpointError(f"{file} is truncated: it has {len(data)} of {checksum['bytes']} bytes")
+    if hashlib.sha256(data).hexdigest() != checksum["sha256"]:
+        raise CheckpointError(f"{file} was changed after it was written: its checksum differs")
     try:
-        return unpack(tensors, contents["state"])
+        return unpack(safetensors.torch.load(data), contents["state"])
     except CheckpointError as error:
         raise CheckpointError(f"{path / STATE}: {error}") from None
 
@@ -74,8 +120,8 @@ def latest_state(folder: Path, *, fall_back: bool = False) -> tuple[int, Tree] |
     """Step and state of the newest checkpoint, or None if there is no checkpoint.
 
     Args:
-        folder: Where the run's checkpoints are.
-        fall_back: Whether the newest good checkpoint will do where newer ones are damaged.
+        folder: Directory of the run's checkpoints.
+        fall_back: Use the newest intact checkpoint if newer ones are damaged.
 
     Raises:
         CheckpointError: If the newest is damaged and `fall_back` is not set, or all are.
@@ -86,50 +132,23 @@ def latest_state(folder: Path, *, fall_back: bool = False) -> tuple[int, Tree] |
     try:
         return _step(paths[-1]), load_checkpoint(paths[-1])
     except CheckpointError as error:
-        good = _newest_good(paths[:-1])
-        if good is None:
-            raise CheckpointError(f"{error}; no checkpoint before it is good: start a new run") from None
-        if not fall_back:
-            hint = f"the one before, {good[0].name}, is good: use it with --fall-back"
-            raise CheckpointError(f"{error}; {hint}") from None
-        _log.warning("%s; going back to %s", error, good[0].name)
-        return _step(good[0]), good[1]
-
-
-def _newest_good(paths: Sequence[Path]) -> tuple[Path, Tree] | None:
-    for path in reversed(paths):
+        damage = error
+    for path in reversed(paths[:-1]):
         try:
-            return path, load_checkpoint(path)
+            state = load_checkpoint(path)
         except CheckpointError as error:
             _log.warning("%s", error)
-    return None
+            continue
+        if not fall_back:
+            hint = f"the one before, {path.name}, is good: use it with --fall-back"
+            raise CheckpointError(f"{damage}; {hint}")
+        _log.warning("%s; going back to %s", damage, path.name)
+        return _step(path), state
+    raise CheckpointError(f"{damage}; no checkpoint before it is good: start a new run")
 
 
 def _step(path: Path) -> int:
     return int(path.name.removesuffix(atomic.OLD).removeprefix("step-"))
-
-
-def _remove_leftovers(folder: Path) -> None:
-    atomic.remove_leftovers(folder)
-    listed = set(list_checkpoints(folder))
-    for path in folder.glob(f"step-*{atomic.OLD}"):
-        if path not in listed:  # what replaced it is there
-            atomic.discard(path)
-
-
-def _prune(folder: Path, step: int, keep: int) -> None:
-    paths = list_checkpoints(folder)
-    later = [path for path in paths if _step(path) > step]
-    for path in [*paths[: len(paths) - len(later)][:-keep], *later]:
-        atomic.discard(path)
-
-
-def _write(folder: Path, state: Tree) -> None:
-    tensors, plain = pack(state)
-    data = safetensors.torch.save(tensors)
-    (folder / TENSORS).write_bytes(data)
-    facts = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    (folder / STATE).write_text(_seal({"format": FORMAT, "tensors": facts, "state": plain}))
 
 
 def _seal(contents: dict[str, JSON]) -> str:
@@ -139,28 +158,19 @@ def _seal(contents: dict[str, JSON]) -> str:
 
 
 def _unseal(path: Path) -> dict[str, JSON]:
-    """What was sealed, if every byte of the file is as it was written."""
+    """The contents of a sealed file, if every byte is as it was written."""
     try:
         text = _read(path).decode()
         contents = json.loads(text)
-    except ValueError as error:  # from either
+    except ValueError as error:  # not UTF-8, or not JSON
         raise CheckpointError(f"{path} is not JSON: cut off or overwritten ({error})") from None
     sealed = dict(contents) if isinstance(contents, dict) else {}
     sealed.pop("sha256", None)
     if _seal(sealed) != text:
         raise CheckpointError(f"{path} was changed after it was written: its checksum differs")
-    if (form := sealed.get("format")) != FORMAT:
-        raise CheckpointError(f"{path} has format {form}; this version of dartboard reads format {FORMAT}")
+    if (version := sealed.get("format")) != FORMAT:
+        raise CheckpointError(f"{path} has format {version}; this version of dartboard reads format {FORMAT}")
     return sealed
-
-
-def _read_tensors(path: Path, facts: dict[str, JSON]) -> dict[str, Tensor]:
-    data = _read(path)
-    if len(data) < facts["bytes"]:
-        raise CheckpointError(f"{path} is truncated: it has {len(data)} of {facts['bytes']} bytes")
-    if hashlib.sha256(data).hexdigest() != facts["sha256"]:
-        raise CheckpointError(f"{path} was changed after it was written: its checksum differs")
-    return safetensors.torch.load(data)
 
 
 def _read(path: Path) -> bytes:
@@ -168,3 +178,118 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         raise CheckpointError(f"{path} is missing") from None
+
+
+def pack(tree: Tree) -> tuple[dict[str, Tensor], JSON]:
+    """Named tensors and JSON that together represent the tree.
+
+    The tensors are contiguous copies on the CPU that share nothing with the tree or each other.
+
+    Raises:
+        RunError: If the tree contains other types than `Tree` lists, or a tensor of a type not in `STORABLE`.
+    """
+    tensors: dict[str, Tensor] = {}
+    plain = _encode(tree, "", tensors)
+    return {name: _copy(tensor) for name, tensor in tensors.items()}, plain
+
+
+def unpack(tensors: Mapping[str, Tensor], plain: JSON) -> Tree:
+    """The tree that `pack` was called with; parameters become tensors, subclasses of dict become dict.
+
+    Raises:
+        CheckpointError: If a tensor is missing, or the JSON has a form that `pack` does not write.
+    """
+    if isinstance(plain, list):
+        return [unpack(tensors, item) for item in plain]
+    if not isinstance(plain, dict):
+        return plain
+    if any(key.startswith("$") for key in plain):
+        return _unpack_special(tensors, plain)
+    return {key: unpack(tensors, item) for key, item in plain.items()}
+
+
+def digest(tree: Tree) -> str:
+    """SHA-256 of a tree in hexadecimal: of every plain value, and of every tensor's name, type and bits.
+
+    The order of a dict's keys does not matter; types do, so that 1, 1.0 and True differ.
+
+    Raises:
+        RunError: As `pack`.
+    """
+    tensors: dict[str, Tensor] = {}
+    plain = _encode(tree, "", tensors)
+    sha = hashlib.sha256(json.dumps(plain, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        sha.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
+        sha.update(_copy(tensor).reshape(-1).view(torch.uint8).numpy().data)
+    return sha.hexdigest()
+
+
+def _copy(tensor: Tensor) -> Tensor:
+    """A copy on the CPU, contiguous down to the strides of single elements, with its values in memory."""
+    return tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+
+
+def _encode(tree: Tree, name: str, tensors: dict[str, Tensor]) -> JSON:
+    """The JSON of a tree; its tensors are added to `tensors` under names that begin with `name`."""
+    if isinstance(tree, Tensor):
+        if tree.layout != torch.strided or tree.is_meta:
+            raise RunError(f"{_describe(name)} is a sparse or meta tensor; store a dense one")
+        if tree.dtype not in STORABLE:
+            raise RunError(f"{_describe(name)} is a tensor of type {tree.dtype}, which cannot be stored")
+        tensors[name] = tree
+        return {"$tensor": name}
+    if isinstance(tree, dict):
+        return _encode_dict(tree, name, tensors)
+    if type(tree) in (list, tuple):
+        items = [_encode(item, name + _path_part(index), tensors) for index, item in enumerate(tree)]
+        return items if type(tree) is list else {"$tuple": items}
+    return _encode_plain(tree, name)
+
+
+def _encode_dict(tree: dict[Any, Tree], name: str, tensors: dict[str, Tensor]) -> JSON:
+    for key in tree:
+        if type(key) not in (str, int):
+            raise RunError(f"{_describe(name)} has the key {key!r}; the keys of state are str or int")
+    items = {key: _encode(item, name + _path_part(key), tensors) for key, item in tree.items()}
+    if all(type(key) is str and not key.startswith("$") for key in items):
+        return items
+    return {"$dict": {json.dumps(key): item for key, item in items.items()}}
+
+
+def _encode_plain(value: object, name: str) -> JSON:
+    if type(value) is float and not math.isfinite(value):
+        return {"$float": repr(value)}
+    if value is None or type(value) in (str, int, float, bool):
+        return value
+    raise RunError(
+        f"{_describe(name)} is a {type(value).__name__}, which cannot be stored; "
+        "state is made of dict, list, tuple, str, int, float, bool, None and tensors"
+    )
+
+
+def _path_part(key: str | int) -> str:
+    """A key as part of a tensor's name; different keys give different names."""
+    if isinstance(key, int):
+        return f"/[{key}]"
+    text = json.dumps(key)[1:-1]
+    return "/" + text.replace("~", "~0").replace("/", "~1").replace("[", "~2")
+
+
+def _describe(name: str) -> str:
+    return f"the state at {name}" if name else "the state"
+
+
+def _unpack_special(tensors: Mapping[str, Tensor], plain: dict[str, JSON]) -> Tree:
+    match plain:
+        case {"$tensor": str(name)} if name in tensors:
+            return tensors[name]
+        case {"$tensor": name}:
+            raise CheckpointError(f"there is no tensor called {name!r}")
+        case {"$float": "nan" | "inf" | "-inf" as text}:
+            return float(text)
+        case {"$tuple": list(items)}:
+            return tuple(unpack(tensors, item) for item in items)
+        case {"$dict": dict(items)}:
+            return {json.loads(key): unpack(tensors, item) for key, item in items.items()}
+    raise CheckpointError(f"expected $tensor, $float, $tuple or $dict, got {', '.join(plain)}")

@@ -1,33 +1,36 @@
-"""Which directories are runs, which can become one, and taking one for oneself."""
+"""Directories of runs and sweeps: their files, which directories are runs, and a read-only view of a run.
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+Nothing here needs torch.
+"""
+
+import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Self
 
 from dartboard.errors import RunError
-from dartboard.runs.lock import NAME as LOCK
-from dartboard.runs.lock import Lock, is_locked
+from dartboard.runs import text_files
+from dartboard.runs.lock import LOCK, is_locked
 from dartboard.utils import atomic
 
 CONFIG, ENVIRONMENT, SPACE = "config.yaml", "environment.json", "space.json"
 METRICS, EPOCHS, CHECKPOINTS = "metrics.jsonl", "epochs", "checkpoints"
 RESULT, LOG = "result.json", "log.txt"
-SWEEP = "sweep.yaml"
-"""The file that makes a directory a sweep's, whose runs are in folders inside it."""
+SWEEP, SWEEP_PLAN, SWEEP_RESULTS = "sweep.yaml", "plan.json", "results.jsonl"
+"""Files of a sweep, whose runs are in directories inside it: settings, names of the runs, results."""
 
 State = Literal["finished", "running", "stopped"]
 
-_SHOWN = 6  # runs that an error names
+_SHOWN = 6  # runs listed in an error
 
 
 def is_run(path: Path) -> bool:
-    """Whether a directory is a run: config.yaml is the last thing written when one is made."""
+    """Whether a directory is a run: config.yaml is the last file written when one is created."""
     return (path / CONFIG).is_file()
 
 
 def state_of(path: Path) -> State:
-    """`finished` with a result; without one `running` if somebody holds the lock, else `stopped`."""
+    """`finished` with a result; without one `running` if the lock is held, else `stopped`."""
     if (path / RESULT).exists():
         return "finished"
     return "running" if is_locked(path) else "stopped"
@@ -39,7 +42,7 @@ def check_run(path: Path) -> None:
         return
     if not path.is_dir():
         raise RunError(f"{path} is no run: there is no such directory")
-    near = [str(other) for other in sorted(path.iterdir()) if is_run(other)]
+    near = [str(inner) for inner in sorted(path.iterdir()) if is_run(inner)]
     near += [str(path.absolute().parent)] if is_run(path.absolute().parent) else []
     rest = f" and {len(near) - _SHOWN} more" if len(near) > _SHOWN else ""
     hint = f"; did you mean {', '.join(near[:_SHOWN])}{rest}?" if near else ""
@@ -47,30 +50,95 @@ def check_run(path: Path) -> None:
 
 
 def check_free(path: Path) -> None:
-    """Raises RunError if no run can be made at `path`."""
+    """Raises RunError if no run can be created at `path`."""
     if is_run(path):
         raise RunError(
             f"{path} already holds a run; continue it with --resume {path} or choose another directory"
         )
     if path.exists() and not path.is_dir():
         raise RunError(f"{path} is a file; choose another directory")
-    if path.is_dir() and (foreign := _foreign(path)):
-        raise RunError(f"{path} is not empty: it holds {foreign[0]}; choose another directory")
+    if path.is_dir():
+        names = sorted(inner.name for inner in path.iterdir() if not atomic.is_leftover(inner))
+        interrupted = LOCK in names and {*names} <= {LOCK, SPACE, ENVIRONMENT}  # while a run was created
+        if names and not interrupted:
+            raise RunError(f"{path} is not empty: it holds {names[0]}; choose another directory")
 
 
-def _foreign(path: Path) -> list[str]:
-    """What is in a directory, except for what is left of a run whose maker was killed."""
-    names = sorted(inner.name for inner in path.iterdir() if not atomic.is_leftover(inner))
-    return [] if LOCK in names and {*names} <= {LOCK, SPACE, ENVIRONMENT} else names
+class RunReader:
+    """Read-only view of a run on disk, in use or not.
+
+    Attributes:
+        path: Its directory.
+        config: Its configuration, from config.yaml.
+    """
+
+    def __init__(self, path: Path, config: dict[str, Any]) -> None:
+        self.path = path
+        self.config = config
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Opens a run for reading, in use or not; everything that writes raises RunError."""
+        path = Path(path)
+        check_run(path)
+        return cls(path, text_files.read_yaml(path / CONFIG))
+
+    def environment(self) -> list[dict[str, Any]]:
+        """Environment of every start of the run, the newest last."""
+        return text_files.read_objects(self.path / ENVIRONMENT)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The metrics of all epochs, in order, each with its number under "epoch".
+
+        Raises:
+            RunError: If a line is not such an object; says which.
+        """
+        path = self.path / METRICS
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        return [text_files.row(text, f"{path}, line {number}") for number, text in enumerate(lines, 1)]
+
+    def epoch(self, number: int) -> dict[str, Any]:
+        """The details of an epoch.
+
+        Raises:
+            RunError: If there are none.
+        """
+        try:
+            return text_files.read_object(self._epoch_path(number))
+        except FileNotFoundError:
+            known = [row["epoch"] for row in self.metrics()]
+            hint = f"the last is {known[-1]}" if known else "there are none yet"
+            raise RunError(f"{self.path} has no epoch {number}; {hint}") from None
+
+    def result(self) -> dict[str, Any] | None:
+        """The result, or None as long as the run is not finished."""
+        path = self.path / RESULT
+        return text_files.read_object(path) if path.exists() else None
+
+    @property
+    def state(self) -> State:
+        """`finished`, `running` or `stopped`; see `state_of`."""
+        return state_of(self.path)
+
+    def _epoch_path(self, number: int) -> Path:
+        return self.path / EPOCHS / f"{number:04d}.json"
 
 
-@contextmanager
-def taking(path: Path) -> Iterator[Lock]:
-    """Takes the lock of a run; it is released only if the block fails."""
-    lock = Lock(path)
-    lock.take()
-    try:
-        yield lock
-    except BaseException:
-        lock.release()
-        raise
+def write_run_names(folder: Path, names: Sequence[str]) -> None:
+    """Writes the names of the runs of a sweep, if they have changed."""
+    atomic.write_changed(folder / SWEEP_PLAN, json.dumps({"runs": list(names)}, indent=0) + "\n")
+
+
+def read_run_names(folder: Path) -> list[str] | None:
+    """Names of the runs of a sweep; None if they have not been written.
+
+    Raises:
+        RunError: If the file is damaged.
+    """
+    path = folder / SWEEP_PLAN
+    if not path.is_file():
+        return None
+    names = text_files.read_object(path).get("runs")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise RunError(f"{path} should say the names of runs; it was changed after it was written")
+    return names

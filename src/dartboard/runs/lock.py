@@ -1,10 +1,12 @@
-"""One writer a run: a lock that the system itself releases when its holder dies."""
+"""A lock for the writer of a run, which the operating system releases when the process ends."""
 
 import fcntl
 import json
 import os
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -13,15 +15,15 @@ from typing import Self
 
 from dartboard.errors import RunInUseError
 
-NAME = "lock"
-_TRIES, _PAUSE = 5, 0.04  # a look at the lock by `is_locked` holds it for a moment
+LOCK = "lock"
+_TRIES, _PAUSE = 5, 0.04  # `is_locked` holds the lock for a moment
 
 
 class Lock:
-    """The right to write to a run, taken with `with` or `take`.
+    """An exclusive lock on a run, taken with `with` or `take`.
 
-    It is held until it is released or the process ends. The file stays; what counts is the system's lock
-    on it. A forked process does not inherit it, so workers that outlive a killed run do not keep it.
+    It is held until it is released or the process ends. The file stays; only the flock on it counts.
+    A forked process does not inherit it, so workers that outlive a killed run do not keep it.
 
     Args:
         run: Directory of the run.
@@ -35,31 +37,33 @@ class Lock:
         """Takes the lock.
 
         Raises:
-            RunInUseError: If somebody holds it, this process included.
+            RunInUseError: If a process holds it, this one included.
         """
-        handle = os.open(self.run / NAME, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = os.open(self.run / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         if not _try_lock(handle):
-            holder = _holder(handle)
+            holder = _read_holder(handle)
             os.close(handle)
             raise RunInUseError(f"{self.run} is in use by {holder}; wait for it or stop it")
+        since = datetime.now(UTC).isoformat(timespec="seconds")
+        holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
         os.ftruncate(handle, 0)
-        os.pwrite(handle, _signature().encode(), 0)
+        os.pwrite(handle, f"{holder}\n".encode(), 0)
         self._handle = handle
-        _forget_in_forks()
-        _taken.add(self)
+        _close_in_forks()
+        _held.add(self)
 
     def release(self) -> None:
         """Releases the lock, if it is held."""
         if self._handle is not None:
             fcntl.flock(self._handle, fcntl.LOCK_UN)
-            self._forget()
+            self._close()
 
-    def _forget(self) -> None:
-        """Closes the file; the lock stays with the processes that have it open still."""
+    def _close(self) -> None:
+        """Closes the file; the lock stays with the processes that still have it open."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
-            _taken.discard(self)
+            _held.discard(self)
 
     def __enter__(self) -> Self:
         self.take()
@@ -72,9 +76,9 @@ class Lock:
 
 
 def is_locked(run: Path) -> bool:
-    """Whether somebody holds the lock of a run."""
+    """Whether a process holds the lock of a run."""
     try:
-        handle = os.open(run / NAME, os.O_RDONLY)
+        handle = os.open(run / LOCK, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:
@@ -86,17 +90,16 @@ def is_locked(run: Path) -> bool:
     return False
 
 
-_taken: set[Lock] = set()
+_held: set[Lock] = set()
 
 
 @cache
-def _forget_in_forks() -> None:
-    os.register_at_fork(after_in_child=_forget_all)
+def _close_in_forks() -> None:
+    def close_all() -> None:
+        for lock in list(_held):
+            lock._close()
 
-
-def _forget_all() -> None:
-    for lock in list(_taken):
-        lock._forget()
+    os.register_at_fork(after_in_child=close_all)
 
 
 def _try_lock(handle: int) -> bool:
@@ -110,14 +113,21 @@ def _try_lock(handle: int) -> bool:
     return False
 
 
-def _signature() -> str:
-    since = datetime.now(UTC).isoformat(timespec="seconds")
-    return json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}) + "\n"
-
-
-def _holder(handle: int) -> str:
+def _read_holder(handle: int) -> str:
     try:
-        said = json.loads(os.pread(handle, 4096, 0))
-        return f"process {said['pid']} on host {said['host']} since {said['since']}"
-    except (ValueError, KeyError, TypeError):  # it has only just been taken, or was edited
+        holder = json.loads(os.pread(handle, 4096, 0))
+        return f"process {holder['pid']} on host {holder['host']} since {holder['since']}"
+    except (ValueError, KeyError, TypeError):  # not written yet, or edited
         return "another process"
+
+
+@contextmanager
+def lock_unless_failed(run: Path) -> Iterator[Lock]:
+    """Takes the lock of a run; it is released only if the block fails."""
+    lock = Lock(run)
+    lock.take()
+    try:
+        yield lock
+    except BaseException:
+        lock.release()
+        raise

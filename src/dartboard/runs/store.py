@@ -1,16 +1,16 @@
 """Runs: one directory with everything that a search writes.
 
-    config.yaml       the configuration, resolved; a directory that has it is a run
-    environment.json  a list with what the run was started with, one entry a start
+    config.yaml       the resolved configuration; a directory that has it is a run
+    environment.json  versions, machine and command line of every start
     space.json        the search space, where there is one
     metrics.jsonl     one line an epoch
     epochs/0007.json  details of an epoch
     checkpoints/      the newest checkpoints
-    result.json       what came out, once the run is finished
-    log.txt           what was logged, with times in UTC
+    result.json       the result, once the run is finished
+    log.txt           the log, with times in UTC
     lock              held by the process that writes
 
-All files but the log are there whole or not at all, whenever the process is killed.
+All files but the log are written atomically, so a kill at any moment leaves none of them half written.
 """
 
 import logging
@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from dartboard.errors import RunError
 from dartboard.runs import text_files
-from dartboard.runs.checkpoint import latest_state, save_checkpoint
+from dartboard.runs.checkpoint import Tree, latest_state, save_checkpoint
 from dartboard.runs.directory import (
     CHECKPOINTS,
     CONFIG,
@@ -32,15 +32,13 @@ from dartboard.runs.directory import (
     METRICS,
     RESULT,
     SPACE,
+    RunReader,
     State,
     check_free,
     check_run,
-    taking,
 )
 from dartboard.runs.environment import describe_environment
-from dartboard.runs.lock import Lock
-from dartboard.runs.run_files import RunReader
-from dartboard.runs.tree import Tree
+from dartboard.runs.lock import Lock, lock_unless_failed
 from dartboard.space import SearchSpace, space_to_json
 from dartboard.utils import atomic
 
@@ -48,11 +46,11 @@ __all__ = ["METRICS", "Run", "State"]
 
 
 class Run(RunReader):
-    """A run on disk; made with `create`, `resume` or `read`.
+    """A run on disk; opened with `create`, `resume` or `read`.
 
     Attributes:
         path: Its directory.
-        config: Its configuration, as config.yaml says it.
+        config: Its configuration, from config.yaml.
     """
 
     def __init__(self, path: Path, config: dict[str, Any], lock: Lock | None = None) -> None:
@@ -72,18 +70,18 @@ class Run(RunReader):
         """A new run, locked.
 
         Args:
-            path: Its directory, which must not be there or be empty.
-            config: Plain values.
-            space: The space that is searched.
-            device: Where it computes, for environment.json.
+            path: Its directory, which must be absent or empty.
+            config: Configuration, made of plain values.
+            space: Search space.
+            device: Device of the run, for environment.json.
 
         Raises:
-            RunError: If the directory is a run or holds something else, or YAML cannot say `config`.
+            RunError: If the directory is a run or not empty, or `config` cannot be written as YAML.
         """
         path, text = Path(path), text_files.to_yaml(config)
         check_free(path)
         path.mkdir(parents=True, exist_ok=True)
-        with taking(path) as lock:
+        with lock_unless_failed(path) as lock:
             check_free(path)  # again: it may have become a run before it was locked
             atomic.remove_leftovers(path)
             if space is not None:
@@ -94,19 +92,19 @@ class Run(RunReader):
 
     @classmethod
     def resume(cls, path: str | Path, *, device: str | None = None) -> "Run":
-        """A run that is there already, locked, with one more entry in environment.json.
+        """An existing run, locked, with one more entry in environment.json.
 
         Raises:
             RunError: If it is no run, is in use, or has damaged files; names the first.
         """
         path = Path(path)
         check_run(path)
-        with taking(path) as lock:
+        with lock_unless_failed(path) as lock:
             for folder in (path, path / EPOCHS):
                 if folder.is_dir():
                     atomic.remove_leftovers(folder)
             run = cls(path, text_files.read_yaml(path / CONFIG), lock)
-            run.metrics()  # what is damaged is better known before anything is written
+            run.metrics()  # fail on a damaged file before anything is written
             starts = [*run.environment(), describe_environment(device)]
             atomic.write_text(path / ENVIRONMENT, text_files.pretty(starts))
             return run
@@ -114,7 +112,7 @@ class Run(RunReader):
     def record(self, epoch: int, metrics: Mapping[str, Any], details: Mapping[str, Any]) -> None:
         """Adds an epoch, later than those recorded: a line of metrics and a file of details.
 
-        A finished run that goes on like this is no longer finished.
+        A finished run that continues like this is no longer finished.
 
         Raises:
             RunError: If the epoch is recorded already or a number is not finite.
@@ -122,25 +120,32 @@ class Run(RunReader):
         self._check_writable()
         row = {"epoch": epoch, **text_files.plain(metrics, "metrics")}
         text = text_files.pretty(text_files.plain(details, "details"))
-        self._check_next(epoch, row)
+        if epoch < 0:
+            raise RunError(f"epochs are counted from 0, got {epoch}")
+        if row["epoch"] != epoch:
+            raise RunError("metrics have an 'epoch' of their own; the number of the epoch is added to them")
+        rows = self.metrics()
+        last = max((row["epoch"] for row in rows), default=-1)
+        if epoch <= last:
+            raise RunError(f"epoch {epoch} cannot follow epoch {last}, which is recorded; rewind first")
         (self.path / RESULT).unlink(missing_ok=True)
         (self.path / EPOCHS).mkdir(exist_ok=True)
         atomic.write_text(self._epoch_path(epoch), text)
-        self._write_metrics([*self.metrics(), row])  # last: an epoch that is listed has its details
+        self._write_metrics([*rows, row])  # last: an epoch that is listed has its details
 
     def rewind(self, epoch: int) -> None:
-        """Forgets what was recorded for `epoch` and later ones, and the result if there were any.
+        """Removes the metrics and details of `epoch` and later ones, and the result if there were any.
 
-        Checkpoints stay: they are what to go on from.
+        Checkpoints stay: the run continues from them.
         """
         self._check_writable()
         rows = self.metrics()
-        kept = [row for row in rows if row["epoch"] < epoch]
-        if len(kept) < len(rows):
+        earlier = [row for row in rows if row["epoch"] < epoch]
+        if len(earlier) < len(rows):
             (self.path / RESULT).unlink(missing_ok=True)
-            self._write_metrics(kept)
+            self._write_metrics(earlier)
         for path in (self.path / EPOCHS).glob("*.json"):
-            if path.stem.isdecimal() and int(path.stem) >= epoch:  # others are not ours
+            if path.stem.isdecimal() and int(path.stem) >= epoch:  # others are not files of epochs
                 path.unlink()
 
     def save(self, step: int, state: Tree, *, keep: int = 2) -> None:
@@ -153,7 +158,7 @@ class Run(RunReader):
         return latest_state(self.path / CHECKPOINTS, fall_back=fall_back)
 
     def finish(self, result: Mapping[str, Any]) -> None:
-        """Writes what came out; from then on the run is finished."""
+        """Writes the result; from then on the run is finished."""
         self._check_writable()
         atomic.write_text(self.path / RESULT, text_files.pretty(text_files.plain(result, "result")))
 
@@ -161,15 +166,15 @@ class Run(RunReader):
         """A handler that appends to log.txt, with times in UTC; closed with the run."""
         self._check_writable()
         handler = logging.FileHandler(self.path / LOG, encoding="utf-8", delay=True)
-        form = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s")
-        form.default_time_format, form.default_msec_format = "%Y-%m-%dT%H:%M:%S", ""
-        form.converter = time.gmtime
-        handler.setFormatter(form)
+        formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s")
+        formatter.default_time_format, formatter.default_msec_format = "%Y-%m-%dT%H:%M:%S", ""
+        formatter.converter = time.gmtime
+        handler.setFormatter(formatter)
         self._handlers.append(handler)
         return handler
 
     def close(self) -> None:
-        """Releases the lock and closes the log; what is left can only read."""
+        """Releases the lock and closes the log; from then on the run is read-only."""
         for handler in self._handlers:
             handler.close()
         if self._lock is not None:
@@ -187,15 +192,6 @@ class Run(RunReader):
     def _check_writable(self) -> None:
         if self._lock is None:
             raise RunError(f"{self.path} is open for reading only; open it with Run.resume to write")
-
-    def _check_next(self, epoch: int, row: Mapping[str, Any]) -> None:
-        if epoch < 0:
-            raise RunError(f"epochs are counted from 0, got {epoch}")
-        if row["epoch"] != epoch:
-            raise RunError("metrics have an 'epoch' of their own; the number of the epoch is added to them")
-        last = max((row["epoch"] for row in self.metrics()), default=-1)
-        if epoch <= last:
-            raise RunError(f"epoch {epoch} cannot follow epoch {last}, which is recorded; rewind first")
 
     def _write_metrics(self, rows: list[dict[str, Any]]) -> None:
         atomic.write_text(self.path / METRICS, "".join(map(text_files.line, rows)))

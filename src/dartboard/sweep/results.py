@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from dartboard.errors import RunError
 from dartboard.runs import RunReader
-from dartboard.runs.sweep_files import RESULTS
+from dartboard.runs.directory import SWEEP_RESULTS
 from dartboard.runs.text_files import as_object, parse, plain
 from dartboard.sweep.plan import Planned
 from dartboard.train.build import TEST, VALID
@@ -192,7 +192,7 @@ def write_results(folder: Path, rows: Sequence[Row]) -> list[Path]:
     points = [vars(own) for own in summary(rows)]
     numbers = [name for name in NUMBERS if any(name in row for row in rows)]
     texts = {
-        RESULTS: lines,
+        SWEEP_RESULTS: lines,
         CSV: _table(COLUMNS, numbers, rows),
         SUMMARY: _table(POINT[:2], [*POINT[2:], "seconds"], points),
     }
@@ -227,9 +227,9 @@ def read_results(folder: Path) -> list[Row]:
     Raises:
         RunError: If there are none yet, or they are damaged.
     """
-    path = folder / RESULTS
+    path = folder / SWEEP_RESULTS
     if not path.is_file():
-        raise RunError(f"{folder} has no {RESULTS}; none of its runs has ended yet")
+        raise RunError(f"{folder} has no {SWEEP_RESULTS}; none of its runs has ended yet")
     lines = path.read_bytes().splitlines()
     return [_row(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
 

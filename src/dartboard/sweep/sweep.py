@@ -19,7 +19,7 @@ from dartboard.jobs.job import Outcome
 from dartboard.jobs.queue import Queue, Watch
 from dartboard.runs import Lock
 from dartboard.runs.directory import SWEEP as CONFIG
-from dartboard.runs.sweep_files import write_names
+from dartboard.runs.directory import write_run_names
 from dartboard.sweep.config import SweepConfig, load_sweep, plain
 from dartboard.sweep.plan import Planned
 from dartboard.sweep.planner import Course
@@ -122,7 +122,7 @@ class Sweep:
         """Writes down which runs there are, as far as it is known."""
         known = {stage: [run.name for run in runs if not run.is_guess] for stage, runs in planned.items()}
         self._names |= known
-        write_names(self.folder, [own for names in self._names.values() for own in names])
+        write_run_names(self.folder, [own for names in self._names.values() for own in names])
 
     def _do(self, runs: Mapping[str, Planned], until: int | None) -> Iterator[Outcome]:
         return self.queue.do([self.course.job(run, until) for run in runs.values()])

@@ -110,7 +110,7 @@ def check_dataset(name: str, dataset: str) -> None:
 def read_nb101(path: Path) -> Nb101Columns:
     """The table in an .npz file, or in one of the official .tfrecord files.
 
-    Reading those takes minutes; `write_table` in `nb101_file` saves what was read as an .npz file.
+    RunReader those takes minutes; `write_table` in `nb101_file` saves what was read as an .npz file.
     """
     return read_tfrecord(path) if path.suffix == ".tfrecord" else read_table(path)
 

@@ -12,8 +12,8 @@ from dartboard.cli.arguments import UsageError
 from dartboard.cli.render import Terminal
 from dartboard.cli.runs.list import facts
 from dartboard.cli.runs.show import genotype_of
+from dartboard.runs.directory import RunReader
 from dartboard.runs.listing import RunSummary, summarize_run
-from dartboard.runs.run_files import RunReader
 from dartboard.runs.text_files import flat
 from dartboard.space import GENOTYPE_FORMATS, Genotype
 from dartboard.utils.text import printable, span

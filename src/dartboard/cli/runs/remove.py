@@ -13,8 +13,7 @@ from dartboard.cli.render import size
 from dartboard.errors import RunError
 from dartboard.runs.directory import CONFIG, ENVIRONMENT, check_run
 from dartboard.runs.listing import find_runs, summarize_run
-from dartboard.runs.lock import NAME as LOCK
-from dartboard.runs.lock import Lock, is_locked
+from dartboard.runs.lock import LOCK, Lock, is_locked
 from dartboard.utils import atomic
 from dartboard.utils.text import printable
 

@@ -13,9 +13,9 @@ from dartboard.cli.render import Terminal, draw_cells, labelled
 from dartboard.cli.runs.list import STYLES, facts
 from dartboard.cli.runs.tail import epoch_lines
 from dartboard.errors import DartboardError
+from dartboard.runs.directory import RunReader
 from dartboard.runs.listing import RunSummary, summarize_run
 from dartboard.runs.lookup import find_genotype
-from dartboard.runs.run_files import RunReader
 from dartboard.space import GENOTYPE_FORMATS, Genotype
 from dartboard.utils.text import command, printable, span
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dartboard.cli.arguments import positive
 from dartboard.cli.render import numbers
-from dartboard.runs.run_files import RunReader
+from dartboard.runs.directory import RunReader
 
 LOOK = 1.0
 """Seconds between two looks at a run that somebody writes."""
