@@ -105,7 +105,10 @@ def test_movement_is_the_symmetric_divergence_between_epochs(simplex_run):
 
 def test_batches_come_one_by_one_to_the_slopes_of_all_together(simplex_run):
     searcher = searcher_of(simplex_run)
-    objective, ops = searcher.objective, {name: own.ops for name, own in searcher.relaxation.strengths().items()}
+    objective, ops = (
+        searcher.objective,
+        {name: own.ops for name, own in searcher.relaxation.strengths().items()},
+    )
     ((images, labels),) = searcher.valid_batches()
     seen: list[weakref.ref[torch.Tensor]] = []
 
