@@ -28,7 +28,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from dartboard.data import Augment, Batch, BatchLoader, Dataset, ImageFiles, ImageSet, load_dataset
-from dartboard.data.prefetch import PREFETCH
+from dartboard.data.prefetch import PREFETCH_FACTOR
 from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.space import get_space
 
@@ -78,7 +78,7 @@ def loader(images: ImageSet | ImageFiles, data: Dataset, workers: int) -> Callab
             shuffle=True,
             drop_last=True,
             num_workers=workers,
-            prefetch_factor=PREFETCH,
+            prefetch_factor=PREFETCH_FACTOR,
             persistent_workers=True,
         )
         while True:
@@ -106,7 +106,7 @@ def stream(images: ImageSet | ImageFiles, data: Dataset, workers: int = 0) -> Ca
 
 def rate(give: Callable[[], Batch], count: int) -> float:
     """Images a second, once what may lie ready has been taken."""
-    for _ in range(PREFETCH * max(WORKERS) + 1):
+    for _ in range(PREFETCH_FACTOR * max(WORKERS) + 1):
         give()
     start = time.perf_counter()
     images = sum(give().size for _ in range(count))

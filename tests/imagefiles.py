@@ -3,22 +3,41 @@
 import gzip
 import pickle
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-CHANCE = np.random.default_rng(0)
+from dartboard.data import DATASETS, Dataset, ImageFiles, published_datasets
+
+RNG = np.random.default_rng(0)
+
+
+def change_published(monkeypatch: pytest.MonkeyPatch, name: str, **fields: Any) -> None:
+    """Change fields of a published data set during a test."""
+    monkeypatch.setitem(DATASETS._values, name, replace(published_datasets()[name], **fields))
+
+
+def files_and_classes(data: Dataset) -> list[tuple[str, str]]:
+    """File and class of every image, of training and then of test."""
+    pairs = []
+    for images in (data.train, data.test):
+        assert isinstance(images, ImageFiles)
+        names = [data.classes[label] for label in images.labels.tolist()]
+        pairs += list(zip([Path(file).name for file in images.files], names, strict=True))
+    return pairs
 
 
 def pixels(*shape: int) -> NDArray[np.uint8]:
-    return CHANCE.integers(256, size=shape, dtype=np.uint8)
+    return RNG.integers(256, size=shape, dtype=np.uint8)
 
 
 def save(path: Path, size: tuple[int, int] = (8, 6), mode: str = "RGB", **options: Any) -> Path:
-    """Writes an image of chance, width and height given; returns its path."""
+    """Write a random image of a width and height; returns its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     image = Image.fromarray(pixels(size[1], size[0], 3)).convert(mode)
     image.save(path, **options)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dartboard.cli.main import main
-from dartboard.data.datasets.downloads import DOWNLOADS
-from imagefiles import fill, idx_files, save
+from dartboard.data import published_datasets
+from imagefiles import change_published, fill, idx_files, save
 from server import Server, serve
 
 
@@ -36,9 +36,9 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
                 size=len(running.files[own.file]),
                 md5=hashlib.md5(running.files[own.file], usedforsecurity=False).hexdigest(),
             )
-            for own in DOWNLOADS["mnist"]
+            for own in published_datasets()["mnist"].downloads
         ]
-        monkeypatch.setitem(DOWNLOADS, "mnist", tuple(local))
+        change_published(monkeypatch, "mnist", downloads=tuple(local))
         yield running
 
 
@@ -83,9 +83,12 @@ def test_a_wrong_checksum(server: Server, tmp_path: Path, capsys: pytest.Capture
 def test_without_a_network_files_and_places_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dead = tuple(replace(own, urls=(f"http://127.0.0.1:1/{own.file}",)) for own in DOWNLOADS["svhn"])
+    dead = tuple(
+        replace(own, urls=(f"http://127.0.0.1:1/{own.file}",))
+        for own in published_datasets()["svhn"].downloads
+    )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(DOWNLOADS, "svhn", dead)
+        change_published(patch, "svhn", downloads=dead)
         assert main(["data", "get", "svhn", "--root", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
         "dartboard: error: http://127.0.0.1:1/train_32x32.mat: cannot be reached (Connection refused); where "

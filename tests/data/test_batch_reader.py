@@ -9,9 +9,16 @@ from PIL import Image
 from torch import Tensor
 
 from dartboard.data import CENTER_CROP, Augment, ImageFiles
-from dartboard.data.batch_reader import Part, Read, Vary, chance, read_centre, read_part
-from dartboard.data.crops import random_boxes
+from dartboard.data.batch_reader import (
+    AugmentedReader,
+    BatchTask,
+    CenterCropReader,
+    read_center_crop,
+    read_random_crop,
+    step_generator,
+)
 from dartboard.data.image_files import read_image
+from dartboard.data.transforms import random_boxes
 from dartboard.errors import DataError
 from working import pictures
 
@@ -44,7 +51,7 @@ def test_a_part_is_cut_from_the_original(files: ImageFiles, area: float) -> None
             width, height = image.size
         top, left, high, wide = random_boxes(draw[None], area, height, width)[0].tolist()
         expected = by_pillow(file, (left, top, left + wide, top + high))
-        assert near(read_part(file, SHAPE, area, draw), expected)
+        assert near(read_random_crop(file, SHAPE, area, draw), expected)
 
 
 def test_the_centre_is_seven_eighths_of_the_largest_square(files: ImageFiles) -> None:
@@ -53,40 +60,40 @@ def test_the_centre_is_seven_eighths_of_the_largest_square(files: ImageFiles) ->
             width, height = image.size
         half = CENTER_CROP * min(width, height) / 2
         box = (width / 2 - half, height / 2 - half, width / 2 + half, height / 2 + half)
-        assert near(read_centre(file, SHAPE, CENTER_CROP), by_pillow(file, box))
-        assert torch.equal(read_centre(file, SHAPE, 1.0), read_image(file, SHAPE))
+        assert near(read_center_crop(file, SHAPE, CENTER_CROP), by_pillow(file, box))
+        assert torch.equal(read_center_crop(file, SHAPE, 1.0), read_image(file, SHAPE))
 
 
 def test_a_part_of_a_stream_is_its_files_one_by_one(files: ImageFiles) -> None:
     augment = Augment(pad=1, flip=True, area=0.3)
-    found = Vary(SHAPE, augment, (4, "mine"), *ALL_SIX)(Part(7, files.files))
-    draws = augment.draw(6, (8, 8), chance((4, "mine"), 7))
+    found = AugmentedReader(SHAPE, augment, (4, "mine"), *ALL_SIX)(BatchTask(7, files.files))
+    draws = augment.draw(6, (8, 8), step_generator((4, "mine"), 7))
     pairs = zip(files.files, draws.boxes, strict=True)
-    seen = torch.stack([read_part(file, SHAPE, 0.3, draw) for file, draw in pairs])
+    seen = torch.stack([read_random_crop(file, SHAPE, 0.3, draw) for file, draw in pairs])
     assert found.dtype == torch.uint8
-    assert torch.equal(found, augment.vary(seen, draws))
+    assert torch.equal(found, augment.transform_pixels(seen, draws))
 
 
 def test_pixels_pass_as_files_do(files: ImageFiles) -> None:
     augment, held = Augment(pad=2, flip=True), files.load().images
-    work = Vary(SHAPE, augment, (4, "mine"), *ALL_SIX)
-    assert torch.equal(work(Part(3, held.numpy())), work(Part(3, files.files)))
-    framed = Vary(SHAPE, Augment(area=0.2), (4, "mine"), *ALL_SIX)(Part(3, held.numpy()))
-    draws = augment.draw(6, (8, 8), chance((4, "mine"), 3))
-    assert torch.equal(framed, Augment(area=0.2).frame(held, draws))
+    work = AugmentedReader(SHAPE, augment, (4, "mine"), *ALL_SIX)
+    assert torch.equal(work(BatchTask(3, held.numpy())), work(BatchTask(3, files.files)))
+    framed = AugmentedReader(SHAPE, Augment(area=0.2), (4, "mine"), *ALL_SIX)(BatchTask(3, held.numpy()))
+    draws = augment.draw(6, (8, 8), step_generator((4, "mine"), 3))
+    assert torch.equal(framed, Augment(area=0.2).random_resized_crop(held, draws))
 
 
 def test_a_part_of_a_batch_is_varied_as_in_the_whole(files: ImageFiles) -> None:
     augment = Augment(pad=2, flip=True, area=0.3)
-    whole = Vary(SHAPE, augment, (4, "mine"), *ALL_SIX)(Part(3, files.files))
-    part = Vary(SHAPE, augment, (4, "mine"), 6, slice(2, 5))(Part(3, files.files[2:5]))
+    whole = AugmentedReader(SHAPE, augment, (4, "mine"), *ALL_SIX)(BatchTask(3, files.files))
+    part = AugmentedReader(SHAPE, augment, (4, "mine"), 6, slice(2, 5))(BatchTask(3, files.files[2:5]))
     assert torch.equal(part, whole[2:5])
 
 
 def test_files_to_measure_with_are_read_as_they_are(files: ImageFiles) -> None:
     expected = torch.stack([read_image(file, SHAPE) for file in files.files])
-    assert torch.equal(Read(SHAPE)(Part(0, files.files)), expected)
-    assert not torch.equal(Read(SHAPE, CENTER_CROP)(Part(0, files.files)), expected)
+    assert torch.equal(CenterCropReader(SHAPE)(BatchTask(0, files.files)), expected)
+    assert not torch.equal(CenterCropReader(SHAPE, CENTER_CROP)(BatchTask(0, files.files)), expected)
 
 
 @pytest.mark.parametrize("augment", [Augment(), Augment(area=0.5)])
@@ -94,4 +101,4 @@ def test_a_broken_file_is_named(augment: Augment, tmp_path: Path) -> None:
     file = tmp_path / "broken.png"
     file.write_bytes(b"no image")
     with pytest.raises(DataError, match=r"broken\.png: cannot be read as an image"):
-        Vary(SHAPE, augment, (0, "x"), 1, slice(0, 1))(Part(0, (str(file),)))
+        AugmentedReader(SHAPE, augment, (0, "x"), 1, slice(0, 1))(BatchTask(0, (str(file),)))

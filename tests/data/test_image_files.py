@@ -6,10 +6,9 @@ import pytest
 import torch
 from PIL import Image
 
-from dartboard.data import ImageFiles, thread_map
-from dartboard.data import image_files as module
+from dartboard.data import ImageFiles, image_files
 from dartboard.data.dataset import moments
-from dartboard.data.image_files import decode, decode_as, read_image, read_images
+from dartboard.data.image_files import decode, read_image, read_images
 from dartboard.errors import DataError
 from imagefiles import pixels, save
 
@@ -64,7 +63,7 @@ def test_images_are_turned_as_the_camera_says(tmp_path: Path, kind: str) -> None
     exif = Image.Exif()
     exif[0x0112] = 6  # turn by a quarter to the right
     file = put(tmp_path / f"turned.{kind}", image.convert("RGB"), exif=exif)
-    assert decode(file, 1).size == (8, 16)
+    assert decode(file, "L").size == (8, 16)
     read = read_image(file, (1, 16, 8))[0].float()
     assert read[:7].mean() > 240
     assert read[9:].mean() < 15
@@ -73,7 +72,7 @@ def test_images_are_turned_as_the_camera_says(tmp_path: Path, kind: str) -> None
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF:UserWarning")
 def test_a_turn_that_makes_no_sense_is_none(tmp_path: Path) -> None:
     file = put(tmp_path / "odd.jpg", Image.new("RGB", (16, 8)), exif=b"Exif\0\0II*\0\x08\0\0\0\xff\xff")
-    assert decode(file, 3).size == (16, 8)
+    assert decode(file, "RGB").size == (16, 8)
 
 
 def test_images_cover_the_shape_and_are_cut_around_the_centre(tmp_path: Path) -> None:
@@ -90,10 +89,10 @@ POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\ns
 def test_files_of_other_kinds_are_no_images_whatever_they_are_called(tmp_path: Path) -> None:
     (tmp_path / "9.jpg").write_bytes(POSTSCRIPT)
     with pytest.raises(DataError, match=r"9\.jpg: cannot be read as an image \(no image of a known kind\)"):
-        decode(str(tmp_path / "9.jpg"), 3)
+        decode(str(tmp_path / "9.jpg"), "RGB")
     other = put(tmp_path / "8.png", Image.new("L", (4, 4)), format="PPM")
     with pytest.raises(DataError, match="no image of a known kind"):
-        decode(other, 1)
+        decode(other, "L")
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "BMP", "GIF"])
@@ -109,20 +108,20 @@ def test_large_images_are_read_in_silence_and_far_too_large_ones_are_broken(
 ) -> None:
     file = put(tmp_path / "large.png", Image.new("L", (15, 10)))
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)  # a warning, which is an error here, but for this
-    assert decode(file, 1).size == (15, 10)
+    assert decode(file, "L").size == (15, 10)
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 70)
     with pytest.raises(
         DataError, match=r"large\.png: cannot be read as an image \(Image size \(150 pixels\)"
     ):
-        decode(file, 1)
+        decode(file, "L")
 
 
 def test_palettes_of_greys_are_grey(tmp_path: Path) -> None:
     image = Image.new("P", (4, 4), 1)
     image.putpalette([0, 0, 0, 10, 10, 10])
-    assert decode_as(put(tmp_path / "grey.png", image), None).mode == "L"
+    assert decode(put(tmp_path / "grey.png", image), None).mode == "L"
     image.putpalette([0, 0, 0, 10, 10, 11])
-    assert decode_as(put(tmp_path / "blue.png", image), None).mode == "RGB"
+    assert decode(put(tmp_path / "blue.png", image), None).mode == "RGB"
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -153,8 +152,8 @@ def test_damaged_files_give_images_or_one_line(tmp_path: Path, kind: str) -> Non
 def test_one_thread_and_many_read_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int
 ) -> None:
-    monkeypatch.setattr(thread_map, "SMALL", small)
-    monkeypatch.setattr(thread_map, "AT_ONCE", 3)
+    monkeypatch.setattr(image_files, "SMALL_FILE", small)
+    monkeypatch.setattr(image_files, "THREAD_QUEUE", 3)
     names = [str(save(tmp_path / f"{number}.png")) for number in range(10)]
     read = list(read_images(names, (3, 6, 8)))
     expected = [np.array(Image.open(name)).transpose(2, 0, 1) for name in names]
@@ -166,7 +165,7 @@ def test_one_thread_and_many_read_the_same(
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no such file"):
-        decode(str(tmp_path), 3)
+        decode(str(tmp_path), "RGB")
 
 
 @pytest.mark.parametrize(
@@ -195,7 +194,7 @@ def test_moments_are_those_of_the_images_in_memory(tmp_path: Path, monkeypatch: 
     told: list[tuple[int, int]] = []
     assert files.moments(lambda *args: told.append(args)) == moments(files.load())
     assert told == [(number, 9) for number in range(1, 10)]
-    monkeypatch.setattr(module, "MOMENT_IMAGES", 3)
+    monkeypatch.setattr(image_files, "MOMENT_IMAGES", 3)
     assert files.moments() == moments(files.take(torch.tensor([0, 3, 6])).load())
 
 

@@ -41,8 +41,8 @@ def numbers(batch: Batch) -> list[int]:
     return [int(value) for value in batch.x[:, 0, 0, 0]]
 
 
-def in_pass(source: BatchLoader, lap: int) -> list[int]:
-    steps = range(lap * source.steps, (lap + 1) * source.steps)
+def in_pass(source: BatchLoader, epoch: int) -> list[int]:
+    steps = range(epoch * source.steps, (epoch + 1) * source.steps)
     return [number for step in steps for number in numbers(source.batch(step))]
 
 
@@ -67,8 +67,8 @@ def test_a_batch_has_a_size_and_two_parts() -> None:
 def test_a_pass_has_every_example_at_most_once(count: int, batch: int) -> None:
     source = stream(count, batch=batch)
     assert source.steps == count // batch
-    for lap in range(3):
-        found = in_pass(source, lap)
+    for epoch in range(3):
+        found = in_pass(source, epoch)
         assert len(found) == len(set(found)) == count // batch * batch
 
 
@@ -87,7 +87,7 @@ def test_labels_stay_with_their_images() -> None:
 
 def test_no_example_is_left_out_for_ever() -> None:
     source = stream()
-    assert {number for lap in range(20) for number in in_pass(source, lap)} == set(range(10))
+    assert {number for epoch in range(20) for number in in_pass(source, epoch)} == set(range(10))
 
 
 def test_a_batch_is_the_same_in_whatever_order_it_is_asked_for() -> None:

@@ -7,60 +7,63 @@ import torch
 
 import working
 from dartboard.data import BatchLoader, ImageFiles, ImageSet
-from dartboard.data.sampler import Laps, Parts
+from dartboard.data.batch_reader import BatchTasks
+from dartboard.data.sampler import EpochSampler
 
 CPU = torch.device("cpu")
 KEY = (0, "train")
 
 
-def passes(laps: Laps, steps: int, count: int) -> list[list[int]]:
+def passes(sampler: EpochSampler, steps: int, count: int) -> list[list[int]]:
     """The numbers of the examples in some passes, one after the other."""
-    return [torch.cat([laps(lap * steps + step) for step in range(steps)]).tolist() for lap in range(count)]
+    return [
+        torch.cat([sampler(epoch * steps + step) for step in range(steps)]).tolist() for epoch in range(count)
+    ]
 
 
 def test_a_pass_takes_every_example_at_most_once_in_an_order_of_its_own() -> None:
-    first, second = passes(Laps(11, 3, KEY, CPU), 3, 2)
+    first, second = passes(EpochSampler(11, 3, KEY, CPU), 3, 2)
     assert len(first) == len(second) == 9
     assert all(len(set(own)) == 9 and set(own) <= set(range(11)) for own in (first, second))
     assert first != second
 
 
 def test_a_batch_depends_on_its_number_and_the_key_alone() -> None:
-    laps = Laps(11, 3, KEY, CPU)
-    expected = {step: laps(step).tolist() for step in range(12)}
-    backwards = Laps(11, 3, KEY, CPU, ahead=4)
+    sampler = EpochSampler(11, 3, KEY, CPU)
+    expected = {step: sampler(step).tolist() for step in range(12)}
+    backwards = EpochSampler(11, 3, KEY, CPU, prefetch=4)
     assert {step: backwards(step).tolist() for step in reversed(range(12))} == dict(
         reversed(expected.items())
     )
-    assert Laps(11, 3, (1, "train"), CPU)(0).tolist() != expected[0]
-    assert Laps(11, 3, (0, "arch"), CPU)(0).tolist() != expected[0]
+    assert EpochSampler(11, 3, (1, "train"), CPU)(0).tolist() != expected[0]
+    assert EpochSampler(11, 3, (0, "arch"), CPU)(0).tolist() != expected[0]
 
 
 @pytest.fixture
 def shuffled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Which passes have been shuffled."""
     found: list[int] = []
-    own: Callable[[Laps, int], torch.Tensor] = Laps._shuffled
+    own: Callable[[EpochSampler, int], torch.Tensor] = EpochSampler._shuffle
 
-    def note(self: Laps, lap: int) -> torch.Tensor:
-        found.append(lap)
-        return own(self, lap)
+    def note(self: EpochSampler, epoch: int) -> torch.Tensor:
+        found.append(epoch)
+        return own(self, epoch)
 
-    monkeypatch.setattr(Laps, "_shuffled", note)
+    monkeypatch.setattr(EpochSampler, "_shuffle", note)
     return found
 
 
-@pytest.mark.parametrize(("count", "ahead"), [(8, 0), (8, 1), (8, 8), (16, 8), (48, 8), (40, 9)])
-def test_a_pass_is_shuffled_once_however_far_ahead_batches_are_asked_for(
-    shuffled: list[int], count: int, ahead: int
+@pytest.mark.parametrize(("count", "prefetch"), [(8, 0), (8, 1), (8, 8), (16, 8), (48, 8), (40, 9)])
+def test_a_pass_is_shuffle_once_however_far_ahead_batches_are_asked_for(
+    shuffled: list[int], count: int, prefetch: int
 ) -> None:
-    laps, steps = Laps(count, 8, KEY, CPU, ahead=ahead), count // 8
-    for step in range(ahead):
-        laps(step)
+    sampler, steps = EpochSampler(count, 8, KEY, CPU, prefetch=prefetch), count // 8
+    for step in range(prefetch):
+        sampler(step)
     for step in range(10 * steps):
-        laps(step), laps(step + ahead)
-    assert sorted(shuffled) == list(range((10 * steps - 1 + ahead) // steps + 1))
-    assert len(laps._orders) <= 2 + ahead // steps
+        sampler(step), sampler(step + prefetch)
+    assert sorted(shuffled) == list(range((10 * steps - 1 + prefetch) // steps + 1))
+    assert len(sampler._permutations) <= 2 + prefetch // steps
 
 
 def test_a_stream_shuffles_a_pass_once_with_any_workers(tmp_path: Path, shuffled: list[int]) -> None:
@@ -76,10 +79,10 @@ def test_a_stream_shuffles_a_pass_once_with_any_workers(tmp_path: Path, shuffled
 def test_workers_are_given_pixels_or_full_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     images = torch.arange(4, dtype=torch.uint8).view(4, 1, 1, 1)
     chosen = torch.tensor([2, 0])
-    part = Parts(ImageSet(images, torch.zeros(4, dtype=torch.int64)), lambda _: chosen)(7)
+    part = BatchTasks(ImageSet(images, torch.zeros(4, dtype=torch.int64)), lambda _: chosen)(7)
     assert part.step == 7
-    assert isinstance(part.what, np.ndarray)
-    assert part.what.flatten().tolist() == [2, 0]
+    assert isinstance(part.examples, np.ndarray)
+    assert part.examples.flatten().tolist() == [2, 0]
     monkeypatch.chdir(tmp_path)
     files = ImageFiles(("a.png", "b.png", "c.png"), torch.zeros(3, dtype=torch.int64), (3, 8, 8))
-    assert Parts(files, lambda _: chosen)(0).what == (f"{tmp_path}/c.png", f"{tmp_path}/a.png")
+    assert BatchTasks(files, lambda _: chosen)(0).examples == (f"{tmp_path}/c.png", f"{tmp_path}/a.png")

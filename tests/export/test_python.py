@@ -140,13 +140,13 @@ found.main([])
 def test_image_files_are_read_as_they_are_measured(tmp_path, make_model, channels, crop_pct):
     from PIL import Image
 
-    from dartboard.data.batch_reader import read_centre
+    from dartboard.data.batch_reader import read_center_crop
 
     model = replace(make_model("nano", input=(channels, 8, 8)), crop_pct=crop_pct)
     export_model(model, tmp_path / "net.py", "python")
     pixels = torch.randint(256, (31, 45, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     Image.fromarray(pixels.numpy()).save(tmp_path / "image.png")
-    expected = read_centre(str(tmp_path / "image.png"), (channels, 8, 8), crop_pct)
+    expected = read_center_crop(str(tmp_path / "image.png"), (channels, 8, 8), crop_pct)
     found = run_file(tmp_path / "net.py").read_image(str(tmp_path / "image.png"))
     assert torch.equal(found[0], expected)
 

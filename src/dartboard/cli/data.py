@@ -40,21 +40,21 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def _get(args: Namespace) -> int:
-    from dartboard.data import DATASETS
-    from dartboard.data.datasets.obtain import is_complete, obtain
-    from dartboard.data.datasets.official import OFFICIAL
+    from dartboard.data import DATASETS, published_datasets
+    from dartboard.data.download import download_dataset
 
     if args.name not in DATASETS:
         raise UnknownNameError("data set", args.name, DATASETS)
-    if args.name not in OFFICIAL:
+    datasets = published_datasets()
+    if args.name not in datasets:
         print(f"{args.name} needs no download")
         return 0
-    if (found := is_complete(args.name, args.root)) is not None:
-        print(f"{args.name} is there already: {found}")
+    if (place := datasets[args.name].locate_complete(args.root)) is not None:
+        print(f"{args.name} is there already: {place}")
         return 0
     with progress() as tell:
-        found = obtain(args.name, args.root, tell)
-    print(f"{args.name} is in {found}")
+        place = download_dataset(args.name, args.root, tell)
+    print(f"{args.name} is in {place}")
     return 0
 
 
@@ -120,11 +120,9 @@ def _table(facts: dict[str, Any]) -> Iterable[Text | str]:
 
 
 def _where(_: Namespace) -> int:
-    from dartboard.data.datasets.obtain import is_complete
-    from dartboard.data.datasets.official import OFFICIAL
-    from dartboard.data.datasets.root import data_root
+    from dartboard.data import data_root, published_datasets
 
-    rows = [(name, is_complete(name)) for name in OFFICIAL]
+    places = {name: dataset.locate_complete() for name, dataset in published_datasets().items()}
     Terminal().write([str(data_root())])
-    Terminal().write(f"{name}: {found}" for name, found in rows if found is not None)
+    Terminal().write(f"{name}: {place}" for name, place in places.items() if place is not None)
     return 0

@@ -134,12 +134,12 @@ def _recipes() -> Rows:
 
 
 def _datasets() -> Rows:
-    from dartboard.data import DATASETS
-    from dartboard.data.datasets.obtain import is_complete
-    from dartboard.data.datasets.official import OFFICIAL
+    from dartboard.data import DATASETS, published_datasets
 
-    there = {name for name in DATASETS if name not in OFFICIAL or is_complete(name) is not None}
-    return [(name, "is there" if name in there else "is not there", about) for name, about in _rows(DATASETS)]
+    missing = {name for name, dataset in published_datasets().items() if dataset.locate_complete() is None}
+    return [
+        (name, "is not there" if name in missing else "is there", about) for name, about in _rows(DATASETS)
+    ]
 
 
 def _formats() -> Rows:

@@ -1,25 +1,73 @@
-"""Images with what they show: in memory here, or in files (`dartboard.data.image_files`)."""
+"""Labeled images in memory, data sets of them, and the options with which they are loaded.
+
+Images that stay in their files are in `dartboard.data.image_files`.
+"""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Protocol, Self
 
 import torch
 from torch import Tensor
 
 from dartboard.errors import DataError
+from dartboard.utils.progress import Progress
 
 Shape = tuple[int, int, int]
 """Channels, height and width of an image."""
+Moments = tuple[tuple[float, float], ...]
+"""Mean and standard deviation of each channel, in pixel units."""
+
+GIGABYTE = 10**9
+MOMENT_IMAGES = 10_000
+"""At most so many images in files are read to compute their moments."""
+
+
+def check_count(name: str, value: object, *, least: int = 1) -> None:
+    """Raise unless `value` is a whole number of at least `least`."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise DataError(f"{name} must be a whole number >= {least}, got {value!r}")
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How a data set is loaded.
+
+    Args:
+        size: Height and width that images are resized to; None keeps the size of the source.
+        memory: Image files that would take more bytes than this in memory stay on disk and are read as they
+            are needed.
+        root: Folder that holds a folder for each named data set; None for the default (see `data_root`).
+        progress: Called during steps that may take long.
+        broken: Called with the name of each unreadable file and the reason.
+    """
+
+    size: int | None = None
+    memory: int = 2 * GIGABYTE
+    root: Path | None = None
+    progress: Progress | None = None
+    broken: Callable[[str, str], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.size is not None:
+            check_count("size", self.size)
+        check_count("memory", self.memory, least=0)
+
+    def report_progress(self, what: str, done: int, total: int) -> None:
+        """Call `progress`, if there is one."""
+        if self.progress is not None:
+            self.progress(what, done, total)
 
 
 class Images(Protocol):
-    """Examples of one shape with their labels, wherever the pixels are."""
+    """Labeled images of one shape, in memory or in files."""
 
     @property
     def labels(self) -> Tensor:
-        """Numbers of the classes, int64 [N]."""
+        """Class indices, int64 [N]."""
 
     @property
     def shape(self) -> Shape:
@@ -28,36 +76,43 @@ class Images(Protocol):
     def __len__(self) -> int: ...
 
     def take(self, indices: Tensor) -> Self:
-        """The examples with these numbers, int64 [M], in their order."""
+        """The examples at these indices, int64 [M], in that order."""
 
     def to(self, device: torch.device | str) -> Self:
-        """The same examples, on `device` as far as they are in memory."""
+        """The same examples, with the tensors on `device`."""
 
     def spread(self, most: int) -> Self:
-        """At most so many of the examples, at even distances, the first among them."""
+        """At most `most` examples, evenly spaced, starting with the first."""
 
     def load(self) -> "ImageSet":
         """The examples in memory."""
 
     def fingerprint(self) -> str:
-        """A text that differs where the examples do, as far as that is quick to tell."""
+        """A text that changes with the examples, as far as that is quick to compute."""
 
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """Images of one size and their labels, on one device.
+    """Labeled images of one size in memory, on one device.
 
     Args:
         images: Pixels, uint8 [N, C, H, W].
-        labels: Numbers of the classes, int64 [N].
+        labels: Class indices, int64 [N].
     """
 
     images: Tensor
     labels: Tensor
 
     def __post_init__(self) -> None:
-        _check_tensor("images", self.images, torch.uint8, "[N, C, H, W]", 4)
-        _check_tensor("labels", self.labels, torch.int64, "[N]", 1)
+        expected = (
+            ("images", self.images, torch.uint8, "[N, C, H, W]", 4),
+            ("labels", self.labels, torch.int64, "[N]", 1),
+        )
+        for name, tensor, dtype, axes, dims in expected:
+            if tensor.dtype != dtype or tensor.dim() != dims:
+                raise DataError(
+                    f"{name} must be {dtype} {axes}, got {tensor.dtype} of shape {list(tensor.shape)}"
+                )
         if len(self.images) != len(self.labels):
             raise DataError(
                 f"there are {len(self.images):,} images but {len(self.labels):,} labels; "
@@ -81,57 +136,50 @@ class ImageSet:
 
     @property
     def device(self) -> torch.device:
-        """Where the images and labels are."""
+        """Device of images and labels."""
         return self.images.device
 
     def take(self, indices: Tensor) -> "ImageSet":
-        """The examples with these numbers, int64 [M], in their order; a copy."""
+        """A copy of the examples at these indices, int64 [M], in that order."""
         indices = indices.to(self.device)
         return ImageSet(self.images[indices], self.labels[indices])
 
     def to(self, device: torch.device | str) -> "ImageSet":
-        """The same examples on `device`; shares the memory if they are there already."""
+        """The same examples on `device`; shares memory if they are there already."""
         return ImageSet(self.images.to(device), self.labels.to(device))
 
     def spread(self, most: int) -> "ImageSet":
-        """At most so many of the examples, at even distances, the first among them."""
-        return self if most >= len(self) else self.take(even(len(self), most))
+        """At most `most` examples, evenly spaced, starting with the first."""
+        return self if most >= len(self) else self.take(evenly_spaced(len(self), most))
 
     def load(self) -> "ImageSet":
         """The set itself."""
         return self
 
     def fingerprint(self) -> str:
-        """The checksum of every pixel and label."""
-        found = hashlib.sha256(repr((self.shape, len(self))).encode())
+        """Checksum of all pixels and labels."""
+        checksum = hashlib.sha256(repr((self.shape, len(self))).encode())
         for tensor in (self.images, self.labels):
-            found.update(tensor.contiguous().cpu().numpy().data)
-        return found.hexdigest()
+            checksum.update(tensor.contiguous().cpu().numpy().data)
+        return checksum.hexdigest()
 
 
-def even(count: int, most: int) -> Tensor:
-    """`most` of `count` numbers from 0, at even distances; int64 [most]."""
+def evenly_spaced(count: int, most: int) -> Tensor:
+    """`most` indices below `count`, evenly spaced from 0; int64 [most]."""
     return torch.arange(most) * count // most
-
-
-Moments = tuple[tuple[float, float], ...]
-"""Mean and standard deviation of each channel, in pixel units."""
-
-MOMENT_IMAGES = 10_000
-"""Moments of images in files are those of so many of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Images to train on and, where there are any, to choose and to test with.
+    """Training images and, where the source has them, validation and test images.
 
     Args:
-        name: What reports call it.
-        classes: The names of the classes, in the order of their numbers.
-        train: At least one example.
-        test: Of the same classes and shape; None if the source has none.
-        valid: Images that the source itself sets apart to choose with; None if it has none.
-        known: The moments of the training images where they are known already; else they are measured.
+        name: Name used in reports.
+        classes: Class names, by class index.
+        train: Training images, at least one.
+        test: Test images of the same classes and shape; None if the source has none.
+        valid: Validation images of the source itself; None if it has none.
+        known: Moments of the training images, where they are known; otherwise they are computed.
     """
 
     name: str
@@ -144,10 +192,25 @@ class Dataset:
     def __post_init__(self) -> None:
         if len(self.train) == 0:
             raise DataError(f"data set {self.name!r} has no training images")
-        for kind, part in (("training", self.train), ("validation", self.valid), ("test", self.test)):
-            if part is not None:
-                _check_labels(kind, part.labels, len(self.classes))
-                _check_shape(kind, part, self.train)
+        for split, images in (("training", self.train), ("validation", self.valid), ("test", self.test)):
+            if images is not None:
+                self._check_split(split, images)
+
+    def _check_split(self, split: str, images: Images) -> None:
+        """Raise unless labels are in range and the shape is that of the training images."""
+        labels, classes = images.labels, len(self.classes)
+        wrong = labels[(labels < 0) | (labels >= classes)]
+        if len(wrong) > 0:
+            raise DataError(
+                f"{split} label {int(wrong[0])} is out of range: {classes} classes are numbered 0 to "
+                f"{classes - 1}"
+            )
+        if images.shape != self.train.shape:
+            expected, actual = ("x".join(map(str, shape)) for shape in (self.train.shape, images.shape))
+            raise DataError(
+                f"training images are {expected} but {split} images {actual} "
+                "(channels x height x width); give both one size"
+            )
 
     @property
     def shape(self) -> Shape:
@@ -156,12 +219,12 @@ class Dataset:
 
     @property
     def mean(self) -> tuple[float, ...]:
-        """The mean pixel of each channel of the training images, from 0 to 255."""
+        """Mean of each channel of the training images, from 0 to 255."""
         return tuple(mean for mean, _ in self.moments)
 
     @property
     def std(self) -> tuple[float, ...]:
-        """The standard deviation of each channel of the training images; 1 where all pixels are equal."""
+        """Standard deviation of each channel of the training images; 1 where all pixels are equal."""
         return tuple(std for _, std in self.moments)
 
     @cached_property
@@ -171,52 +234,24 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A text that differs where the classes or the images do, as far as that is quick to tell."""
-        parts = [None if part is None else part.fingerprint() for part in (self.train, self.valid, self.test)]
+        """A text that changes with the classes or the images, as far as that is quick to compute."""
+        splits = (self.train, self.valid, self.test)
+        parts = [None if images is None else images.fingerprint() for images in splits]
         return hashlib.sha256(repr((self.classes, parts)).encode()).hexdigest()
 
 
 def moments(images: Images) -> Moments:
-    """Mean and deviation of each channel; of files, of some at even distances."""
-    pixels = images if isinstance(images, ImageSet) else images.spread(MOMENT_IMAGES).load()
-    return tuple(_moments(channel) for channel in pixels.images.unbind(1))
+    """Mean and standard deviation of each channel; of image files, those of an even subset."""
+    loaded = images if isinstance(images, ImageSet) else images.spread(MOMENT_IMAGES).load()
+    histograms = (pixels.flatten().bincount(minlength=256) for pixels in loaded.images.unbind(1))
+    return tuple(histogram_moments(histogram) for histogram in histograms)
 
 
-def _moments(pixels: Tensor) -> tuple[float, float]:
-    """Mean and deviation of uint8 pixels."""
-    return counted_moments(pixels.flatten().bincount(minlength=256))
-
-
-def counted_moments(counts: Tensor) -> tuple[float, float]:
-    """Mean and deviation of pixels, from how often each value from 0 to 255 occurs, int64 [256]."""
+def histogram_moments(counts: Tensor) -> tuple[float, float]:
+    """Mean and standard deviation of pixels from the count of each value from 0 to 255, int64 [256]."""
     counts = counts.cpu().double()
     values = torch.arange(256, dtype=torch.float64)
     mean = (counts @ values) / counts.sum()
     variance = (counts @ (values - mean).square()) / counts.sum()
     constant = int(counts.count_nonzero()) == 1
     return float(mean), 1.0 if constant else float(variance.sqrt())
-
-
-def _check_tensor(name: str, tensor: Tensor, dtype: torch.dtype, axes: str, dims: int) -> None:
-    if tensor.dtype != dtype or tensor.dim() != dims:
-        raise DataError(f"{name} must be {dtype} {axes}, got {tensor.dtype} of shape {list(tensor.shape)}")
-
-
-def _check_labels(kind: str, labels: Tensor, classes: int) -> None:
-    wrong = labels[(labels < 0) | (labels >= classes)]
-    if len(wrong) > 0:
-        raise DataError(
-            f"{kind} label {int(wrong[0])} is out of range: {classes} classes are numbered 0 to {classes - 1}"
-        )
-
-
-def _check_shape(kind: str, part: Images, train: Images) -> None:
-    if part.shape != train.shape:
-        raise DataError(
-            f"training images are {_size(train)} but {kind} images {_size(part)} "
-            "(channels x height x width); give both one size"
-        )
-
-
-def _size(images: Images) -> str:
-    return "x".join(map(str, images.shape))

@@ -1,4 +1,4 @@
-"""Images in files, of any size and kind, read when they are needed."""
+"""Image files of any size and kind, decoded when they are needed."""
 
 import hashlib
 import os
@@ -7,26 +7,37 @@ import threading
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
 from PIL import Image, ImageOps
 from torch import Tensor
 
-from dartboard.data.dataset import MOMENT_IMAGES, ImageSet, Moments, Shape, counted_moments, even
-from dartboard.data.thread_map import bytes_of, over_files
+from dartboard.data.dataset import (
+    MOMENT_IMAGES,
+    ImageSet,
+    Moments,
+    Shape,
+    evenly_spaced,
+    histogram_moments,
+)
 from dartboard.errors import DataError
+from dartboard.utils.parallel import cores
 
-KINDS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
-"""Endings of the files that are images, in small letters."""
+T = TypeVar("T")
+
+EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
+"""File name endings of images, in lower case."""
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")
-"""What is in them, as Pillow calls it; of others, such as PostScript, it would make programs run."""
+"""Formats that Pillow may decode; others, such as PostScript, run external programs."""
 MODES = {1: "L", 3: "RGB"}
-"""What Pillow calls grey and colour."""
+"""Pillow's mode for each number of channels."""
 GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N")
-"""Pillow's modes of images without colour."""
+"""Pillow's modes of images without color."""
 UNREADABLE = (
     OSError,
     EOFError,
@@ -42,20 +53,23 @@ UNREADABLE = (
     zlib.error,
     Image.DecompressionBombError,
 )
-"""What Pillow raises on damaged files of one kind or another."""
+"""What Pillow raises on damaged files."""
 
-QUIET = threading.Lock()
-"""Whoever holds it may change which warnings are shown, which is the same for all threads."""
+SMALL_FILE = 16_000
+"""Files smaller than this many bytes on average are read by a single thread."""
+THREAD_QUEUE = 1024  # files queued for the threads at a time; millions would fill the memory
+WARNINGS_LOCK = threading.Lock()
+"""Held while warning filters, which all threads share, are changed."""
 
 
 @dataclass(frozen=True, eq=False)
 class ImageFiles:
-    """Images in files and their labels.
+    """Labeled images in files.
 
     Args:
         files: Paths of readable images.
-        labels: Numbers of the classes, int64 [N], on the CPU.
-        shape: Channels, height and width that every image is brought to.
+        labels: Class indices, int64 [N], on the CPU.
+        shape: Channels, height and width that every image is converted to.
     """
 
     files: tuple[str, ...]
@@ -72,95 +86,108 @@ class ImageFiles:
         return len(self.files)
 
     def take(self, indices: Tensor) -> "ImageFiles":
-        """The examples with these numbers, int64 [M], in their order."""
-        chosen = indices.cpu()
-        return ImageFiles(tuple(self.files[i] for i in chosen.tolist()), self.labels[chosen], self.shape)
+        """The examples at these indices, int64 [M], in that order."""
+        indices = indices.cpu()
+        return ImageFiles(tuple(self.files[i] for i in indices.tolist()), self.labels[indices], self.shape)
 
     def to(self, device: torch.device | str) -> "ImageFiles":  # noqa: ARG002
-        """The same examples: what is in files is on no device."""
+        """The same examples: files are on no device."""
         return self
 
     def spread(self, most: int) -> "ImageFiles":
-        """At most so many of the examples, at even distances, the first among them."""
-        return self if most >= len(self) else self.take(even(len(self), most))
+        """At most `most` examples, evenly spaced, starting with the first."""
+        return self if most >= len(self) else self.take(evenly_spaced(len(self), most))
 
-    def load(self, tell: Callable[[int], None] | None = None) -> ImageSet:
+    def load(self, progress: Callable[[int], None] | None = None) -> ImageSet:
         """All examples in memory.
 
         Args:
-            tell: Is told how many have been read, one after the other.
+            progress: Called with the number of images read so far.
         """
         images = torch.empty(len(self), *self.shape, dtype=torch.uint8)
-        for place, image in enumerate(read_images(self.files, self.shape)):
-            images[place] = image
-            if tell is not None:
-                tell(place + 1)
+        for index, image in enumerate(read_images(self.files, self.shape)):
+            images[index] = image
+            if progress is not None:
+                progress(index + 1)
         return ImageSet(images, self.labels)
 
-    def moments(self, tell: Callable[[int, int], None] | None = None) -> Moments:
-        """Mean and deviation of each channel, of some images at even distances; one is in memory at a time.
+    def moments(self, progress: Callable[[int, int], None] | None = None) -> Moments:
+        """Mean and standard deviation of each channel over an even subset, one image in memory at a time.
 
         Args:
-            tell: Is told how many have been read, and of how many.
+            progress: Called with the number of images read so far and in total.
         """
-        some = self.spread(MOMENT_IMAGES)
-        counts = torch.zeros(self.shape[0], 256, dtype=torch.int64)
-        for done, image in enumerate(read_images(some.files, self.shape), 1):
-            counts += torch.stack([channel.flatten().bincount(minlength=256) for channel in image])
-            if tell is not None:
-                tell(done, len(some))
-        return tuple(counted_moments(own) for own in counts)
+        subset = self.spread(MOMENT_IMAGES)
+        histograms = torch.zeros(self.shape[0], 256, dtype=torch.int64)
+        for done, image in enumerate(read_images(subset.files, self.shape), 1):
+            histograms += torch.stack([channel.flatten().bincount(minlength=256) for channel in image])
+            if progress is not None:
+                progress(done, len(subset))
+        return tuple(histogram_moments(histogram) for histogram in histograms)
 
     def fingerprint(self) -> str:
-        """The checksum of names below their common folder, sizes in bytes, labels and shape.
+        """Checksum of the file names below their common folder, sizes in bytes, labels and shape.
 
-        Files are not opened: to ask for the sizes of a million takes seconds, to read them takes minutes.
+        Files are not opened: getting the sizes of a million takes seconds, reading them takes minutes.
         """
-        found = hashlib.sha256(repr(self.shape).encode())
+        checksum = hashlib.sha256(repr(self.shape).encode())
         folders = {os.path.dirname(file) for file in self.files}  # noqa: PTH120 - paths are slow
         start = len(os.path.commonpath(folders)) if folders else 0
         for file in self.files:
             name = file[start:].lstrip("/").encode(errors="surrogateescape")
-            found.update(b"%s\0%d\0" % (name, bytes_of(file)))
-        found.update(self.labels.numpy().data)
-        return found.hexdigest()
+            checksum.update(b"%s\0%d\0" % (name, _file_size(file)))
+        checksum.update(self.labels.numpy().data)
+        return checksum.hexdigest()
+
+
+def map_files(function: Callable[[str], T], files: Sequence[str]) -> Iterator[T]:
+    """`function` of each file, in their order.
+
+    Large files are mapped by several threads. With small ones most of the time is spent in Python itself,
+    and threads would only wait for each other.
+    """
+    sizes = [size for file in files[:: len(files) // 16 + 1] if (size := _file_size(file)) >= 0]
+    if sum(sizes) / max(len(sizes), 1) < SMALL_FILE:
+        yield from map(function, files)
+        return
+    with ThreadPoolExecutor(cores()) as pool:
+        for first in range(0, len(files), THREAD_QUEUE):
+            yield from pool.map(function, files[first : first + THREAD_QUEUE])
+
+
+def _file_size(file: str) -> int:
+    """Size of a file in bytes; -1 if it does not exist."""
+    try:
+        return os.stat(file).st_size  # noqa: PTH116
+    except OSError:
+        return -1
 
 
 def read_images(files: Sequence[str], shape: Shape) -> Iterator[Tensor]:
     """The images in files, in their order; uint8 [C, H, W] each."""
-    return over_files(lambda file: read_image(file, shape), files)
+    return map_files(lambda file: read_image(file, shape), files)
 
 
 def read_image(file: str, shape: Shape) -> Tensor:
     """The image in a file, uint8 [C, H, W].
 
-    It is turned as its camera says, made grey or coloured, scaled until it covers the shape, and cut around
-    its centre.
+    It is rotated as its EXIF data says, converted to grey or RGB, scaled until it covers the shape, and
+    cropped around its center.
 
     Raises:
         DataError: If the file cannot be read, or is no image.
     """
     channels, height, width = shape
-    image = decode(file, channels)
+    image = decode(file, MODES[channels])
     if image.size != (width, height):
         image = ImageOps.fit(image, (width, height), Image.Resampling.BILINEAR)
     return to_tensor(image)
 
 
-def decode(file: str, channels: int) -> Image.Image:
-    """The image in a file, upright, grey for one channel and RGB for three.
+def decode(file: str, mode: str | None) -> Image.Image:
+    """The image in a file, upright, in Pillow's mode `mode`; None for grey or RGB, whichever it is.
 
-    What is transparent is put on white, of 16 bits the upper 8 are kept, and of an animation the first
-    picture is.
-
-    Raises:
-        DataError: If the file cannot be read, or is no image.
-    """
-    return decode_as(file, MODES[channels])
-
-
-def decode_as(file: str, mode: str | None) -> Image.Image:
-    """The image in a file, upright, in one of Pillow's modes; None for grey or RGB, whichever it is.
+    Transparent pixels are put on white, of 16 bits the upper 8 are kept, and of an animation the first frame.
 
     Raises:
         DataError: If the file cannot be read, or is no image.
@@ -168,30 +195,26 @@ def decode_as(file: str, mode: str | None) -> Image.Image:
     if not _is_file(file):
         raise DataError(f"{file}: there is no such file")
     try:
-        with _open(file) as image:
-            upright = _upright(image)
-            return _plain(upright, mode or ("L" if _is_grey(upright) else "RGB"))
+        with WARNINGS_LOCK, warnings.catch_warnings():  # no warning about large images
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            opened = Image.open(file, formats=FORMATS)
+        with opened:
+            image = _rotate_by_exif(opened)
+            return _convert(image, mode or ("L" if _is_grey(image) else "RGB"))
     except UNREADABLE as error:
         raise DataError(f"{file}: cannot be read as an image ({_reason(error)})") from None
 
 
 def _is_file(file: str) -> bool:
-    """Whether there is a file to read, and not a pipe that would never end."""
+    """Whether there is a regular file, and not a pipe that would never end."""
     try:
         return Path(file).is_file()
-    except OSError:  # a folder above may be closed
+    except OSError:  # a parent folder may be unreadable
         return False
 
 
-def _open(file: str) -> Image.Image:
-    """The image in a file, not yet decoded; nothing is said of images that are large but not too large."""
-    with QUIET, warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        return Image.open(file, formats=FORMATS)
-
-
 def _is_grey(image: Image.Image) -> bool:
-    """Whether an image has no colour, by its kind or its palette."""
+    """Whether an image has no color, by its mode or its palette."""
     palette = image.getpalette()
     if palette is None:
         return image.mode in GREY
@@ -199,8 +222,8 @@ def _is_grey(image: Image.Image) -> bool:
     return bool((red == green).all() and (green == blue).all())
 
 
-def _upright(image: Image.Image) -> Image.Image:
-    """The image turned as its camera says; as it is where what the camera says makes no sense."""
+def _rotate_by_exif(image: Image.Image) -> Image.Image:
+    """The image rotated as its EXIF data says; unchanged where that data is damaged."""
     image.load()
     try:
         return ImageOps.exif_transpose(image)
@@ -208,9 +231,9 @@ def _upright(image: Image.Image) -> Image.Image:
         return image
 
 
-def _plain(image: Image.Image, mode: str) -> Image.Image:
+def _convert(image: Image.Image, mode: str) -> Image.Image:
     """The image in a mode of 8 bits without transparency."""
-    if image.mode.startswith("I"):  # Pillow would cut at 255
+    if image.mode.startswith("I"):  # Pillow would clip at 255
         image = Image.fromarray((np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8))
     if image.has_transparency_data:
         image = image.convert("RGBA")
@@ -219,7 +242,7 @@ def _plain(image: Image.Image, mode: str) -> Image.Image:
 
 
 def _reason(error: BaseException) -> str:
-    """What an error says, without the file's name once more."""
+    """The message of an error without the name of the file."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     if text.startswith("cannot identify image file"):
         return "no image of a known kind"
@@ -227,6 +250,6 @@ def _reason(error: BaseException) -> str:
 
 
 def to_tensor(image: Image.Image) -> Tensor:
-    """Pixels, uint8 [C, H, W]."""
+    """Pixels of an image, uint8 [C, H, W]."""
     pixels = np.array(image, dtype=np.uint8)
     return torch.from_numpy(pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1).copy())

@@ -1,7 +1,7 @@
-"""Work that other processes do ahead of time.
+"""Batches that worker processes prepare ahead of time.
 
 The processes come from a fork server. One that is forked from a process with threads, such as torch's, can
-hang, and it holds on to what its parent has open; one that is spawned imports torch first. The server does so
+hang, and it keeps what its parent has open; one that is spawned imports torch first. The server does so
 once, in about a second, and every process after that starts in some hundredths.
 """
 
@@ -20,33 +20,33 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from dartboard.data._check import check_count
+from dartboard.data.dataset import check_count
 from dartboard.errors import DartboardError, DataError
 from dartboard.utils.worker_pool import apart
 
-PREFETCH = 2
-"""Results that each worker makes ahead."""
+PREFETCH_FACTOR = 2
+"""Results that each worker prepares ahead."""
 
 Task = TypeVar("Task")
 
 
-class Ahead(Generic[Task]):
-    """What comes of the tasks 0, 1, 2, ..., made ahead by worker processes.
+class Prefetcher(Generic[Task]):
+    """The results of tasks 0, 1, 2, ..., prepared ahead by worker processes.
 
-    Asked for another number than the next one, the workers drop what they have made and start anew there.
+    If another index than the next one is requested, the workers discard their results and restart there.
 
     Args:
-        work: Makes a tensor on the CPU of a task; it is sent to the workers, and depends on nothing but the
-            task, so that their number does not matter.
-        task: The task with a number.
-        count: How many tasks there are; None for no end.
-        workers: How many processes; 0 does the work here, when it is asked for.
-        pinned: Whether results are wanted in memory that a graphics card copies from.
+        function: Makes a CPU tensor from a task. It is pickled for the workers and depends on nothing but the
+            task, so that the number of workers does not change results.
+        task: The task with an index.
+        count: Number of tasks; None for no end.
+        workers: Number of processes; 0 calls the function here, on demand.
+        pinned: Whether results are put into pinned memory.
     """
 
     def __init__(
         self,
-        work: Callable[[Task], Tensor],
+        function: Callable[[Task], Tensor],
         task: Callable[[int], Task],
         *,
         count: int | None = None,
@@ -54,69 +54,70 @@ class Ahead(Generic[Task]):
         pinned: bool = False,
     ) -> None:
         check_count("workers", workers, least=0)
-        self._work, self._tasks = work, _Tasks(task, count)
+        self._function, self._tasks = function, _TaskSampler(task, count)
         self._workers, self._pinned = workers, pinned
         self._loader: DataLoader[Any] | None = None
         self._results: Any = None  # the loader's iterator
         self._next = 0
 
-    def get(self, number: int) -> Tensor:
+    def get(self, index: int) -> Tensor:
         """The result of a task.
 
         Raises:
-            DataError: If the work failed for a reason that is the caller's to mend, or a worker was ended.
+            DataError: If the function raised a DartboardError, or a worker was killed.
         """
         if not self._workers:
-            return self._work(self._tasks.make(number))
+            return self._function(self._tasks.task(index))
         try:
-            with _named():
-                if self._results is None or number != self._next:
-                    self._results = self._start(number)
-                self._next = number + 1
-                made = next(self._results)
-            return _checked(made)
-        except BaseException:  # what the workers are at is unknown from here on
+            with _explain_dead_workers():
+                if self._results is None or index != self._next:
+                    self._results = self._start(index)
+                self._next = index + 1
+                result = next(self._results)
+            if isinstance(result, _Failure):
+                raise DataError(result.reason)
+        except BaseException:  # the state of the workers is unknown from here on
             self.close()
             raise
+        else:
+            return result  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """Ends the workers, if there are any; whoever asks again starts new ones."""
+        """Stop the workers, if there are any; the next `get` starts new ones."""
         results, self._results, self._loader = self._results, None, None
         if results is not None:
-            results._shutdown_workers()  # not left to its end: the traceback of an error keeps it alive
+            results._shutdown_workers()  # not left to its deletion: the traceback of an error keeps it alive
 
-    def _start(self, number: int) -> Any:
-        self._tasks.first = number
+    def _start(self, index: int) -> Any:
+        """The iterator over the results from `index` on."""
+        self._tasks.first = index
         with apart():
             if self._loader is None:
-                self._loader = self._make_loader()
+                multiprocessing.set_forkserver_preload([__name__])
+                self._loader = DataLoader(
+                    _TaskDataset(self._function),
+                    sampler=self._tasks,
+                    batch_size=None,
+                    num_workers=self._workers,
+                    prefetch_factor=PREFETCH_FACTOR,
+                    persistent_workers=True,
+                    pin_memory=self._pinned,
+                    multiprocessing_context="forkserver",
+                    worker_init_fn=_init_worker,
+                    generator=torch.Generator(),  # otherwise the global one is drawn from
+                )
             return iter(self._loader)
 
-    def _make_loader(self) -> DataLoader[Any]:
-        multiprocessing.set_forkserver_preload([__name__])
-        return DataLoader(
-            _Work(self._work),
-            sampler=self._tasks,
-            batch_size=None,
-            num_workers=self._workers,
-            prefetch_factor=PREFETCH,
-            persistent_workers=True,
-            pin_memory=self._pinned,
-            multiprocessing_context="forkserver",
-            worker_init_fn=_begin,
-            generator=torch.Generator(),  # else the global one is drawn from
-        )
 
+class _TaskSampler(Generic[Task]):
+    """The tasks from `first` on, as the sampler of a DataLoader."""
 
-class _Tasks(Generic[Task]):
-    """The tasks from `first` on."""
-
-    def __init__(self, make: Callable[[int], Task], count: int | None) -> None:
-        self.make, self.count, self.first = make, count, 0
+    def __init__(self, task: Callable[[int], Task], count: int | None) -> None:
+        self.task, self.count, self.first = task, count, 0
 
     def __iter__(self) -> Iterator[Task]:
-        numbers = itertools.count(self.first) if self.count is None else range(self.first, self.count)
-        return map(self.make, numbers)
+        indices = itertools.count(self.first) if self.count is None else range(self.first, self.count)
+        return map(self.task, indices)
 
 
 class _Failure(NamedTuple):
@@ -125,32 +126,25 @@ class _Failure(NamedTuple):
     reason: str
 
 
-class _Work(Dataset[Any]):
-    """Work, as a loader asks for it."""
+class _TaskDataset(Dataset[Any]):
+    """The function, as the data set of a DataLoader indexed by tasks."""
 
-    def __init__(self, work: Callable[[Any], Tensor]) -> None:
-        self.work = work
+    def __init__(self, function: Callable[[Any], Tensor]) -> None:
+        self.function = function
 
     def __getitem__(self, task: Any) -> Tensor | _Failure:
         try:
-            return self.work(task)
+            return self.function(task)
         except DartboardError as error:  # sent as it is, it would come with a traceback
             return _Failure(str(error))
 
 
-def _checked(made: Tensor | _Failure) -> Tensor:
-    """A result, or the reason why there is none raised."""
-    if isinstance(made, _Failure):
-        raise DataError(made.reason)
-    return made
-
-
 @contextmanager
-def _named() -> Iterator[None]:
-    """Errors of torch and Python inside that mean that a worker or the fork server is gone say so."""
+def _explain_dead_workers() -> Iterator[None]:
+    """Turn the errors with which torch and Python report a dead worker or fork server into a DataError."""
     try:
         yield
-    except (RuntimeError, ConnectionError, EOFError) as error:  # the latter while something is handed over
+    except (RuntimeError, ConnectionError, EOFError) as error:  # the latter two during a transfer
         if isinstance(error, RuntimeError) and not str(error).startswith("DataLoader worker"):
             raise
         raise DataError(
@@ -159,26 +153,26 @@ def _named() -> Iterator[None]:
         ) from None
 
 
-def _begin(_: int) -> None:
-    """Leaves it to the main process what comes of signals, and ends with it however it ends."""
+def _init_worker(_: int) -> None:
+    """Leave signals to the main process, and exit with it however it exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.setsid()  # what is sent to the program's whole group does not come here
+    os.setsid()  # signals to the program's process group do not arrive here
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     parent = multiprocessing.parent_process()
     if parent is not None:
-        for own, what in ((_end_with, parent.sentinel), (_end_by, parent.pid)):
-            threading.Thread(target=own, args=[what], daemon=True).start()
+        threading.Thread(target=_exit_after_parent, args=[parent.sentinel], daemon=True).start()
+        threading.Thread(target=_exit_on_sigterm_of, args=[parent.pid], daemon=True).start()
 
 
-def _end_with(sentinel: int) -> None:
-    """Waits for the main process to be gone; the fork server, which torch looks at, lives as long as this."""
+def _exit_after_parent(sentinel: int) -> None:
+    """Exit when the main process has; torch watches the fork server, which lives as long as this process."""
     wait([sentinel])
     os._exit(1)
 
 
-def _end_by(parent: int) -> None:
-    """Waits for the main process to say so; what schedulers send to every process is for that one to heed."""
-    if sys.platform == "darwin":  # does not tell who sent a signal
+def _exit_on_sigterm_of(parent: int) -> None:
+    """Exit when the main process sends SIGTERM; that of a scheduler to all processes is for it to handle."""
+    if sys.platform == "darwin":  # the sender of a signal is unknown
         signal.sigwait({signal.SIGTERM})
     else:
         while signal.sigwaitinfo({signal.SIGTERM}).si_pid != parent:

@@ -1,28 +1,25 @@
-"""The order in which a stream takes examples, and what its workers are given of them."""
+"""Which examples are in which batch, and stratified splits of a set."""
 
 import math
-from collections.abc import Callable
-from pathlib import Path
+from fractions import Fraction
 
 import torch
 from torch import Tensor
 
-from dartboard.data.batch_reader import Part
-from dartboard.data.dataset import ImageSet
-from dartboard.data.image_files import ImageFiles
 from dartboard.data.rng import generator, send
+from dartboard.errors import DataError
 
 
-class Laps:
-    """Which examples are in which batch.
+class EpochSampler:
+    """Indices of the examples of each batch: every epoch is a new permutation of the set.
 
     Args:
-        count: How many examples there are.
+        count: Number of examples.
         batch: Examples in a batch.
-        key: Settles the orders.
-        device: Where they are wanted.
-        rows: Which of a batch's examples are wanted; all by default.
-        ahead: How many steps before it is needed a batch may be asked for the first time.
+        key: Seed of the permutations.
+        device: Device of the indices.
+        rows: Which rows of a batch are returned; all by default.
+        prefetch: How many steps before its use a batch may first be requested.
     """
 
     def __init__(
@@ -33,44 +30,61 @@ class Laps:
         device: torch.device,
         *,
         rows: slice = slice(None),
-        ahead: int = 0,
+        prefetch: int = 0,
     ) -> None:
         self._count, self._batch, self._key, self._device, self._rows = count, batch, key, device, rows
         self._steps = count // batch
-        self._behind = math.ceil(ahead / self._steps)  # passes that are not over when a new one begins
-        self._orders: dict[int, Tensor] = {}
+        self._overlap = math.ceil(prefetch / self._steps)  # epochs not finished when a new one is requested
+        self._permutations: dict[int, Tensor] = {}
 
     def __call__(self, step: int) -> Tensor:
-        """The numbers of the examples of batch `step` that are wanted, int64 [B] on the device."""
-        lap, place = divmod(step, self._steps)
-        return self._order(lap)[place * self._batch : (place + 1) * self._batch][self._rows]
+        """Indices of the examples of batch `step`, int64 [B] on the device."""
+        epoch, index = divmod(step, self._steps)
+        if epoch not in self._permutations:
+            recent = {e: order for e, order in self._permutations.items() if 0 < epoch - e <= self._overlap}
+            self._permutations = recent | {epoch: self._shuffle(epoch)}
+        return self._permutations[epoch][index * self._batch : (index + 1) * self._batch][self._rows]
 
-    def _order(self, lap: int) -> Tensor:
-        """The order of the examples in a pass, int64 [N]; those that are still needed are kept."""
-        if lap not in self._orders:
-            needed = {own: order for own, order in self._orders.items() if 0 < lap - own <= self._behind}
-            self._orders = needed | {lap: self._shuffled(lap)}
-        return self._orders[lap]
-
-    def _shuffled(self, lap: int) -> Tensor:
-        order = torch.randperm(self._count, generator=generator(*self._key, "order", lap))
+    def _shuffle(self, epoch: int) -> Tensor:
+        """The order of the examples in an epoch, int64 [N]."""
+        order = torch.randperm(self._count, generator=generator(*self._key, "order", epoch))
         return send(order, self._device)
 
 
-class Parts:
-    """What workers are given of a set, batch by batch.
+def split(labels: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
+    """A stratified split: indices of the remaining and of the chosen examples, both sorted.
+
+    In all, `share` of the examples are chosen, rounded to the nearest whole number (halves to even). Of each
+    class the same fraction is chosen, rounded up where the remainder is largest (Hamilton's method) and down
+    elsewhere; equal remainders are ordered at random.
 
     Args:
-        images: The set, on the CPU.
-        numbers: The numbers of the examples in a batch, int64 [B].
+        labels: Whole numbers [N].
+        share: Fraction to choose, from 0 to 1.
+        seed: Random seed; the global random state is neither read nor changed.
+
+    Returns:
+        Two tensors on the CPU, int64, that hold every index below N once between them.
     """
+    if not 0 <= share <= 1:
+        raise DataError(f"share must be a number from 0 to 1, got {share!r}")
+    rng = generator("split", seed)
+    _, classes, counts = labels.cpu().unique(return_inverse=True, return_counts=True)
+    quotas = _class_quotas(counts.tolist(), share, torch.randperm(len(counts), generator=rng).tolist())
+    order = torch.randperm(len(labels), generator=rng)
+    order = order[classes[order].argsort(stable=True)]  # grouped by class, at random within each
+    rank = torch.arange(len(labels)) - (counts.cumsum(0) - counts)[classes[order]]
+    chosen = torch.empty(len(labels), dtype=torch.bool)
+    chosen[order] = rank < torch.tensor(quotas, dtype=torch.int64)[classes[order]]
+    return (~chosen).nonzero().flatten(), chosen.nonzero().flatten()
 
-    def __init__(self, images: ImageSet | ImageFiles, numbers: Callable[[int], Tensor]) -> None:
-        self._images, self._numbers = images, numbers
 
-    def __call__(self, step: int) -> Part:
-        """What the workers are given for batch `step`."""
-        chosen = self._images.take(self._numbers(step))
-        if isinstance(chosen, ImageSet):
-            return Part(step, chosen.images.numpy())
-        return Part(step, tuple(str(Path(file).absolute()) for file in chosen.files))
+def _class_quotas(counts: list[int], share: float, tie_ranks: list[int]) -> list[int]:
+    """How many examples of each class are chosen; equal remainders are served in order of `tie_ranks`."""
+    fraction = Fraction(share).limit_denominator(10**9)  # 0.1 as written, not as stored
+    exact = [fraction * count for count in counts]
+    quotas = [int(quota) for quota in exact]
+    left = round(sum(exact)) - sum(quotas)
+    for c in sorted(range(len(counts)), key=lambda c: (quotas[c] - exact[c], tie_ranks[c]))[:left]:
+        quotas[c] += 1
+    return quotas

@@ -1,57 +1,105 @@
-"""Random changes to a batch of images, each example by its own draw, all examples at once."""
+"""Random and fixed changes to images: each example by its own draw, all examples of a batch at once."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from typing import Literal, NamedTuple, get_args
 
 import torch
 import torch.nn.functional as F
+from PIL import Image
 from torch import Tensor
 
-from dartboard.data._check import check_count
-from dartboard.data.autoaugment import Policy, autoaugment, check_policy
-from dartboard.data.crops import random_boxes, view
+from dartboard.data.dataset import Dataset, Images, ImageSet, check_count
+from dartboard.data.image_files import MODES, ImageFiles, to_tensor
 from dartboard.data.rng import send
 from dartboard.errors import DataError
 
 Augmentation = Callable[[Tensor, Tensor, Tensor, torch.Generator], Tensor]
-"""From images (uint8 [N, C, H, W]), mean and deviation (float32 [C]) and a generator on the CPU to what a
-network is given (float32 [N, C, H, W]); all chance comes from the generator."""
+"""From images (uint8 [N, C, H, W]), mean and standard deviation (float32 [C]) and a CPU generator to network
+inputs (float32 [N, C, H, W]); all randomness comes from the generator."""
+
+Policy = Literal["none", "cifar10", "svhn", "imagenet"]
+"""The data set that an AutoAugment policy was learned on."""
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+
+INSTALL = "pip install 'dartboard[vision]'"
+ASPECTS = (3 / 4, 4 / 3)
+"""The narrowest and the widest random crop, width over height (Szegedy et al. 2015)."""
+RESIZE_BATCH = 4096
+"""Images that are resized at a time."""
+
+
+def check_policy(policy: str, channels: int | None = None) -> None:
+    """Raise unless the AutoAugment policy exists and applies to images of so many channels, if given.
+
+    Raises:
+        DataError: If there is no such policy, no torchvision, or no way to apply it.
+    """
+    if policy not in POLICIES:
+        raise DataError(f"autoaugment must be one of {', '.join(POLICIES)}, got {policy!r}")
+    if policy == "none":
+        return
+    load_policy(policy)
+    if channels is not None and channels not in MODES:
+        raise DataError(
+            f"autoaugment changes images of 1 or 3 channels, and these have {channels}; set autoaugment=none"
+        )
+
+
+@cache
+def load_policy(policy: str) -> Callable[[Image.Image], Image.Image]:
+    """The transform of torchvision for a policy, which draws from torch's global generator.
+
+    Raises:
+        DataError: If torchvision is not installed, or does not fit the installed torch.
+    """
+    try:
+        v2 = import_module("torchvision.transforms.v2")
+    except ImportError:
+        raise DataError(f"autoaugment={policy} needs torchvision: {INSTALL}") from None
+    except RuntimeError as error:  # missing operators
+        raise DataError(
+            f"autoaugment={policy} needs torchvision, and the one installed does not fit torch "
+            f"{torch.__version__} ({error}): {INSTALL}"
+        ) from None
+    transform: Callable[[Image.Image], Image.Image] = v2.AutoAugment(v2.AutoAugmentPolicy(policy))
+    return transform
 
 
 class Draws(NamedTuple):
-    """All chance that N examples meet with, on the CPU.
+    """Random draws for N examples, on the CPU.
 
     Args:
-        places: Row and column of the window, whether to flip, row and column of the cut, int64 [N, 5].
-        boxes: Even between 0 and 1, for the part of the image that is seen, float32 [N, 4].
+        positions: Row and column of the window, whether to flip, row and column of the cutout, int64 [N, 5].
+        boxes: Uniform in [0, 1), for the random resized crop, float32 [N, 4].
         seeds: For AutoAugment, int64 [N].
     """
 
-    places: Tensor
+    positions: Tensor
     boxes: Tensor
     seeds: Tensor
 
-    def of(self, rows: slice) -> "Draws":
-        """The chance of some of the examples."""
-        return Draws(self.places[rows], self.boxes[rows], self.seeds[rows])
+    def rows(self, rows: slice) -> "Draws":
+        """The draws of some of the examples."""
+        return Draws(self.positions[rows], self.boxes[rows], self.seeds[rows])
 
 
 @dataclass(frozen=True)
 class Augment:
-    """Crop, flip, normalise and cut out, as DARTS trains on CIFAR-10 (Liu et al. 2019, appendix A.1), and
-    what others add to it.
+    """Crop, flip, normalize and cutout, as DARTS trains on CIFAR-10 (Liu et al. 2019, appendix A.1), with
+    random resized crops and AutoAugment.
 
     Args:
-        pad: Zeros put around the image, in pixel units, of which a random window of the image's size is
-            kept.
-        flip: Whether half of the images are mirrored left to right.
-        cutout: Side of a square of zeros in the normalised image, centred on any of its pixels and clipped
+        pad: Zeros padded around the image, in pixels; a random window of the image's size is kept.
+        flip: Whether half of the images are flipped left to right.
+        cutout: Side of a square of zeros in the normalized image, centered on any of its pixels and clipped
             at the border (DeVries & Taylor 2017). A square of even side
-            reaches one pixel further above and left of its centre than below and right.
-        area: First of all, a random part of the image that has at least this share of its area is brought to
-            the image's size, as networks are trained on ImageNet with 0.08; 0 for none.
-        autoaugment: The policy of AutoAugment that is applied after crop and flip; "none" for none.
+            reaches one pixel further above and left of its center than below and right.
+        area: Before all else, a random crop with at least this fraction of the image's area is resized to the
+            image's size, as networks are trained on ImageNet with 0.08; 0 for none.
+        autoaugment: AutoAugment policy that is applied after crop and flip; "none" for none.
     """
 
     pad: int = 0
@@ -70,107 +118,213 @@ class Augment:
         check_policy(self.autoaugment)
 
     def __call__(self, x: Tensor, mean: Tensor, std: Tensor, generator: torch.Generator) -> Tensor:
-        """Images as a network is given them, float32 [N, C, H, W].
+        """Network inputs, float32 [N, C, H, W].
 
         Args:
             x: Pixels, uint8 [N, C, H, W].
             mean: Mean of each channel, in pixel units, float32 [C].
             std: Standard deviation of each channel, in pixel units, float32 [C].
-            generator: Where all chance comes from; on the CPU, wherever the images are.
+            generator: Source of all randomness; on the CPU, wherever the images are.
         """
         draws = self.draw(len(x), x.shape[2:], generator)
-        return self.finish(self.vary(self.frame(x, draws), draws), mean, std, draws)
+        x = self.transform_pixels(self.random_resized_crop(x, draws), draws)
+        return self.normalize_and_cutout(x, mean, std, draws)
 
     def draw(self, count: int, size: Sequence[int], generator: torch.Generator) -> Draws:
-        """The chance of so many examples of a height and width.
+        """Random draws for `count` examples of a height and width.
 
-        Each of them takes the same draws whatever is switched on, so that one change does not alter another.
+        Every example takes the same draws whatever is switched on, so that one option does not change
+        another's draws.
         """
         window = 2 * self.pad + 1
         ranges = torch.tensor([window, window, 2, *size])
-        places = torch.rand(count, len(ranges), generator=generator) * ranges
+        positions = torch.rand(count, len(ranges), generator=generator) * ranges
         boxes = torch.rand(count, 4, generator=generator)
-        return Draws(places.long(), boxes, torch.randint(2**62, (count,), generator=generator))
+        return Draws(positions.long(), boxes, torch.randint(2**62, (count,), generator=generator))
 
-    def frame(self, x: Tensor, draws: Draws) -> Tensor:
-        """The part of each image that is seen, uint8 [N, C, H, W]; the first of three steps."""
+    def random_resized_crop(self, x: Tensor, draws: Draws) -> Tensor:
+        """First step: a random crop of each image at the image's size, uint8 [N, C, H, W]."""
         if not self.area:
             return x
         boxes = random_boxes(draws.boxes, self.area, *x.shape[2:])
-        return view(x, send(boxes.float(), x.device))
+        return crop_and_resize(x, send(boxes.float(), x.device))
 
-    def vary(self, x: Tensor, draws: Draws) -> Tensor:
-        """Pixels cropped, flipped and changed by AutoAugment, uint8 [N, C, H, W]; the second step."""
+    def transform_pixels(self, x: Tensor, draws: Draws) -> Tensor:
+        """Second step: padded crop, flip and AutoAugment, uint8 [N, C, H, W]."""
         if self.pad or self.flip:
-            top, left, mirrored = send(draws.places[:, :3], x.device).unbind(1)
-            x = crop(x, self.pad, top, left) if self.pad else x
-            x = mirror(x, mirrored) if self.flip else x
+            top, left, flipped = send(draws.positions[:, :3], x.device).unbind(1)
+            x = crop_padded(x, self.pad, top, left) if self.pad else x
+            x = flip(x, flipped) if self.flip else x
         if self.autoaugment == "none":
             return x
         return autoaugment(x.cpu(), self.autoaugment, draws.seeds).to(x.device)
 
-    def finish(self, x: Tensor, mean: Tensor, std: Tensor, draws: Draws) -> Tensor:
-        """Pixels normalised and cut out, float32 [N, C, H, W]; the last step."""
-        x = normalise(x, mean, std)
+    def normalize_and_cutout(self, x: Tensor, mean: Tensor, std: Tensor, draws: Draws) -> Tensor:
+        """Last step: normalization and cutout, float32 [N, C, H, W]."""
+        x = normalize(x, mean, std)
         if not self.cutout:
             return x
-        return cut_out_(x, self.cutout, *send(draws.places[:, 3:], x.device).unbind(1))
+        return cutout_(x, self.cutout, *send(draws.positions[:, 3:], x.device).unbind(1))
 
 
 PLAIN = Augment()
-"""Nothing but normalisation."""
+"""Nothing but normalization."""
 
 
-def normalise(x: Tensor, mean: Tensor, std: Tensor) -> Tensor:
-    """Pixels less the mean, then divided by the deviation, of their channel; float32 [N, C, H, W]."""
-    floats = x.to(torch.float32, copy=True)  # twice as fast as to subtract from whole numbers
+def normalize(x: Tensor, mean: Tensor, std: Tensor) -> Tensor:
+    """Pixels minus the mean, divided by the standard deviation, of their channel; float32 [N, C, H, W]."""
+    floats = x.to(torch.float32, copy=True)  # twice as fast as subtracting from integers
     return floats.sub_(mean[:, None, None]).div_(std[:, None, None])
 
 
-def crop(x: Tensor, pad: int, top: Tensor, left: Tensor) -> Tensor:
+def crop_padded(x: Tensor, pad: int, top: Tensor, left: Tensor) -> Tensor:
     """Windows of the images' own size from the images with `pad` zeros on each side.
 
     Args:
         x: Images [N, C, H, W].
         pad: Zeros on each side.
-        top: The window's first row in the padded image, from 0 to 2 * pad, int64 [N].
-        left: Its first column, likewise.
+        top: First row of the window in the padded image, from 0 to 2 * pad, int64 [N].
+        left: First column, likewise.
     """
     height, width = x.shape[2:]
     padded = F.pad(x, (pad,) * 4)
-    firsts = _firsts(padded, top, left)[:, :, :height]
-    # Every stretch of a row's length, as a view; whole rows are copied several times faster than pixels.
+    count, channels, padded_height, padded_width = padded.shape
+    rows = torch.arange(count * channels * padded_height, device=x.device).view(count, channels, -1)
+    # Where in memory the rows from `top` on start, shifted by `left` [N, C, H].
+    starts = ((rows + top[:, None, None]) * padded_width + left[:, None, None])[:, :, :height]
+    # A view of every stretch of a row's length: whole rows are copied several times faster than pixels.
     stretches = padded.flatten().unfold(0, width, 1)
-    return stretches.index_select(0, firsts.flatten()).view(x.shape)
+    return stretches.index_select(0, starts.flatten()).view(x.shape)
 
 
-def _firsts(x: Tensor, top: Tensor, left: Tensor) -> Tensor:
-    """Where in the memory of `x` the rows from `top` on begin, shifted by `left`; int64 [N, C, H]."""
-    count, channels, height, width = x.shape
-    rows = torch.arange(count * channels * height, device=x.device).view(count, channels, height)
-    return (rows + top[:, None, None]) * width + left[:, None, None]
-
-
-def mirror(x: Tensor, mirrored: Tensor) -> Tensor:
-    """Images [N, C, H, W], left and right exchanged where `mirrored`, int64 [N], is 1 rather than 0."""
+def flip(x: Tensor, flipped: Tensor) -> Tensor:
+    """Images [N, C, H, W], left and right exchanged where `flipped`, int64 [N], is 1 rather than 0."""
     both = torch.cat([x, x.flip(3)])
-    return both.index_select(0, torch.arange(len(x), device=x.device) + len(x) * mirrored)
+    return both.index_select(0, torch.arange(len(x), device=x.device) + len(x) * flipped)
 
 
-def cut_out_(x: Tensor, side: int, row: Tensor, column: Tensor) -> Tensor:
-    """Zeroes, in place, a square around a centre in each image; what is beyond the border is left out.
+def cutout_(x: Tensor, side: int, row: Tensor, column: Tensor) -> Tensor:
+    """Zeros, in place, a square around a center in each image; clipped at the border.
 
     Args:
         x: Images [N, C, H, W].
-        side: Of the square, in pixels.
-        row: Of the centre, int64 [N].
-        column: Of the centre, int64 [N].
+        side: Side of the square, in pixels.
+        row: Row of the center, int64 [N].
+        column: Column of the center, int64 [N].
     """
     rows, columns = _near(row, side, x.shape[2]), _near(column, side, x.shape[3])
     return x.mul_(1 - rows[:, None, :, None] * columns[:, None, None, :])
 
 
-def _near(centre: Tensor, side: int, size: int) -> Tensor:
-    """1 for those of `size` places in the stretch of `side` around each centre, else 0; float32 [N, size]."""
-    offset = torch.arange(size, device=centre.device) - (centre - side // 2)[:, None]
+def _near(center: Tensor, side: int, size: int) -> Tensor:
+    """1 for the positions below `size` within `side` around each center, else 0; float32 [N, size]."""
+    offset = torch.arange(size, device=center.device) - (center - side // 2)[:, None]
     return ((offset >= 0) & (offset < side)).float()
+
+
+def random_boxes(draws: Tensor, area: float, height: int, width: int) -> Tensor:
+    """Random crops within an image.
+
+    The area of a crop, as a fraction of the image's, is uniform between `area` and 1, and the logarithm of
+    its aspect uniform between those of `ASPECTS` with which such a crop fits, or the nearest that fits where
+    none does; every position where it fits is equally likely.
+
+    Args:
+        draws: Uniform in [0, 1), [N, 4].
+        area: The smallest fraction of the area.
+        height: Height of the image.
+        width: Width of the image.
+
+    Returns:
+        Top, left, height and width of each crop in pixels, float64 [N, 4].
+    """
+    fraction, aspect, down, right = draws.double().unbind(1)
+    fraction = area + (1 - area) * fraction
+    narrowest, widest = fraction * (width / height), width / (fraction * height)  # of the crops that fit
+    low, high = (torch.full_like(fraction, limit).clamp(narrowest, widest) for limit in ASPECTS)
+    aspect = low * (high / low) ** aspect
+    box_height = (fraction * height * width / aspect).sqrt().clamp(max=height)
+    box_width = (box_height * aspect).clamp(max=width)
+    return torch.stack([down * (height - box_height), right * (width - box_width), box_height, box_width], 1)
+
+
+def center_box(crop_pct: float, height: int, width: int) -> Tensor:
+    """Top, left, height and width of the centered crop whose sides are `crop_pct` of the image's; float64
+    [1, 4].
+    """
+    margin = (1 - crop_pct) / 2
+    box = [margin * height, margin * width, crop_pct * height, crop_pct * width]
+    return torch.tensor([box], dtype=torch.float64)
+
+
+def crop_and_resize(x: Tensor, boxes: Tensor) -> Tensor:
+    """A crop of each image at the image's size; bilinear, rounded.
+
+    Args:
+        x: Pixels, uint8 [N, C, H, W].
+        boxes: Top, left, height and width in pixels, float32 [N, 4].
+    """
+    top, left, box_height, box_width = boxes.unbind(1)
+    rows, columns = _grid(top, box_height, x.shape[2]), _grid(left, box_width, x.shape[3])
+    size = (len(x), *x.shape[2:])
+    grid = torch.stack([columns[:, None, :].expand(size), rows[:, :, None].expand(size)], 3)
+    sampled = F.grid_sample(x.float(), grid, padding_mode="border", align_corners=False)
+    return sampled.round_().to(torch.uint8)
+
+
+def _grid(first: Tensor, length: Tensor, size: int) -> Tensor:
+    """Centers of `size` equal parts of a stretch of `size` pixels, in the coordinates of `grid_sample`: from
+    -1, the first pixel's edge, to 1, the last one's; float32 [N, size].
+    """
+    centers = (torch.arange(size, device=first.device) + 0.5) / size
+    return (first[:, None] + centers * length[:, None]) * (2 / size) - 1
+
+
+def autoaugment(x: Tensor, policy: Policy, seeds: Tensor) -> Tensor:
+    """Images changed by an AutoAugment policy (Cubuk et al. 2019), each with its own random seed.
+
+    The global generator, which torchvision draws from, is left as it was.
+
+    Args:
+        x: Pixels, uint8 [N, C, H, W], on the CPU, with 1 or 3 channels.
+        policy: Not "none".
+        seeds: int64 [N].
+    """
+    transform, augmented = load_policy(policy), torch.empty_like(x)
+    rng = torch.default_generator
+    state = rng.get_state()
+    try:
+        for index, seed in enumerate(seeds.tolist()):
+            rng.manual_seed(seed)
+            pixels = x[index, 0] if x.shape[1] == 1 else x[index].permute(1, 2, 0)
+            image = Image.fromarray(pixels.contiguous().numpy())
+            augmented[index] = to_tensor(transform(image))
+    finally:
+        rng.set_state(state)
+    return augmented
+
+
+def resize_dataset(data: Dataset, size: int | None) -> Dataset:
+    """A data set with square images of a size; None leaves it unchanged."""
+    if size is None or data.shape[1:] == (size, size):
+        return data
+    test = None if data.test is None else _resize_images(data.test, size)
+    valid = None if data.valid is None else _resize_images(data.valid, size)
+    return replace(data, train=_resize_images(data.train, size), test=test, valid=valid, known=None)
+
+
+def _resize_images(images: Images, size: int) -> Images:
+    if isinstance(images, ImageFiles):
+        return ImageFiles(images.files, images.labels, (images.shape[0], size, size))
+    resized = [resize(pixels, size) for pixels in images.load().images.split(RESIZE_BATCH)]
+    return ImageSet(torch.cat(resized), images.labels)
+
+
+def resize(x: Tensor, size: int) -> Tensor:
+    """Images [N, C, H, W] scaled until they cover a square, and cropped around their center."""
+    height, width = x.shape[2:]
+    shorter = min(height, width)
+    scaled = (max(height * size // shorter, size), max(width * size // shorter, size))
+    x = F.interpolate(x, size=scaled, mode="bilinear", antialias=True)
+    top, left = (scaled[0] - size) // 2, (scaled[1] - size) // 2
+    return x[:, :, top : top + size, left : left + size].contiguous()

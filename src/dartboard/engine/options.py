@@ -5,9 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from dartboard.config.schema import MOST, Count, Options, Seed
-from dartboard.data import CENTER_CROP, Augment, LoadOptions
-from dartboard.data.autoaugment import Policy
-from dartboard.data.load_options import GIGABYTE
+from dartboard.data import CENTER_CROP, GIGABYTE, Augment, LoadOptions, Policy
 from dartboard.utils.progress import Progress
 
 

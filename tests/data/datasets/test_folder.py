@@ -15,7 +15,7 @@ from dartboard.data import Dataset, ImageFiles, ImageSet, LoadOptions, load_data
 from dartboard.errors import DataError
 from imagefiles import fill, save
 
-STREAM = LoadOptions(memory=0)
+IN_FILES = LoadOptions(memory=0)
 
 
 def load(path: Path, loading: LoadOptions | None = None) -> Dataset:
@@ -295,7 +295,7 @@ def test_a_folder_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: py
 
 def test_a_file_that_vanishes_before_it_is_read_is_named(tmp_path: Path) -> None:
     fill(tmp_path)
-    data = load(tmp_path, STREAM)
+    data = load(tmp_path, IN_FILES)
     (tmp_path / "dog" / "1.png").unlink()
     with pytest.raises(DataError, match=rf"^{tmp_path}/dog/1.png: there is no such file"):
         data.train.load()
@@ -320,7 +320,7 @@ def surveys(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     seen: list[Path] = []
     real = folder_module.survey
 
-    def survey(listing: folder_module.Listing, loading: LoadOptions) -> folder_module.Findings:
+    def survey(listing: folder_module.Listing, loading: LoadOptions) -> folder_module.Survey:
         seen.append(listing.folder)
         return real(listing, loading)
 
@@ -333,12 +333,12 @@ def test_what_was_found_is_remembered_until_a_file_changes(
 ) -> None:
     fill(tmp_path)
     (tmp_path / "cat" / "text.png").write_text("no image")
-    first = load(tmp_path, STREAM)
+    first = load(tmp_path, IN_FILES)
     opened = Image.open
     try:
         Image.open = None  # type: ignore[assignment]  # nothing is decoded the second time
         caplog.clear()
-        second = load(tmp_path, STREAM)
+        second = load(tmp_path, IN_FILES)
     finally:
         Image.open = opened
     assert len(surveys) == 1
@@ -348,9 +348,9 @@ def test_what_was_found_is_remembered_until_a_file_changes(
     assert len(cache_files(home)) == 1
     assert json.loads(cache_files(home)[0].read_text())["folder"] == str(tmp_path)
     save(tmp_path / "cat" / "new.png")
-    assert len(load(tmp_path, STREAM).train) == 7
+    assert len(load(tmp_path, IN_FILES).train) == 7
     os.utime(tmp_path / "cat" / "new.png", (1, 1))
-    load(tmp_path, STREAM)
+    load(tmp_path, IN_FILES)
     assert len(surveys) == 3
 
 
@@ -375,17 +375,17 @@ def test_a_file_that_can_be_read_again_is_not_remembered_as_broken(
 def test_moments_do_not_depend_on_the_memory(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("files", "folders.read"):
+    for module in ("image_files", "datasets.folder"):
         monkeypatch.setattr(f"dartboard.data.{module}.MOMENT_IMAGES", 4)
     fill(tmp_path, {"cat": 5, "dog": 6})
     inside = load(tmp_path).moments
     shutil.rmtree(home / ".cache")
-    assert load(tmp_path, STREAM).moments == inside
+    assert load(tmp_path, IN_FILES).moments == inside
 
 
 def test_moments_of_another_size_are_found_anew(tmp_path: Path, surveys: list[Path]) -> None:
     fill(tmp_path)
-    large, small = load(tmp_path, STREAM), load(tmp_path, LoadOptions(memory=0, size=2))
+    large, small = load(tmp_path, IN_FILES), load(tmp_path, LoadOptions(memory=0, size=2))
     assert large.moments != small.moments
     assert load(tmp_path, LoadOptions(size=2)).moments == small.moments
     assert load(tmp_path).moments == large.moments
@@ -461,7 +461,7 @@ def test_real_images_written_as_files_are_the_same_images(tmp_path: Path) -> Non
         file = tmp_path / whole.classes[label] / f"{number:03}.png"
         file.parent.mkdir(exist_ok=True)
         Image.fromarray(image.permute(1, 2, 0).numpy()).save(file)
-    for loading in (LoadOptions(), STREAM):
+    for loading in (LoadOptions(), IN_FILES):
         data = load(tmp_path, loading)
         assert data.classes == whole.classes
         assert torch.equal(data.train.load().images, chosen.images)

@@ -1,1 +1,7 @@
-"""Data sets, embedded, in folders and in the official files of their publishers."""
+"""The data sets: every module in this package registers its own when the package is imported."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")

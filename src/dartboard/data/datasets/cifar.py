@@ -1,157 +1,229 @@
 """CIFAR-10 and CIFAR-100 as their author publishes them: binary, or pickled by Python."""
 
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dartboard.data.dataset import Dataset
-from dartboard.data.datasets.archive_files import about, is_archive, names_in, read_bundle
-from dartboard.data.datasets.arrays import Arrays, join, pair
+from dartboard.data.dataset import Dataset, LoadOptions
+from dartboard.data.files import (
+    LabeledArrays,
+    concatenate,
+    content_errors,
+    file_names,
+    is_tar,
+    labeled_arrays,
+    read_files,
+)
+from dartboard.data.registry import READERS, Download, PublishedDataset, register_published
 from dartboard.errors import DataError
 from dartboard.utils.unpickler import read_arrays
 
 SHAPE = (3, 32, 32)
 PIXELS = 3 * 32 * 32
+SITE = "https://www.cs.toronto.edu/~kriz/"
 
 
 @dataclass(frozen=True)
-class Version:
-    """How one of the sets is laid out in files.
+class FileLayout:
+    """The files of one published version, binary or pickled.
 
     Args:
         train: Names of the files with training images.
         test: Name of the file with test images.
-        names: Name of the file with the names of the classes.
-        classes: How many there are.
-        before: Bytes before the pixels of an image, of which the last is its label; 0 if pickled.
-        labels: Name of the labels in a pickle.
-        meta: Name of the classes' names in a pickle.
+        names: Name of the file with the class names.
+        header: Bytes before the pixels of a binary image, the last of which is its label; 0 if pickled.
+        labels: Key of the labels in a pickle.
+        meta: Key of the class names in a pickle.
     """
 
     train: tuple[str, ...]
     test: str
     names: str
-    classes: int
-    before: int = 0
+    header: int = 0
     labels: str = ""
     meta: str = ""
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        """All names."""
-        return (*self.train, self.test, self.names)
+
+@dataclass(frozen=True)
+class Cifar:
+    """CIFAR-10 or CIFAR-100.
+
+    Args:
+        name: Name of the data set.
+        classes: Number of classes.
+        layouts: Its two published versions.
+        archives: Names of their archives.
+        folders: Names of the folders in these archives.
+    """
+
+    name: str
+    classes: int
+    layouts: tuple[FileLayout, FileLayout]
+    archives: tuple[str, str]
+    folders: tuple[str, str]
 
 
-CIFAR10 = (
-    Version(tuple(f"data_batch_{n}.bin" for n in range(1, 6)), "test_batch.bin", "batches.meta.txt", 10, 1),
-    Version(
-        tuple(f"data_batch_{n}" for n in range(1, 6)),
-        "test_batch",
-        "batches.meta",
-        10,
-        labels="labels",
-        meta="label_names",
+CIFAR10 = Cifar(
+    "cifar10",
+    10,
+    (
+        FileLayout(
+            tuple(f"data_batch_{n}.bin" for n in range(1, 6)), "test_batch.bin", "batches.meta.txt", 1
+        ),
+        FileLayout(
+            tuple(f"data_batch_{n}" for n in range(1, 6)),
+            "test_batch",
+            "batches.meta",
+            labels="labels",
+            meta="label_names",
+        ),
     ),
+    ("cifar-10-binary.tar.gz", "cifar-10-python.tar.gz"),
+    ("cifar-10-batches-bin", "cifar-10-batches-py"),
 )
-CIFAR100 = (
-    Version(("train.bin",), "test.bin", "fine_label_names.txt", 100, 2),
-    Version(("train",), "test", "meta", 100, labels="fine_labels", meta="fine_label_names"),
+CIFAR100 = Cifar(
+    "cifar100",
+    100,
+    (
+        FileLayout(("train.bin",), "test.bin", "fine_label_names.txt", 2),
+        FileLayout(("train",), "test", "meta", labels="fine_labels", meta="fine_label_names"),
+    ),
+    ("cifar-100-binary.tar.gz", "cifar-100-python.tar.gz"),
+    ("cifar-100-binary", "cifar-100-python"),
 )
-ARCHIVES = {
-    CIFAR10: ("cifar-10-binary.tar.gz", "cifar-10-python.tar.gz"),
-    CIFAR100: ("cifar-100-binary.tar.gz", "cifar-100-python.tar.gz"),
-}
-FOLDERS = {
-    CIFAR10: ("cifar-10-batches-bin", "cifar-10-batches-py"),
-    CIFAR100: ("cifar-100-binary", "cifar-100-python"),
-}
 
 
-def find_cifar(folder: Path, versions: tuple[Version, Version]) -> Path | None:
+def find_cifar(cifar: Cifar, folder: Path) -> Path | None:
     """Where the files of a set are: the folder, the publisher's folder or archive in it, or nowhere."""
-    for place in (folder, *(folder / name for name in FOLDERS[versions])):
+    for place in (folder, *(folder / name for name in cifar.folders)):
         if any(
-            (place / version.train[0]).is_file() and (place / version.names).is_file() for version in versions
+            (place / files.train[0]).is_file() and (place / files.names).is_file() for files in cifar.layouts
         ):
             return place
-    return next((folder / name for name in ARCHIVES[versions] if (folder / name).is_file()), None)
+    return next((folder / name for name in cifar.archives if (folder / name).is_file()), None)
 
 
-def read_cifar(path: Path, versions: tuple[Version, Version], name: str) -> Dataset:
+def read_cifar(cifar: Cifar, path: Path, _: LoadOptions) -> Dataset:
     """The set in a folder or an archive.
 
     Raises:
         DataError: If a file is missing, damaged or of another kind.
     """
-    names = names_in(path)
-    version = next((version for version in versions if version.names in names), versions[0])
-    found = read_bundle(path, version.files)
-    pieces = {}
-    for file in (*version.train, version.test):
-        with about(path / file):
-            pieces[file] = _binary(found[file], version) if version.before else _pickled(found[file], version)
-    with about(path / version.names):
-        classes = _classes(found[version.names], version)
-    train = join([pieces[file] for file in version.train])
-    return Dataset(name, classes, train, join([pieces[version.test]]))
+    names = file_names(path)
+    layout = next((layout for layout in cifar.layouts if layout.names in names), cifar.layouts[0])
+    contents = read_files(path, (*layout.train, layout.test, layout.names))
+    read = _read_binary if layout.header else _read_pickle
+    arrays = {}
+    for file in (*layout.train, layout.test):
+        with content_errors(path / file):
+            arrays[file] = read(contents[file], layout, cifar.classes)
+    with content_errors(path / layout.names):
+        classes = _read_class_names(contents[layout.names], layout, cifar.classes)
+    train = concatenate([arrays[file] for file in layout.train])
+    return Dataset(cifar.name, classes, train, concatenate([arrays[layout.test]]))
 
 
-def _binary(data: bytes, version: Version) -> Arrays:
+def _read_binary(data: bytes, layout: FileLayout, classes: int) -> LabeledArrays:
     """Images and labels of a file of records: labels, then pixels channel by channel."""
-    record = version.before + PIXELS
+    record = layout.header + PIXELS
     if not data or len(data) % record:
         raise DataError(
             f"{len(data):,} bytes are no whole number of records of {record:,}; the file is cut short or "
             "another one"
         )
     rows = np.frombuffer(data, np.uint8).reshape(-1, record)
-    return pair(rows[:, version.before :].reshape(-1, *SHAPE), rows[:, version.before - 1], version.classes)
+    return labeled_arrays(rows[:, layout.header :].reshape(-1, *SHAPE), rows[:, layout.header - 1], classes)
 
 
-def _pickled(data: bytes, version: Version) -> Arrays:
-    found = read_arrays(BytesIO(data), DataError)
-    pixels = _entry(found, "data")
+def _read_pickle(data: bytes, layout: FileLayout, classes: int) -> LabeledArrays:
+    """Images and labels of a pickled dictionary."""
+    values = read_arrays(BytesIO(data), DataError)
+    pixels = _value(values, "data")
     if not isinstance(pixels, np.ndarray) or pixels.ndim != 2 or pixels.shape[1] != PIXELS:
         raise DataError(f"its data is no array of shape [N, {PIXELS}]")
-    return pair(pixels.reshape(-1, *SHAPE), _entry(found, version.labels), version.classes)
+    return labeled_arrays(pixels.reshape(-1, *SHAPE), _value(values, layout.labels), classes)
 
 
-def _entry(found: dict[str, Any], name: str) -> Any:
-    if name not in found:
-        raise DataError(f"has no {name!r}; it has {', '.join(found) or 'nothing'}")
-    return found[name]
+def _value(values: dict[str, Any], key: str) -> Any:
+    if key not in values:
+        raise DataError(f"has no {key!r}; it has {', '.join(values) or 'nothing'}")
+    return values[key]
 
 
-def _classes(data: bytes, version: Version) -> tuple[str, ...]:
-    """The names of the classes: lines of text, or a pickled list."""
-    lines = (
-        data.splitlines() if version.before else _entry(read_arrays(BytesIO(data), DataError), version.meta)
-    )
-    names = tuple(name for name in map(_text, lines if isinstance(lines, list) else [lines]) if name)
-    if len(names) != version.classes:
-        raise DataError(f"has the names of {len(names)} classes, not of {version.classes}")
-    return names
+def _read_class_names(data: bytes, layout: FileLayout, classes: int) -> tuple[str, ...]:
+    """Class names from lines of text, or from a pickled list."""
+    values: Any = data.splitlines() if layout.header else None
+    if values is None:
+        values = _value(read_arrays(BytesIO(data), DataError), layout.meta)
+    names = []
+    for value in values if isinstance(values, list) else [values]:
+        name = value.decode(errors="replace") if isinstance(value, bytes) else value
+        if not isinstance(name, str) or "\ufffd" in name:
+            raise DataError("the names of the classes are no texts")
+        if name.strip():
+            names.append(name.strip())
+    if len(names) != classes:
+        raise DataError(f"has the names of {len(names)} classes, not of {classes}")
+    return tuple(names)
 
 
-def _text(value: object) -> str:
-    if isinstance(value, bytes):
-        value = value.decode(errors="replace")
-    if not isinstance(value, str) or "\ufffd" in value:
-        raise DataError("the names of the classes are no texts")
-    return value.strip()
-
-
-def which_cifar(path: Path) -> tuple[Version, Version]:
-    """The set that an archive has.
+@READERS.register(".tar")
+@READERS.register(".tgz")
+@READERS.register(".gz")
+def read_archive(path: Path, options: LoadOptions) -> Dataset:
+    """CIFAR-10 or CIFAR-100 in the archive that its author publishes.
 
     Raises:
-        DataError: If it has neither.
+        DataError: If the archive has neither.
     """
-    names = names_in(path) if is_archive(path) else set()
-    for versions in (CIFAR10, CIFAR100):
-        if any({version.train[0], version.names} <= names for version in versions):
-            return versions
+    names = file_names(path) if is_tar(path) else set()
+    for cifar in (CIFAR10, CIFAR100):
+        if any({layout.train[0], layout.names} <= names for layout in cifar.layouts):
+            return read_cifar(cifar, path, options)
     raise DataError(f"{path}: is no archive of CIFAR-10 or CIFAR-100; unpack it and give the folder")
+
+
+register_published(
+    PublishedDataset(
+        "cifar10",
+        "60,000 colour images of 32x32 pixels in 10 classes (Krizhevsky 2009).",
+        partial(find_cifar, CIFAR10),
+        partial(read_cifar, CIFAR10),
+        files="cifar-10-binary.tar.gz or cifar-10-python.tar.gz, or what is in one of them",
+        homepage=f"{SITE}cifar.html",
+        downloads=(
+            Download(
+                "cifar-10-binary.tar.gz",
+                (f"{SITE}cifar-10-binary.tar.gz",),
+                size=170_052_171,
+                md5="c32a1d4ab5d03f1284b67883e8d87530",
+                folder="cifar-10-batches-bin",
+                top="cifar-10-batches-bin",
+            ),
+        ),
+    )
+)
+register_published(
+    PublishedDataset(
+        "cifar100",
+        "60,000 colour images of 32x32 pixels in 100 classes (Krizhevsky 2009).",
+        partial(find_cifar, CIFAR100),
+        partial(read_cifar, CIFAR100),
+        files="cifar-100-binary.tar.gz or cifar-100-python.tar.gz, or what is in one of them",
+        homepage=f"{SITE}cifar.html",
+        downloads=(
+            Download(
+                "cifar-100-binary.tar.gz",
+                (f"{SITE}cifar-100-binary.tar.gz",),
+                size=168_513_733,
+                md5="03b5dce01913d631647c71ecec9e9cb8",
+                folder="cifar-100-binary",
+                top="cifar-100-binary",
+            ),
+        ),
+    )
+)

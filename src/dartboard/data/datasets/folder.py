@@ -1,204 +1,269 @@
-"""Data sets whose images are in a file each."""
+"""Data sets with one image per file, and the cache of what reading their files has shown."""
 
+import hashlib
+import json
 import logging
+import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from statistics import median_low
+from typing import Any
 
 import torch
 
-from dartboard.data.dataset import MOMENT_IMAGES, Dataset, Images, ImageSet, Moments, Shape, moments
-from dartboard.data.datasets.folder_cache import Findings, recall, remember
-from dartboard.data.datasets.folder_layout import list_folder
-from dartboard.data.datasets.folder_listing import Listing, Part
-from dartboard.data.image_files import ImageFiles, decode_as
-from dartboard.data.load_options import LoadOptions
-from dartboard.data.thread_map import over_files
+from dartboard.data.dataset import (
+    MOMENT_IMAGES,
+    Dataset,
+    Images,
+    ImageSet,
+    LoadOptions,
+    Moments,
+    Shape,
+    moments,
+)
+from dartboard.data.datasets.folder_listing import Listing, list_folder
+from dartboard.data.image_files import ImageFiles, decode, map_files
 from dartboard.errors import DataError
+from dartboard.utils.atomic import write_text
 from dartboard.utils.text import printable
 
 LOG = logging.getLogger(__name__)
-LARGEST = 224
-"""Images of many sizes are brought to no more than this unless a size is asked for."""
-STEP = 8
-"""Images of many sizes are brought to a multiple of this, which a network can halve three times."""
-NAMED = 3
-"""So many of the broken files are named in a warning."""
 
-Check = tuple[int, int, bool] | str
-"""Width, height and whether it is grey, of an image; or what is wrong with the file."""
+LARGEST_SIDE = 224
+"""Images of different sizes are resized to at most this unless a size is given."""
+SIDE_MULTIPLE = 8
+"""Images of different sizes are resized to a multiple of this, which a network can halve three times."""
+NAMED_FILES = 3
+"""So many broken files are named in a warning."""
+CACHE_VERSION = 2
+"""Version of the cache files and of what is checked; files of other versions are ignored."""
 
 
-def read_folder(path: Path, loading: LoadOptions, name: str | None = None) -> Dataset:
-    """The images in a folder that has one subfolder for each class, called after the folder.
+@dataclass(frozen=True)
+class Survey:
+    """What decoding every file of a folder has shown.
 
-    Classes are numbered in the order of their names. `dartboard.data.datasets.folder_layout` says how the
-    folder may be divided into training, validation and test images, `read_listing` how images
-    are brought to one shape.
+    Args:
+        classes: Number of readable files by split and class.
+        sizes: Number of images by width and height.
+        grey: Whether no image has color.
+        broken: Reason by path below the folder, for each unreadable file.
+        moments: Mean and standard deviation of the training images, by the shape they are converted to.
     """
-    return read_listing(name or path.resolve().name, list_folder(path), loading)
+
+    classes: Mapping[str, Mapping[str, int]]
+    sizes: Mapping[tuple[int, int], int]
+    grey: bool
+    broken: Mapping[str, str]
+    moments: Mapping[Shape, Moments] = field(default_factory=dict)
 
 
-def read_listing(name: str, listing: Listing, loading: LoadOptions) -> Dataset:
-    """The data set of labelled files.
+def read_folder(path: Path, options: LoadOptions, name: str | None = None) -> Dataset:
+    """The images in a folder that has one subfolder for each class, named after the folder.
 
-    Every file is opened and decoded once; those that are broken are left out with a warning. What was
-    found is remembered until a file changes. Images have one channel if all are grey, else three. Their size
-    is the one asked for, else their own if they have one; images of many sizes are brought to squares whose
+    Classes are numbered in the order of their names. `dartboard.data.datasets.folder_listing` says how the
+    folder may be split into training, validation and test images, `read_listing` how images are converted to
+    one shape.
+    """
+    return read_listing(name or path.resolve().name, list_folder(path), options)
+
+
+def read_listing(name: str, listing: Listing, options: LoadOptions) -> Dataset:
+    """The data set of labeled files.
+
+    Every file is opened and decoded once; broken files are left out with a warning. The results are cached
+    until a file changes. Images have one channel if all are grey, else three. Their size is that of the
+    options, else their own if all have the same; images of different sizes are converted to squares whose
     side is the median of their shorter sides, at most 224, rounded down to a multiple of 8. Images that fit
-    in `loading.memory` are loaded, others stay in their files; mean and deviation are those of at most 10,000
-    training images at even distances in either case.
+    in `options.memory` are loaded, others stay in their files; mean and standard deviation are those of at
+    most 10,000 evenly spaced training images in either case.
 
     Raises:
         DataError: If there are fewer than two classes, or a class has no readable file.
     """
-    _check_classes(listing)
-    fingerprint = listing.fingerprint()
-    findings = recall(listing.folder, fingerprint)
-    if findings is None or _is_mended(listing, findings):
-        findings = survey(listing, loading)
-        remember(listing.folder, fingerprint, findings)
-    _report(listing.folder, findings.broken, loading)
-    _check_whole(listing, findings)
-    parts = _parts(listing, findings, _shape(findings, loading))
-    return _dataset(name, listing, parts, findings, loading, fingerprint)
-
-
-def _check_classes(listing: Listing) -> None:
     if not listing.classes:
         raise DataError(f"{listing.folder}: has no images; put those of each class in a folder of their own")
     if len(listing.classes) == 1:
         raise DataError(
             f"{listing.folder}: has the single class {listing.classes[0]!r}; there must be at least two"
         )
+    fingerprint = listing.fingerprint()
+    result = read_cache(listing.folder, fingerprint)
+    # A broken file may have become readable without a change to the file itself.
+    if result is None or any(not isinstance(_check(str(listing.folder / f)), str) for f in result.broken):
+        result = survey(listing, options)
+        write_cache(listing.folder, fingerprint, result)
+    _report_broken(listing.folder, result.broken, options)
+    _check_no_empty_class(listing, result)
+    shape = _choose_shape(result, options)
+    splits = _load_splits(listing, result, shape, options)
+    known = result.moments.get(shape)
+    if known is None:
+        known = _compute_moments(splits["train"], options)
+        write_cache(listing.folder, fingerprint, replace(result, moments={**result.moments, shape: known}))
+    return Dataset(name, listing.classes, splits["train"], splits.get("test"), splits.get("valid"), known)
 
 
-def _is_mended(listing: Listing, findings: Findings) -> bool:
-    """Whether a file that was broken is not any more; that a file may be read does not change the file."""
-    return any(not isinstance(_check(str(listing.folder / file)), str) for file in findings.broken)
-
-
-def survey(listing: Listing, loading: LoadOptions) -> Findings:
-    """What opening and decoding every file of a listing shows."""
+def survey(listing: Listing, options: LoadOptions) -> Survey:
+    """Open and decode every file of a listing."""
     files, broken, sizes, grey = listing.files, {}, Counter[tuple[int, int]](), True
-    full = [str(listing.folder / file) for file in files]
-    for done, (file, found) in enumerate(zip(files, over_files(_check, full), strict=True), 1):
-        loading.tell("checking images", done, len(files))
-        if isinstance(found, str):
-            broken[file] = found
+    paths = [str(listing.folder / file) for file in files]
+    for done, (file, check) in enumerate(zip(files, map_files(_check, paths), strict=True), 1):
+        options.report_progress("checking images", done, len(files))
+        if isinstance(check, str):
+            broken[file] = check
         else:
-            sizes[found[:2]] += 1
-            grey = grey and found[2]
-    return Findings(_counts(listing, broken), sizes, grey, broken)
+            sizes[check[:2]] += 1
+            grey = grey and check[2]
+    classes = {}
+    for name, split in listing.splits.items():
+        pairs = zip(split.files, split.labels, strict=True)
+        counts = Counter(label for file, label in pairs if file not in broken)
+        classes[name] = {class_name: counts[label] for label, class_name in enumerate(listing.classes)}
+    return Survey(classes, sizes, grey, broken)
 
 
-def _check(file: str) -> Check:
+def _check(file: str) -> tuple[int, int, bool] | str:
+    """Width, height and whether it is grey, of an image; or the reason why the file is broken."""
     try:
-        image = decode_as(file, None)
+        image = decode(file, None)
     except DataError as error:
         return str(error).removeprefix(f"{file}: ").removeprefix("cannot be read as an image ").strip("()")
     return *image.size, image.mode == "L"
 
 
-def _counts(listing: Listing, broken: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    """How many readable files each class has, by part."""
-    counts = {}
-    for kind, part in listing.parts.items():
-        found = Counter(own for file, own in zip(part.files, part.labels, strict=True) if file not in broken)
-        counts[kind] = {name: found[number] for number, name in enumerate(listing.classes)}
-    return counts
-
-
-def _report(folder: Path, broken: Mapping[str, str], loading: LoadOptions) -> None:
-    """Say which files are left out: some in a warning, all to whoever wants to know."""
-    if loading.broken is not None:
+def _report_broken(folder: Path, broken: Mapping[str, str], options: LoadOptions) -> None:
+    """Report the files that are left out: some in a warning, all to the callback."""
+    if options.broken is not None:
         for file, reason in broken.items():
-            loading.broken(str(folder / file), reason)
+            options.broken(str(folder / file), reason)
     if broken:
-        some = ", ".join(
-            f"{printable(file)} ({printable(reason)})" for file, reason in list(broken.items())[:NAMED]
+        named = ", ".join(
+            f"{printable(file)} ({printable(reason)})" for file, reason in list(broken.items())[:NAMED_FILES]
         )
-        more = f" and {len(broken) - NAMED:,} more" if len(broken) > NAMED else ""
+        more = f" and {len(broken) - NAMED_FILES:,} more" if len(broken) > NAMED_FILES else ""
         where = printable(str(folder))
-        LOG.warning("%s: broken files that are left out, %s: %s%s", where, f"{len(broken):,}", some, more)
+        LOG.warning("%s: broken files that are left out, %s: %s%s", where, f"{len(broken):,}", named, more)
 
 
-def _check_whole(listing: Listing, findings: Findings) -> None:
-    """Raise if a class has no readable file in a part."""
-    for kind, counts in findings.classes.items():
+def _check_no_empty_class(listing: Listing, result: Survey) -> None:
+    """Raise if a class has no readable file in a split."""
+    for split, counts in result.classes.items():
         for name, count in counts.items():
             if not count:
-                files = listing.parts[kind].labels.count(listing.classes.index(name))
+                files = listing.splits[split].labels.count(listing.classes.index(name))
                 reason = f"none of its {files:,} files can be read" if files else "it has no images"
-                raise DataError(f"{listing.folder}: class {name!r} of {kind} is empty: {reason}")
+                raise DataError(f"{listing.folder}: class {name!r} of {split} is empty: {reason}")
 
 
-def _shape(findings: Findings, loading: LoadOptions) -> Shape:
-    channels = 1 if findings.grey else 3
-    if loading.size is not None:
-        return channels, loading.size, loading.size
-    if len(findings.sizes) == 1:
-        width, height = next(iter(findings.sizes))
+def _choose_shape(result: Survey, options: LoadOptions) -> Shape:
+    """The shape that all images are converted to."""
+    channels = 1 if result.grey else 3
+    if options.size is not None:
+        return channels, options.size, options.size
+    if len(result.sizes) == 1:
+        width, height = next(iter(result.sizes))
         return channels, height, width
-    side = min(median_low(_shorter(findings).elements()), LARGEST)
-    side = side - side % STEP if side >= STEP else side
+    shorter_sides = Counter[int]()
+    for size, count in result.sizes.items():
+        shorter_sides[min(size)] += count
+    side = min(median_low(shorter_sides.elements()), LARGEST_SIDE)
+    side = side - side % SIDE_MULTIPLE if side >= SIDE_MULTIPLE else side
     return channels, side, side
 
 
-def _shorter(findings: Findings) -> Counter[int]:
-    """How many images there are of each shorter side."""
-    counts = Counter[int]()
-    for size, count in findings.sizes.items():
-        counts[min(size)] += count
-    return counts
+def _load_splits(
+    listing: Listing, result: Survey, shape: Shape, options: LoadOptions
+) -> Mapping[str, Images]:
+    """The readable files of each split, in memory if all fit."""
+    splits = {}
+    for name, split in listing.splits.items():
+        pairs = [
+            (str(listing.folder / file), label)
+            for file, label in zip(split.files, split.labels, strict=True)
+            if file not in result.broken
+        ]
+        files, labels = tuple(file for file, _ in pairs), torch.tensor([label for _, label in pairs])
+        splits[name] = ImageFiles(files, labels, shape)
+    total = sum(map(len, splits.values()))
+    if total * prod(shape) > options.memory:
+        return splits
+    every_file = tuple(file for split in splits.values() for file in split.files)
+    loaded = ImageFiles(every_file, torch.cat([split.labels for split in splits.values()]), shape).load(
+        lambda done: options.report_progress("reading images", done, total)
+    )
+    counts = [len(split) for split in splits.values()]
+    pieces = zip(loaded.images.split(counts), loaded.labels.split(counts), strict=True)
+    return {name: ImageSet(*piece) for name, piece in zip(splits, pieces, strict=True)}
 
 
-def _parts(listing: Listing, findings: Findings, shape: Shape) -> dict[str, ImageFiles]:
-    return {kind: _readable(listing.folder, part, findings, shape) for kind, part in listing.parts.items()}
-
-
-def _readable(folder: Path, part: Part, findings: Findings, shape: Shape) -> ImageFiles:
-    pairs = zip(part.files, part.labels, strict=True)
-    kept = [(str(folder / file), label) for file, label in pairs if file not in findings.broken]
-    return ImageFiles(tuple(file for file, _ in kept), torch.tensor([label for _, label in kept]), shape)
-
-
-def _dataset(
-    name: str,
-    listing: Listing,
-    parts: Mapping[str, ImageFiles],
-    findings: Findings,
-    loading: LoadOptions,
-    fingerprint: str,
-) -> Dataset:
-    shape = parts["train"].shape
-    total = sum(map(len, parts.values()))
-    known = findings.moments.get(shape)
-    brought: dict[str, Images] = dict(parts)
-    if total * prod(shape) <= loading.memory:
-        brought = _load(parts, total, loading)
-    if known is None:
-        known = _moments(brought["train"], loading)
-        remember(listing.folder, fingerprint, replace(findings, moments={**findings.moments, shape: known}))
-    return Dataset(name, listing.classes, brought["train"], brought.get("test"), brought.get("valid"), known)
-
-
-def _moments(images: Images, loading: LoadOptions) -> Moments:
+def _compute_moments(images: Images, options: LoadOptions) -> Moments:
     if isinstance(images, ImageFiles):
-        return images.moments(lambda done, total: loading.tell("measuring images", done, total))
+        return images.moments(lambda done, total: options.report_progress("measuring images", done, total))
     return moments(images.spread(MOMENT_IMAGES))
 
 
-def _load(parts: Mapping[str, ImageFiles], total: int, loading: LoadOptions) -> dict[str, Images]:
-    """All parts in memory."""
-    files = tuple(file for part in parts.values() for file in part.files)
-    labels = torch.cat([part.labels for part in parts.values()])
-    whole = ImageFiles(files, labels, parts["train"].shape).load(
-        lambda done: loading.tell("reading images", done, total)
-    )
-    counts = [len(part) for part in parts.values()]
-    pieces = zip(whole.images.split(counts), whole.labels.split(counts), strict=True)
-    return {kind: ImageSet(*piece) for kind, piece in zip(parts, pieces, strict=True)}
+def read_cache(folder: Path, fingerprint: str) -> Survey | None:
+    """The cached survey of a folder; None if there is none, or a file has changed since."""
+    try:
+        values = json.loads(_cache_file(folder).read_bytes())
+        if (values["version"], values["fingerprint"]) != (CACHE_VERSION, fingerprint):
+            return None
+        return _parse_survey(values)
+    except FileNotFoundError:
+        return None
+    except (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError) as error:
+        LOG.info("the cache of %s cannot be read and is ignored (%s)", folder, error)
+        return None
+
+
+def write_cache(folder: Path, fingerprint: str, result: Survey) -> None:
+    """Cache a survey; where that fails it is made anew the next time."""
+    values = {
+        "version": CACHE_VERSION,
+        "fingerprint": fingerprint,
+        "folder": str(folder.absolute()),
+        "classes": result.classes,
+        "sizes": [[*size, count] for size, count in result.sizes.items()],
+        "grey": result.grey,
+        "broken": result.broken,
+        "moments": [[*shape, values] for shape, values in result.moments.items()],
+    }
+    try:
+        file = _cache_file(folder)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_text(file, json.dumps(values))
+    except (OSError, RuntimeError) as error:
+        LOG.info("the survey of %s cannot be cached (%s)", folder, error)
+
+
+def _cache_file(folder: Path) -> Path:
+    """The cache file of a folder, in $XDG_CACHE_HOME/dartboard or ~/.cache/dartboard.
+
+    Raises:
+        RuntimeError: If the home folder is not known.
+    """
+    variable = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    cache = (variable if variable.is_absolute() else Path.home() / ".cache") / "dartboard"
+    name = hashlib.sha256(str(folder.absolute()).encode(errors="surrogateescape")).hexdigest()[:32]
+    return cache / "folders" / f"{name}.json"
+
+
+def _parse_survey(values: Any) -> Survey:
+    """The survey in a cache file; raises if a value has another type than it should."""
+    classes = {
+        str(split): {str(name): int(count) for name, count in counts.items()}
+        for split, counts in values["classes"].items()
+    }
+    sizes = Counter({(int(width), int(height)): int(count) for width, height, count in values["sizes"]})
+    broken = {str(file): str(reason) for file, reason in values["broken"].items()}
+    known = {}
+    for channels, height, width, pairs in values["moments"]:
+        shape = (int(channels), int(height), int(width))
+        known[shape] = tuple((float(mean), float(std)) for mean, std in pairs)
+        if len(known[shape]) != shape[0] or not all(std > 0 for _, std in known[shape]):
+            raise ValueError(f"no moments of {shape[0]} channels: {pairs}")
+    return Survey(classes, sizes, bool(values["grey"]), broken, known)

@@ -1,25 +1,36 @@
-"""Which image files there are in a folder, and which class each belongs to; nothing is opened."""
+"""Which image files are in a folder, in which class and split; nothing is opened."""
 
 import hashlib
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dartboard.data.image_files import KINDS
+from dartboard.data.image_files import EXTENSIONS
 from dartboard.errors import DataError
+from dartboard.utils.text import printable
 
-Identity = tuple[int, int]
-"""Device and number of a folder, the same by whatever name it is reached."""
+LOG = logging.getLogger(__name__)
+
+SPLIT_NAMES = {
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("val", "valid", "validation"), "valid"),
+    **dict.fromkeys(("test", "testing"), "test"),
+}
+"""The split of each folder name, in lower case."""
+
+Inode = tuple[int, int]
+"""Device and inode of a folder, the same by whatever name it is reached."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """Files that are used for one purpose.
+class FileList:
+    """The files of a split.
 
     Args:
         files: Paths below the folder of the listing.
-        labels: The number of the class of each.
+        labels: Class index of each.
     """
 
     files: tuple[str, ...]
@@ -28,38 +39,158 @@ class Part:
 
 @dataclass(frozen=True)
 class Listing:
-    """The labelled files of a folder.
+    """The labeled files of a folder.
 
     Args:
         folder: Where the files are.
-        classes: Names, in the order of their numbers.
-        parts: By `train`, `valid` and `test`, as far as there are any.
+        classes: Class names, by class index.
+        splits: By `train`, `valid` and `test`, as far as there are any.
     """
 
     folder: Path
     classes: tuple[str, ...]
-    parts: Mapping[str, Part]
+    splits: Mapping[str, FileList]
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files of all parts."""
-        return tuple(file for part in self.parts.values() for file in part.files)
+        """The files of all splits."""
+        return tuple(file for split in self.splits.values() for file in split.files)
 
     def fingerprint(self) -> str:
-        """A text that differs where classes, or names, sizes, times or labels of the files do."""
-        found = hashlib.sha256(repr(self.classes).encode())
-        for kind, part in self.parts.items():
-            for file, label in zip(part.files, part.labels, strict=True):
-                found.update(repr((kind, label, file, _state(self.folder / file))).encode())
-        return found.hexdigest()
+        """A text that changes with the classes, or with names, sizes, times or labels of the files."""
+        checksum = hashlib.sha256(repr(self.classes).encode())
+        for name, split in self.splits.items():
+            for file, label in zip(split.files, split.labels, strict=True):
+                try:
+                    stat = (self.folder / file).stat()
+                    state = stat.st_size, stat.st_mtime_ns
+                except OSError:
+                    state = None
+                checksum.update(repr((name, label, file, state)).encode())
+        return checksum.hexdigest()
 
 
-def _state(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
+def list_folder(folder: Path) -> Listing:
+    """The labeled files of a folder.
+
+    With a folder `train` (or `training`) that has subfolders, those are the classes, and `val` (or `valid`,
+    or `validation`) and `test` (or `testing`) have the same ones; other folders are ignored. Validation
+    images without test images are used as test images, as ImageNet has it. A `test` without classes is left
+    out.
+
+    Without such a `train` every subfolder is a class of training images. A class may be named like a split if
+    it is the only one that is and has images but no folders in it: otherwise splits would be read as classes.
+
+    Within a class images may be in folders of any depth. Hidden files and folders are left out.
+
+    Raises:
+        DataError: If splits have different classes, training images are missing, or a class has no images.
+    """
+    split_folders = _split_folders(folder)
+    if not split_folders:
+        return _list_unsplit(folder)
+    classes = tuple(subfolders(folder / split_folders["train"]))
+    splits = {split: _list_split(folder, name, classes) for split, name in split_folders.items()}
+    if "valid" in splits and "test" not in splits:
+        splits["test"] = splits.pop("valid")
+    return Listing(folder, classes, splits)
+
+
+def _split_folders(folder: Path) -> dict[str, str]:
+    """The folder name of each split with classes; empty if there is no training split."""
+    names: dict[str, str] = {}
+    for name in subfolders(folder):
+        split = SPLIT_NAMES.get(name.lower())
+        if split is None:
+            continue
+        if split in names:
+            raise DataError(f"{folder}: has both {names[split]!r} and {name!r}; remove one of them")
+        names[split] = name
+    if "train" not in names or not subfolders(folder / names["train"]):
+        _check_classes_named_like_splits(folder, names)
+        return {}
+    return {
+        split: names[split]
+        for split in ("train", "valid", "test")
+        if split in names and _has_classes(folder, split, names)
+    }
+
+
+def _check_classes_named_like_splits(folder: Path, names: dict[str, str]) -> None:
+    """Raise unless a folder that is named like a split is a class."""
+    if not names or (len(names) == 1 and not any(subfolders(folder / name) for name in names.values())):
+        return
+    present = " and ".join(map(repr, sorted(names.values())))
+    train = names.get("train")
+    missing = f"{train!r} has no folder for each class" if train else "no 'train' beside"
+    raise DataError(
+        f"{folder}: has {present}, but {missing}; put the training images into {train or 'train'}/CLASS"
+    )
+
+
+def _has_classes(folder: Path, split: str, names: dict[str, str]) -> bool:
+    """Whether a split has classes; unlabeled test images are left out with a warning, others are an error."""
+    place = folder / names[split]
+    if subfolders(place):
+        return True
+    count = len(images_in(place))
+    if split == "test":
+        LOG.warning("%s: its %s images have no classes and are left out", printable(str(place)), f"{count:,}")
+        return False
+    raise DataError(
+        f"{place}: has {count:,} images but no folder for each class; move each image into "
+        f"{names[split]}/CLASS, with the names of the classes in {names['train']}"
+    )
+
+
+def _list_unsplit(folder: Path) -> Listing:
+    """The listing of a folder without splits, with its images as training images."""
+    classes = tuple(subfolders(folder))
+    loose = images_in(folder)
+    if loose and not classes:
+        raise DataError(
+            f"{folder}: has {len(loose):,} images but no folders; put those of each class in one of their own"
+        )
+    if loose:
+        place = printable(str(folder))
+        LOG.warning("%s: %s images are in no class's folder and are left out", place, f"{len(loose):,}")
+    return Listing(folder, classes, {"train": _list_split(folder, "", classes)})
+
+
+def _list_split(folder: Path, split: str, classes: tuple[str, ...]) -> FileList:
+    """The files in the folder of a split, class by class."""
+    _check_same_classes(folder / split, subfolders(folder / split), classes)
+    files: list[str] = []
+    labels: list[int] = []
+    for label, name in enumerate(classes):
+        inside = f"{split}/{name}" if split else name
+        class_files = images_below(folder, inside)
+        if not class_files:
+            raise DataError(
+                f"{folder / inside}: the class is empty; every folder in {folder / split} is a class "
+                "and needs images"
+            )
+        files += class_files
+        labels += [label] * len(class_files)
+    return FileList(tuple(files), tuple(labels))
+
+
+def _check_same_classes(folder: Path, names: list[str], classes: tuple[str, ...]) -> None:
+    """Raise unless a split has the classes of the training images."""
+    missing = sorted(set(classes) - set(names))
+    extra = sorted(set(names) - set(classes))
+    problems = [f"lacks {_enumerate(missing)}"] if missing else []
+    problems += [f"has {_enumerate(extra)} which the training images lack"] if extra else []
+    if problems:
+        raise DataError(
+            f"{folder}: its classes are not those of the training images: it {' and '.join(problems)}"
+        )
+
+
+def _enumerate(names: list[str]) -> str:
+    """At most five names."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(map(repr, names[:5])) + more
 
 
 def subfolders(folder: Path) -> list[str]:
@@ -75,39 +206,39 @@ def images_in(folder: Path) -> list[str]:
 def images_below(folder: Path, inside: str) -> tuple[str, ...]:
     """Paths, below `folder`, of the image files in its subfolder `inside` and all folders in that; sorted.
 
-    A link to a folder that it is in itself is not followed.
+    A link to one of its own parents is not followed.
     """
     try:
-        above = {_identity(place) for place in (folder.resolve(), *folder.resolve().parents)}
-        return tuple(sorted(_walk(folder, inside, frozenset(above))))
+        parents = frozenset(_inode(parent) for parent in (folder.resolve(), *folder.resolve().parents))
+        return tuple(sorted(_walk(folder, inside, parents)))
     except OSError as error:
         raise DataError(f"{folder / inside}: cannot be listed ({error.strerror or error})") from None
 
 
-def _walk(folder: Path, inside: str, above: frozenset[Identity]) -> Iterator[str]:
-    here = _identity(folder / inside)
-    if here in above:
+def _walk(folder: Path, inside: str, parents: frozenset[Inode]) -> Iterator[str]:
+    inode = _inode(folder / inside)
+    if inode in parents:
         return
     for entry in _entries(folder / inside):
         path = f"{inside}/{entry.name}"
         if _is_dir(entry):
-            yield from _walk(folder, path, above | {here})
+            yield from _walk(folder, path, parents | {inode})
         elif _is_image(entry):
             yield path
 
 
-def _identity(folder: Path) -> Identity:
-    found = folder.stat()
-    return found.st_dev, found.st_ino
+def _inode(folder: Path) -> Inode:
+    stat = folder.stat()
+    return stat.st_dev, stat.st_ino
 
 
 def _is_image(entry: os.DirEntry[str]) -> bool:
-    """Whether a thing is called like an image; what it is called is all that a broken link has."""
-    return entry.name.lower().endswith(KINDS) and not _is_dir(entry)
+    """Whether an entry is named like an image; a broken link has nothing but its name."""
+    return entry.name.lower().endswith(EXTENSIONS) and not _is_dir(entry)
 
 
 def _is_dir(entry: os.DirEntry[str]) -> bool:
-    """Whether a thing is a folder; a link to itself, which nothing can follow, is none."""
+    """Whether an entry is a folder; a link to itself, which cannot be followed, is none."""
     try:
         return entry.is_dir()
     except OSError:
@@ -115,7 +246,7 @@ def _is_dir(entry: os.DirEntry[str]) -> bool:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in a folder, without what is hidden."""
+    """The entries of a folder, without hidden ones."""
     try:
         with os.scandir(folder) as entries:
             return [entry for entry in entries if not entry.name.startswith(".")]

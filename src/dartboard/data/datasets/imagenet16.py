@@ -5,47 +5,65 @@ from pathlib import Path
 
 import numpy as np
 
-from dartboard.data.dataset import Dataset
-from dartboard.data.datasets.archive_files import about, read_file
-from dartboard.data.datasets.arrays import Arrays, join, pair, whole_numbers
-from dartboard.data.load_options import LoadOptions
+from dartboard.data.dataset import Dataset, LoadOptions
+from dartboard.data.files import (
+    LabeledArrays,
+    concatenate,
+    content_errors,
+    label_array,
+    labeled_arrays,
+    read_file,
+)
+from dartboard.data.registry import PublishedDataset, register_published
 from dartboard.errors import DataError
 from dartboard.utils.unpickler import read_arrays
 
 TRAIN = tuple(f"train_data_batch_{number}" for number in range(1, 11))
 TEST = "val_data"
 SHAPE = (3, 16, 16)
-ALL = 1000
-KEPT = 120
+ALL_CLASSES = 1000
+CLASSES = 120
 
 
 def find_imagenet16(folder: Path) -> Path | None:
-    """The folder in which the batches are, or nothing."""
+    """The folder that holds the batches, if there is one."""
     places = (folder, folder / "ImageNet16")
     return next((place for place in places if (place / TRAIN[0]).is_file()), None)
 
 
-def read_imagenet16(folder: Path, loading: LoadOptions, name: str = "imagenet16-120") -> Dataset:
-    """The set in a folder; its classes are called by their numbers in the files, 1 to 120.
+def read_imagenet16(folder: Path, options: LoadOptions) -> Dataset:
+    """The set in a folder; its classes are named by their numbers in the files, 1 to 120.
 
     Raises:
         DataError: If a file is missing, damaged or of another kind.
     """
-    pieces = []
+    batches = []
     for done, file in enumerate((*TRAIN, TEST), 1):
-        pieces.append(_piece(folder / file))
-        loading.tell("reading batches", done, len(TRAIN) + 1)
-    classes = tuple(str(number) for number in range(1, KEPT + 1))
-    return Dataset(name, classes, join(pieces[:-1]), join(pieces[-1:]))
+        batches.append(_read_batch(folder / file))
+        options.report_progress("reading batches", done, len(TRAIN) + 1)
+    classes = tuple(str(number) for number in range(1, CLASSES + 1))
+    return Dataset("imagenet16-120", classes, concatenate(batches[:-1]), concatenate(batches[-1:]))
 
 
-def _piece(file: Path) -> Arrays:
+def _read_batch(file: Path) -> LabeledArrays:
     data = read_file(file)
-    with about(file):
-        found = read_arrays(BytesIO(data), DataError)
-        pixels, labels = found.get("data"), whole_numbers(found.get("labels", []))
+    with content_errors(file):
+        values = read_arrays(BytesIO(data), DataError)
+        pixels, labels = values.get("data"), label_array(values.get("labels", []))
         width = int(np.prod(SHAPE))
         if not isinstance(pixels, np.ndarray) or pixels.ndim != 2 or pixels.shape[1] != width:
             raise DataError(f"its data is no array of shape [N, {width}]")
-        images, numbers = pair(pixels.reshape(-1, *SHAPE), labels - 1, ALL)
-        return images[numbers < KEPT], numbers[numbers < KEPT]
+        images, numbers = labeled_arrays(pixels.reshape(-1, *SHAPE), labels - 1, ALL_CLASSES)
+        return images[numbers < CLASSES], numbers[numbers < CLASSES]
+
+
+register_published(
+    PublishedDataset(
+        "imagenet16-120",
+        "157,700 colour images of 16x16 pixels in 120 classes of ImageNet (Chrabaszcz et al. 2017).",
+        find_imagenet16,
+        read_imagenet16,
+        files="train_data_batch_1 to train_data_batch_10 and val_data, of 16x16 pixels",
+        homepage="https://image-net.org/download-images.php",
+    )
+)

@@ -1,8 +1,8 @@
-"""A reader of MATLAB 5 files that gives their arrays of numbers and nothing else.
+"""A reader of the numeric arrays in MATLAB 5 files, so that SVHN does not need scipy.
 
-A file is a header of 128 bytes and elements, each a tag and data; an element may be packed by zlib, and one
-that is an array holds elements itself: flags, sizes, name and numbers. Every length is checked against what
-is there before anything is made of it.
+A file is a header of 128 bytes and elements, each a tag and data; an element may be compressed by zlib, and
+one that is an array holds elements itself: flags, sizes, name and numbers. Every length is checked against
+what is there before it is used.
 """
 
 import zlib
@@ -19,14 +19,14 @@ from dartboard.errors import DataError
 
 HEADER = 128
 LARGEST = 10**9
-"""A packed element of more bytes is no part of a data set that is read at once."""
+"""Larger compressed elements belong to no data set that is read at once."""
 MOST_ELEMENTS, MOST_AXES = 1000, 8
 """Files have a handful of arrays, of a few axes each."""
 CODES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 """Types of numbers as they are stored."""
 CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
 """Types of numbers that an array has; it may be stored in a smaller one."""
-INT8, INT32, UINT32, MATRIX, PACKED, UTF8 = 1, 5, 6, 14, 15, 16
+INT8, INT32, UINT32, MATRIX, COMPRESSED, UTF8 = 1, 5, 6, 14, 15, 16
 COMPLEX = 0x800
 
 
@@ -54,26 +54,26 @@ class Element:
         return np.frombuffer(self.data, dtype)
 
 
-def read_matlab(data: bytes, wanted: Collection[str]) -> dict[str, NDArray[Any]]:
-    """The arrays of these names that are in a MATLAB 5 file.
+def read_matlab(data: bytes, names: Collection[str]) -> dict[str, NDArray[Any]]:
+    """The arrays of these names in a MATLAB 5 file.
 
     Raises:
         DataError: If the file is damaged, or one of them is no array of real numbers.
     """
-    found = {}
-    for place, element in enumerate(_elements(memoryview(data)[HEADER:], _order(data))):
-        if place == MOST_ELEMENTS:
+    arrays = {}
+    for index, element in enumerate(_elements(memoryview(data)[HEADER:], _byte_order(data))):
+        if index == MOST_ELEMENTS:
             raise DataError(f"is no whole MATLAB 5 file: it has more than {MOST_ELEMENTS:,} elements")
-        inside = _unpacked(element)
-        if inside.kind == MATRIX:
-            name, array = _named(inside, wanted)
+        inner = _decompress(element)
+        if inner.kind == MATRIX:
+            name, array = _read_matrix(inner, names)
             if array is not None:
-                found[name] = array
-    return found
+                arrays[name] = array
+    return arrays
 
 
-def _order(data: bytes) -> str:
-    """The order of bytes, which the end of the header says."""
+def _byte_order(data: bytes) -> str:
+    """The byte order, which is at the end of the header."""
     order = {b"IM": "<", b"MI": ">"}.get(data[HEADER - 2 : HEADER])
     version = data[HEADER - 4 : HEADER - 2]
     if order is None or version != (b"\0\1" if order == "<" else b"\1\0"):
@@ -84,11 +84,13 @@ def _order(data: bytes) -> str:
 def _elements(data: memoryview, order: str) -> Iterator[Element]:
     """The elements that follow each other in some bytes.
 
-    A tag is two numbers, kind and length, and data is filled up to eight bytes unless it is packed. Of up to
+    A tag is two numbers, kind and length, and data is padded to eight bytes unless it is compressed. Of up to
     four bytes the length may be in the upper half of the kind, and the data in the place of the length.
     """
     while len(data):
-        kind, size = _pair(data, order)
+        if len(data) < 8:
+            raise DataError("is damaged or cut short: it ends within a tag")
+        kind, size = np.frombuffer(data[:8], f"{order}u4").tolist()
         start, room = 8, len(data) - 8
         if kind >> 16:
             kind, size, start, room = kind & 0xFFFF, kind >> 16, 4, 4
@@ -96,40 +98,33 @@ def _elements(data: memoryview, order: str) -> Iterator[Element]:
             raise DataError(f"is damaged or cut short: it announces {size:,} bytes where {room:,} are left")
         yield Element(kind, data[start : start + size], order)
         end = start + size
-        data = data[end if kind == PACKED else end + -end % 8 :]
+        data = data[end if kind == COMPRESSED else end + -end % 8 :]
 
 
-def _pair(data: memoryview, order: str) -> tuple[int, int]:
-    if len(data) < 8:
-        raise DataError("is damaged or cut short: it ends within a tag")
-    first, second = np.frombuffer(data[:8], f"{order}u4").tolist()
-    return first, second
-
-
-def _unpacked(element: Element) -> Element:
-    """What is in a packed element; others as they are."""
-    if element.kind != PACKED:
+def _decompress(element: Element) -> Element:
+    """The element in a compressed element; others unchanged."""
+    if element.kind != COMPRESSED:
         return element
-    packer = zlib.decompressobj()
+    decompressor = zlib.decompressobj()
     try:
-        data = packer.decompress(element.data, LARGEST)
+        data = decompressor.decompress(element.data, LARGEST)
     except zlib.error as error:
         raise DataError(f"is damaged ({error})") from None
-    if not packer.eof:
+    if not decompressor.eof:
         raise DataError("is damaged or cut short: a packed part of it does not end")
-    inside = next(_elements(memoryview(data), element.order), None)
-    if inside is None or inside.kind == PACKED:
+    inner = next(_elements(memoryview(data), element.order), None)
+    if inner is None or inner.kind == COMPRESSED:
         raise DataError("is damaged: a packed part of it has no element")
-    return inside
+    return inner
 
 
-def _named(matrix: Element, wanted: Collection[str]) -> tuple[str, NDArray[Any] | None]:
-    """The name of an array, and the array if it is wanted."""
+def _read_matrix(matrix: Element, names: Collection[str]) -> tuple[str, NDArray[Any] | None]:
+    """The name of an array, and the array if its name is in `names`."""
     parts = [*islice(_elements(matrix.data, matrix.order), 4)]
     if len(parts) < 3 or parts[2].kind not in (INT8, UTF8):
         raise DataError("is damaged: an array has no name")
     name = bytes(parts[2].data).decode("latin1")
-    if name not in wanted:
+    if name not in names:
         return name, None
     if len(parts) < 4:
         raise DataError(f"is damaged: its array {name} has no numbers")
@@ -145,17 +140,12 @@ def _array(flags: Element, sizes: Element, values: Element) -> NDArray[Any]:
     word = int(flags.numbers()[0])
     if word & 0xFF not in CLASSES or word & COMPLEX:
         raise DataError("is no array of real numbers")
-    dtype, found = np.dtype(CLASSES[word & 0xFF]), values.numbers()
-    if not np.can_cast(found.dtype, dtype):
-        raise DataError(f"is {dtype} but stored as {found.dtype}")
-    return found.astype(dtype, copy=False).reshape(_shape(sizes, len(found)), order="F")
-
-
-def _shape(sizes: Element, count: int) -> list[int]:
-    """The sizes of an array of so many values."""
+    dtype, numbers = np.dtype(CLASSES[word & 0xFF]), values.numbers()
+    if not np.can_cast(numbers.dtype, dtype):
+        raise DataError(f"is {dtype} but stored as {numbers.dtype}")
     shape: list[int] = sizes.numbers().tolist()
     if len(shape) > MOST_AXES:
         raise DataError(f"has {len(shape):,} axes")
-    if min(shape, default=0) < 1 or prod(shape) != count:
-        raise DataError(f"has {count:,} values and the shape {shape}")
-    return shape
+    if min(shape, default=0) < 1 or prod(shape) != len(numbers):
+        raise DataError(f"has {len(numbers):,} values and the shape {shape}")
+    return numbers.astype(dtype, copy=False).reshape(shape, order="F")

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from dartboard.data import ImageSet, load_dataset
-from dartboard.data.datasets.downloads import DOWNLOADS
-from dartboard.data.datasets.idx import FIRST
-from dartboard.data.datasets.official import DEBIAN
+from dartboard.data import ImageSet, load_dataset, published_datasets
+from dartboard.data.datasets.mnist import DEBIAN, FIRST_LABELS
 from dartboard.errors import DataError
-from imagefiles import idx, idx_files, pixels
+from imagefiles import change_published, idx, idx_files, pixels
 
 LABELS = np.arange(5, dtype=np.uint8)
 
@@ -59,7 +57,7 @@ def test_labels_tell_the_sets_apart_whatever_the_folder_is_called(
     tmp_path: Path, name: str, first: str, packed: bool
 ) -> None:
     folder = tmp_path / ("mnist" if name == "fashion-mnist" else "fashion")
-    idx_files(folder, 20, packed=packed, labels=FIRST[name])
+    idx_files(folder, 20, packed=packed, labels=FIRST_LABELS[name])
     data = load_dataset(str(folder))
     assert (data.name, data.classes[0]) == (name, first)
 
@@ -69,8 +67,8 @@ def test_a_file_as_it_is_published_tells_the_set(tmp_path: Path, monkeypatch: py
     md5 = hashlib.md5(
         (tmp_path / "foo" / "train-labels-idx1-ubyte.gz").read_bytes(), usedforsecurity=False
     ).hexdigest()
-    images, labels, *test = DOWNLOADS["kmnist"]
-    monkeypatch.setitem(DOWNLOADS, "kmnist", (images, replace(labels, md5=md5), *test))
+    images, labels, *test = published_datasets()["kmnist"].downloads
+    change_published(monkeypatch, "kmnist", downloads=(images, replace(labels, md5=md5), *test))
     assert load_dataset(str(tmp_path / "foo")).name == "kmnist"
 
 
@@ -143,5 +141,5 @@ def test_fashion_mnist_as_debian_has_it() -> None:
     assert (len(data.train), len(data.test), data.shape) == (60_000, 10_000, (1, 28, 28))
     assert data.train.labels.bincount().tolist() == [6000] * 10
     assert data.test.labels[:5].tolist() == [9, 2, 1, 1, 6]
-    assert tuple(data.train.labels[:20].tolist()) == FIRST["fashion-mnist"]
+    assert tuple(data.train.labels[:20].tolist()) == FIRST_LABELS["fashion-mnist"]
     assert [m / 255 for m in (*data.mean, *data.std)] == pytest.approx([0.2860, 0.3530], abs=1e-4)

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from PIL import Image
 from torch import Tensor
 
-from dartboard.data.crops import central_box, random_boxes, view
+from dartboard.data.transforms import center_box, crop_and_resize, random_boxes
 
 SIZES = [(8, 8), (32, 32), (6, 10), (10, 6), (7, 40), (40, 7), (1, 1), (1, 9)]
 
 
-def chance(seed: int = 0) -> torch.Generator:
+def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
@@ -36,7 +36,7 @@ def box_one(draw: list[float], area: float, height: int, width: int) -> list[flo
 @pytest.mark.parametrize(("height", "width"), SIZES)
 @pytest.mark.parametrize("area", [0.08, 0.5, 1.0])
 def test_boxes_are_those_of_the_images_one_by_one(height: int, width: int, area: float) -> None:
-    draws = torch.rand(50, 4, generator=chance())
+    draws = torch.rand(50, 4, generator=generator())
     expected = [box_one(draw, area, height, width) for draw in draws.tolist()]
     torch.testing.assert_close(
         random_boxes(draws, area, height, width), torch.tensor(expected, dtype=torch.float64)
@@ -45,7 +45,7 @@ def test_boxes_are_those_of_the_images_one_by_one(height: int, width: int, area:
 
 @given(st.integers(0, 2**32), st.floats(0.01, 1), st.integers(1, 500), st.integers(1, 500))
 def test_boxes_lie_in_the_image_and_have_their_share(seed: int, area: float, height: int, width: int) -> None:
-    boxes = random_boxes(torch.rand(20, 4, generator=chance(seed)), area, height, width)
+    boxes = random_boxes(torch.rand(20, 4, generator=generator(seed)), area, height, width)
     top, left, high, wide = boxes.unbind(1)
     assert (boxes >= 0).all()
     assert (top + high <= height + 1e-6).all()
@@ -58,7 +58,7 @@ def test_boxes_lie_in_the_image_and_have_their_share(seed: int, area: float, hei
 
 
 def test_shares_and_places_are_even() -> None:
-    boxes = random_boxes(torch.rand(20_000, 4, generator=chance()), 0.08, 50, 50)
+    boxes = random_boxes(torch.rand(20_000, 4, generator=generator()), 0.08, 50, 50)
     top, _, high, wide = boxes.unbind(1)
     share = (high * wide / 2500).sort().values
     assert (share - torch.linspace(0.08, 1, len(share))).abs().max() < 0.02
@@ -67,12 +67,12 @@ def test_shares_and_places_are_even() -> None:
 
 
 def test_the_centre_is_in_the_middle() -> None:
-    assert central_box(0.875, 32, 64).tolist() == [[2, 4, 28, 56]]
-    assert central_box(1.0, 32, 64).tolist() == [[0, 0, 32, 64]]
+    assert center_box(0.875, 32, 64).tolist() == [[2, 4, 28, 56]]
+    assert center_box(1.0, 32, 64).tolist() == [[0, 0, 32, 64]]
 
 
 def pixels(count: int, height: int, width: int) -> Tensor:
-    return torch.randint(256, (count, 3, height, width), dtype=torch.uint8, generator=chance(9))
+    return torch.randint(256, (count, 3, height, width), dtype=torch.uint8, generator=generator(9))
 
 
 def by_pillow(image: Tensor, box: list[float]) -> Tensor:
@@ -101,8 +101,8 @@ def by_pixel(image: Tensor, box: list[float]) -> Tensor:
 @pytest.mark.parametrize(("height", "width"), [(8, 8), (6, 11)])
 def test_a_view_is_what_pillow_shows_of_each_image(height: int, width: int) -> None:
     x = pixels(12, height, width)
-    boxes = random_boxes(torch.rand(12, 4, generator=chance()), 0.08, height, width)
-    seen = view(x, boxes.float())
+    boxes = random_boxes(torch.rand(12, 4, generator=generator()), 0.08, height, width)
+    seen = crop_and_resize(x, boxes.float())
     assert seen.dtype == torch.uint8
     for image, box, found in zip(x, boxes.tolist(), seen, strict=True):
         assert (found.int() - by_pillow(image, box).int()).abs().max() <= 1  # it rounds between the two axes
@@ -111,4 +111,4 @@ def test_a_view_is_what_pillow_shows_of_each_image(height: int, width: int) -> N
 
 def test_the_whole_image_is_seen_as_it_is() -> None:
     x = pixels(3, 9, 7)
-    assert torch.equal(view(x, central_box(1.0, 9, 7).float().expand(3, -1)), x)
+    assert torch.equal(crop_and_resize(x, center_box(1.0, 9, 7).float().expand(3, -1)), x)

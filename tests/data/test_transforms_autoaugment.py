@@ -10,9 +10,9 @@ from torch import Tensor
 
 import vision
 from dartboard.data import Augment, BatchLoader, ImageSet
-from dartboard.data import autoaugment as module
-from dartboard.data.autoaugment import POLICIES, autoaugment, load_policy
+from dartboard.data import transforms as module
 from dartboard.data.image_files import to_tensor
+from dartboard.data.transforms import POLICIES, autoaugment, load_policy
 from dartboard.errors import DataError
 
 needs_torchvision = pytest.mark.skipif(not vision.importable(), reason="needs torchvision")
@@ -78,7 +78,7 @@ def test_it_comes_after_the_flip_and_before_the_cut() -> None:
         change_one(image, "svhn", seed) for image, seed in zip(raw.byte(), draws.seeds.tolist(), strict=True)
     ]
     expected = (torch.stack(changed) - 100.0) / 50.0
-    for image, (row, column) in zip(expected, draws.places[:, 3:].tolist(), strict=True):
+    for image, (row, column) in zip(expected, draws.positions[:, 3:].tolist(), strict=True):
         image[:, max(row - 2, 0) : row + 2, max(column - 2, 0) : column + 2] = 0
     assert torch.equal(own(x, mean, std, torch.Generator().manual_seed(3)), expected)
 

@@ -4,7 +4,7 @@ import torch
 
 from dartboard.data import load_dataset
 from dartboard.data.dataset import ImageSet
-from dartboard.data.datasets.clutter import DIGIT, PARTS, SIDE
+from dartboard.data.datasets.cluttered_digits import DIGIT, SIDE, SPLITS
 from dartboard.data.datasets.digits import BRIGHTEST, load_digits
 
 FINGERPRINTS = {
@@ -28,7 +28,7 @@ def test_the_images_are_the_same_everywhere_and_always() -> None:
 
 def test_parts_have_the_sizes_that_they_should() -> None:
     for name, part in parts().items():
-        assert len(part) == PARTS[name][2]
+        assert len(part) == SPLITS[name][2]
         assert part.shape == (1, SIDE, SIDE)
         assert part.images.max() == BRIGHTEST
 
@@ -36,7 +36,7 @@ def test_parts_have_the_sizes_that_they_should() -> None:
 def test_every_image_shows_a_digit_of_its_own_part_and_of_its_label() -> None:
     digits = load_digits()
     for name, part in parts().items():
-        first, last, _ = PARTS[name]
+        first, last, _ = SPLITS[name]
         sources, labels = digits.images[first:last, 0], digits.labels[first:last]
         for image, label in zip(part.images[:40, 0], part.labels[:40], strict=True):
             windows = image.unfold(0, DIGIT, 1).unfold(1, DIGIT, 1).reshape(-1, 1, DIGIT, DIGIT)

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.data.datasets.download import TRIES, fetch
-from dartboard.data.datasets.downloads import DOWNLOADS, Download
-from dartboard.data.datasets.official import OFFICIAL
+from dartboard.data import Download, published_datasets
+from dartboard.data.download import RETRIES, fetch
 from dartboard.errors import DataError
 from imagefiles import pixels
 from server import Server, serve
@@ -89,7 +88,7 @@ def test_a_part_that_is_too_long_is_fetched_anew(server: Server, tmp_path: Path)
 
 
 def test_a_server_that_always_cuts_is_given_up_and_the_part_kept(server: Server, tmp_path: Path) -> None:
-    server.cuts = [1000] + [0] * TRIES
+    server.cuts = [1000] + [0] * RETRIES
     with pytest.raises(DataError, match=r"the connection was cut after 1,000 bytes; run this again to go on"):
         get(server, tmp_path)
     assert (tmp_path / "file.bin.part").read_bytes() == CONTENT[:1000]
@@ -102,7 +101,7 @@ def test_a_server_that_cuts_and_starts_anew_is_given_up(server: Server, tmp_path
     server.cuts = [1000] * 9
     with pytest.raises(DataError, match="the connection was cut after 1,000 bytes"):
         get(server, tmp_path)
-    assert len(server.asked) == 1 + TRIES
+    assert len(server.asked) == 1 + RETRIES
 
 
 def test_another_file_is_removed(server: Server, tmp_path: Path) -> None:
@@ -133,7 +132,7 @@ def test_the_next_address_is_tried(server: Server, tmp_path: Path) -> None:
 
 def test_the_next_address_goes_on_where_the_first_was_cut(server: Server, tmp_path: Path) -> None:
     server.files["first/file.bin"] = CONTENT
-    server.cuts = [1000] + [0] * TRIES
+    server.cuts = [1000] + [0] * RETRIES
     urls = (f"{server.url}first/file.bin", f"{server.url}file.bin")
     path = fetch(Download("file.bin", urls, None, MD5), tmp_path, lambda *_: None)
     assert path.read_bytes() == CONTENT
@@ -157,12 +156,11 @@ def test_a_folder_in_the_way_is_named(server: Server, tmp_path: Path) -> None:
         get(server, tmp_path)
 
 
-@pytest.mark.parametrize("name", DOWNLOADS)
+@pytest.mark.parametrize("name", published_datasets())
 def test_every_download_is_complete(name: str) -> None:
-    assert name in OFFICIAL
-    for download in DOWNLOADS[name]:
+    for download in published_datasets()[name].downloads:
         assert download.urls
         assert all(url.startswith(("http://", "https://")) for url in download.urls)
         assert all(url.endswith(Path(download.file).name) for url in download.urls)
         assert download.md5 is None or len(bytes.fromhex(download.md5)) == 16
-        assert (download.becomes is not None) == download.file.endswith((".tar.gz", ".zip"))
+        assert (download.folder is not None) == download.file.endswith((".tar.gz", ".zip"))

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.data import LoadOptions, load_dataset
-from dartboard.data.datasets.downloads import DOWNLOADS
-from dartboard.data.datasets.obtain import is_complete, obtain
+from dartboard.data import LoadOptions, load_dataset, published_datasets
+from dartboard.data.download import download_dataset
 from dartboard.errors import DataError
-from imagefiles import cifar10_binary, fill, freiburg, idx_files, tiny_imagenet
+from imagefiles import change_published, cifar10_binary, fill, freiburg, idx_files, tiny_imagenet
 from server import Server, serve
 
 
@@ -49,8 +48,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server that has small data sets, and downloads that point to it."""
     with serve() as running:
         running.files = published(tmp_path)
-        for name, downloads in list(DOWNLOADS.items()):
-            local = [replace(own, urls=(running.url + Path(own.file).name,)) for own in downloads]
+        for name, dataset in published_datasets().items():
+            local = [replace(own, urls=(running.url + Path(own.file).name,)) for own in dataset.downloads]
             sums = [running.files.get(Path(own.file).name, b"") for own in local]
             local = [
                 replace(
@@ -60,17 +59,17 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
                 )
                 for own, content in zip(local, sums, strict=True)
             ]
-            monkeypatch.setitem(DOWNLOADS, name, tuple(local))
+            change_published(monkeypatch, name, downloads=tuple(local))
         yield running
 
 
 @pytest.mark.parametrize("name", ["cifar10", "mnist", "tiny-imagenet", "freiburg", "cinic10"])
 def test_a_set_is_fetched_unpacked_and_read(server: Server, tmp_path: Path, name: str) -> None:
     root = tmp_path / "root"
-    assert is_complete(name, root) is None
-    found = obtain(name, root, quiet)
+    assert published_datasets()[name].locate_complete(root) is None
+    found = download_dataset(name, root, quiet)
     assert found.is_relative_to(root / name)
-    assert is_complete(name, root) == found
+    assert published_datasets()[name].locate_complete(root) == found
     data = load_dataset(name, LoadOptions(root=root))
     assert data.name == name
     assert len(data.train) > 0
@@ -78,24 +77,24 @@ def test_a_set_is_fetched_unpacked_and_read(server: Server, tmp_path: Path, name
     assert not left
     assert not list((root / name).glob("*.tar.gz"))
     asked = len(server.asked)
-    assert obtain(name, root, quiet) == found
+    assert download_dataset(name, root, quiet) == found
     assert len(server.asked) == asked
 
 
 def test_what_is_fetched_already_is_not_fetched_again(server: Server, tmp_path: Path) -> None:
     last = server.files.pop("t10k-labels-idx1-ubyte.gz")
     with pytest.raises(DataError) as caught:
-        obtain("mnist", tmp_path, quiet)
+        download_dataset("mnist", tmp_path, quiet)
     folder = tmp_path / "mnist"
     url = f"{server.url}t10k-labels-idx1-ubyte.gz"
     assert str(caught.value) == (
         f"{url}: the server says 404 Not Found; where there is no network, put {url} as "
         f"{folder}/t10k-labels-idx1-ubyte.gz and run this again"
     )
-    assert is_complete("mnist", tmp_path) is None
+    assert published_datasets()["mnist"].locate_complete(tmp_path) is None
     server.files["t10k-labels-idx1-ubyte.gz"] = last
     server.asked.clear()
-    assert obtain("mnist", tmp_path, quiet) == folder
+    assert download_dataset("mnist", tmp_path, quiet) == folder
     assert [name for name, _ in server.asked] == ["t10k-labels-idx1-ubyte.gz"]
 
 
@@ -106,9 +105,9 @@ def test_an_archive_that_was_put_there_is_checked_and_unpacked(server: Server, t
     with pytest.raises(
         DataError, match=r"tiny-imagenet-200\.zip: has 7 bytes, but the file that is published"
     ):
-        obtain("tiny-imagenet", tmp_path, quiet)
+        download_dataset("tiny-imagenet", tmp_path, quiet)
     (folder / "tiny-imagenet-200.zip").write_bytes(server.files["tiny-imagenet-200.zip"])
-    assert obtain("tiny-imagenet", tmp_path, quiet) == folder / "tiny-imagenet-200"
+    assert download_dataset("tiny-imagenet", tmp_path, quiet) == folder / "tiny-imagenet-200"
     assert server.asked == []
     assert (folder / "tiny-imagenet-200.zip").read_bytes() == server.files["tiny-imagenet-200.zip"]
 
@@ -120,21 +119,21 @@ def test_a_file_of_another_size_that_was_put_there_is_named(server: Server, tmp_
     short = tmp_path / "mnist" / "train-labels-idx1-ubyte.gz"
     short.write_bytes(short.read_bytes()[:-1])
     with pytest.raises(DataError, match=rf"^{short}: has \d+ bytes, but the file that is published has "):
-        obtain("mnist", tmp_path, quiet)
+        download_dataset("mnist", tmp_path, quiet)
     short.unlink()
-    assert obtain("mnist", tmp_path, quiet) == tmp_path / "mnist"
+    assert download_dataset("mnist", tmp_path, quiet) == tmp_path / "mnist"
     assert len(server.asked) == 3
 
 
 def test_files_of_another_kind_that_were_put_there_count(tmp_path: Path) -> None:
     idx_files(tmp_path / "mnist", packed=False)
-    assert is_complete("mnist", tmp_path) == tmp_path / "mnist"
+    assert published_datasets()["mnist"].locate_complete(tmp_path) == tmp_path / "mnist"
 
 
 def test_an_archive_of_something_else_is_said_to_be(server: Server, tmp_path: Path) -> None:
     server.files["freiburg_groceries_dataset.tar.gz"] = server.files["cifar-10-binary.tar.gz"]
     with pytest.raises(DataError, match=r"dataset\.tar\.gz: has no files in a folder 'images'"):
-        obtain("freiburg", tmp_path, quiet)
+        download_dataset("freiburg", tmp_path, quiet)
 
 
 @pytest.mark.parametrize("name", ["imagenet", "imagenet16-120"])
@@ -142,7 +141,7 @@ def test_sets_that_need_a_registration_say_so(name: str, tmp_path: Path) -> None
     with pytest.raises(
         DataError, match=rf"{name} is given only to those who register at https.* in {tmp_path}"
     ):
-        obtain(name, tmp_path, quiet)
+        download_dataset(name, tmp_path, quiet)
     assert not (tmp_path / name).exists()
 
 
@@ -151,6 +150,6 @@ def test_two_programs_do_not_fetch_one_set(server: Server, tmp_path: Path) -> No
     with (tmp_path / "mnist" / ".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(DataError, match="mnist: another program is fetching it"):
-            obtain("mnist", tmp_path, quiet)
+            download_dataset("mnist", tmp_path, quiet)
     assert server.asked == []
-    assert obtain("mnist", tmp_path, quiet) == tmp_path / "mnist"
+    assert download_dataset("mnist", tmp_path, quiet) == tmp_path / "mnist"

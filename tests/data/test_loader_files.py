@@ -21,8 +21,8 @@ from dartboard.data import (
     evaluation_batches,
     load_dataset,
 )
-from dartboard.data.batch_reader import read_centre
-from dartboard.data.crops import central_box, view
+from dartboard.data.batch_reader import read_center_crop
+from dartboard.data.transforms import center_box, crop_and_resize
 from dartboard.errors import DataError
 
 STEPS = [0, 1, 2, 3, 4, 5, 11, 12, 4, 0, 0]
@@ -192,16 +192,16 @@ def test_a_sweep_that_is_given_up_ends_its_workers(files: ImageFiles) -> None:
 def test_a_sweep_can_look_at_the_middle(files: ImageFiles) -> None:
     plain = {"batch": 14, "mean": [0] * 3, "std": [1] * 3}
     (read,) = evaluation_batches(files, **plain, crop_pct=CENTER_CROP)
-    expected = torch.stack([read_centre(file, files.shape, CENTER_CROP) for file in files.files])
+    expected = torch.stack([read_center_crop(file, files.shape, CENTER_CROP) for file in files.files])
     assert torch.equal(read.x, expected.float())
     (held,) = evaluation_batches(files.load(), **plain, crop_pct=CENTER_CROP)
-    box = central_box(CENTER_CROP, 8, 8).float().expand(14, -1)
-    assert torch.equal(held.x, view(files.load().images, box).float())
+    box = center_box(CENTER_CROP, 8, 8).float().expand(14, -1)
+    assert torch.equal(held.x, crop_and_resize(files.load().images, box).float())
 
 
 @pytest.mark.parametrize("crop_pct", [0, -1, 1.5])
 def test_a_middle_that_is_none_is_refused_at_once(files: ImageFiles, crop_pct: float) -> None:
-    with pytest.raises(DataError, match="centre must be a share above 0, at most 1"):
+    with pytest.raises(DataError, match="crop_pct must be a fraction above 0, at most 1"):
         evaluation_batches(files, batch=2, mean=[0] * 3, std=[1] * 3, crop_pct=crop_pct)
 
 

@@ -1,0 +1,231 @@
+"""Downloads of published data sets: resumed where they were cut, checked, there completely or not at all.
+
+Written by hand because pooch, which also checks checksums, starts a cut download from the beginning.
+"""
+
+import fcntl
+import hashlib
+import http.client
+import os
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from dartboard import __version__
+from dartboard.data.files import unpack
+from dartboard.data.registry import Download, PublishedDataset, data_root, published_datasets
+from dartboard.errors import DataError, UnknownNameError
+from dartboard.utils.progress import Progress
+
+RETRIES = 3
+"""A server that cuts the connection so many times in a row without sending more is given up."""
+TIMEOUT = 30
+"""Seconds without a byte after which a connection counts as cut."""
+CHUNK = 1 << 16
+UNKNOWN_SIZE = 1 << 62
+"""More bytes than any file has: the file is not complete."""
+CUT = (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError)
+
+
+class ConnectionCutError(Exception):
+    """A connection that was cut again and again."""
+
+
+def download_dataset(name: str, root: Path | None, progress: Progress) -> Path:
+    """Download a published data set into its folder; returns where its files are.
+
+    Raises:
+        DataError: If that fails; says which files to put where by hand.
+    """
+    datasets = published_datasets()
+    if name not in datasets:
+        raise UnknownNameError("published data set", name, datasets)
+    dataset, folder = datasets[name], data_root(root) / name
+    if not dataset.downloads:
+        raise DataError(
+            f"{name} is given only to those who register at {dataset.homepage}; get it there, and put "
+            f"{dataset.files} in {folder}"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    with _lock(folder):
+        for download in dataset.downloads:
+            if not download.is_present(folder):
+                _fetch_and_unpack(dataset, download, folder, progress)
+    place = dataset.locate(root)
+    if place is None:
+        raise DataError(f"{folder}: what was fetched is not {dataset.files}; the publisher changed it")
+    return place
+
+
+def _fetch_and_unpack(
+    dataset: PublishedDataset, download: Download, folder: Path, progress: Progress
+) -> None:
+    """Fetch a file and unpack it; the archive is removed then, unless the user had put it there."""
+    by_hand = (folder / download.file).exists()
+    try:
+        file = fetch(download, folder, progress)
+    except DataError as error:
+        missing = [other for other in dataset.downloads if not other.is_present(folder)]
+        files = ", ".join(f"{other.urls[0]} as {folder / other.file}" for other in missing)
+        raise DataError(f"{error}; where there is no network, put {files} and run this again") from None
+    if download.folder is not None:
+        unpack(file, folder / download.folder, download.top, progress)
+        if not by_hand:
+            file.unlink()
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """Keep other processes from downloading into a folder."""
+    with (folder / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise DataError(f"{folder}: another program is fetching it") from None
+        yield
+
+
+def fetch(download: Download, folder: Path, progress: Progress) -> Path:
+    """The file of a download in a folder; downloaded unless it is there, and checked.
+
+    What has arrived is kept in a file with the ending .part, from which the next attempt resumes.
+
+    Raises:
+        DataError: If it cannot be downloaded, or is not the published file.
+    """
+    target = folder / download.file
+    if target.exists():
+        check_file(target, download)
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.part")
+    try:
+        with part.open("ab") as file:
+            _receive_from_any(download, file, progress)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise DataError(f"{part}: cannot be written ({error.strerror or error})") from None
+    finally:
+        if part.is_file() and not part.stat().st_size:
+            part.unlink()
+    try:
+        check_file(part, download)
+    except DataError as error:
+        part.unlink()
+        raise DataError(
+            f"{error}; what arrived is removed, so run this again or take another address"
+        ) from None
+    part.replace(target)
+    return target
+
+
+def check_file(path: Path, download: Download) -> None:
+    """Raise unless a file is the published one: by its checksum, or by its size where none is published."""
+    md5 = None
+    if download.md5 is not None:
+        with path.open("rb") as file:
+            md5 = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        if md5 == download.md5:
+            return
+    size = path.stat().st_size
+    if download.size is not None and size != download.size:
+        raise DataError(f"{path}: has {size:,} bytes, but the file that is published has {download.size:,}")
+    if download.md5 is not None:
+        raise DataError(f"{path}: has the md5 {md5}, but the file that is published has {download.md5}")
+
+
+def _receive_from_any(download: Download, file: BinaryIO, progress: Progress) -> None:
+    """Fill a file from the first address that has it."""
+    reasons = []
+    for url in download.urls:
+        try:
+            return receive(
+                url, file, lambda done, total: progress(download.file, done, total or download.size or 0)
+            )
+        except (ConnectionCutError, *CUT, urllib.error.URLError) as error:
+            reasons.append(f"{url}: {_reason(error)}")
+    raise DataError("; ".join(reasons))
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, ConnectionCutError):
+        return str(error)
+    if isinstance(error, urllib.error.HTTPError):
+        return f"the server says {error.code} {error.reason}"
+    if isinstance(error, urllib.error.URLError):
+        error = error.reason if isinstance(error.reason, Exception) else error
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"cannot be reached ({text or type(error).__name__})"
+
+
+def receive(url: str, file: BinaryIO, progress: Callable[[int, int], None]) -> None:
+    """Fill a file from an address, resuming at its end, until it is complete.
+
+    Args:
+        url: Address of the file, http or https.
+        file: Open for appending.
+        progress: Called with the bytes so far and in total; 0 where the server does not say.
+
+    Raises:
+        ConnectionCutError: If the connection is cut again and again.
+        URLError: If there is no connection, or no such file.
+    """
+    most = failures = 0
+    while failures < RETRIES:
+        total = _append(url, file, progress)
+        done = file.seek(0, os.SEEK_END)
+        if total <= done:
+            return
+        failures = 0 if done > most else failures + 1
+        most = max(most, done)
+    raise ConnectionCutError(f"the connection was cut after {most:,} bytes; run this again to go on there")
+
+
+def _append(url: str, file: BinaryIO, progress: Callable[[int, int], None]) -> int:
+    """Append what an address has beyond the end of a file; returns the total size, 0 if unknown."""
+    offset = file.seek(0, os.SEEK_END)
+    headers = {"User-Agent": f"dartboard/{__version__}", "Accept-Encoding": "identity"}
+    if offset:
+        headers["Range"] = f"bytes={offset}-"
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - addresses of registered data sets
+    try:
+        response: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=TIMEOUT)  # noqa: S310
+    except urllib.error.HTTPError as error:
+        if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not offset:
+            raise
+        if _number(error.headers.get("Content-Range", "").rpartition("/")[2]) == file.tell():
+            return file.tell()
+        file.truncate(0)
+        return UNKNOWN_SIZE
+    with response:
+        total = _total_size(response, file, offset)
+        if total == UNKNOWN_SIZE:
+            return total
+        done = file.seek(0, os.SEEK_END)
+        try:
+            while data := response.read(CHUNK):
+                done += file.write(data)
+                progress(done, total)
+        except CUT:
+            return max(total, done + 1)
+    return total
+
+
+def _total_size(response: http.client.HTTPResponse, file: BinaryIO, offset: int) -> int:
+    """Total size of the file that a server sends; empties the file if it starts from the beginning."""
+    length = _number(response.headers.get("Content-Length", ""))
+    content_range = response.headers.get("Content-Range", "")
+    partial = response.status == http.HTTPStatus.PARTIAL_CONTENT
+    if partial and content_range.startswith(f"bytes {offset}-"):
+        return offset + length if length else 0
+    file.truncate(0)
+    return UNKNOWN_SIZE if partial else length  # another part than the one requested
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() else 0
