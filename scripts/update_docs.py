@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from dartboard_papers import PAPERS, Record, in_order, read_record
+from dartboard_papers import PAPERS, ReproductionRecord, in_order, read_record
+from dartboard_papers.formatting import as_sentence, escape_cell
 from dartboard_papers.record import RECORD
-from dartboard_papers.words import cell, sentence
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- (table|measured|reproduced) ([\w -]+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
@@ -53,7 +53,7 @@ that did much else, and up to ten times what a quiet one takes; `dartboard repro
 """
 
 
-def updated(page: str, records: Mapping[str, Record]) -> str:
+def updated(page: str, records: Mapping[str, ReproductionRecord]) -> str:
     """The text of a page with the tables that are there now."""
     makers = {"table": _table, "measured": measured, "reproduced": lambda names: reproduced(names, records)}
     return BLOCK.sub(lambda found: f"{found[1]}\n{makers[found[2]](found[3])}\n{found[4]}", page)
@@ -116,7 +116,7 @@ def _parts(words: str, count: int) -> list[str]:
     return words.split(" / ") if words != "-" else ["-"] * count
 
 
-def reproduced(names: str, records: Mapping[str, Record]) -> str:
+def reproduced(names: str, records: Mapping[str, ReproductionRecord]) -> str:
     """Parts of papers that were redone: what they are about, the verdict and what was seen.
 
     Args:
@@ -126,45 +126,49 @@ def reproduced(names: str, records: Mapping[str, Record]) -> str:
     lines = ["| part | claim of the paper | here | what was seen |", "|---|---|---|---|"]
     for name in names.split():
         record = records[name]
-        told = record.reproduction
-        words = (cell(sentence(told.claim)), f"**{record.verdict}**", cell(sentence(record.sentence)))
-        lines.append(f"| [{told.part}](../papers.md#{name}) | {' | '.join(words)} |")
+        reproduction = record.reproduction
+        words = (
+            escape_cell(as_sentence(reproduction.claim)),
+            f"**{record.verdict}**",
+            escape_cell(as_sentence(record.sentence)),
+        )
+        lines.append(f"| [{reproduction.part}](../papers.md#{name}) | {' | '.join(words)} |")
     return "\n".join([*lines, ""])
 
 
-def read_records(folder: Path) -> dict[str, Record]:
+def read_records(folder: Path) -> dict[str, ReproductionRecord]:
     """By name, the records of all reproductions that were run."""
     found = [read_record(path.parent) for path in sorted(folder.glob(f"*/{RECORD}"))]
     return {record.name: record for record in found}
 
 
-def papers_page(records: Mapping[str, Record]) -> str:
+def papers_page(records: Mapping[str, ReproductionRecord]) -> str:
     """The page of all reproductions: a table, and a section for each that was run."""
     return "\n".join([HEAD, *_overview(records), *_sections(records)])
 
 
-def _overview(records: Mapping[str, Record]) -> Iterator[str]:
+def _overview(records: Mapping[str, ReproductionRecord]) -> Iterator[str]:
     yield "| paper | part | what | verdict | command |"
     yield "|---|---|---|---|---|"
-    for told in in_order():
-        record = records.get(told.name)
-        part = told.part if record is None else f"[{told.part}](#{told.name})"
+    for item in in_order():
+        record = records.get(item.name)
+        part = item.part if record is None else f"[{item.part}](#{item.name})"
         verdict = NOT_RUN if record is None else f"**{record.verdict}**"
-        command = f"dartboard reproduce {told.name}" if record is None else record.command()
-        yield f"| {told.paper} | {part} | {cell(told.about)} | {verdict} | `{cell(command)}` |"
+        command = f"dartboard reproduce {item.name}" if record is None else record.command()
+        yield f"| {item.paper} | {part} | {escape_cell(item.about)} | {verdict} | `{escape_cell(command)}` |"
     yield ""
 
 
-def _sections(records: Mapping[str, Record]) -> Iterator[str]:
-    done = [told for told in in_order() if told.name in records]
-    for paper, group in groupby(done, key=lambda told: told.paper):
+def _sections(records: Mapping[str, ReproductionRecord]) -> Iterator[str]:
+    done = [item for item in in_order() if item.name in records]
+    for paper, group in groupby(done, key=lambda item: item.paper):
         yield f"## {PAPERS[paper]}\n"
-        for told in group:
-            yield f"### {told.name}\n"
-            yield records[told.name].markdown(f"{FIGURES}/{told.name}-")
+        for item in group:
+            yield f"### {item.name}\n"
+            yield records[item.name].markdown(f"{FIGURES}/{item.name}-")
 
 
-def pictures(records: Mapping[str, Record], folder: Path) -> dict[str, Path]:
+def pictures(records: Mapping[str, ReproductionRecord], folder: Path) -> dict[str, Path]:
     """By the name of the copy, every picture that the page shows."""
     return {
         f"{name}-{picture}.png": folder / name / f"{picture}.png"

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from dartboard.runs import Run
-from dartboard_papers._searching import configure, searches
-from dartboard_papers.base import Setting
+from dartboard_papers._searches import configure, searches
+from dartboard_papers.base import RunOptions
 from protocols import few
 from searching import SHORT
 
@@ -19,4 +19,4 @@ def histories(folder: Path, *methods: str, seeds: int = 1, **more: Any) -> dict[
         for method in methods
         for seed in range(seeds)
     }
-    return searches(configs, Setting(folder))
+    return searches(configs, RunOptions(folder))

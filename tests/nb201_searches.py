@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dartboard.scoreboard import BenchRecord, Point
-from dartboard_papers._scoreboard import Board
+from dartboard_papers._bench import Board
 
 BEST = 0.95
 OPS = ("nor_conv_3x3", "skip_connect")

@@ -18,7 +18,7 @@ from dartboard.space import get_published, load_space
 from dartboard.sweep.config import load_sweep
 from dartboard.train.config import TRAIN
 from dartboard_papers import REPRODUCTIONS
-from dartboard_papers.doing import choose_scale
+from dartboard_papers.runner import choose_scale
 from pages import ROOT
 from rehearsal_tables import CHECKED, SMALLER
 

@@ -13,8 +13,8 @@ from dartboard.scoreboard.records import read_records
 from dartboard.scoreboard.score import make_score
 from dartboard.scoreboard.store import find_record
 from dartboard.tables import load_table
-from dartboard_papers import Record, in_order, read_record
-from dartboard_papers.doing import choose_scale
+from dartboard_papers import ReproductionRecord, in_order, read_record
+from dartboard_papers.runner import choose_scale
 from pages import load_script
 
 ROOT = Path(__file__).parents[1]
@@ -51,7 +51,7 @@ def script() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def records() -> dict[str, Record]:
+def records() -> dict[str, ReproductionRecord]:
     return {folder.name: read_record(folder) for folder in REPRODUCED}
 
 
@@ -74,7 +74,7 @@ def test_every_reproduction_can_be_done_again_as_it_was(folder: Path) -> None:
 
 
 def test_the_page_of_the_papers_is_that_of_its_records(
-    script: ModuleType, records: dict[str, Record]
+    script: ModuleType, records: dict[str, ReproductionRecord]
 ) -> None:
     page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
     assert page == script.papers_page(records)
@@ -82,7 +82,9 @@ def test_the_page_of_the_papers_is_that_of_its_records(
     assert figures == set(script.pictures(records, ROOT / "papers" / "results"))
 
 
-def test_the_page_shows_what_was_run_and_what_was_not(script: ModuleType, records: dict[str, Record]) -> None:
+def test_the_page_shows_what_was_run_and_what_was_not(
+    script: ModuleType, records: dict[str, ReproductionRecord]
+) -> None:
     done = {"amended-darts-a1": records["amended-darts-a1"]}
     lines = script.papers_page(done).splitlines()
     [held] = [line for line in lines if line.startswith("| amended-darts | [a1](#amended-darts-a1) |")]
@@ -96,7 +98,7 @@ def test_the_page_shows_what_was_run_and_what_was_not(script: ModuleType, record
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_are_as_the_script_writes_them(
-    page: Path, script: ModuleType, records: dict[str, Record]
+    page: Path, script: ModuleType, records: dict[str, ReproductionRecord]
 ) -> None:
     text = page.read_text(encoding="utf-8")
     assert script.updated(text, records) == text
@@ -123,13 +125,13 @@ def test_a_search_that_no_paper_has_numbers_of_stands_alone(script: ModuleType) 
     assert "| - | 93.55 +- 0.13 |" in script.measured("gaea-gdas")
 
 
-def test_what_was_reproduced_is_linked(script: ModuleType, records: dict[str, Record]) -> None:
+def test_what_was_reproduced_is_linked(script: ModuleType, records: dict[str, ReproductionRecord]) -> None:
     *_, line = script.reproduced("xnas-figure-5", records).strip().splitlines()
     assert line.startswith("| [figure 5](../papers.md#xnas-figure-5) | GD makes no progress, while")
     assert "| **did not hold** |" in line
 
 
-def test_a_page_gets_what_is_there_now(script: ModuleType, records: dict[str, Record]) -> None:
+def test_a_page_gets_what_is_there_now(script: ModuleType, records: dict[str, ReproductionRecord]) -> None:
     page = "a\n<!-- measured xnas -->\nold\n<!-- end of measured -->\nb\n"
     table = script.measured("xnas")
     expected = f"a\n<!-- measured xnas -->\n\n{table}\n<!-- end of measured -->\nb\n"

@@ -8,7 +8,16 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from dartboard_papers import REPRODUCTIONS, Finding, Reproduction, Row, Scale, Setting, Verdict, reproduction
+from dartboard_papers import (
+    REPRODUCTIONS,
+    Reproduction,
+    ReproductionResult,
+    Row,
+    RunOptions,
+    Scale,
+    Verdict,
+    reproduction,
+)
 
 NAME = "xnas-figure-99"
 OTHER_NUMBERS: dict[str, object] = {
@@ -35,7 +44,7 @@ class Small(Scale):
 LAPTOP, PAPER = Small(), Small(epochs=600, words="as in the paper")
 
 
-def finding(scale: Small = LAPTOP, **other: Any) -> Finding:
+def result(scale: Small = LAPTOP, **other: Any) -> ReproductionResult:
     figure = Figure((2, 2))
     figure.add_subplot().plot([0, scale.epochs])
     values: dict[str, Any] = {
@@ -48,18 +57,18 @@ def finding(scale: Small = LAPTOP, **other: Any) -> Finding:
         "numbers": {"curve": np.arange(2.0), "gap": float("nan")},
         "remarks": ["mind the gap"],
     }
-    return Finding(**values | other)
+    return ReproductionResult(**values | other)
 
 
-def usual(setting: Setting, scale: Small) -> Finding:
+def usual(options: RunOptions, scale: Small) -> ReproductionResult:
     """Counts in its folder how often it was done, and tells."""
-    setting.tell("counting", 1, 2)
-    path = setting.folder / "count"
+    options.tell("counting", 1, 2)
+    path = options.folder / "count"
     path.write_text(str(int(path.read_text()) + 1 if path.exists() else 1))
-    return finding(scale)
+    return result(scale)
 
 
-Work = Callable[[Setting, Small], Finding]
+Work = Callable[[RunOptions, Small], ReproductionResult]
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import pytest
 
 from dartboard.space import Genotype, get_space, load_space
 from dartboard.space.spec import Cell, Edge
-from dartboard_papers import Setting, Verdict
+from dartboard_papers import RunOptions, Verdict
 from dartboard_papers._amended import (
     AVERAGE,
     CONVOLUTION,
@@ -25,7 +25,7 @@ from dartboard_papers._amended import (
     small_s2,
     with_travel,
 )
-from dartboard_papers._searching import configure
+from dartboard_papers._searches import configure
 
 GENOTYPE = Genotype(
     (
@@ -120,5 +120,5 @@ def test_all_differences_count(differences, expected):
 
 def test_images_are_those_of_the_scale_unless_others_are_given(tmp_path):
     scale = Images(images="cifar10", pad=4, flip=True)
-    assert scale.data(Setting(tmp_path)) == {"name": "cifar10", "pad": 4, "flip": True}
-    assert scale.chosen(Setting(tmp_path, data="mine.npz")) == "mine.npz"
+    assert scale.data(RunOptions(tmp_path)) == {"name": "cifar10", "pad": 4, "flip": True}
+    assert scale.chosen(RunOptions(tmp_path, data="mine.npz")) == "mine.npz"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dartboard_papers import Setting, Verdict
+from dartboard_papers import RunOptions, Verdict
 from dartboard_papers.amended_darts_a1 import TERMS, Toy, is_wrong, reproduce, terms
 
 
@@ -28,12 +28,12 @@ def test_the_sum_is_the_slope_of_the_loss_at_the_best_weight(alpha: float) -> No
 
 
 def test_the_finding(tmp_path: Path) -> None:
-    found = reproduce(Setting(tmp_path), Toy(alpha=0.5))
+    found = reproduce(RunOptions(tmp_path), Toy(alpha=0.5))
     assert found.verdict is Verdict.HELD
     assert [(row.paper, row.here) for row in found.rows] == [(-1, -1), (2, 2), (1, 1)]
     assert np.array(found.numbers["alpha"]) == pytest.approx(np.linspace(-2, 2, 41))
     assert set(found.numbers) == {"alpha", *TERMS}
-    assert reproduce(Setting(tmp_path), Toy()).rows != found.rows
+    assert reproduce(RunOptions(tmp_path), Toy()).rows != found.rows
 
 
 def test_a_direct_term_of_the_right_sign() -> None:

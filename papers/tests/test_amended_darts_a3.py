@@ -5,7 +5,7 @@ import torch
 
 from dartboard.data import Dataset, load_dataset
 from dartboard.errors import DataError
-from dartboard_papers import Setting
+from dartboard_papers import RunOptions
 from dartboard_papers._amended_training import (
     TRAINED,
     Training,
@@ -16,7 +16,7 @@ from dartboard_papers._amended_training import (
     supernet_options,
     train_supernet,
 )
-from dartboard_papers._searching import searches
+from dartboard_papers._searches import searches
 from dartboard_papers.amended_darts_a3 import (
     CELLS,
     FULL,
@@ -33,29 +33,29 @@ from reproducing import OTHER_NUMBERS
 TINY = Trap(nodes=1, epochs=1, retrain=1, batch=300, seeds=1, images="digits")
 
 
-def setting(tmp_path):
-    return Setting(tmp_path)
+def options(tmp_path):
+    return RunOptions(tmp_path)
 
 
 def test_errors_are_measured_and_kept(tmp_path):
-    finding = reproduce(setting(tmp_path), TINY)
+    result = reproduce(options(tmp_path), TINY)
     kept = list((tmp_path / TRAINED).iterdir())
     assert len(kept) == 4
-    numbers = finding.numbers
+    numbers = result.numbers
     for what in (SEARCH, SUPERNET, CELLS):
         assert all(0 <= error <= 100 for own in numbers[what].values() for error in own)
-    here = {row.what: row.here for row in finding.rows}
+    here = {row.what: row.here for row in result.rows}
     assert here[f"{CELLS}, {WITH}: error, %"] == numbers[CELLS][WITH][0]
     for path in kept:  # what is kept is taken as it is, and nothing is trained again
         path.write_text("12.5\n")
-    again = reproduce(setting(tmp_path), TINY).numbers
+    again = reproduce(options(tmp_path), TINY).numbers
     assert again[SEARCH] == numbers[SEARCH]
     assert again[CELLS][WITH] == again[SUPERNET][WITH] == [12.5]
 
 
 def test_the_supernet_trained_again_keeps_its_mixtures(tmp_path):
     """Mixtures of another search give another error from the same start."""
-    place = setting(tmp_path)
+    place = options(tmp_path)
     configs = plan(place, TINY.model_copy(update={"travel": 20.0}))
     runs = searches(configs, place)
     scale = TINY.model_copy(update={"retrain": 3, "batch": 150})
@@ -78,7 +78,7 @@ def test_images_without_test_images_are_refused(monkeypatch):
 
 def test_every_number_of_a_training_makes_another(tmp_path):
     """Files are called by all there is to a training."""
-    place = setting(tmp_path)
+    place = options(tmp_path)
     base = Training("space", "cells", "digits", 4, 1, 8, 0.1, 0)
     folder = tmp_path / TRAINED
     changes = {
@@ -106,7 +106,7 @@ def test_every_number_of_a_training_makes_another(tmp_path):
 
 @pytest.mark.parametrize(("key", "value"), (OTHER_NUMBERS | {"nodes": 2, "eta": 0.5}).items())
 def test_every_number_changes_the_searches(tmp_path, key, value):
-    usual, other = (plan(Setting(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))
+    usual, other = (plan(RunOptions(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))
     assert usual != other
 
 
@@ -114,7 +114,7 @@ REGULARISED = {"pad": 1, "flip": True, "cutout": 2, "auxiliary": 0.4, "drop_path
 
 
 def test_trainings_are_regularised_as_the_scale_says(tmp_path):
-    place, scale = setting(tmp_path), TINY.model_copy(update=REGULARISED)
+    place, scale = options(tmp_path), TINY.model_copy(update=REGULARISED)
     configs = plan(place, scale)
     config = configs["with-0"]
     assert (config.data.pad, config.data.flip, config.data.cutout) == (1, True, 0)

@@ -3,7 +3,7 @@ from math import sqrt
 import pytest
 
 from dartboard.space.formats.catalog import GENOTYPE_FORMATS
-from dartboard_papers import Setting
+from dartboard_papers import RunOptions
 from dartboard_papers._amended_training import TRAINED, Training
 from dartboard_papers.amended_darts_a4 import (
     AMENDED,
@@ -23,8 +23,8 @@ TINY = Comparison(
 )
 
 
-def setting(tmp_path):
-    return Setting(tmp_path)
+def options(tmp_path):
+    return RunOptions(tmp_path)
 
 
 def test_a_way_is_compared_by_the_means_of_its_networks():
@@ -42,7 +42,7 @@ def test_random_search_keeps_the_best_by_validation(tmp_path, monkeypatch):
 
     monkeypatch.setattr("dartboard_papers.amended_darts_a4.errors", known)
     like = Training("", "", "digits", 4, 8, 64, 0.1, 0)
-    kept = best_samples(setting(tmp_path), TINY.model_copy(update={"kept": 2}), like)
+    kept = best_samples(options(tmp_path), TINY.model_copy(update={"kept": 2}), like)
     drawn = list(asked.values())
     assert [GENOTYPE_FORMATS["json"].encode(own) for own in kept] == [drawn[1].genotype, drawn[2].genotype]
     assert {(own.part, own.epochs) for own in drawn} == {("valid", TINY.short)}
@@ -50,21 +50,21 @@ def test_random_search_keeps_the_best_by_validation(tmp_path, monkeypatch):
 
 
 def test_networks_of_all_ways_are_trained(tmp_path):
-    finding = reproduce(setting(tmp_path), TINY)
-    numbers = finding.numbers
+    result = reproduce(options(tmp_path), TINY)
+    numbers = result.numbers
     assert {way: [len(own) for own in each] for way, each in numbers.items()} == {
         AMENDED: [1], DARTS: [1], RANDOM: [1],
     }  # fmt: skip
     assert len(list((tmp_path / TRAINED).iterdir())) == 3 + 3
-    here = {row.what: row.here for row in finding.rows}
+    here = {row.what: row.here for row in result.rows}
     assert here["darts: worse by, points"] == pytest.approx(numbers[DARTS][0][0] - numbers[AMENDED][0][0])
     assert 0 <= here["random: skip-connects, % of edges"] <= 100
-    paper = {row.what: row.paper for row in finding.rows}
+    paper = {row.what: row.paper for row in result.rows}
     assert paper["darts: skip-connects, % of edges"] == "all (500 epochs)"
     assert (paper["S1, lowest error of a network, %"], here["S1, lowest error of a network, %"]) == (
         "2.71 +- 0.15", None,
     )  # fmt: skip
-    assert any("as far as 100 of the paper's epochs" in remark for remark in finding.remarks)
+    assert any("as far as 100 of the paper's epochs" in remark for remark in result.remarks)
 
 
 def test_networks_are_trained_as_the_scale_says(tmp_path, monkeypatch):
@@ -77,7 +77,7 @@ def test_networks_are_trained_as_the_scale_says(tmp_path, monkeypatch):
         return dict.fromkeys(trainings, 1.0)
 
     monkeypatch.setattr("dartboard_papers.amended_darts_a4.errors", known)
-    reproduce(setting(tmp_path), TINY.model_copy(update=own))
+    reproduce(options(tmp_path), TINY.model_copy(update=own))
     assert len(asked) == 6
     for training in asked:
         assert {key: getattr(training, key) for key in own} == own
@@ -88,5 +88,5 @@ def test_networks_are_trained_as_the_scale_says(tmp_path, monkeypatch):
     ("key", "value"), (OTHER_NUMBERS | {"cells": 4, "cutout": 2, "auxiliary": 0.4, "drop_path": 0.2}).items()
 )
 def test_every_number_changes_the_searches(tmp_path, key, value):
-    usual, other = (plan(setting(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))
+    usual, other = (plan(options(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))
     assert usual != other

@@ -6,19 +6,22 @@ from hypothesis import strategies as st
 from dartboard.arch.hvp import Exact
 from dartboard.arch.hypergradient import amended, first_order, train_slopes
 from dartboard.errors import OptionError
-from dartboard_papers import REPRODUCTIONS, Setting, Verdict
-from dartboard_papers._amended_angles import (
+from dartboard_papers import REPRODUCTIONS, RunOptions, Verdict
+from dartboard_papers.amended_darts_a5 import (
     Problem,
+    Sizes,
     at_minimum,
     derivatives,
+    find,
     look_at,
     make_network,
     moved,
     random_problems,
+    reproduce,
+    share_right,
     trained,
 )
-from dartboard_papers.amended_darts_a5 import Sizes, find, reproduce, share_right
-from dartboard_papers.doing import choose_scale
+from dartboard_papers.runner import choose_scale
 
 TINY = Sizes(problems=50, weights=6, archs=(2, 12), conditions=(10.0,), networks=2)
 
@@ -103,14 +106,14 @@ def test_shares_count_cosines_that_are_not_negative():
 
 
 def test_the_claim_is_found_broken(tmp_path):
-    finding = reproduce(Setting(tmp_path), TINY)
-    assert finding.verdict is Verdict.NOT_HELD
-    here = {row.what: row.here for row in finding.rows}
+    result = reproduce(RunOptions(tmp_path), TINY)
+    assert result.verdict is Verdict.NOT_HELD
+    here = {row.what: row.here for row in result.rows}
     assert here["random, condition 10, 2 arch. parameters: <g2', g2> >= 0, %"] < 100
     assert here["minima: some other slope breaks the claim, %"] == 100
-    assert len(finding.numbers["minima"]) == here["networks that came to a minimum"]
+    assert len(result.numbers["minima"]) == here["networks that came to a minimum"]
     assert REPRODUCTIONS["amended-darts-a5"].work is reproduce
-    assert any("changed after a first result" in remark for remark in finding.remarks)
+    assert any("changed after a first result" in remark for remark in result.remarks)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +126,7 @@ def test_problems_that_are_none_are_refused(words):
 
 def test_it_would_hold_where_nothing_breaks_it(tmp_path):
     tame = TINY.model_copy(update={"conditions": (1.0,), "networks": 1})
-    found = find(Setting(tmp_path), tame)
+    found = find(RunOptions(tmp_path), tame)
     assert set(found.random.values()) == {100.0}
     assert found.broken == (share_right([own.amending for own in found.minima]) < 100)
 
@@ -142,6 +145,7 @@ def test_it_would_hold_where_nothing_breaks_it(tmp_path):
 )
 def test_every_number_matters(tmp_path, key, value):
     usual, other = (
-        reproduce(Setting(tmp_path), TINY.model_copy(update=update)).numbers for update in ({}, {key: value})
+        reproduce(RunOptions(tmp_path), TINY.model_copy(update=update)).numbers
+        for update in ({}, {key: value})
     )
     assert usual != other

@@ -1,6 +1,6 @@
 import pytest
 
-from dartboard_papers import Setting
+from dartboard_papers import RunOptions
 from dartboard_papers._amended import AVERAGE, CONVOLUTION, KINDS, MAXIMUM, SKIP
 from dartboard_papers.amended_darts_figure_2 import (
     ETAS,
@@ -44,7 +44,7 @@ def test_and_not_where_it_is_not(eta, own, most):
 
 
 def test_the_searches_are_the_papers_but_for_their_size(tmp_path):
-    configs = plan(Setting(tmp_path), TINY.model_copy(update={"seeds": 2}))
+    configs = plan(RunOptions(tmp_path), TINY.model_copy(update={"seeds": 2}))
     assert len(configs) == 6
     for (eta, seed), config in configs.items():
         assert config.method.options["eta"] == eta
@@ -56,20 +56,20 @@ def test_the_searches_are_the_papers_but_for_their_size(tmp_path):
 
 
 def test_found_cells_are_counted_over_epochs(tmp_path):
-    finding = reproduce(Setting(tmp_path), TINY)
+    result = reproduce(RunOptions(tmp_path), TINY)
     for eta in ETAS:
-        own = finding.numbers[f"{eta:g}"]
+        own = result.numbers[f"{eta:g}"]
         assert own["course"][-1] == own["ends"]
         assert sum(own["ends"].values()) == pytest.approx(100)
         assert own["each seed"] == [own["ends"]]
-    assert len(finding.figures["cells"].axes) == 2 * len(ETAS)
-    here = {row.what: row.here for row in finding.rows}
+    assert len(result.figures["cells"].axes) == 2 * len(ETAS)
+    here = {row.what: row.here for row in result.rows}
     assert {f"eta = 1: {kind}, % of edges" for kind in KINDS} <= set(here)
-    assert {READING, LATE} < set(finding.remarks)
+    assert {READING, LATE} < set(result.remarks)
     assert here["eta = 0, seed 0, normal cell"].startswith("2: ")
 
 
 @pytest.mark.parametrize(("key", "value"), (OTHER_NUMBERS | {"nodes": 2, "cells": 3}).items())
 def test_every_number_changes_the_searches(tmp_path, key, value):
-    usual, other = (plan(Setting(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))
+    usual, other = (plan(RunOptions(tmp_path), TINY.model_copy(update=own)) for own in ({}, {key: value}))
     assert usual != other

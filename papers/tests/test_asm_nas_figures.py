@@ -11,7 +11,7 @@ from dartboard.analysis.stability import RunStability
 from dartboard.search.stability import EdgeStability
 from dartboard.space import get_space, load_space
 from dartboard.space.catalog import DARTS_OPS
-from dartboard_papers import Setting, Verdict, asm_nas_figure_3, asm_nas_figure_4, asm_nas_table_5
+from dartboard_papers import RunOptions, Verdict, asm_nas_figure_3, asm_nas_figure_4, asm_nas_table_5
 from dartboard_papers._asm import asm_space, space_file
 from dartboard_papers.asm_nas_figure_4 import prefers, shares, third
 from protocols import few
@@ -60,7 +60,7 @@ def test_the_smaller_change_is_the_more_stable(
 
 def test_figure_3_at_a_tiny_scale(tmp_path: Path) -> None:
     scale = asm_nas_figure_3.Stability(seeds=1, epochs=1, channels=2, batch=16, examples=16)
-    own = asm_nas_figure_3.reproduce(Setting(tmp_path, data=few(tmp_path / "few.npz")), scale)
+    own = asm_nas_figure_3.reproduce(RunOptions(tmp_path, data=few(tmp_path / "few.npz")), scale)
     assert own.numbers.keys() == {"asm", "darts"}
     for (told,) in own.numbers.values():
         assert len(told["edges"]) == 3 * 14
@@ -97,7 +97,7 @@ def test_preferences_are_counted_over_seeds() -> None:
 
 def test_figure_4_at_a_tiny_scale(tmp_path: Path) -> None:
     scale = asm_nas_figure_4.Attention(seeds=1, cells=3, epochs=1, channels=2, batch=16, examples=16)
-    own = asm_nas_figure_4.reproduce(Setting(tmp_path, data=few(tmp_path / "few.npz")), scale)
+    own = asm_nas_figure_4.reproduce(RunOptions(tmp_path, data=few(tmp_path / "few.npz")), scale)
     (maps,) = own.numbers["maps"]
     assert [told["cells"] for told in maps] == [(1,), (2,), (3,)]
     weights = np.array([told["weights"] for told in maps])
@@ -123,7 +123,7 @@ def test_costs_are_compared_by_their_medians(second: float, asm: float, verdict:
 
 def test_table_5_at_a_tiny_scale(tmp_path: Path) -> None:
     scale, told = asm_nas_table_5.Cost(cells=3, channels=2, image=8, batch=2, repeats=2), list[int]()
-    setting = Setting(tmp_path, tell=lambda what, done, total: told.append(done))  # noqa: ARG005
-    own = asm_nas_table_5.reproduce(setting, scale)
+    options = RunOptions(tmp_path, tell=lambda what, done, total: told.append(done))  # noqa: ARG005
+    own = asm_nas_table_5.reproduce(options, scale)
     assert told == [0, 1, 2]
     assert all(len(times) == 2 and min(times) > 0 for times in own.numbers["seconds"].values())

@@ -2,21 +2,26 @@ import pytest
 import torch
 
 from dartboard.errors import OptionError
-from dartboard_papers import REPRODUCTIONS, Setting, Verdict
-from dartboard_papers._asm_descent import (
+from dartboard_papers import REPRODUCTIONS, RunOptions, Verdict
+from dartboard_papers.asm_nas_section_4_4 import (
+    EDGE,
+    KNOWN,
     Case,
     Constants,
+    Descents,
     Edge,
     Path,
+    check,
     descend_edge,
     descend_waves,
     join,
     known_constants,
+    reproduce,
+    study,
     wave_slopes,
     waves,
 )
-from dartboard_papers.asm_nas_section_4_4 import EDGE, KNOWN, Descents, check, reproduce, study
-from dartboard_papers.doing import choose_scale
+from dartboard_papers.runner import choose_scale
 
 TINY = Descents(
     rates=(0.5, 0.1), steps=200, runs=10, size=4, edge_rates=(0.2,), edge_steps=20, every=2, batch=8,
@@ -117,27 +122,27 @@ def test_seeds_are_joined_with_the_largest_constants():
 
 
 def test_the_statement_is_found_kept(tmp_path):
-    finding = reproduce(Setting(tmp_path), TINY.model_copy(update={"edge_steps": 60}))
-    assert finding.verdict is Verdict.HELD
-    here = {row.what: (row.paper, row.here) for row in finding.rows}
+    result = reproduce(RunOptions(tmp_path), TINY.model_copy(update={"edge_steps": 60}))
+    assert result.verdict is Verdict.HELD
+    here = {row.what: (row.paper, row.here) for row in result.rows}
     for what, (paper, found) in here.items():
         if "at most" in what:
             assert found <= paper
     left = here["known problem without noise: loss left, % of the start"][1]
     assert left > 5
-    assert finding.sentence.endswith(f"points that are not optimal, with {left:.0f} % of the loss left.")
-    assert finding.seeds == 1
-    for case in (*finding.numbers[KNOWN], *finding.numbers[EDGE]):
+    assert result.sentence.endswith(f"points that are not optimal, with {left:.0f} % of the loss left.")
+    assert result.seeds == 1
+    for case in (*result.numbers[KNOWN], *result.numbers[EDGE]):
         mean = sum(case["means of each descent"]) / len(case["means of each descent"])
         assert case["averages"][-1] == pytest.approx(mean)
-    assert any("Changed after a first, smaller result" in remark for remark in finding.remarks)
+    assert any("Changed after a first, smaller result" in remark for remark in result.remarks)
 
 
 def test_step_sizes_that_are_not_allowed_test_nothing(tmp_path):
     wild = TINY.model_copy(update={"rates": (0.95,), "edge_rates": (1e6,)})
-    finding = reproduce(Setting(tmp_path), wild)
-    assert finding.verdict is Verdict.NOT_TESTABLE
-    assert finding.sentence.startswith("No allowed step size to test: the inequality on the known problem, ")
+    result = reproduce(RunOptions(tmp_path), wild)
+    assert result.verdict is Verdict.NOT_TESTABLE
+    assert result.sentence.startswith("No allowed step size to test: the inequality on the known problem, ")
 
 
 def test_one_step_size_has_no_order():
@@ -149,9 +154,9 @@ def test_one_step_size_has_no_order():
 
 
 def test_a_descent_that_ends_at_the_optimum_is_called_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("dartboard_papers._asm_descent.FARTHEST", 1.0)  # no other minimum in sight
-    finding = reproduce(Setting(tmp_path), TINY)
-    assert finding.sentence.endswith("; without noise the descent ends at optimal points.")
+    monkeypatch.setattr("dartboard_papers.asm_nas_section_4_4.FARTHEST", 1.0)  # no other minimum in sight
+    result = reproduce(RunOptions(tmp_path), TINY)
+    assert result.sentence.endswith("; without noise the descent ends at optimal points.")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +185,7 @@ def test_step_sizes_that_are_none_are_refused(words):
 )
 def test_every_number_matters(tmp_path, key, value):
     def values(scale):
-        cases = study(Setting(tmp_path), scale)
+        cases = study(RunOptions(tmp_path), scale)
         return [
             (case.lr, case.path.averages().tolist(), case.bound().tolist())
             for own in cases.values()

@@ -3,15 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from dartboard_papers import PAPERS, REPRODUCTIONS, Setting, in_order
-from reproducing import LAPTOP, PAPER, Small, finding, registered, usual
+from dartboard_papers import PAPERS, REPRODUCTIONS, RunOptions, in_order
+from reproducing import LAPTOP, PAPER, Small, registered, result, usual
 
 
 def test_paper_and_part_are_in_the_name() -> None:
-    with registered(name="asm-nas-table-99") as told:
-        assert (told.paper, told.part) == ("asm-nas", "table 99")
-        assert REPRODUCTIONS["asm-nas-table-99"] is told
-        assert (told.laptop, told.full, told.work) == (LAPTOP, PAPER, usual)
+    with registered(name="asm-nas-table-99") as reproduction:
+        assert (reproduction.paper, reproduction.part) == ("asm-nas", "table 99")
+        assert REPRODUCTIONS["asm-nas-table-99"] is reproduction
+        assert (reproduction.laptop, reproduction.full, reproduction.work) == (LAPTOP, PAPER, usual)
 
 
 @pytest.mark.parametrize(
@@ -19,21 +19,21 @@ def test_paper_and_part_are_in_the_name() -> None:
     [("gaea-section-4-98", "section 4.98"), ("amended-darts-a98", "a98"), ("xnas-table-97", "table 97")],
 )
 def test_numbers_of_parts_have_dots_between(name: str, part: str) -> None:
-    with registered(name=name) as told:
-        assert told.part == part
+    with registered(name=name) as reproduction:
+        assert reproduction.part == part
 
 
 def test_what_it_needs_and_is_not_given() -> None:
-    bare = Setting(Path())
-    with registered(takes=("data", "table"), needs=("table",)) as told:
-        assert told.lacks(bare, LAPTOP) == ("table",)
-        assert told.lacks(replace(bare, table=Path("t.npz")), LAPTOP) == ()
-        assert told.lacks(bare, Done()) == ()
+    bare = RunOptions(Path())
+    with registered(takes=("data", "table"), needs=("table",)) as reproduction:
+        assert reproduction.missing_inputs(bare, LAPTOP) == ("table",)
+        assert reproduction.missing_inputs(replace(bare, table=Path("t.npz")), LAPTOP) == ()
+        assert reproduction.missing_inputs(bare, Done()) == ()
 
 
 class Done(Small):
     @property
-    def asks(self) -> bool:
+    def needs_inputs(self) -> bool:
         return False
 
 
@@ -52,12 +52,12 @@ def test_a_name_is_taken_once() -> None:
 
 def test_the_order_is_that_of_papers_and_of_numbers() -> None:
     with registered(name="xnas-figure-99"), registered(name="xnas-figure-100"):
-        names = [told.name for told in in_order()]
+        names = [reproduction.name for reproduction in in_order()]
         assert names.index("xnas-figure-100") == names.index("xnas-figure-99") + 1
-    places = [list(PAPERS).index(told.paper) for told in in_order()]
+    places = [list(PAPERS).index(reproduction.paper) for reproduction in in_order()]
     assert places == sorted(places)
-    assert {told.name for told in in_order()} == set(REPRODUCTIONS)
+    assert {reproduction.name for reproduction in in_order()} == set(REPRODUCTIONS)
 
 
 def test_a_finding_has_no_remarks_unless_it_is_given_some() -> None:
-    assert finding(remarks=()).remarks == ()
+    assert result(remarks=()).remarks == ()

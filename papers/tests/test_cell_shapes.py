@@ -9,7 +9,7 @@ from dartboard.analysis.variants import random_connections, random_operations
 from dartboard.space import get_published
 from dartboard.space.catalog import XNAS_OPS
 from dartboard_papers import (
-    Setting,
+    RunOptions,
     Verdict,
     understanding_figure_1,
     understanding_figure_2,
@@ -31,16 +31,16 @@ def costs() -> Costs:
 
 
 @pytest.fixture
-def setting(tmp_path: Path) -> Setting:
-    return Setting(tmp_path)
+def options(tmp_path: Path) -> RunOptions:
+    return RunOptions(tmp_path)
 
 
-def by_name(finding) -> dict[str, tuple[object, object]]:
-    return {row.what: (row.paper, row.here) for row in finding.rows}
+def by_name(result) -> dict[str, tuple[object, object]]:
+    return {row.what: (row.paper, row.here) for row in result.rows}
 
 
-def test_widths_and_depths_of_figure_1_are_the_papers(setting: Setting) -> None:
-    found = understanding_figure_1.reproduce(setting, Scale())
+def test_widths_and_depths_of_figure_1_are_the_papers(options: RunOptions) -> None:
+    found = understanding_figure_1.reproduce(options, Scale())
     shapes = [row for row in found.rows if row.what.endswith("width, depth")]
     assert [row.here for row in shapes] == ["5c, 2", "4c, 4", "5c, 2", "3.5c, 3", "4c, 2"]
     assert all(row.paper == row.here for row in shapes)
@@ -49,9 +49,9 @@ def test_widths_and_depths_of_figure_1_are_the_papers(setting: Setting) -> None:
     assert "AmoebaNet is wider than 89%" in found.sentence
 
 
-def test_shares_of_figure_1_are_those_of_a_direct_count(setting: Setting) -> None:
+def test_shares_of_figure_1_are_those_of_a_direct_count(options: RunOptions) -> None:
     """DARTS: wider are the cells whose nodes 3, 4 and 5 read inputs alone."""
-    found = by_name(understanding_figure_1.reproduce(setting, Scale()))
+    found = by_name(understanding_figure_1.reproduce(options, Scale()))
     assert found["DARTS: connections that are wider, %"][1] == pytest.approx(
         100 * (2 / 3 * 2 / 4 * 2 / 5) ** 2
     )
@@ -66,16 +66,16 @@ def test_other_published_cells_are_looked_at() -> None:
     assert understanding_figure_1.spread({"a": True, "b": False}) == "1 of 2"
 
 
-def test_figure_2_is_in_order_and_counts_what_is_beyond(setting: Setting) -> None:
+def test_figure_2_is_in_order_and_counts_what_is_beyond(options: RunOptions) -> None:
     scale = understanding_figure_2.Draw(variants=6, draw=3)
-    found = understanding_figure_2.reproduce(setting, scale)
+    found = understanding_figure_2.reproduce(options, scale)
     shapes = found.numbers["shapes"]
     assert len(shapes) == 6
     assert [wide for wide, _ in shapes] == sorted((wide for wide, _ in shapes), reverse=True)
     rows = by_name(found)
     assert rows["drawn variants that are wider"] == (0, sum(wide > 3.5 for wide, _ in shapes))
     assert rows["drawn variants that are shallower"] == (0, sum(deep < 3 for _, deep in shapes))
-    other = understanding_figure_2.reproduce(setting, scale.model_copy(update={"draw": 4}))
+    other = understanding_figure_2.reproduce(options, scale.model_copy(update={"draw": 4}))
     assert other.numbers["shapes"] != shapes
 
 
@@ -100,8 +100,8 @@ def test_table_2_has_thirteen_variants_of_each() -> None:
         assert caption(normal_cell(popular(name))) == told
 
 
-def test_table_2(setting: Setting) -> None:
-    found = understanding_table_2.reproduce(setting, understanding_table_2.Draws(variants=5))
+def test_table_2(options: RunOptions) -> None:
+    found = understanding_table_2.reproduce(options, understanding_table_2.Draws(variants=5))
     assert {len(own) for own in found.numbers["drawn"].values()} == {5}
     assert len({tuple(own) for own in found.numbers["drawn"].values()}) == 4
     rows = by_name(found)
@@ -113,11 +113,11 @@ def test_table_2(setting: Setting) -> None:
     assert rows["DARTS: mean width, depth of all 14,400"][1].startswith("2.57c")  # 2/2 + 2/3 + 2/4 + 2/5
 
 
-def test_table_2_heeds_its_numbers(setting: Setting) -> None:
+def test_table_2_heeds_its_numbers(options: RunOptions) -> None:
     usual = understanding_table_2.Draws(variants=4)
-    base = understanding_table_2.reproduce(setting, usual).numbers["drawn"]
+    base = understanding_table_2.reproduce(options, usual).numbers["drawn"]
     for change in ({"draw": 1}, {"repeats": False}):
-        other = understanding_table_2.reproduce(setting, usual.model_copy(update=change))
+        other = understanding_table_2.reproduce(options, usual.model_copy(update=change))
         assert other.numbers["drawn"] != base
 
 
@@ -170,8 +170,8 @@ def test_originals_of_table_3_have_the_papers_sizes_but_for_enas() -> None:
     assert same == {"DARTS", "AmoebaNet", "NASNet"}
 
 
-def test_table_3(setting: Setting) -> None:
-    found = understanding_table_3.reproduce(setting, SMALL)
+def test_table_3(options: RunOptions) -> None:
+    found = understanding_table_3.reproduce(options, SMALL)
     assert {(len(own), len(own[0])) for own in found.numbers.values()} == {(2, 3)}
     assert found.seeds == 2
     assert by_name(found)["DARTS: gap, % (here the median of draws)"][0] == pytest.approx(30.4)
@@ -187,8 +187,8 @@ def test_table_3_heeds_its_numbers(costs: Costs) -> None:
     assert len({understanding_table_3.millions(popular("DARTS"), scale) for scale in sizes}) == 3
 
 
-def test_table_4_of_xnas(setting: Setting) -> None:
-    found = xnas_table_4.reproduce(setting, Scale())
+def test_table_4_of_xnas(options: RunOptions) -> None:
+    found = xnas_table_4.reproduce(options, Scale())
     rows = by_name(found)
     assert {name for name, (paper, here) in rows.items() if paper != pytest.approx(here)} == {"SNAS", "PNAS"}
     assert rows["SNAS"] == (0.625, 0.5)

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from dartboard.errors import OptionError
-from dartboard_papers import REPRODUCTIONS, Setting, Verdict
-from dartboard_papers.doing import choose_scale
+from dartboard_papers import REPRODUCTIONS, RunOptions, Verdict
 from dartboard_papers.gaea_figure_1 import PANELS, PAPER, Entropy, Supernet, judge, plan, reproduce, together
+from dartboard_papers.runner import choose_scale
 from protocols import few
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -21,7 +21,7 @@ def test_both_methods_are_searched_as_the_scale_says(tmp_path: Path) -> None:
         darts=Supernet(cells=4, epochs=7, batch=5, lr=0.3, lr_end=0.2), oneshot1=Supernet(cells=2, epochs=6),
         nb201=Supernet(epochs=5, batch=9),
     )  # fmt: skip
-    configs = plan(scale, Setting(tmp_path))
+    configs = plan(scale, RunOptions(tmp_path))
     assert len(configs) == 3 * 2 * 2
     base, gaea = configs["darts-pc-darts-s1"], configs["darts-gaea-pc-darts-s1"]
     assert base.method.options["lr"] == pytest.approx(6e-3)
@@ -38,7 +38,7 @@ def test_both_methods_are_searched_as_the_scale_says(tmp_path: Path) -> None:
 
 
 def test_the_papers_searches_are_those_of_its_appendix(tmp_path: Path) -> None:
-    configs = plan(PAPER, Setting(tmp_path))
+    configs = plan(PAPER, RunOptions(tmp_path))
     own, bench = configs["darts-gaea-pc-darts-s0"], configs["nb201-gaea-darts-s0"]
     assert (own.epochs, own.batch, own.weights.lr, own.weights.lr_end) == (50, 256, 0.1, 0.0)
     assert (bench.epochs, bench.batch, bench.weights.lr, bench.weights.lr_end) == (25, 64, 0.025, 0.001)
@@ -88,7 +88,7 @@ def test_seeds_make_a_band() -> None:
 
 
 def test_it_runs_at_a_tiny_scale(tmp_path: Path) -> None:
-    own = reproduce(Setting(tmp_path, data=few(tmp_path / "few.npz")), TINY)
+    own = reproduce(RunOptions(tmp_path, data=few(tmp_path / "few.npz")), TINY)
     found = own.numbers["entropy of each seed"]
     assert found.keys() == PANELS.keys()
     starts = {"darts": math.log(8), "oneshot1": math.log(3)}  # at rest in the first epoch

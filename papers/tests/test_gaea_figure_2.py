@@ -4,7 +4,7 @@ from shutil import copy, copytree
 import pytest
 
 from dartboard.errors import OptionError, TableError
-from dartboard_papers import REPRODUCTIONS, Setting, Verdict
+from dartboard_papers import REPRODUCTIONS, RunOptions, Verdict
 from dartboard_papers.gaea_figure_2 import OneShot, check_table, find_boards, in_words, is_lower, reproduce
 from nb201_searches import BEST, board
 
@@ -29,17 +29,17 @@ def test_a_space_without_records(tmp_path: Path) -> None:
     copytree(RESULTS / "oneshot1", tmp_path / "oneshot1")
     (tmp_path / "oneshot2").mkdir()
     copy(RESULTS / "oneshot2" / "bench.yaml", tmp_path / "oneshot2")
-    finding = reproduce(Setting(tmp_path), OneShot(records=str(tmp_path)))
-    assert finding.verdict is not Verdict.HELD
-    assert "There are no searches of search space 2 and search space 3." in finding.remarks
-    assert [row.what for row in finding.rows] == [
+    result = reproduce(RunOptions(tmp_path), OneShot(records=str(tmp_path)))
+    assert result.verdict is not Verdict.HELD
+    assert "There are no searches of search space 2 and search space 3." in result.remarks
+    assert [row.what for row in result.rows] == [
         "search space 1: regret of PC-DARTS",
         "search space 1: regret of GAEA PC-DARTS",
     ]
-    assert finding.rows[0].paper == "within 1"
-    [axes] = finding.figures["regret"].axes
+    assert result.rows[0].paper == "within 1"
+    [axes] = result.figures["regret"].axes
     assert axes.get_title() == "search space 1"
-    band = finding.numbers["oneshot1"]["pc-darts"]
+    band = result.numbers["oneshot1"]["pc-darts"]
     assert len(band["epoch"]) == 10
     finals = band["final"].values()
     assert band["mean"][-1] == pytest.approx(sum(finals) / len(finals))
@@ -47,16 +47,19 @@ def test_a_space_without_records(tmp_path: Path) -> None:
 
 def test_no_records_at_all(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="there are no records in its folders oneshot1, oneshot2, oneshot3"):
-        find_boards(Setting(tmp_path), OneShot(records=str(tmp_path)))
+        find_boards(RunOptions(tmp_path), OneShot(records=str(tmp_path)))
 
 
 def test_a_table_is_needed_for_searches(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=r"oneshot1 is looked up in nb101\.npz"):
-        reproduce(Setting(tmp_path), OneShot())
+        reproduce(RunOptions(tmp_path), OneShot())
     with pytest.raises(TableError, match=r"oneshot1 is looked up in nb101\.npz"):
-        check_table(Setting(tmp_path), OneShot())
+        check_table(RunOptions(tmp_path), OneShot())
     told, done = REPRODUCTIONS["gaea-figure-2"], OneShot(records="kept")
-    check_table(Setting(tmp_path), done)
+    check_table(RunOptions(tmp_path), done)
     with pytest.raises(OptionError, match="leave out --full"):
-        check_table(Setting(tmp_path, full=True), done)
-    assert (told.lacks(Setting(tmp_path), OneShot()), told.lacks(Setting(tmp_path), done)) == (("table",), ())
+        check_table(RunOptions(tmp_path, full=True), done)
+    assert (
+        told.missing_inputs(RunOptions(tmp_path), OneShot()),
+        told.missing_inputs(RunOptions(tmp_path), done),
+    ) == (("table",), ())

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from dartboard_papers import Setting, Verdict
-from dartboard_papers._found import judge
-from dartboard_papers._scoreboard import Searches
+from dartboard_papers import RunOptions, Verdict
+from dartboard_papers._bench import Searches
+from dartboard_papers._bench_summary import judge
 from dartboard_papers.gaea_figure_4 import check, in_words, reproduce, rows
 from nb201_searches import board
 
@@ -45,9 +45,9 @@ def test_rows() -> None:
 
 
 def test_the_records_of_the_bench(tmp_path: Path) -> None:
-    finding = reproduce(Setting(tmp_path), Searches(records=str(RESULTS / "nb201")))
-    assert finding.seeds == 3
-    assert len(finding.numbers["darts"][0]["epoch"]) == 25
-    assert finding.verdict is Verdict.NOT_HELD
-    assert "DARTS (bilevel) 4.0 and GAEA DARTS (bilevel) 3.0" in finding.sentence
+    result = reproduce(RunOptions(tmp_path), Searches(records=str(RESULTS / "nb201")))
+    assert result.seeds == 3
+    assert len(result.numbers["darts"][0]["epoch"]) == 25
+    assert result.verdict is Verdict.NOT_HELD
+    assert "DARTS (bilevel) 4.0 and GAEA DARTS (bilevel) 3.0" in result.sentence
     assert list(tmp_path.iterdir()) == []

@@ -3,7 +3,7 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from dartboard_papers import Setting, Verdict
+from dartboard_papers import RunOptions, Verdict
 from dartboard_papers.gaea_section_3 import Dimensions, count, exponent, reproduce, within
 from dartboard_papers.theory.mirror_descent import ENTROPY, EUCLIDEAN, Iterations, NoisyChoice
 
@@ -11,28 +11,28 @@ TINY = Dimensions(dimensions=(4, 8), far=(256, 1024, 4096))
 
 
 def test_the_claim_is_held_with_noise_and_not_without(tmp_path):
-    finding = reproduce(Setting(tmp_path), TINY)
-    assert finding.verdict is Verdict.HELD
-    found = {row.what: row for row in finding.rows}
+    result = reproduce(RunOptions(tmp_path), TINY)
+    assert result.verdict is Verdict.HELD
+    found = {row.what: row for row in result.rows}
     row = found["8 ops, projected gradient descent: iterations"]
     assert row.paper == f"<= {NoisyChoice(8).guarantee(EUCLIDEAN, 0.1):,.0f}"
     assert row.here < NoisyChoice(8).guarantee(EUCLIDEAN, 0.1)
-    assert [own["dimension"] for own in finding.numbers[ENTROPY]] == [4, 8, 256, 1024, 4096]
-    assert reproduce(Setting(tmp_path), TINY.model_copy(update={"noise": 0.0})).verdict is Verdict.NOT_HELD
+    assert [own["dimension"] for own in result.numbers[ENTROPY]] == [4, 8, 256, 1024, 4096]
+    assert reproduce(RunOptions(tmp_path), TINY.model_copy(update={"noise": 0.0})).verdict is Verdict.NOT_HELD
 
 
 def test_what_did_not_arrive_is_said(tmp_path):
-    finding = reproduce(Setting(tmp_path), TINY.model_copy(update={"most": 3}))
-    assert finding.verdict is Verdict.NOT_TESTABLE
-    assert any(row.here == "not in time" for row in finding.rows)
-    assert "not all are below" in finding.sentence
-    assert "nan" not in finding.sentence
+    result = reproduce(RunOptions(tmp_path), TINY.model_copy(update={"most": 3}))
+    assert result.verdict is Verdict.NOT_TESTABLE
+    assert any(row.here == "not in time" for row in result.rows)
+    assert "not all are below" in result.sentence
+    assert "nan" not in result.sentence
 
 
 def test_one_dimension_has_no_exponent(tmp_path):
-    finding = reproduce(Setting(tmp_path), TINY.model_copy(update={"dimensions": (2,), "far": ()}))
-    assert finding.verdict is Verdict.NOT_TESTABLE
-    assert "in a way that too few tell" in finding.sentence
+    result = reproduce(RunOptions(tmp_path), TINY.model_copy(update={"dimensions": (2,), "far": ()}))
+    assert result.verdict is Verdict.NOT_TESTABLE
+    assert "in a way that too few tell" in result.sentence
 
 
 @pytest.mark.parametrize(
@@ -60,5 +60,5 @@ def test_exponents_are_those_of_the_larger_half():
 @pytest.mark.parametrize("change", [{"accuracy": 0.05}, {"gap": 0.4}, {"seed": 3}, {"runs": 8}, {"most": 2}])
 def test_every_number_of_the_scale_counts(tmp_path, change):
     small = TINY.model_copy(update={"far": (16,), "runs": 16})
-    setting = Setting(tmp_path)
-    assert count(setting, small, 1.0) != count(setting, small.model_copy(update=change), 1.0)
+    options = RunOptions(tmp_path)
+    assert count(options, small, 1.0) != count(options, small.model_copy(update=change), 1.0)

@@ -1,6 +1,6 @@
 import pytest
 
-from dartboard_papers import Setting, Verdict
+from dartboard_papers import RunOptions, Verdict
 from dartboard_papers.gaea_section_4_1 import BASE, FULL, GAEA, Drop, Searches, less_lost, plan, reproduce
 
 TINY = Searches(channels=4, epochs=3, batch=300, seeds=1)
@@ -19,7 +19,7 @@ def test_the_difference_is_taken_seed_by_seed():
 
 def test_rates_make_the_papers_path(tmp_path):
     """Half of 1,500 images in batches of 300 are 2 steps an epoch, in two of three epochs."""
-    rates = {method: plan(Setting(tmp_path), TINY, method).method.options for method in (BASE, GAEA)}
+    rates = {method: plan(RunOptions(tmp_path), TINY, method).method.options for method in (BASE, GAEA)}
     assert rates[BASE] == {"warmup": 1, "lr": pytest.approx(2.06 / 4)}
     assert rates[GAEA] == {"warmup": 1, "lr": pytest.approx(392 / 4)}
     steps = 25_000 / FULL.batch
@@ -29,17 +29,17 @@ def test_rates_make_the_papers_path(tmp_path):
 
 
 def test_accuracies_before_and_after_are_those_of_the_searches(tmp_path):
-    finding = reproduce(Setting(tmp_path), TINY)
-    here = {row.what: row.here for row in finding.rows}
+    result = reproduce(RunOptions(tmp_path), TINY)
+    here = {row.what: row.here for row in result.rows}
     for method in (BASE, GAEA):
-        (own,) = finding.numbers[method]
+        (own,) = result.numbers[method]
         assert here[f"{method}: before, %"] == own["mixed"][-1]
         assert here[f"{method}: lost, points"] == pytest.approx(own["mixed"][-1] - own["discrete"][-1])
         assert len(own["entropy"]) == TINY.epochs
     gain = here["pc-darts: lost, points"] - here["gaea-pc-darts: lost, points"]
     assert here["GAEA loses less, points"] == pytest.approx(gain)
     # one seed tells nothing from noise
-    assert finding.verdict is (Verdict.NOT_HELD if gain <= 0 else Verdict.NOT_TESTABLE)
+    assert result.verdict is (Verdict.NOT_HELD if gain <= 0 else Verdict.NOT_TESTABLE)
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,12 @@ def test_accuracies_before_and_after_are_those_of_the_searches(tmp_path):
     ],
 )
 def test_every_number_changes_the_searches(tmp_path, key, value):
-    usual, other = (plan(Setting(tmp_path), TINY.model_copy(update=own), BASE) for own in ({}, {key: value}))
+    usual, other = (
+        plan(RunOptions(tmp_path), TINY.model_copy(update=own), BASE) for own in ({}, {key: value})
+    )
     assert usual != other
 
 
 def test_the_path_of_gaea_is_its_own(tmp_path):
     other = TINY.model_copy(update={"gaea_travel": 1.0})
-    assert plan(Setting(tmp_path), TINY, GAEA) != plan(Setting(tmp_path), other, GAEA)
+    assert plan(RunOptions(tmp_path), TINY, GAEA) != plan(RunOptions(tmp_path), other, GAEA)

@@ -6,7 +6,7 @@ import pytest
 from dartboard.runs import Run
 from dartboard.tables.csv_table import write_columns
 from dartboard.utils.statistics import Summary
-from dartboard_papers import Setting, Verdict
+from dartboard_papers import RunOptions, Verdict
 from dartboard_papers.gaea_table_2 import METHODS, Table, in_words, orderings, reproduce
 from nb201_data import made_up
 from protocols import few
@@ -80,10 +80,10 @@ def test_words() -> None:
 
 
 def test_the_records_of_the_bench_come_to_its_table() -> None:
-    finding = reproduce(Setting(Path("nowhere")), Table(records=str(RESULTS / "nb201")))
+    result = reproduce(RunOptions(Path("nowhere")), Table(records=str(RESULTS / "nb201")))
     text = (RESULTS / "nb201" / "table.md").read_text()
-    here = {row.what: row for row in finding.rows}
-    titles = dict(zip(METHODS, [row.what.partition(",")[0] for row in finding.rows], strict=False))
+    here = {row.what: row for row in result.rows}
+    titles = dict(zip(METHODS, [row.what.partition(",")[0] for row in result.rows], strict=False))
     for label, title in titles.items():
         [line] = re.findall(rf"^\| {label} \|.*$", text, re.MULTILINE)
         cells = [cell.strip() for cell in line.split("|")]
@@ -94,36 +94,36 @@ def test_the_records_of_the_bench_come_to_its_table() -> None:
     assert here["GAEA GDAS, cifar100"].paper == "70.47 +- 0.47"
     assert here["GDAS, cifar100"].paper == "67.52 +- 0.15"
     assert here["RS, cifar10"].here is None
-    [broken] = [own for own in finding.remarks if "broke down" in own]
+    [broken] = [own for own in result.remarks if "broke down" in own]
     assert broken.startswith(
         "GAEA GDAS broke down with 3 of 3 seeds: in its cells nothing reaches the output"
     )
     assert broken.endswith("its rate is 7.5, 75 times the paper's.")
-    assert finding.seeds == 3
-    assert finding.verdict is Verdict.NOT_HELD
-    assert finding.numbers["darts"]["cifar10"]["seeds"] == pytest.approx([0.9059, 0.8822, 0.8815], abs=1e-4)
+    assert result.seeds == 3
+    assert result.verdict is Verdict.NOT_HELD
+    assert result.numbers["darts"]["cifar10"]["seeds"] == pytest.approx([0.9059, 0.8822, 0.8815], abs=1e-4)
 
 
 def test_the_records_of_nano_have_baselines_too() -> None:
-    finding = reproduce(Setting(Path("nowhere")), Table(records=str(RESULTS / "nano")))
-    here = {row.what: row.here for row in finding.rows}
+    result = reproduce(RunOptions(Path("nowhere")), Table(records=str(RESULTS / "nano")))
+    here = {row.what: row.here for row in result.rows}
     assert here["RS, cluttered-digits"] == "74.25 +- 1.32"
     assert here["best cell, cluttered-digits"] == "76.32"
-    assert finding.seeds == 10
-    assert any(own.startswith("The paper's numbers are of CIFAR-10 and") for own in finding.remarks)
+    assert result.seeds == 10
+    assert any(own.startswith("The paper's numbers are of CIFAR-10 and") for own in result.remarks)
 
 
 def test_numbers_of_the_scale_matter(tmp_path: Path) -> None:
     write_columns(tmp_path / "nb201.csv.gz", made_up())
-    setting = Setting(tmp_path / "work", few(tmp_path / "few.npz"), tmp_path)
+    options = RunOptions(tmp_path / "work", few(tmp_path / "few.npz"), tmp_path)
     small = {"batch": 16, "channels": 2, "pixels": 8}
     scale = Table(seeds=1, epochs=1, gdas_epochs=2, gaea_gdas_epochs=3, draws=4, **small)
-    finding = reproduce(setting, scale)
-    assert finding.size == "nb201 with 1 cell a stage and 2 channels; few.npz at 8x8 pixels; 1 to 3 epochs"
-    assert finding.seeds == 1
-    assert set(finding.numbers) == {*METHODS, "random", "evolution"}
+    result = reproduce(options, scale)
+    assert result.size == "nb201 with 1 cell a stage and 2 channels; few.npz at 8x8 pixels; 1 to 3 epochs"
+    assert result.seeds == 1
+    assert set(result.numbers) == {*METHODS, "random", "evolution"}
     epochs = {name: len(Run.read(tmp_path / "work" / "runs" / f"{name}-s0").metrics()) for name in METHODS}
     assert (epochs["darts"], epochs["gdas"], epochs["gaea-gdas"]) == (1, 2, 3)
-    other = reproduce(setting, scale.model_copy(update={"draws": 9}))
-    assert other.numbers["random"] != finding.numbers["random"]
-    assert other.numbers["darts"] == finding.numbers["darts"]
+    other = reproduce(options, scale.model_copy(update={"draws": 9}))
+    assert other.numbers["random"] != result.numbers["random"]
+    assert other.numbers["darts"] == result.numbers["darts"]

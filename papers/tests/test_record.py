@@ -10,31 +10,33 @@ import pytest
 import torch
 
 from dartboard.errors import RunError, UnknownNameError
-from dartboard_papers import PAPERS, Record, Reproduction, Row, Setting, Verdict, read_record
-from dartboard_papers.doing import choose_scale
-from dartboard_papers.record import NUMBERS, PAGE, RECORD, keep, plain
-from reproducing import LAPTOP, NAME, PAPER, Small, finding, registered
+from dartboard_papers import PAPERS, Reproduction, ReproductionRecord, Row, RunOptions, Verdict, read_record
+from dartboard_papers.record import NUMBERS, PAGE, RECORD, plain, write_record
+from dartboard_papers.runner import choose_scale
+from reproducing import LAPTOP, NAME, PAPER, Small, registered, result
 
 
 @pytest.fixture(autouse=True)
-def told() -> Iterator[Reproduction[Small]]:
+def reproduction() -> Iterator[Reproduction[Small]]:
     with registered() as found:
         yield found
 
 
-def kept(told: Reproduction[Small], folder: Path, scale: Small = LAPTOP, **other: object) -> Record:
-    setting = Setting(folder / "work", "/data/images.npz", Path("/tables/nb201.csv.gz"))
-    return keep(told, scale, setting, finding(scale, **other), 61.26, folder)
+def kept(
+    reproduction: Reproduction[Small], folder: Path, scale: Small = LAPTOP, **other: object
+) -> ReproductionRecord:
+    options = RunOptions(folder / "work", "/data/images.npz", Path("/tables/nb201.csv.gz"))
+    return write_record(reproduction, scale, options, result(scale, **other), 61.26, folder)
 
 
-def test_everything_is_written(told: Reproduction[Small], tmp_path: Path) -> None:
-    kept(told, tmp_path / "out")
+def test_everything_is_written(reproduction: Reproduction[Small], tmp_path: Path) -> None:
+    kept(reproduction, tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {RECORD, NUMBERS, PAGE, "curve.png", "curve.svg"}
 
 
-def test_a_record_is_read_as_it_was_written(told: Reproduction[Small], tmp_path: Path) -> None:
-    record = kept(told, tmp_path, Small(epochs=7))
+def test_a_record_is_read_as_it_was_written(reproduction: Reproduction[Small], tmp_path: Path) -> None:
+    record = kept(reproduction, tmp_path, Small(epochs=7))
     assert read_record(tmp_path) == record
     assert (record.name, record.verdict, record.seconds, record.seeds) == (NAME, Verdict.HELD, 61.3, 3)
     assert record.given == {"data": "images.npz", "table": "nb201.csv.gz"}
@@ -44,9 +46,9 @@ def test_a_record_is_read_as_it_was_written(told: Reproduction[Small], tmp_path:
     assert record.pictures == ("curve",)
 
 
-def test_numbers_that_are_not_finite(told: Reproduction[Small], tmp_path: Path) -> None:
+def test_numbers_that_are_not_finite(reproduction: Reproduction[Small], tmp_path: Path) -> None:
     rows = [Row("loss", math.inf, np.float32(math.nan)), Row("rate", np.float64(0.5), np.int64(2))]  # type: ignore[arg-type]
-    record = kept(told, tmp_path, rows=rows)
+    record = kept(reproduction, tmp_path, rows=rows)
     assert record.rows == (Row("loss", "inf", "nan"), Row("rate", 0.5, 2.0))
     assert read_record(tmp_path) == record
     assert json.loads((tmp_path / NUMBERS).read_text()) == {"curve": [0.0, 1.0], "gap": None}
@@ -72,9 +74,9 @@ def test_plain_values() -> None:
     ],
 )
 def test_a_damaged_record_is_refused(
-    told: Reproduction[Small], change: dict[str, object], place: str, tmp_path: Path
+    reproduction: Reproduction[Small], change: dict[str, object], place: str, tmp_path: Path
 ) -> None:
-    kept(told, tmp_path)
+    kept(reproduction, tmp_path)
     path = tmp_path / RECORD
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(RunError) as caught:
@@ -94,8 +96,8 @@ def test_a_folder_without_a_record(tmp_path: Path) -> None:
         read_record(tmp_path)
 
 
-def test_the_page(told: Reproduction[Small], tmp_path: Path) -> None:
-    record = kept(told, tmp_path, Small(epochs=7))
+def test_the_page(reproduction: Reproduction[Small], tmp_path: Path) -> None:
+    record = kept(reproduction, tmp_path, Small(epochs=7))
     assert (tmp_path / PAGE).read_text() == record.markdown()
     assert record.markdown("figures/a-").splitlines() == [
         f"**{PAPERS['xnas']}, figure 99**: A line that goes up.",
@@ -133,23 +135,23 @@ def test_the_page(told: Reproduction[Small], tmp_path: Path) -> None:
     ],
 )
 def test_the_command_repeats_it(
-    told: Reproduction[Small], scale: Small, words: list[str], tmp_path: Path
+    reproduction: Reproduction[Small], scale: Small, words: list[str], tmp_path: Path
 ) -> None:
-    typed = shlex.split(kept(told, tmp_path, scale).command())
+    typed = shlex.split(kept(reproduction, tmp_path, scale).command())
     start = ["dartboard", "reproduce", NAME, "--data", "images.npz", "--table", "nb201.csv.gz"]
     assert typed[: len(start)] == start
     assert set(words) <= set(typed)
     settings = [own for own in typed[len(start) :] if own != "--full"]
-    assert choose_scale(told, settings, full="--full" in typed) == scale
+    assert choose_scale(reproduction, settings, full="--full" in typed) == scale
 
 
-def test_a_number_that_is_no_longer_there_is_shown(told: Reproduction[Small], tmp_path: Path) -> None:
-    record = kept(told, tmp_path)
+def test_a_number_that_is_no_longer_there_is_shown(reproduction: Reproduction[Small], tmp_path: Path) -> None:
+    record = kept(reproduction, tmp_path)
     old = replace(record, scale={**record.scale, "width": None}, given={})
     assert old.command() == f"dartboard reproduce {NAME} width=null"
 
 
-def test_a_record_of_what_is_no_longer_there(told: Reproduction[Small], tmp_path: Path) -> None:
-    record = replace(kept(told, tmp_path), name="xnas-figure-98")
+def test_a_record_of_what_is_no_longer_there(reproduction: Reproduction[Small], tmp_path: Path) -> None:
+    record = replace(kept(reproduction, tmp_path), name="xnas-figure-98")
     with pytest.raises(UnknownNameError, match="no reproduction called 'xnas-figure-98'"):
         record.markdown()

@@ -16,8 +16,8 @@ from dartboard.nn import load_model
 from dartboard_papers import understanding_figure_6, understanding_figure_7, understanding_figure_8
 from dartboard_papers._understanding_landscape import Landscapes, Surveyed, judge, survey
 from dartboard_papers._understanding_training import shape
-from dartboard_papers.base import REPRODUCTIONS, Finding, Setting, Verdict
-from dartboard_papers.doing import choose_scale
+from dartboard_papers.base import REPRODUCTIONS, ReproductionResult, RunOptions, Verdict
+from dartboard_papers.runner import choose_scale
 from dartboard_papers.understanding_figure_3 import apart, family
 from protocols import few
 
@@ -44,23 +44,23 @@ def bowl(scale: float, of: str = "loss") -> Landscape:
 
 def judged(
     number: int, scale: Callable[[int], float], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Finding:
+) -> ReproductionResult:
     """What a figure says of bowls that are as steep as the place of the cell says, from wide to narrow."""
     cells, module = family(4, 0), FIGURES[number]
 
-    def fake(_: Setting, __: Landscapes, of: str) -> Surveyed:
+    def fake(_: RunOptions, __: Landscapes, of: str) -> Surveyed:
         return Surveyed(cells, {name: [bowl(scale(place), of)] * 2 for place, name in enumerate(cells)})
 
     monkeypatch.setattr(module, "survey", fake)
     told = REPRODUCTIONS[f"understanding-figure-{number}"]
-    return told.work(Setting(tmp_path), told.laptop)
+    return told.work(RunOptions(tmp_path), told.laptop)
 
 
 @pytest.mark.parametrize("number", FIGURES)
 def test_wide_cells_in_wide_bowls(number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    finding = judged(number, lambda place: 2.0 ** (place + 1), monkeypatch, tmp_path)
-    assert finding.verdict is Verdict.HELD
-    assert finding.figures
+    result = judged(number, lambda place: 2.0 ** (place + 1), monkeypatch, tmp_path)
+    assert result.verdict is Verdict.HELD
+    assert result.figures
 
 
 @pytest.mark.parametrize("number", FIGURES)
@@ -86,8 +86,8 @@ def test_the_best_alone_is_not_enough() -> None:
 
 
 def test_the_numbers_of_the_bowls_are_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    finding = judged(6, lambda place: 2.0 ** (place + 1), monkeypatch, tmp_path)
-    basins = [own.here for own in finding.rows if own.what.startswith("share of the grid in the basin")]
+    result = judged(6, lambda place: 2.0 ** (place + 1), monkeypatch, tmp_path)
+    basins = [own.here for own in result.rows if own.what.startswith("share of the grid in the basin")]
     distances = bowl(1.0).values - 0.5
     assert basins == [
         pytest.approx(float((2.0 ** (place + 1) * distances <= 1).mean())) for place in range(5)
@@ -106,8 +106,8 @@ def test_grids_without_a_middle_are_refused_before_anything_is_trained(grid: int
 def test_variants_that_are_not_those_of_figure_3(
     number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    finding = judged(number, lambda place: 2.0 ** (place + 1), monkeypatch, tmp_path)
-    assert any("here they are of draw 0, figure 3's of 1" in own for own in finding.remarks)
+    result = judged(number, lambda place: 2.0 ** (place + 1), monkeypatch, tmp_path)
+    assert any("here they are of draw 0, figure 3's of 1" in own for own in result.remarks)
     assert apart(1) == []
 
 
@@ -131,9 +131,9 @@ def test_heights_and_roughness_are_of_logarithms() -> None:
 def test_landscapes_are_those_of_the_trained_networks(tmp_path: Path) -> None:
     images, of = few(tmp_path / "few.npz"), "loss"
     told: list[tuple[str, int, int]] = []
-    setting = Setting(tmp_path / "work", data=images, tell=lambda *words: told.append(words))
+    options = RunOptions(tmp_path / "work", data=images, tell=lambda *words: told.append(words))
     scale = Landscapes.model_validate(TINY | {"directions": 3, "radius": 0.2})
-    own = survey(setting, scale, of)
+    own = survey(options, scale, of)
     assert list(own.cells) == ["darts", "c1"]
     model = load_model(tmp_path / "work/comparison/runs/c1-lr0.025-s0/last.safetensors")
     test = load_dataset(images).test
@@ -141,15 +141,15 @@ def test_landscapes_are_those_of_the_trained_networks(tmp_path: Path) -> None:
     options = GridOptions.model_validate({"of": of, "grid": 3, "radius": 0.2, "examples": 12, "seed": 3})
     assert np.array_equal(own.found["c1"][0].values, landscape(model, test, options).values)
     assert told[-1] == ("landscapes", 2, 2)
-    again = survey(setting, scale, of)
+    again = survey(options, scale, of)
     assert np.array_equal(again.found["darts"][0].values, own.found["darts"][0].values)
 
 
 def test_a_whole_figure(tmp_path: Path) -> None:
     told = REPRODUCTIONS["understanding-figure-7"]
     scale = type(told.laptop).model_validate(TINY)
-    finding = told.work(Setting(tmp_path / "work", data=few(tmp_path / "few.npz")), scale)
-    assert finding.verdict in (Verdict.HELD, Verdict.NOT_HELD)
-    assert finding.seeds == 1
-    assert set(finding.numbers) == {"darts", "c1"}
+    result = told.work(RunOptions(tmp_path / "work", data=few(tmp_path / "few.npz")), scale)
+    assert result.verdict in (Verdict.HELD, Verdict.NOT_HELD)
+    assert result.seeds == 1
+    assert set(result.numbers) == {"darts", "c1"}
     assert (tmp_path / "work/landscapes/darts-lr0.025-s0/variance.json").is_file()

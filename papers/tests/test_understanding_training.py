@@ -30,7 +30,7 @@ from dartboard_papers._understanding_training import (
     titled,
     train,
 )
-from dartboard_papers.base import REPRODUCTIONS, Finding, Setting, Verdict
+from dartboard_papers.base import REPRODUCTIONS, ReproductionResult, RunOptions, Verdict
 
 Score = Callable[[str, float], float | None]
 """From a cell's label and a learning rate to its loss, the same at all epochs; None if it breaks off."""
@@ -53,19 +53,19 @@ def made(cells: Mapping[str, Genotype], lrs: Sequence[float], score: Score) -> C
 
 def judged(
     module: ModuleType, name: str, score: Score, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Finding:
+) -> ReproductionResult:
     """What a reproduction says of cells with such losses."""
 
-    def fake(_: Setting, __: Networks, cells: Any, lrs: Any, more: Any = None) -> Comparison:  # noqa: ARG001
+    def fake(_: RunOptions, __: Networks, cells: Any, lrs: Any, more: Any = None) -> Comparison:  # noqa: ARG001
         return made(cells, lrs, score)
 
     monkeypatch.setattr(module, "train", fake)
     told = REPRODUCTIONS[name]
-    return told.work(Setting(tmp_path), told.laptop)
+    return told.work(RunOptions(tmp_path), told.laptop)
 
 
-def row(finding: Finding, what: str) -> Any:
-    return next(own.here for own in finding.rows if own.what.startswith(what))
+def row(result: ReproductionResult, what: str) -> Any:
+    return next(own.here for own in result.rows if own.what.startswith(what))
 
 
 # Cells
@@ -131,7 +131,7 @@ def test_every_number_reaches_the_trainings(
 
     monkeypatch.setattr(_understanding_training, "compare", fake)
     for scale in (Networks(), Networks(**{field: OTHER[field]})):
-        train(Setting(tmp_path), scale, {}, [0.1])
+        train(RunOptions(tmp_path), scale, {}, [0.1])
     assert asked[0] != asked[1]
     assert asked[0][0].net.drop_path == asked[0][0].net.auxiliary == 0
 
@@ -141,7 +141,7 @@ def test_images_can_be_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setattr(
         _understanding_training, "compare", lambda _, settings, *__, **___: asked.append(settings)
     )
-    train(Setting(tmp_path, data="digits"), Networks(), {}, [0.1], {"net": {"drop_path": 0.3}})
+    train(RunOptions(tmp_path, data="digits"), Networks(), {}, [0.1], {"net": {"drop_path": 0.3}})
     assert (asked[0].data.name, asked[0].net.drop_path, asked[0].net.cells) == ("digits", 0.3, 5)
 
 
@@ -281,13 +281,13 @@ def test_images_by_name(images: str, own: str | None) -> None:
 
 
 def test_table_1_asks_nothing_of_cifar_100(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def fake(_: Setting, __: Networks, cells: Any, lrs: Any, more: Any = None) -> Comparison:  # noqa: ARG001
+    def fake(_: RunOptions, __: Networks, cells: Any, lrs: Any, more: Any = None) -> Comparison:  # noqa: ARG001
         return made(cells, lrs, lambda *_: 2.0)
 
     monkeypatch.setattr(understanding_table_1, "train", fake)
     told, verdicts = REPRODUCTIONS["understanding-table-1"], {}
     for images in ("cifar10", "cifar100"):
-        found = told.work(Setting(tmp_path, data=images), told.laptop)
+        found = told.work(RunOptions(tmp_path, data=images), told.laptop)
         verdicts[images] = found.verdict, found.rows[0].paper, "5 of 5 are better" in found.remarks[-1]
     assert verdicts == {
         "cifar10": (Verdict.HELD, 2.65, False),
@@ -308,15 +308,15 @@ def test_the_sizes_of_table_1_are_the_papers_but_for_enas() -> None:
 def test_figure_3_with_real_trainings(data: str, tmp_path: Path) -> None:
     scale = understanding_figure_3.Figure3(**TINY, variants=2, lr=0.05)
     heard: list[tuple[str, int, int]] = []
-    setting = Setting(tmp_path, data=data, tell=lambda *words: heard.append(words))
-    found = understanding_figure_3.reproduce(setting, scale)
+    options = RunOptions(tmp_path, data=data, tell=lambda *words: heard.append(words))
+    found = understanding_figure_3.reproduce(options, scale)
     assert heard[-1] == ("training", 3, 3)
     assert sorted(path.name for path in (tmp_path / "comparison/runs").iterdir()) == [
         "c1-lr0.05-s0",
         "c2-lr0.05-s0",
         "darts-lr0.05-s0",
     ]
-    again = understanding_figure_3.reproduce(setting, scale)
+    again = understanding_figure_3.reproduce(options, scale)
     assert again.numbers == found.numbers
     assert set(found.figures) == {"curves"}
 
@@ -324,7 +324,7 @@ def test_figure_3_with_real_trainings(data: str, tmp_path: Path) -> None:
 def test_table_1_is_regularised(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(understanding_table_1, "ERRORS", {"SNAS": (2.88, 2.69)})
     scale = understanding_table_1.Table1(**TINY, lr=0.05, cutout=3, auxiliary=0.2, drop_path=0.1)
-    found = understanding_table_1.reproduce(Setting(tmp_path, data=data), scale)
+    found = understanding_table_1.reproduce(RunOptions(tmp_path, data=data), scale)
     assert set(found.numbers["errors"]) == {"SNAS"}
     config = Run.read(tmp_path / "comparison/runs/SNAS-adapted-lr0.05-s0").config
     assert (config["net"]["auxiliary"], config["net"]["drop_path"], config["data"]["cutout"]) == (0.2, 0.1, 3)

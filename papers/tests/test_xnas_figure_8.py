@@ -6,11 +6,23 @@ import pytest
 from pydantic import ValidationError
 
 from dartboard.arch.optim.expert_advice import theoretical_lr
-from dartboard_papers import Setting, Verdict
-from dartboard_papers._xnas_figure_8 import BEST_GD, BEST_XNAS, GD, NAMES, UNIT, XNAS, Curve, conclude
+from dartboard_papers import RunOptions, Verdict
 from dartboard_papers.theory.expert_problems import Gaussian
 from dartboard_papers.theory.forecasters import Forecaster, Standing, stand
-from dartboard_papers.xnas_figure_8 import MonteCarlo, Point, measure, reproduce
+from dartboard_papers.xnas_figure_8 import (
+    BEST_GD,
+    BEST_XNAS,
+    GD,
+    NAMES,
+    UNIT,
+    XNAS,
+    Curve,
+    MonteCarlo,
+    Point,
+    conclude,
+    measure,
+    reproduce,
+)
 
 TINY = MonteCarlo(runs=20, steps=30, experts=(2, 4, 8), noises=(0.5, 1.0), among=4, rates=(0.1, 1.0))
 
@@ -98,19 +110,19 @@ def test_grids_that_cannot_be(wrong):
 
 def test_it_runs_at_a_small_scale(tmp_path):
     told = []
-    finding = reproduce(Setting(tmp_path, tell=lambda *own: told.append(own)), TINY)
+    result = reproduce(RunOptions(tmp_path, tell=lambda *own: told.append(own)), TINY)
     assert told[-1] == ("points of the grids", 4, 4)  # four experts with noise 1 are in both grids
-    assert len(finding.rows) == 4 + 2 * (3 + 2)
-    assert finding.numbers["noise"]["grid"] == [0.5, 1.0]
-    assert finding.seeds == 20
-    one = finding.numbers["experts"]["forecasters"][XNAS][1]
-    assert one == finding.numbers["noise"]["forecasters"][XNAS][1]
+    assert len(result.rows) == 4 + 2 * (3 + 2)
+    assert result.numbers["noise"]["grid"] == [0.5, 1.0]
+    assert result.seeds == 20
+    one = result.numbers["experts"]["forecasters"][XNAS][1]
+    assert one == result.numbers["noise"]["forecasters"][XNAS][1]
 
 
 @pytest.mark.parametrize("change", [{"noise": 3.0}, {"among": 5}, {"steps": 20}, {"runs": 10}, {"seed": 4}])
 def test_every_number_of_the_scale_counts(tmp_path, change):
     small = TINY.model_copy(update={"experts": (2,), "noises": (0.5,)})
     one, other = (
-        reproduce(Setting(tmp_path), own).numbers for own in (small, small.model_copy(update=change))
+        reproduce(RunOptions(tmp_path), own).numbers for own in (small, small.model_copy(update=change))
     )
     assert one != other

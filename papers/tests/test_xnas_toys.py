@@ -5,7 +5,7 @@ import torch
 from scipy.optimize import brentq
 
 from dartboard.arch.optim import ExponentiatedGradient
-from dartboard_papers import Setting, Verdict
+from dartboard_papers import RunOptions, Verdict
 from dartboard_papers import xnas_figure_3 as three
 from dartboard_papers import xnas_figure_4 as four
 from dartboard_papers import xnas_figure_5 as five
@@ -22,8 +22,8 @@ def gap(path, step: int = -1) -> float:
     return math.log(x / y)
 
 
-def rows(finding) -> dict[str, object]:
-    return {row.what: row.here for row in finding.rows}
+def rows(result) -> dict[str, object]:
+    return {row.what: row.here for row in result.rows}
 
 
 def test_terms_are_derivatives_in_the_weights_and_in_the_logits():
@@ -63,9 +63,9 @@ def test_xnas_in_figure_3_is_a_softmax_of_sums():
 
 def test_when_axes_lead_in_figure_3_by_hand(tmp_path):
     """The logarithm of z / y is 2 (t - 30) - 60 - (t - 30): zero at t = 90, whatever the step size."""
-    finding = three.reproduce(Setting(tmp_path), three.Turn())
-    assert finding.verdict is Verdict.HELD
-    found = rows(finding)
+    result = three.reproduce(RunOptions(tmp_path), three.Turn())
+    assert result.verdict is Verdict.HELD
+    found = rows(result)
     assert found["XNAS, z leads from step"] == found["XNAS with lr 1, z leads from step"] == 91
     assert found["XNAS, y leads from step"] == 31
     assert found["XNAS, z at the end"] == pytest.approx(math.exp(12) / (math.exp(12) + math.exp(9) + 1))
@@ -83,9 +83,9 @@ def test_wipeout_in_figure_3_by_hand():
 
 
 def test_without_a_turn_nothing_is_to_recover_from(tmp_path):
-    finding = three.reproduce(Setting(tmp_path), three.Turn(before=90, after=3, others=()))
-    assert finding.verdict is Verdict.NOT_HELD
-    assert rows(finding)["XNAS, z leads from step"] == "never"
+    result = three.reproduce(RunOptions(tmp_path), three.Turn(before=90, after=3, others=()))
+    assert result.verdict is Verdict.NOT_HELD
+    assert rows(result)["XNAS, z leads from step"] == "never"
 
 
 def test_figure_4_follows_closed_forms(tmp_path):
@@ -94,10 +94,10 @@ def test_figure_4_follows_closed_forms(tmp_path):
     paths = four.walk(scale)
     assert gap(paths[XNAS]) == pytest.approx(5)
     assert gap(paths[GD]) == pytest.approx(brentq(lambda d: d + math.sinh(d) - 5, 0, 5), rel=0.01)
-    finding = four.reproduce(Setting(tmp_path), Steps())
-    assert finding.verdict is Verdict.HELD
-    assert rows(finding)["size of GD's first term"] == pytest.approx(math.sqrt(2) / 4)
-    assert rows(finding)["XNAS, distance at the end"] == pytest.approx(math.sqrt(2) / (1 + math.exp(5)))
+    result = four.reproduce(RunOptions(tmp_path), Steps())
+    assert result.verdict is Verdict.HELD
+    assert rows(result)["size of GD's first term"] == pytest.approx(math.sqrt(2) / 4)
+    assert rows(result)["XNAS, distance at the end"] == pytest.approx(math.sqrt(2) / (1 + math.exp(5)))
 
 
 def test_figure_5_ends_half_way_with_the_stated_loss(tmp_path):
@@ -108,20 +108,20 @@ def test_figure_5_ends_half_way_with_the_stated_loss(tmp_path):
     start = -5 - math.sinh(5)
     flow = brentq(lambda d: d + math.sinh(d) - start - 5, -6, 0)
     assert gap(paths["-x"][GD]) == pytest.approx(flow, rel=1e-3)
-    assert five.reproduce(Setting(tmp_path), five.Imbalanced()).verdict is Verdict.NOT_HELD
-    assert five.reproduce(Setting(tmp_path), five.Imbalanced(steps=100)).verdict is Verdict.HELD
-    assert five.reproduce(Setting(tmp_path), five.Imbalanced(behind=0.5)).verdict is Verdict.NOT_HELD
-    assert five.reproduce(Setting(tmp_path), five.Imbalanced(near=0.8)).verdict is Verdict.HELD
+    assert five.reproduce(RunOptions(tmp_path), five.Imbalanced()).verdict is Verdict.NOT_HELD
+    assert five.reproduce(RunOptions(tmp_path), five.Imbalanced(steps=100)).verdict is Verdict.HELD
+    assert five.reproduce(RunOptions(tmp_path), five.Imbalanced(behind=0.5)).verdict is Verdict.NOT_HELD
+    assert five.reproduce(RunOptions(tmp_path), five.Imbalanced(near=0.8)).verdict is Verdict.HELD
 
 
 def test_figure_6_is_the_derivative_of_the_softmax(tmp_path):
     logits = torch.linspace(-4, 4, 9, **DOUBLE).requires_grad_()
     (slope,) = torch.autograd.grad(logits.sigmoid().sum(), logits)
     torch.testing.assert_close(six.factor(logits.detach()), slope)
-    finding = six.reproduce(Setting(tmp_path), six.Line(reach=4, points=9))
-    assert finding.verdict is Verdict.HELD
-    assert rows(finding)["factor at a logit of 4"] == pytest.approx(1 / (2 + 2 * math.cosh(4)))
-    assert len(finding.numbers["x"]) == 9
+    result = six.reproduce(RunOptions(tmp_path), six.Line(reach=4, points=9))
+    assert result.verdict is Verdict.HELD
+    assert rows(result)["factor at a logit of 4"] == pytest.approx(1 / (2 + 2 * math.cosh(4)))
+    assert len(result.numbers["x"]) == 9
 
 
 def test_figure_7_follows_closed_forms(tmp_path):
@@ -134,6 +134,6 @@ def test_figure_7_follows_closed_forms(tmp_path):
 
     flow = brentq(lambda d: integral(d) - integral(0) - 20, 0, 5)
     assert gap(paths[GD]) == pytest.approx(flow, rel=0.01)
-    finding = seven.reproduce(Setting(tmp_path), Steps())
-    assert finding.verdict is Verdict.HELD
-    assert set(finding.numbers) == set(RULES)
+    result = seven.reproduce(RunOptions(tmp_path), Steps())
+    assert result.verdict is Verdict.HELD
+    assert set(result.numbers) == set(RULES)

@@ -19,8 +19,8 @@ from dartboard.space.files import space_to_json
 from dartboard.space.formats.catalog import decode
 from dartboard.space.spec import NONE, Cell, SearchSpace, Stack
 from dartboard.utils.atomic import write_text
-from dartboard_papers._searching import configure
-from dartboard_papers.base import Scale, Setting, Verdict
+from dartboard_papers._searches import configure
+from dartboard_papers.base import RunOptions, Scale, Verdict
 
 STAGES = 3
 SKIP, MAXIMUM, AVERAGE, CONVOLUTION = "skip-connect", "max-pooling", "avg-pooling", "convolutions"
@@ -46,13 +46,13 @@ class Images(Scale):
     pad: int = Field(default=0, ge=0, description="zeros around images, of which crops are taken")
     flip: bool = Field(default=False, description="flip images at random")
 
-    def chosen(self, setting: Setting) -> str:
+    def chosen(self, options: RunOptions) -> str:
         """The images: those of the setting where it has some."""
-        return setting.data or self.images
+        return options.data or self.images
 
-    def data(self, setting: Setting) -> dict[str, Any]:
+    def data(self, options: RunOptions) -> dict[str, Any]:
         """The same as settings of a search."""
-        return {"name": self.chosen(setting), "pad": self.pad, "flip": self.flip}
+        return {"name": self.chosen(options), "pad": self.pad, "flip": self.flip}
 
 
 def small_darts(nodes: int, cells: int) -> SearchSpace:

@@ -35,7 +35,7 @@ from dartboard.train.trainer import Trainer
 from dartboard.utils.atomic import write_text
 from dartboard.utils.parallel import in_processes
 from dartboard_papers._amended import Images
-from dartboard_papers.base import Setting
+from dartboard_papers.base import RunOptions
 
 TRAINED = "trained"
 """The folder of what trainings came to, inside the setting's."""
@@ -111,17 +111,17 @@ class Training:
     run: str = ""
 
 
-def errors(trainings: Mapping[str, Training], setting: Setting, what: str) -> dict[str, float]:
+def errors(trainings: Mapping[str, Training], options: RunOptions, what: str) -> dict[str, float]:
     """The error of each training in percent, by label: those that were done before are not done again."""
-    folder = setting.folder / TRAINED
+    folder = options.folder / TRAINED
     folder.mkdir(parents=True, exist_ok=True)
     asked = {
-        label: (own, folder / _name(label, own), str(setting.device)) for label, own in trainings.items()
+        label: (own, folder / _name(label, own), str(options.device)) for label, own in trainings.items()
     }
     left = [own for own in asked.values() if not own[1].exists()]
-    setting.tell(what, len(asked) - len(left), len(asked))
-    for done, _ in enumerate(in_processes(_finish, left, setting.jobs), len(asked) - len(left) + 1):
-        setting.tell(what, done, len(asked))
+    options.tell(what, len(asked) - len(left), len(asked))
+    for done, _ in enumerate(in_processes(_finish, left, options.jobs), len(asked) - len(left) + 1):
+        options.tell(what, done, len(asked))
     return {label: float(json.loads(path.read_text("utf-8"))) for label, (_, path, _) in asked.items()}
 
 

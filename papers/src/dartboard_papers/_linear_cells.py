@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dartboard.config.schema import Count, Seed
-from dartboard_papers.base import Scale, Setting
+from dartboard_papers.base import RunOptions, Scale
 from dartboard_papers.theory.linear_problems import Survey, survey
 
 Above = Annotated[float, Field(gt=0)]
@@ -30,7 +30,7 @@ class Cells(Scale):
         return f"{cells}, {self.problems} problems for each of {len(self.lengths)} norms"
 
 
-def look(setting: Setting, scale: Cells, loss: str) -> Survey:
+def look(options: RunOptions, scale: Cells, loss: str) -> Survey:
     """The random cells, measured with a loss."""
     return survey(
         scale.lengths,
@@ -40,5 +40,5 @@ def look(setting: Setting, scale: Cells, loss: str) -> Survey:
         examples=scale.examples,
         loss=loss,
         seed=scale.seed,
-        tell=setting.tell,
+        tell=options.tell,
     )

@@ -29,7 +29,7 @@ from dartboard.space import Genotype
 from dartboard.train.trainer import LAST
 from dartboard.utils.parallel import in_processes
 from dartboard_papers._understanding_training import Variants, shape, spearman, train
-from dartboard_papers.base import Setting
+from dartboard_papers.base import RunOptions
 from dartboard_papers.understanding_figure_3 import ORIGINAL, family
 
 ENOUGH = 0.5
@@ -93,18 +93,18 @@ class Surveyed:
         return {called[label]: own[0] for label, own in self.found.items()}
 
 
-def survey(setting: Setting, scale: Landscapes, of: str) -> Surveyed:
+def survey(options: RunOptions, scale: Landscapes, of: str) -> Surveyed:
     """Trains DARTS' cell and its variants, and looks around each; what is finished is in the folder."""
     cells = family(scale.variants, scale.draw)
-    trained = train(setting, scale, cells, [scale.lr])
-    images = load_images(setting.data or scale.images, LoadOptions(progress=setting.tell)).test
+    trained = train(options, scale, cells, [scale.lr])
+    images = load_images(options.data or scale.images, LoadOptions(progress=options.tell)).test
     assert images is not None  # noqa: S101  # or there would have been nothing to measure trainings with
-    work = partial(look_around, setting.folder, images, scale.options(of), str(setting.device))
+    work = partial(look_around, options.folder, images, scale.options(of), str(options.device))
     entries, done = _entries(trained), dict[Entry, Landscape]()
-    setting.tell("landscapes", 0, len(entries))
-    for entry, found in in_processes(work, entries, setting.jobs):
+    options.tell("landscapes", 0, len(entries))
+    for entry, found in in_processes(work, entries, options.jobs):
         done[entry] = found
-        setting.tell("landscapes", len(done), len(entries))
+        options.tell("landscapes", len(done), len(entries))
     return Surveyed(cells, {label: [done[own] for own in entries if own.cell == label] for label in cells})
 
 

@@ -13,7 +13,7 @@ from dartboard.analysis.variants import random_connections
 from dartboard.config.schema import Count, Seed
 from dartboard.space import Genotype, get_published
 from dartboard.space.graph import depth, width
-from dartboard_papers.base import Scale, Setting
+from dartboard_papers.base import RunOptions, Scale
 
 BASES = {"DARTS": "darts-v2", "ENAS": "enas", "AmoebaNet": "amoebanet-a", "NASNet": "nasnet-a"}
 """The paper's names of the cells of figures 5 and 9, and ours."""
@@ -58,7 +58,7 @@ FULL: dict[str, Any] = {
 
 
 def train(
-    setting: Setting,
+    options: RunOptions,
     scale: Networks,
     cells: Mapping[str, Genotype],
     lrs: Sequence[float],
@@ -67,30 +67,30 @@ def train(
     """The cells trained side by side; what is finished is in the setting's folder.
 
     Args:
-        setting: Where and with what.
+        options: Where and with what.
         scale: How large.
         cells: By label.
         lrs: Learning rates at the start.
         more: Settings of the trainings beside those of the scale.
     """
-    data = {"name": setting.data or scale.images, "pad": scale.pad, "flip": scale.flip}
+    data = {"name": options.data or scale.images, "pad": scale.pad, "flip": scale.flip}
     net = {"cells": scale.cells, "channels": scale.channels}
     own = {"data": data, "net": net, "batch": scale.batch, "epochs": scale.epochs}
     return compare(
         cells,
         make_settings(own, more or {}),
-        setting.folder / "comparison",
+        options.folder / "comparison",
         lrs=lrs,
         seeds=range(scale.seeds),
-        jobs=setting.jobs,
-        device=setting.device,
-        tell=setting.tell,
+        jobs=options.jobs,
+        device=options.device,
+        tell=options.tell,
     )
 
 
-def size(setting: Setting, scale: Networks) -> str:
+def size(options: RunOptions, scale: Networks) -> str:
     """How large the trainings are, in words."""
-    images = setting.data or scale.images
+    images = options.data or scale.images
     return (
         f"{scale.cells} cells, {scale.channels} channels; {images}, {scale.epochs} epochs of batches of "
         f"{scale.batch}"

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from dartboard.viz.line_styles import line_styles
-from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 
 Floats = NDArray[np.float64]
 Curves = dict[str, list[float]]
@@ -44,7 +44,7 @@ def terms(alpha: float) -> dict[str, float]:
     minutes=0.1,
     laptop=Toy(),
 )
-def reproduce(setting: Setting, scale: Toy) -> Finding:  # noqa: ARG001
+def reproduce(options: RunOptions, scale: Toy) -> ReproductionResult:  # noqa: ARG001
     """Both terms on a grid of alphas, beside what the paper derives."""
     grid = np.linspace(-2.0, 2.0, 41)
     curves = {name: [terms(float(alpha))[name] for alpha in grid] for name in TERMS}
@@ -54,7 +54,7 @@ def reproduce(setting: Setting, scale: Toy) -> Finding:  # noqa: ARG001
     ]
     same, wrong = are_the_papers(grid, curves), is_wrong(curves)
     words = f"{'are' if same else 'differ from'} the paper's, and the direct one has the "
-    return Finding(
+    return ReproductionResult(
         rows=rows,
         verdict=Verdict.HELD if same and wrong else Verdict.NOT_HELD,
         sentence=f"The three slopes {words}{'wrong' if wrong else 'right'} sign.",

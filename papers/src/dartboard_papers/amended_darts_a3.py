@@ -41,8 +41,8 @@ from dartboard_papers._amended import (
     small_darts,
 )
 from dartboard_papers._amended_training import REGULARISED, Regularised, Training, errors
-from dartboard_papers._searching import searches
-from dartboard_papers.base import Finding, Row, Setting, reproduction
+from dartboard_papers._searches import searches
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
 
 SEARCH, SUPERNET, CELLS = "supernet of the search", "supernet trained again", "discrete network"
 WITH, WITHOUT = "with g2'", "without g2'"
@@ -70,11 +70,11 @@ class Trap(Regularised):
 FULL = Trap(**REGULARISED, nodes=4, channels=16, epochs=600, retrain=600, batch=96, lr=0.025, seeds=5)
 
 
-def plan(setting: Setting, scale: Trap) -> dict[str, SearchConfig]:
+def plan(options: RunOptions, scale: Trap) -> dict[str, SearchConfig]:
     """The searches by label."""
     base = {
-        "space": {"name": keep_space(small_darts(scale.nodes, CELLS_IN_STACK), setting.folder)},
-        "data": {**scale.data(setting), "valid": 0.5},
+        "space": {"name": keep_space(small_darts(scale.nodes, CELLS_IN_STACK), options.folder)},
+        "data": {**scale.data(options), "valid": 0.5},
         "epochs": scale.epochs,
         "batch": scale.batch,
         "net": {"channels": scale.channels},
@@ -117,23 +117,23 @@ def follow(run: Run, config: SearchConfig, scale: Trap) -> dict[str, Training]:
     full=FULL,
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Trap) -> Finding:
+def reproduce(options: RunOptions, scale: Trap) -> ReproductionResult:
     """The three errors, with and without the amending term."""
-    configs = plan(setting, scale)
-    runs = searches(configs, setting)
+    configs = plan(options, scale)
+    runs = searches(configs, options)
     after = {
         f"{label}-{'cells' if what == CELLS else 'supernet'}": own
         for label, run in runs.items()
         for what, own in follow(run, configs[label], scale).items()
     }
-    found = gather(runs, errors(after, setting, "trainings"), scale.seeds)
+    found = gather(runs, errors(after, options, "trainings"), scale.seeds)
     gains = {what: gain(own) for what, own in found.items()}
-    return Finding(
+    return ReproductionResult(
         rows=_rows(found, gains, runs, scale.seeds),
         verdict=judge_all(gains.values()),
         sentence=_sentence(gains),
         size=f"DARTS' ops in two cells of {scale.nodes} nodes, {scale.channels} channels, "
-        f"{scale.chosen(setting)}, {scale.epochs} epochs of search and {scale.retrain} of training",
+        f"{scale.chosen(options)}, {scale.epochs} epochs of search and {scale.retrain} of training",
         seeds=scale.seeds,
         figures={"errors": draw(found)},
         numbers={what: {kind: list(values) for kind, values in own.items()} for what, own in found.items()},

@@ -39,8 +39,8 @@ from dartboard_papers._amended import (
     small_s2,
 )
 from dartboard_papers._amended_training import REGULARISED, Regularised, Training, errors
-from dartboard_papers._searching import searches
-from dartboard_papers.base import Finding, Row, Setting, reproduction
+from dartboard_papers._searches import searches
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
 
 AMENDED, DARTS, RANDOM = "amended-darts", "darts", "random"
 WAYS = {AMENDED: 0.1, DARTS: 0.0}
@@ -89,11 +89,11 @@ FULL = Comparison(
 )
 
 
-def plan(setting: Setting, scale: Comparison) -> dict[str, SearchConfig]:
+def plan(options: RunOptions, scale: Comparison) -> dict[str, SearchConfig]:
     """The searches by label."""
     base = {
-        "space": {"name": keep_space(small_s2(scale.cells), setting.folder)},
-        "data": {**scale.data(setting), "cutout": scale.cutout},
+        "space": {"name": keep_space(small_s2(scale.cells), options.folder)},
+        "data": {**scale.data(options), "cutout": scale.cutout},
         "epochs": scale.epochs,
         "batch": scale.batch,
         "net": {"channels": scale.channels, "auxiliary": scale.auxiliary, "drop_path": scale.drop_path},
@@ -106,7 +106,7 @@ def plan(setting: Setting, scale: Comparison) -> dict[str, SearchConfig]:
     return found
 
 
-def best_samples(setting: Setting, scale: Comparison, like: Training) -> list[Genotype]:
+def best_samples(options: RunOptions, scale: Comparison, like: Training) -> list[Genotype]:
     """What random search finds: the best of its samples by the validation error of short trainings."""
     rng = Random("amended-darts-a4")
     drawn = [sample(small_s2(scale.cells), rng) for _ in range(scale.samples)]
@@ -114,7 +114,7 @@ def best_samples(setting: Setting, scale: Comparison, like: Training) -> list[Ge
     short = {
         label: replace(like, genotype=text, epochs=scale.short, part="valid") for label, text in texts.items()
     }
-    found = list(errors(short, setting, "short trainings").values())
+    found = list(errors(short, options, "short trainings").values())
     order = sorted(range(len(drawn)), key=lambda place: found[place])
     return [drawn[place] for place in order[: scale.kept]]
 
@@ -129,10 +129,10 @@ def best_samples(setting: Setting, scale: Comparison, like: Training) -> list[Ge
     full=FULL,
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Comparison) -> Finding:
+def reproduce(options: RunOptions, scale: Comparison) -> ReproductionResult:
     """Test errors of what each way finds, trained several times."""
-    configs = plan(setting, scale)
-    runs = searches(configs, setting)
+    configs = plan(options, scale)
+    runs = searches(configs, options)
     any_config = next(iter(configs.values()))
     like = Training(
         space=any_config.space.name,
@@ -148,14 +148,14 @@ def reproduce(setting: Setting, scale: Comparison) -> Finding:
     found: dict[str, list[Genotype]] = {
         way: [found_in(runs[f"{way}-{seed}"]) for seed in range(scale.seeds)] for way in WAYS
     }
-    found[RANDOM] = best_samples(setting, scale, like)
-    measured = train_all(found, setting, scale, like)
+    found[RANDOM] = best_samples(options, scale, like)
+    measured = train_all(found, options, scale, like)
     gaps = {way: gap(measured, way) for way in DEFICITS}
-    return Finding(
+    return ReproductionResult(
         rows=_rows(found, measured, gaps),
         verdict=judge_all(gaps.values()),
         sentence=_sentence(gaps),
-        size=f"S2, {scale.cells} cells, {scale.channels} channels, {scale.chosen(setting)}, "
+        size=f"S2, {scale.cells} cells, {scale.channels} channels, {scale.chosen(options)}, "
         f"{scale.epochs} epochs of search, {scale.samples} samples, {scale.retrain} epochs "
         f"of training, {scale.repeats} times",
         seeds=scale.seeds,
@@ -165,7 +165,7 @@ def reproduce(setting: Setting, scale: Comparison) -> Finding:
     )
 
 
-def train_all(found: Found, setting: Setting, scale: Comparison, like: Training) -> Errors:
+def train_all(found: Found, options: RunOptions, scale: Comparison, like: Training) -> Errors:
     """The test errors of all networks."""
     texts = {way: [GENOTYPE_FORMATS["json"].encode(own) for own in each] for way, each in found.items()}
     asked = {
@@ -174,7 +174,7 @@ def train_all(found: Found, setting: Setting, scale: Comparison, like: Training)
         for place, text in enumerate(own)
         for seed in range(scale.repeats)
     }
-    done = errors(asked, setting, "trainings")
+    done = errors(asked, options, "trainings")
     return {
         way: [
             [done[f"{way}-{place}-training-{seed}"] for seed in range(scale.repeats)]

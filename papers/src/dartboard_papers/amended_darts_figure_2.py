@@ -44,8 +44,8 @@ from dartboard_papers._amended import (
     shares,
     small_darts,
 )
-from dartboard_papers._searching import searches
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers._searches import searches
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 ETAS = (0.0, 0.1, 1.0)
 PAPER = {0.0: "almost all skip-connect", 0.1: "reasonable", 1.0: "significantly prefers avg-pooling"}
@@ -88,11 +88,11 @@ FULL = Searches(
 )
 
 
-def plan(setting: Setting, scale: Searches) -> dict[tuple[float, int], SearchConfig]:
+def plan(options: RunOptions, scale: Searches) -> dict[tuple[float, int], SearchConfig]:
     """The searches by coefficient and seed."""
     base = {
-        "space": {"name": keep_space(small_darts(scale.nodes, scale.cells), setting.folder)},
-        "data": scale.data(setting),
+        "space": {"name": keep_space(small_darts(scale.nodes, scale.cells), options.folder)},
+        "data": scale.data(options),
         "epochs": scale.epochs,
         "batch": scale.batch,
         "net": {"channels": scale.channels},
@@ -114,21 +114,21 @@ def plan(setting: Setting, scale: Searches) -> dict[tuple[float, int], SearchCon
     full=FULL,
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Searches) -> Finding:
+def reproduce(options: RunOptions, scale: Searches) -> ReproductionResult:
     """Kinds of ops in the found cells, over epochs and at the end, for each coefficient."""
-    configs = {f"eta-{eta:g}-seed-{seed}": own for (eta, seed), own in plan(setting, scale).items()}
-    done = searches(configs, setting)
+    configs = {f"eta-{eta:g}-seed-{seed}": own for (eta, seed), own in plan(options, scale).items()}
+    done = searches(configs, options)
     runs = {eta: [done[f"eta-{eta:g}-seed-{seed}"] for seed in range(scale.seeds)] for eta in ETAS}
     ends = {eta: shares(count_kinds(map(found_in, own))) for eta, own in runs.items()}
     right = judge_each(ends, favourite(runs[1.0]))
     courses = {eta: course(own) for eta, own in runs.items()}
     rate = next(iter(configs.values())).method.options["lr"]
-    return Finding(
+    return ReproductionResult(
         rows=[*_rows(ends, right), *_cells(runs)],
         verdict=Verdict.HELD if all(right.values()) else Verdict.NOT_HELD,
         sentence=_sentence(ends, right),
         size=f"DARTS' ops in cells of {scale.nodes} nodes, {scale.cells} cells, {scale.channels} channels, "
-        f"{scale.chosen(setting)}, {scale.epochs} epochs, Adam at {rate:.2g}",
+        f"{scale.chosen(options)}, {scale.epochs} epochs, Adam at {rate:.2g}",
         seeds=scale.seeds,
         figures={
             "cells": draw_cells({eta: found_in(own[0]) for eta, own in runs.items()}),

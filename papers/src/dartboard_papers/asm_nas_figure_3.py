@@ -18,8 +18,8 @@ from pydantic import Field
 from dartboard.analysis.stability import RunStability, Stabilities, measure
 from dartboard.search.config import SearchConfig
 from dartboard_papers._asm import SmallSearch, settings, size, space_file
-from dartboard_papers._searching import configure, searches
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers._searches import configure, searches
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 METHODS = ("asm", "darts")
 
@@ -69,25 +69,25 @@ def mean_change(found: Sequence[RunStability]) -> float:
     full=PAPER,
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Stability) -> Finding:
+def reproduce(options: RunOptions, scale: Stability) -> ReproductionResult:
     """Searches with both methods, then every edge of every cell by itself."""
-    space = space_file(setting.folder, scale.cells)
-    runs = searches(plan(scale, space, setting.data), setting)
+    space = space_file(options.folder, scale.cells)
+    runs = searches(plan(scale, space, options.data), options)
     groups = {
         method: [
-            measure(runs[f"{method}-s{seed}"], setting.device, tell=setting.tell)
+            measure(runs[f"{method}-s{seed}"], options.device, tell=options.tell)
             for seed in range(scale.seeds)
         ]
         for method in METHODS
     }
-    return judge(groups, size(scale, setting.data))
+    return judge(groups, size(scale, options.data))
 
 
-def judge(groups: Mapping[str, Sequence[RunStability]], size: str) -> Finding:
+def judge(groups: Mapping[str, Sequence[RunStability]], size: str) -> ReproductionResult:
     """What the changes of both methods come to."""
     found = Stabilities(groups)
     asm, darts = (mean_change(groups[method]) for method in METHODS)
-    return Finding(
+    return ReproductionResult(
         rows=[row for method, own in groups.items() for row in _rows(method, own)],
         verdict=Verdict.HELD if asm < darts else Verdict.NOT_HELD,
         sentence=f"one decided edge changed the accuracy by {asm:.2%} with ASM and by {darts:.2%} with DARTS",

@@ -21,8 +21,8 @@ from dartboard.config.schema import Count
 from dartboard.space.catalog import DARTS_OPS, POOLS
 from dartboard.viz.line_styles import line_styles
 from dartboard_papers._asm import SmallSearch, settings, size, space_file
-from dartboard_papers._searching import configure, searches
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers._searches import configure, searches
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 PREFERRED = {"first": ("sep_conv_3x3",), "middle": ("sep_conv_5x5", "dil_conv_5x5"), "last": POOLS}
 """By third of the stack, what the paper says that it prefers."""
@@ -95,23 +95,23 @@ def prefers(found: Shares, place: str) -> bool:
     full=PAPER,
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Attention) -> Finding:
+def reproduce(options: RunOptions, scale: Attention) -> ReproductionResult:
     """Searches with attention, and what their cells attend to."""
-    space = space_file(setting.folder, scale.cells)
+    space = space_file(options.folder, scale.cells)
     configs = {
-        f"asm-s{seed}": configure(settings(scale, space, setting.data, seed), {"method": "asm"})
+        f"asm-s{seed}": configure(settings(scale, space, options.data, seed), {"method": "asm"})
         for seed in range(scale.seeds)
     }
-    found = [attention(run, setting.device) for run in searches(configs, setting).values()]
-    return judge(found, size(scale, setting.data))
+    found = [attention(run, options.device) for run in searches(configs, options).values()]
+    return judge(found, size(scale, options.data))
 
 
-def judge(found: Sequence[Sequence[AttentionMap]], size: str) -> Finding:
+def judge(found: Sequence[Sequence[AttentionMap]], size: str) -> ReproductionResult:
     """What the maps of all seeds come to."""
     told = shares(found)
     right = [place for place in PREFERRED if prefers(told, place)]
     low, high = span(found)
-    return Finding(
+    return ReproductionResult(
         rows=[*_rows(told), Row("attention, from the least to the most", None, f"{low:.4f} to {high:.4f}")],
         verdict=Verdict.HELD if len(right) == len(PREFERRED) else Verdict.NOT_HELD,
         sentence=(

@@ -24,7 +24,7 @@ from dartboard.data import Dataset, ImageSet
 from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.viz.line_styles import COLORS
 from dartboard_papers._asm import asm_space
-from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 
 Step = Callable[[], object]
 Times = Mapping[str, Sequence[float]]
@@ -83,13 +83,13 @@ def make_steps(scale: Cost, device: torch.device) -> dict[str, Step]:
     }
 
 
-def time_steps(steps: Mapping[str, Step], repeats: int, setting: Setting) -> dict[str, list[float]]:
+def time_steps(steps: Mapping[str, Step], repeats: int, options: RunOptions) -> dict[str, list[float]]:
     """Seconds of each step, which take turns; the first turn warms up and is not counted."""
     times: dict[str, list[float]] = {name: [] for name in steps}
     for turn in range(repeats + 1):
-        setting.tell("turns", turn, repeats + 1)
+        options.tell("turns", turn, repeats + 1)
         for name, step in steps.items():
-            seconds = _seconds(step, setting.device)
+            seconds = _seconds(step, options.device)
             times[name] += [seconds] if turn else []
     return times
 
@@ -114,13 +114,13 @@ def _wait(device: torch.device) -> None:
     minutes=3,
     laptop=Cost(),
 )
-def reproduce(setting: Setting, scale: Cost) -> Finding:
+def reproduce(options: RunOptions, scale: Cost) -> ReproductionResult:
     """Times the steps of both, in turns."""
-    times = time_steps(make_steps(scale, setting.device), scale.repeats, setting)
+    times = time_steps(make_steps(scale, options.device), scale.repeats, options)
     return judge(times, scale)
 
 
-def judge(times: Times, scale: Cost) -> Finding:
+def judge(times: Times, scale: Cost) -> ReproductionResult:
     """What the times come to."""
     usual = {name: median(own) for name, own in times.items()}
     ratio, first = ((usual[WEIGHTS] + usual[own]) / usual[ASM] for own in (SECOND, FIRST))
@@ -132,7 +132,7 @@ def judge(times: Times, scale: Cost) -> Finding:
         Row("DARTS in all / ASM-NAS, first order", None, first),
         Row("weights of ASM-NAS / of DARTS", 1.43 / 1.41, weights),
     ]
-    return Finding(
+    return ReproductionResult(
         rows=[*(Row(f"{name} (s)", PAPER[name], own) for name, own in usual.items()), *totals],
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
         sentence=(

@@ -1,4 +1,4 @@
-"""What a reproduction is: a figure or a table of a paper, redone here and set beside what the paper says."""
+"""Reproductions: figures and tables of papers, computed again and compared with what the paper says."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +22,11 @@ PAPERS = {
     "amended-darts": "Stabilizing DARTS with Amended Gradient Estimation (Bi et al., 2019)",
     "understanding": "Understanding Architectures Learnt by Cell-based NAS (Shu et al., 2020)",
 }
-"""The papers by the first part of a reproduction's name."""
+"""Titles of the papers by their short name, with which the names of reproductions begin."""
 
 
 class Verdict(StrEnum):
-    """Whether what a paper claims was seen here."""
+    """Whether the claim of a paper holds here."""
 
     HELD = "held"
     NOT_HELD = "did not hold"
@@ -34,22 +34,22 @@ class Verdict(StrEnum):
 
 
 class Scale(Options):
-    """How large a reproduction is; each has numbers of its own, with those of a laptop as defaults."""
+    """Settings that say how large a reproduction is; the defaults are small enough for a laptop."""
 
     @property
-    def asks(self) -> bool:
-        """Whether it must be given what it needs; not where all was done before, and is read."""
+    def needs_inputs(self) -> bool:
+        """True if the inputs it declares are required; False if it reads finished results."""
         return True
 
 
 @dataclass(frozen=True)
 class Row:
-    """A number of the paper and what was measured in its place.
+    """A number of the paper beside the one measured here.
 
     Args:
-        what: What it is of.
-        paper: As the paper has it; None where it has none.
-        here: As measured; None where it was not.
+        what: Quantity.
+        paper: Value in the paper; None if it gives none.
+        here: Value measured here; None if there is none.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -60,18 +60,18 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Finding:
-    """What came of a reproduction.
+class ReproductionResult:
+    """Result of a reproduction.
 
     Args:
-        rows: The paper's numbers and those of here.
-        verdict: Whether the paper's claim held.
-        sentence: The same in one sentence, with what was seen.
-        size: In words, how large it was: network, images, epochs and the like.
-        seeds: How many repetitions stand behind each number; 0 where nothing is left to chance.
-        figures: The pictures by name.
-        numbers: What the pictures show, ready for JSON.
-        remarks: What a reader should know besides; each a sentence.
+        rows: Numbers of the paper beside those measured here.
+        verdict: Whether the paper's claim holds.
+        sentence: Verdict and observations in one sentence.
+        size: Description of network, images, epochs and the like.
+        seeds: Number of repetitions behind each number; 0 if the computation is deterministic.
+        figures: Pictures by name.
+        numbers: Data of the pictures, ready for JSON.
+        remarks: Further sentences for the reader.
     """
 
     rows: Sequence[Row]
@@ -85,17 +85,17 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """Where and with what a reproduction is done.
+class RunOptions:
+    """Options of one run of a reproduction.
 
     Args:
-        folder: Keeps what is finished, so that the same again goes on where it was stopped.
-        data: Images in the place of the reproduction's own: a data set, a folder or a file.
-        table: The file of the benchmark that a reproduction asks.
-        device: Where to compute.
-        jobs: How many processes may work.
-        tell: Is told how far it is.
-        full: Whether it shall be the paper's own experiment, which nothing smaller may stand in for.
+        folder: Folder of intermediate results, from which the same run resumes.
+        data: Images instead of the reproduction's default: a data set, a folder or a file.
+        table: File of the benchmark table that the reproduction queries.
+        device: Device to compute on.
+        jobs: Number of worker processes.
+        tell: Progress callback.
+        full: True if it must be the paper's own experiment, without a smaller substitute.
     """
 
     folder: Path
@@ -110,25 +110,25 @@ class Setting:
 S = TypeVar("S", bound=Scale)
 
 
-def _nothing(setting: Setting, scale: Scale) -> None:
-    """Finds no fault."""
+def _no_check(options: RunOptions, scale: Scale) -> None:
+    """Accepts all options."""
 
 
 @dataclass(frozen=True)
 class Reproduction(Generic[S]):
-    """A figure or a table of a paper.
+    """A figure or a table of a paper that can be computed again.
 
     Args:
-        name: The paper's short name and the part, such as `xnas-figure-3`.
+        name: Short name of the paper and the part, such as `xnas-figure-3`.
         about: What it shows, in a few words.
         claim: What the paper says about it, in one sentence.
-        minutes: How long it takes on two cores, about.
-        laptop: How large it is by default.
-        full: How large it is in the paper; None where the default is that.
-        work: Does it.
-        takes: What it can be given of `data` and `table`.
-        needs: What of that it cannot do without, unless its scale says so.
-        check: Raises a DartboardError where it cannot be done with what it is given.
+        minutes: Approximate duration on two cores.
+        laptop: Default scale.
+        full: Scale of the paper; None if that is the default.
+        work: Function that runs it.
+        takes: Inputs that it accepts, of `data` and `table`.
+        needs: Inputs that it requires, unless its scale says otherwise.
+        check: Raises a DartboardError if it cannot run with these options.
     """
 
     name: str
@@ -137,10 +137,10 @@ class Reproduction(Generic[S]):
     minutes: float
     laptop: S
     full: S | None
-    work: Callable[[Setting, S], Finding]
+    work: Callable[[RunOptions, S], ReproductionResult]
     takes: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    check: Callable[[Setting, S], object] = _nothing
+    check: Callable[[RunOptions, S], object] = _no_check
 
     def __post_init__(self) -> None:
         if not any(self.name.startswith(f"{key}-") for key in PAPERS):
@@ -153,28 +153,28 @@ class Reproduction(Generic[S]):
 
     @property
     def part(self) -> str:
-        """What of the paper it is, such as `figure 3` or `section 4.1`."""
+        """Part of the paper, such as `figure 3` or `section 4.1`."""
         words = self.name.removeprefix(f"{self.paper}-").replace("-", " ")
         return re.sub(r"(?<=\d) (?=\d)", ".", words)
 
-    def lacks(self, setting: Setting, scale: S) -> tuple[str, ...]:
-        """What it needs and is not given."""
-        missing = (key for key in self.needs if getattr(setting, key) is None)
-        return tuple(missing) if scale.asks else ()
+    def missing_inputs(self, options: RunOptions, scale: S) -> tuple[str, ...]:
+        """Inputs that it requires and that the options do not give."""
+        missing = (key for key in self.needs if getattr(options, key) is None)
+        return tuple(missing) if scale.needs_inputs else ()
 
 
 REPRODUCTIONS: Registry[Reproduction[Any]] = Registry("reproduction")
-"""All of them by name."""
+"""All reproductions by name."""
 
 
 def in_order() -> list[Reproduction[Any]]:
-    """All of them, by paper and by what of it they are, figure 2 before figure 10."""
-    return sorted(REPRODUCTIONS.values(), key=_place)
+    """All reproductions, sorted by paper and part, figure 2 before figure 10."""
 
+    def sort_key(item: Reproduction[Any]) -> tuple[int, list[tuple[str, int]]]:
+        parts = re.findall(r"(\D+)(\d*)", item.part)
+        return list(PAPERS).index(item.paper), [(text, int(number or 0)) for text, number in parts]
 
-def _place(told: Reproduction[Any]) -> tuple[int, list[tuple[str, int]]]:
-    parts = re.findall(r"(\D+)(\d*)", told.part)
-    return list(PAPERS).index(told.paper), [(words, int(number or 0)) for words, number in parts]
+    return sorted(REPRODUCTIONS.values(), key=sort_key)
 
 
 def reproduction(
@@ -187,13 +187,15 @@ def reproduction(
     full: S | None = None,
     takes: tuple[str, ...] = (),
     needs: tuple[str, ...] = (),
-    check: Callable[[Setting, S], object] = _nothing,
-) -> Callable[[Callable[[Setting, S], Finding]], Callable[[Setting, S], Finding]]:
-    """Decorator that files a function as a reproduction; the arguments are those of `Reproduction`."""
+    check: Callable[[RunOptions, S], object] = _no_check,
+) -> Callable[[Callable[[RunOptions, S], ReproductionResult]], Callable[[RunOptions, S], ReproductionResult]]:
+    """Decorator that registers a function as a reproduction; the arguments are those of `Reproduction`."""
 
-    def add(work: Callable[[Setting, S], Finding]) -> Callable[[Setting, S], Finding]:
-        found = Reproduction(name, about, claim, minutes, laptop, full, work, takes, needs, check)
-        REPRODUCTIONS.register(name, stacklevel=2)(found)
+    def add(
+        work: Callable[[RunOptions, S], ReproductionResult],
+    ) -> Callable[[RunOptions, S], ReproductionResult]:
+        item = Reproduction(name, about, claim, minutes, laptop, full, work, takes, needs, check)
+        REPRODUCTIONS.register(name, stacklevel=2)(item)
         return work
 
     return add

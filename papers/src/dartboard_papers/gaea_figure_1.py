@@ -33,8 +33,8 @@ from dartboard.viz.band import Band
 from dartboard.viz.line_styles import line_styles
 from dartboard.viz.plots import draw_band, mark_epochs
 from dartboard_papers._amended import Images
-from dartboard_papers._searching import configure, searches
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers._searches import configure, searches
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 Curves = Mapping[str, Mapping[str, Sequence[Sequence[float]]]]
 """By space and method, the entropy after each epoch, of each seed."""
@@ -123,9 +123,9 @@ PAPER = Entropy.model_validate(
 )
 
 
-def plan(scale: Entropy, setting: Setting) -> dict[str, SearchConfig]:
+def plan(scale: Entropy, options: RunOptions) -> dict[str, SearchConfig]:
     """By space, method and seed, all searches."""
-    base = {"data": scale.data(setting), "health": {"examples": 128, "discrete": False}}
+    base = {"data": scale.data(options), "health": {"examples": 128, "discrete": False}}
     return {
         f"{space}-{method}-s{seed}": configure(base, _settings(scale, space, method, seed))
         for space, panel in PANELS.items()
@@ -188,19 +188,19 @@ def is_sparser(panel: Panel, bands: Mapping[str, Band], rest: int) -> bool:
     full=PAPER,
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Entropy) -> Finding:
+def reproduce(options: RunOptions, scale: Entropy) -> ReproductionResult:
     """Searches with and without GAEA on three spaces, and their entropies."""
-    runs = searches(plan(scale, setting), setting)
-    return judge(entropies(runs, scale.seeds), scale, scale.chosen(setting))
+    runs = searches(plan(scale, options), options)
+    return judge(entropies(runs, scale.seeds), scale, scale.chosen(options))
 
 
-def judge(curves: Curves, scale: Entropy, data: str) -> Finding:
+def judge(curves: Curves, scale: Entropy, data: str) -> ReproductionResult:
     """What the entropies on all spaces come to."""
     found = {
         space: {name: together(each) for name, each in methods.items()} for space, methods in curves.items()
     }
     sparser = [space for space, panel in PANELS.items() if is_sparser(panel, found[space], scale.rest)]
-    return Finding(
+    return ReproductionResult(
         rows=[row for space in PANELS for row in _rows(space, found[space])],
         verdict=Verdict.HELD if len(sparser) == len(PANELS) else Verdict.NOT_HELD,
         sentence=f"the entropy fell faster with GAEA on {len(sparser)} of {len(PANELS)} spaces "

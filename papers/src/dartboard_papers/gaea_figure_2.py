@@ -24,9 +24,9 @@ from dartboard.scoreboard.records import record_files
 from dartboard.utils.statistics import Summary, summarize
 from dartboard.viz.band import Band
 from dartboard.viz.line_styles import line_styles
-from dartboard_papers._found import judge, remarks, size, spread, title
-from dartboard_papers._scoreboard import ONESHOT, Board, Searches, check_alone, find_table, make_board
-from dartboard_papers.base import Finding, Row, Setting, reproduction
+from dartboard_papers._bench import ONESHOT, Board, Searches, check_alone, find_table, make_board
+from dartboard_papers._bench_summary import judge, remarks, size, spread, title
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
 
 PLAIN, GAEA = "pc-darts", "gaea-pc-darts"
 NAMES = {world.space: f"search space {world.space[-1]}" for world in ONESHOT}
@@ -51,12 +51,12 @@ class OneShot(Searches):
     )
 
 
-def check_table(setting: Setting, scale: OneShot) -> None:
+def check_table(options: RunOptions, scale: OneShot) -> None:
     """Raises TableError where searches would have nobody to ask, OptionError where none are done."""
-    if scale.asks:
-        find_table(ONESHOT[0], setting)
+    if scale.needs_inputs:
+        find_table(ONESHOT[0], options)
     else:
-        check_alone(setting, scale)
+        check_alone(options, scale)
 
 
 @reproduction(
@@ -70,12 +70,12 @@ def check_table(setting: Setting, scale: OneShot) -> None:
     needs=("table",),
     check=check_table,
 )
-def reproduce(setting: Setting, scale: OneShot) -> Finding:
+def reproduce(options: RunOptions, scale: OneShot) -> ReproductionResult:
     """Searches of all three spaces, or records of them."""
-    boards = find_boards(setting, scale)
+    boards = find_boards(options, scale)
     lower = {space: is_lower(board) for space, board in boards.items()}
     first = next(iter(boards.values()))
-    return Finding(
+    return ReproductionResult(
         rows=[row for space, board in boards.items() for row in rows(space, board)],
         verdict=judge(*(lower.get(world.space) for world in ONESHOT)),
         sentence=in_words(lower),
@@ -87,7 +87,7 @@ def reproduce(setting: Setting, scale: OneShot) -> Finding:
     )
 
 
-def find_boards(setting: Setting, scale: OneShot) -> dict[str, Board]:
+def find_boards(options: RunOptions, scale: OneShot) -> dict[str, Board]:
     """By space, the records of searches that are there, or were done now.
 
     Raises:
@@ -96,7 +96,7 @@ def find_boards(setting: Setting, scale: OneShot) -> dict[str, Board]:
     more = {label: {"method": {"warmup": scale.warmup}} for label in (PLAIN, GAEA)}
     boards = {}
     for world in ONESHOT:
-        own = replace(setting, folder=setting.folder / world.space)
+        own = replace(options, folder=options.folder / world.space)
         folder = None if scale.records is None else Path(scale.records) / world.space
         if folder is None or record_files(folder):
             inner = scale.model_copy(update={"records": None if folder is None else str(folder)})

@@ -6,10 +6,10 @@ at most, on the mean over the searches.
 
 from dartboard.scoreboard.published import TRANSFER
 from dartboard.utils.statistics import Summary
-from dartboard_papers._found import accuracies, edges, judge, remarks, size, spread, title
-from dartboard_papers._learning import draw, final_skips, nearly_all, numbers, seed_rows
-from dartboard_papers._scoreboard import Board, Searches, choose_world, make_board
-from dartboard_papers.base import Finding, Row, Setting, reproduction
+from dartboard_papers._bench import Board, Searches, choose_world, make_board
+from dartboard_papers._bench_summary import accuracies, edges, judge, remarks, size, spread, title
+from dartboard_papers._learning_curves import draw, final_skips, nearly_all, numbers, seed_rows
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
 
 DARTS, GAEA = "darts", "gaea-darts"
 PAPER = "cifar10"
@@ -25,11 +25,11 @@ PAPER = "cifar10"
     takes=("data", "table"),
     check=choose_world,
 )
-def reproduce(setting: Setting, scale: Searches) -> Finding:
+def reproduce(options: RunOptions, scale: Searches) -> ReproductionResult:
     """Searches with both, or records of them, from epoch to epoch."""
-    board = make_board(choose_world(setting, scale), (DARTS, GAEA), setting, scale)
+    board = make_board(choose_world(options, scale), (DARTS, GAEA), options, scale)
     tested = check(board)
-    return Finding(
+    return ReproductionResult(
         rows=rows(board),
         verdict=judge(*tested),
         sentence=in_words(board, tested),

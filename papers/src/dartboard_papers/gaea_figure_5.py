@@ -4,10 +4,10 @@ Without a table the same is searched in nano. "Nearly all skip connections" is t
 at most, on the mean over the searches.
 """
 
-from dartboard_papers._found import accuracies, edges, judge, remarks, size, spread
-from dartboard_papers._learning import draw, final_skips, nearly_all, numbers, seed_rows
-from dartboard_papers._scoreboard import Searches, choose_world, make_board
-from dartboard_papers.base import Finding, Row, Setting, reproduction
+from dartboard_papers._bench import Searches, choose_world, make_board
+from dartboard_papers._bench_summary import accuracies, edges, judge, remarks, size, spread
+from dartboard_papers._learning_curves import draw, final_skips, nearly_all, numbers, seed_rows
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
 
 XNAS = "xnas"
 
@@ -22,13 +22,13 @@ XNAS = "xnas"
     takes=("data", "table"),
     check=choose_world,
 )
-def reproduce(setting: Setting, scale: Searches) -> Finding:
+def reproduce(options: RunOptions, scale: Searches) -> ReproductionResult:
     """Searches with XNAS, or records of them, from epoch to epoch."""
-    board = make_board(choose_world(setting, scale), (XNAS,), setting, scale)
+    board = make_board(choose_world(options, scale), (XNAS,), options, scale)
     own, dataset = board.groups[XNAS], board.datasets[0]
     came, alike = final_skips(own), nearly_all(own)
     each = ", ".join(f"{100 * record.final.test[dataset]:.1f}" for record in own)
-    return Finding(
+    return ReproductionResult(
         rows=[
             Row("XNAS: skip connections at the end", "nearly all", came),
             Row(f"XNAS: test accuracy at the end, {dataset}", None, spread(accuracies(own, dataset))),

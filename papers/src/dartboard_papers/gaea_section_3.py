@@ -19,8 +19,8 @@ from pydantic import Field
 
 from dartboard.config.schema import MOST, Count, Seed
 from dartboard.viz.line_styles import line_styles
-from dartboard_papers._found import judge
-from dartboard_papers.base import Finding, Row, Scale, Setting, reproduction
+from dartboard_papers._bench_summary import judge
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, reproduction
 from dartboard_papers.theory.growth import power
 from dartboard_papers.theory.mirror_descent import ENTROPY, EUCLIDEAN, Iterations, survey_dimensions
 
@@ -60,13 +60,13 @@ class Dimensions(Scale):
     minutes=1,
     laptop=Dimensions(),
 )
-def reproduce(setting: Setting, scale: Dimensions) -> Finding:
+def reproduce(options: RunOptions, scale: Dimensions) -> ReproductionResult:
     """Iterations to a given accuracy, each geometry at the best of several rates."""
-    found, calm = count(setting, scale, scale.noise), count(setting, scale, 0.0)
+    found, calm = count(options, scale, scale.noise), count(options, scale, 0.0)
     slopes = {name: exponent(own) for name, own in found.items()}
     kept = [within(own, scale.most) for each in found.values() for own in each]
     slow, fast = bounded(slopes[ENTROPY], most=SLOW), bounded(slopes[EUCLIDEAN], least=FAST)
-    return Finding(
+    return ReproductionResult(
         rows=[*_rows(found), *_slope_rows(slopes)],
         verdict=judge(slow, fast, *kept),
         sentence=f"At the larger dimensions iterations grow {in_words(slopes[ENTROPY])} with exponentiated "
@@ -88,7 +88,7 @@ LATE = (
 )
 
 
-def count(setting: Setting, scale: Dimensions, noise: float) -> Counted:
+def count(options: RunOptions, scale: Dimensions, noise: float) -> Counted:
     """By geometry, the iterations at each dimension."""
     grids = {ENTROPY: (*scale.dimensions, *scale.far), EUCLIDEAN: scale.dimensions}
     return {
@@ -101,8 +101,8 @@ def count(setting: Setting, scale: Dimensions, noise: float) -> Counted:
             runs=scale.runs,
             most=scale.most,
             seed=scale.seed,
-            device=setting.device,
-            tell=setting.tell,
+            device=options.device,
+            tell=options.tell,
         )
         for name, grid in grids.items()
     }

@@ -27,8 +27,8 @@ from dartboard.runs import Run
 from dartboard.search.config import SearchConfig
 from dartboard.viz.line_styles import line_styles
 from dartboard_papers._amended import Images, judge, mean_and_error, with_travel
-from dartboard_papers._searching import configure, searches
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers._searches import configure, searches
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 BASE, GAEA = "pc-darts", "gaea-pc-darts"
 PAPER = {BASE: (72.17, 15.27), GAEA: (75.07, 33.23)}
@@ -80,13 +80,13 @@ def read_drop(run: Run) -> Drop:
     return Drop(mixed, discrete, [row["entropy"] for row in rows])
 
 
-def plan(setting: Setting, scale: Searches, method: str) -> SearchConfig:
+def plan(options: RunOptions, scale: Searches, method: str) -> SearchConfig:
     """A search with a method, with the first seed."""
     config = configure(
         {
             "space": {"name": "darts", "cells": scale.cells},
             "method": {"name": method, "warmup": round(REST[method] * scale.epochs)},
-            "data": scale.data(setting),
+            "data": scale.data(options),
             "epochs": scale.epochs,
             "batch": scale.batch,
             "net": {"channels": scale.channels},
@@ -105,25 +105,25 @@ def plan(setting: Setting, scale: Searches, method: str) -> SearchConfig:
     full=FULL,
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Searches) -> Finding:
+def reproduce(options: RunOptions, scale: Searches) -> ReproductionResult:
     """Accuracy before and after, of both methods and all seeds."""
-    plans = {method: plan(setting, scale, method) for method in PAPER}
+    plans = {method: plan(options, scale, method) for method in PAPER}
     configs = {
         f"{method}-seed-{seed}": own.model_copy(update={"seed": seed})
         for method, own in plans.items()
         for seed in range(scale.seeds)
     }
-    runs = searches(configs, setting)
+    runs = searches(configs, options)
     drops = {
         method: [read_drop(runs[f"{method}-seed-{seed}"]) for seed in range(scale.seeds)] for method in PAPER
     }
     mean, error = less_lost(drops)
     rates = ", ".join(f"{method} at {own.method.options['lr']:.2g}" for method, own in plans.items())
-    return Finding(
+    return ReproductionResult(
         rows=_rows(drops, mean),
         verdict=judge(mean, error),
         sentence=_sentence(drops, mean, error),
-        size=f"DARTS' space, {scale.cells} cells, {scale.channels} channels, {scale.chosen(setting)}, "
+        size=f"DARTS' space, {scale.cells} cells, {scale.channels} channels, {scale.chosen(options)}, "
         f"{scale.epochs} epochs; {rates}",
         seeds=scale.seeds,
         figures={"drop": draw(drops)},

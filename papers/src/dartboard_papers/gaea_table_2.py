@@ -24,10 +24,10 @@ from dartboard.scoreboard.published import DIRECT, TRANSFER, Published
 from dartboard.tables import Table
 from dartboard.utils.statistics import Summary, summarize
 from dartboard.viz.line_styles import line_styles
-from dartboard_papers._found import accuracies, is_cut_off, judge, remarks, size, spread, title
-from dartboard_papers._scoreboard import Board, Searches, choose_world, make_board
-from dartboard_papers._ways import WAYS
-from dartboard_papers.base import Finding, Row, Setting, reproduction
+from dartboard_papers._bench import Board, Searches, choose_world, make_board
+from dartboard_papers._bench_summary import accuracies, is_cut_off, judge, remarks, size, spread, title
+from dartboard_papers._gaea_settings import WAYS
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
 
 METHODS = ("random-ws", "darts", "gaea-darts", "darts-erm", "gaea-darts-erm", "gdas", "gaea-gdas")
 BASELINES = {"random": "RS", "evolution": "REA"}
@@ -73,14 +73,14 @@ FULL = SearchTable(
     takes=("data", "table"),
     check=choose_world,
 )
-def reproduce(setting: Setting, scale: SearchTable) -> Finding:
+def reproduce(options: RunOptions, scale: SearchTable) -> ReproductionResult:
     """Searches with all methods, or records of them, beside the table."""
     epochs = {"gdas": scale.gdas_epochs, "gaea-gdas": scale.gaea_gdas_epochs}
     more = {label: {"epochs": own} for label, own in epochs.items()}
-    board = make_board(choose_world(setting, scale), METHODS, setting, scale, more)
+    board = make_board(choose_world(options, scale), METHODS, options, scale, more)
     found = measure(board, scale.draws)
     orders = orderings(found, board.datasets)
-    return Finding(
+    return ReproductionResult(
         rows=list(rows(found, board)),
         verdict=judge(*orders.values()),
         sentence=in_words(orders),

@@ -1,4 +1,4 @@
-"""What is kept of a reproduction: its numbers beside the paper's, its pictures, and how it was done."""
+"""Files of a reproduction: record, numbers, page and pictures."""
 
 import json
 import math
@@ -18,30 +18,46 @@ from dartboard.scoreboard.records import STRICT, Amount, Whole, first_mistake
 from dartboard.utils.atomic import write_text
 from dartboard.utils.text import command
 from dartboard.viz.figures import save_figure
-from dartboard_papers.base import PAPERS, REPRODUCTIONS, Finding, Reproduction, Row, Scale, Setting, Verdict
-from dartboard_papers.words import cell, repeated, said, sentence, span, word
+from dartboard_papers.base import (
+    PAPERS,
+    REPRODUCTIONS,
+    Reproduction,
+    ReproductionResult,
+    Row,
+    RunOptions,
+    Scale,
+    Verdict,
+)
+from dartboard_papers.formatting import (
+    as_sentence,
+    escape_cell,
+    format_seconds,
+    format_seeds,
+    format_setting,
+    format_value,
+)
 
 RECORD, NUMBERS, PAGE = "record.json", "numbers.json", "page.md"
 """The files of a reproduction, beside its pictures."""
 
 
 @dataclass(frozen=True)
-class Record:
-    """A reproduction that was done.
+class ReproductionRecord:
+    """Result of a reproduction as record.json has it.
 
     Args:
-        name: Of the reproduction.
-        verdict: Whether the paper's claim held.
-        sentence: The same in one sentence.
-        rows: The paper's numbers and those of here.
-        size: In words, how large it was.
-        seeds: Repetitions behind each number; 0 where nothing is left to chance.
-        seconds: How long it took, over all times that it was gone on with.
-        scale: All numbers that say how large it was.
-        given: What it was given: images and tables, by their names alone.
-        made: Versions and the machine.
-        remarks: What a reader should know besides.
-        pictures: Their names, without endings.
+        name: Name of the reproduction.
+        verdict: Whether the paper's claim holds.
+        sentence: Verdict and observations in one sentence.
+        rows: Numbers of the paper beside those measured here.
+        size: Description of network, images, epochs and the like.
+        seeds: Number of repetitions behind each number; 0 if the computation is deterministic.
+        seconds: Duration, including that of earlier runs that were resumed.
+        scale: All settings of its scale.
+        given: Data and table that it was run with, by their names alone.
+        made: Versions and machine.
+        remarks: Further sentences for the reader.
+        pictures: Names of the pictures, without suffix.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -61,118 +77,112 @@ class Record:
 
     @property
     def reproduction(self) -> Reproduction[Any]:
-        """What it is a record of; raises UnknownNameError where there is no such reproduction any more."""
+        """The reproduction; raises UnknownNameError if it does not exist any more."""
         return REPRODUCTIONS[self.name]
 
     def markdown(self, pictures: str = "") -> str:
         """A section of a page: the claim, the numbers side by side, the verdict and the pictures.
 
         Args:
-            pictures: What stands before the names of the pictures; they are beside the page by default.
+            pictures: Prefix of the paths of the pictures; by default they are beside the page.
         """
-        told = self.reproduction
+        reproduction = self.reproduction
         lines = [
-            f"**{PAPERS[told.paper]}, {told.part}**: {sentence(told.about)}",
-            f"The paper: {told.claim.removesuffix('.')}.",
-            f"Here: **{self.verdict}**. {sentence(self.sentence)}",
+            f"**{PAPERS[reproduction.paper]}, {reproduction.part}**: {as_sentence(reproduction.about)}",
+            f"The paper: {reproduction.claim.removesuffix('.')}.",
+            f"Here: **{self.verdict}**. {as_sentence(self.sentence)}",
             _table(self.rows),
-            f"Size: {self.size}; {repeated(self.seeds)}; {span(self.seconds)}.",
+            f"Size: {self.size}; {format_seeds(self.seeds)}; {format_seconds(self.seconds)}.",
             f"```sh\n{self.command()}\n```",
-            *([" ".join(map(sentence, self.remarks))] if self.remarks else []),
-            *(f"![{cell(told.about)}]({pictures}{name}.png)" for name in self.pictures),
+            *([" ".join(map(as_sentence, self.remarks))] if self.remarks else []),
+            *(f"![{escape_cell(reproduction.about)}]({pictures}{name}.png)" for name in self.pictures),
         ]
         return "\n\n".join(lines) + "\n"
 
     def command(self) -> str:
-        """What repeats it, from the laptop's numbers or the paper's, whichever takes fewer words."""
-        told = self.reproduction
-        laptop = [self._other(told.laptop)]
-        full = [] if told.full is None else [["--full", *self._other(told.full)]]
-        words = min([*laptop, *full], key=len)
-        given = [part for key, value in self.given.items() for part in (f"--{key}", value)]
-        return command("reproduce", self.name, *given, *words)
+        """The command that repeats it, from the laptop's scale or the paper's, whichever is shorter."""
+        reproduction = self.reproduction
+        commands = [self._changed_settings(reproduction.laptop)]
+        if reproduction.full is not None:
+            commands.append(["--full", *self._changed_settings(reproduction.full)])
+        inputs = [part for key, value in self.given.items() for part in (f"--{key}", value)]
+        return command("reproduce", self.name, *inputs, *min(commands, key=len))
 
-    def _other(self, base: Scale) -> list[str]:
-        """What differs from these numbers, as it is typed."""
-        usual = base.model_dump(mode="json")
+    def _changed_settings(self, base: Scale) -> list[str]:
+        """The settings that differ from a scale, as they are typed."""
+        defaults = base.model_dump(mode="json")
         missing = object()
-        return [word(key, own) for key, own in self.scale.items() if usual.get(key, missing) != own]
+        changed = {key: value for key, value in self.scale.items() if defaults.get(key, missing) != value}
+        return [format_setting(key, value) for key, value in changed.items()]
 
     def facts(self) -> dict[str, Any]:
-        """All of it, ready for JSON."""
-        found: dict[str, Any] = plain(asdict(self))
-        return found
+        """All fields, ready for JSON."""
+        fields: dict[str, Any] = plain(asdict(self))
+        return fields
 
 
-def keep(
-    told: Reproduction[Any], scale: Scale, setting: Setting, finding: Finding, seconds: float, folder: Path
-) -> Record:
-    """Writes what came of a reproduction: record, numbers, page and pictures; returns the record."""
+def write_record(
+    reproduction: Reproduction[Any],
+    scale: Scale,
+    options: RunOptions,
+    result: ReproductionResult,
+    seconds: float,
+    folder: Path,
+) -> ReproductionRecord:
+    """Writes record, numbers, page and pictures of a reproduction to a folder; returns the record."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, figure in finding.figures.items():
+    for name, figure in result.figures.items():
         save_figure(figure, folder / name)
-    record = Record(
-        name=told.name,
-        verdict=finding.verdict,
-        sentence=finding.sentence,
-        rows=tuple(map(_finite, finding.rows)),
-        size=finding.size,
-        seeds=finding.seeds,
+    inputs = {"data": options.data, "table": options.table}
+    record = ReproductionRecord(
+        name=reproduction.name,
+        verdict=result.verdict,
+        sentence=result.sentence,
+        rows=tuple(Row(row.what, _plain_number(row.paper), _plain_number(row.here)) for row in result.rows),
+        size=result.size,
+        seeds=result.seeds,
         seconds=round(seconds, 1),
         scale=scale.model_dump(mode="json"),
-        given=_given(setting),
-        made=_made(setting),
-        remarks=tuple(finding.remarks),
-        pictures=tuple(finding.figures),
+        given={key: Path(value).name for key, value in inputs.items() if value is not None},
+        made={
+            "dartboard": __version__,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+            "device": str(options.device),
+        },
+        remarks=tuple(result.remarks),
+        pictures=tuple(result.figures),
     )
-    write_text(folder / NUMBERS, json.dumps(plain(finding.numbers)) + "\n")
+    write_text(folder / NUMBERS, json.dumps(plain(result.numbers)) + "\n")
     write_text(folder / PAGE, record.markdown())
     write_text(folder / RECORD, json.dumps(record.facts(), indent=1, ensure_ascii=False) + "\n")
     return record
 
 
-def _finite(row: Row) -> Row:
-    """The row with plain numbers, those that are not finite in words: JSON knows none."""
-    return Row(row.what, _number(row.paper), _number(row.here))
-
-
-def _number(value: float | str | None) -> float | str | None:
+def _plain_number(value: float | str | None) -> float | str | None:
+    """A Python float, or a text if it is not finite: JSON has no such numbers."""
     if value is None or isinstance(value, str):
         return value
     number = float(value)
     return number if math.isfinite(number) else str(number)
 
 
-def _given(setting: Setting) -> dict[str, str]:
-    asked = {"data": setting.data, "table": setting.table}
-    return {key: Path(value).name for key, value in asked.items() if value is not None}
-
-
-def _made(setting: Setting) -> dict[str, str]:
-    return {
-        "dartboard": __version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "device": str(setting.device),
-    }
-
-
 def plain(value: Any) -> Any:
-    """The same for JSON: arrays as lists, and null for numbers that are not finite."""
+    """A value for JSON: arrays as lists, and None for numbers that are not finite."""
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): plain(own) for key, own in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(own) for own in value]
+        return [plain(item) for item in value]
     return value
 
 
-def read_record(folder: Path) -> Record:
-    """The record in a folder that `keep` wrote.
+def read_record(folder: Path) -> ReproductionRecord:
+    """The record in a folder that `write_record` wrote.
 
     Raises:
         RunError: If there is none, or it is damaged.
@@ -187,10 +197,13 @@ def read_record(folder: Path) -> Record:
 
 
 @cache
-def _reader() -> TypeAdapter[Record]:
-    return TypeAdapter(Record)
+def _reader() -> TypeAdapter[ReproductionRecord]:
+    return TypeAdapter(ReproductionRecord)
 
 
 def _table(rows: Sequence[Row]) -> str:
-    lines = [f"| {cell(row.what)} | {cell(said(row.paper))} | {cell(said(row.here))} |" for row in rows]
-    return "\n".join(["| | paper | here |", "|---|---:|---:|", *lines])
+    lines = ["| | paper | here |", "|---|---:|---:|"]
+    for row in rows:
+        cells = (row.what, format_value(row.paper), format_value(row.here))
+        lines.append(f"| {' | '.join(map(escape_cell, cells))} |")
+    return "\n".join(lines)

@@ -24,7 +24,7 @@ from dartboard_papers._popular_cells import (
     popular,
     topologies,
 )
-from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 
 PAPER = {"NASNet": (5.0, 2), "AmoebaNet": (4.0, 4), "ENAS": (5.0, 2), "DARTS": (3.5, 3), "SNAS": (4.0, 2)}
 """Width, in units of a node's, and depth."""
@@ -37,7 +37,7 @@ PAPER = {"NASNet": (5.0, 2), "AmoebaNet": (4.0, 4), "ENAS": (5.0, 2), "DARTS": (
     minutes=0.2,
     laptop=Scale(),
 )
-def reproduce(setting: Setting, scale: Scale) -> Finding:  # noqa: ARG001
+def reproduce(options: RunOptions, scale: Scale) -> ReproductionResult:  # noqa: ARG001
     """Both measures of the five cells beside the paper's, and their standing, counted exactly."""
     cells = {name: normal_cell(popular(name)) for name in NAMES}
     standing = {name: stand(popular(name))[NORMAL] for name in NAMES}
@@ -45,7 +45,7 @@ def reproduce(setting: Setting, scale: Scale) -> Finding:  # noqa: ARG001
     common = [name for name in NAMES if standing[name].common]
     others = later()
     held = len(same) == len(NAMES) and len(common) > len(NAMES) / 2
-    return Finding(
+    return ReproductionResult(
         rows=[
             *rows(cells, standing),
             Row("published cells of other searches with the pattern", None, spread(others)),

@@ -16,7 +16,7 @@ from dartboard.analysis.variants import random_connections
 from dartboard.config.schema import Count, Seed
 from dartboard.space import Cell
 from dartboard_papers._popular_cells import NORMAL, caption, normal_cell, popular, topologies
-from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 
 
 class Draw(Scale):
@@ -34,7 +34,7 @@ class Draw(Scale):
     minutes=0.1,
     laptop=Draw(),
 )
-def reproduce(setting: Setting, scale: Draw) -> Finding:  # noqa: ARG001
+def reproduce(options: RunOptions, scale: Draw) -> ReproductionResult:  # noqa: ARG001
     """The cell and its variants in order, and what all connections say of it."""
     base = popular("DARTS")
     original = normal_cell(base)
@@ -44,7 +44,7 @@ def reproduce(setting: Setting, scale: Draw) -> Finding:  # noqa: ARG001
     place, trend = kind.stand(original), correlation(kind)
     wider, shallower = beyond(original, ordered)
     held = wider == shallower == 0 and trend < 0
-    return Finding(
+    return ReproductionResult(
         rows=[
             Row("DARTS: width, depth", "3.5c, 3", caption(original)),
             *(

@@ -30,7 +30,7 @@ from dartboard_papers._understanding_training import (
     titled,
     train,
 )
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 ORIGINAL = "darts"
 ENOUGH = 0.5
@@ -86,18 +86,18 @@ def names(cells: Mapping[str, Genotype]) -> dict[str, str]:
     full=Figure3(**FULL),
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Figure3) -> Finding:
+def reproduce(options: RunOptions, scale: Figure3) -> ReproductionResult:
     """Areas under the curves against the widths of the cells."""
     cells = family(scale.variants, scale.draw)
-    found, called = train(setting, scale, cells, [scale.lr]), names(cells)
+    found, called = train(options, scale, cells, [scale.lr]), names(cells)
     first, trend = found.ranking(metric=ACCURACY)[0], _trend(found, ACCURACY)
     held = first == ORIGINAL and trend is not None and trend >= ENOUGH
-    return Finding(
+    return ReproductionResult(
         rows=[row for metric in WORDS for row in rows(found, called, metric)],
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
         sentence=f"{called[first]} learned fastest, and Spearman's correlation of width and mean test "
         f"accuracy over the epochs is {said(trend)}; the claim asks for the original and {ENOUGH} or more.",
-        size=size(setting, scale),
+        size=size(options, scale),
         seeds=scale.seeds,
         figures={"curves": found.plot([LOSS, ACCURACY], called)},
         numbers=found.facts(),

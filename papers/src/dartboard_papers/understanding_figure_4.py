@@ -13,7 +13,7 @@ from pydantic import Field
 
 from dartboard.analysis.comparison import ACCURACY, Comparison
 from dartboard_papers._understanding_training import FULL, KEPT, Variants, area, size, train
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, family, names
 
 VARIANTS = 4
@@ -38,22 +38,22 @@ class Figure4(Variants):
     full=Figure4(**FULL),
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Figure4) -> Finding:
+def reproduce(options: RunOptions, scale: Figure4) -> ReproductionResult:
     """Areas under the curves of accuracy at both rates."""
     every = family(VARIANTS, scale.draw)
     cells = {label: every[label] for label in SHOWN}
-    found, called = train(setting, scale, cells, [scale.low, scale.high]), names(cells)
+    found, called = train(options, scale, cells, [scale.low, scale.high]), names(cells)
     fastest = {lr: _fastest(found, lr) for lr in (scale.low, scale.high)}
     leads = {lr: _lead(found, lr) for lr in (scale.low, scale.high)}
     held = set(fastest.values()) == {ORIGINAL} and leads[scale.high] > leads[scale.low]
-    return Finding(
+    return ReproductionResult(
         rows=_rows(found, scale, called),
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
         sentence=f"{called[fastest[scale.low]]} learned fastest at {scale.low:g} and "
         f"{called[fastest[scale.high]]} at {scale.high:g}; the original's lead over C3 in mean accuracy is "
         f"{100 * leads[scale.low]:.1f} points at the lower rate and {100 * leads[scale.high]:.1f} at the "
         "higher.",
-        size=size(setting, scale),
+        size=size(options, scale),
         seeds=scale.seeds,
         figures={"curves": found.plot([ACCURACY], called)},
         numbers=found.facts(),

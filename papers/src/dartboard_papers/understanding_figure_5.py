@@ -31,7 +31,7 @@ from dartboard_papers._understanding_training import (
     size,
     train,
 )
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 OPERATIONS, CONNECTIONS = "ops", "connections"
 KINDS = (OPERATIONS, CONNECTIONS)
@@ -67,20 +67,20 @@ def family(name: str, variants: int, draw: int) -> dict[str, Genotype]:
     full=Figure5(**FULL, variants=10),
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Figure5) -> Finding:
+def reproduce(options: RunOptions, scale: Figure5) -> ReproductionResult:
     """How far variants of both kinds are from the original's mean accuracy over the epochs."""
     cells = {label: own for name in BASES for label, own in family(name, scale.variants, scale.draw).items()}
-    found = train(setting, scale, cells, [scale.lr])
+    found = train(options, scale, cells, [scale.lr])
     spreads = {name: {kind: spread(found, name, kind) for kind in KINDS} for name in BASES}
     fewer = [name for name, own in spreads.items() if own[OPERATIONS] < own[CONNECTIONS]]
     means = {kind: 100 * fmean(own[kind] for own in spreads.values()) for kind in KINDS}
-    return Finding(
+    return ReproductionResult(
         rows=_rows(spreads),
         verdict=Verdict.HELD if 2 * len(fewer) > len(BASES) else Verdict.NOT_HELD,
         sentence=f"Other ops changed the mean accuracy over the epochs by {means[OPERATIONS]:.1f} points, "
         f"other connections by {means[CONNECTIONS]:.1f}; ops mattered less for {len(fewer)} of "
         f"{len(BASES)} cells.",
-        size=size(setting, scale),
+        size=size(options, scale),
         seeds=scale.seeds,
         figures={"curves": draw(found)},
         numbers=found.facts(),

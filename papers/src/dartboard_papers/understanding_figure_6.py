@@ -14,7 +14,7 @@ from dartboard.analysis.sharpness import RISE, summary
 from dartboard.viz.plots import plot_contours, plot_surfaces
 from dartboard_papers._understanding_landscape import ENOUGH, Landscapes, Surveyed, judge, survey
 from dartboard_papers._understanding_training import FULL, KEPT, size
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, names, said
 
 TOP = 12.0
@@ -37,18 +37,18 @@ SHOWN = {
     full=Landscapes(**(FULL | {"grid": 21, "examples": 10_000})),
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Landscapes) -> Finding:
+def reproduce(options: RunOptions, scale: Landscapes) -> ReproductionResult:
     """Basins against the widths of the cells."""
-    own = survey(setting, scale, "loss")
+    own = survey(options, scale, "loss")
     numbers = measured(own)
     held, best, trend = judge(own, numbers["basin"], rising=True)
     called = names(own.cells)
-    return Finding(
+    return ReproductionResult(
         rows=rows(own, numbers, called, best),
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
         sentence=f"{called[best]} has the largest basin, and Spearman's correlation of width and basin is "
         f"{said(trend)}; the claim asks for the original and {ENOUGH} or more.",
-        size=f"{size(setting, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
+        size=f"{size(options, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
         seeds=scale.seeds,
         figures={
             "contours": plot_contours(surfaces(own.first(called), top=TOP)),

@@ -16,7 +16,7 @@ from dartboard.analysis.landscape import surfaces
 from dartboard.viz.plots import plot_heat
 from dartboard_papers._understanding_landscape import ENOUGH, Surveyed, Variances, judge, survey
 from dartboard_papers._understanding_training import FULL, KEPT, size
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, names, said
 
 
@@ -30,19 +30,19 @@ from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, names, said
     full=Variances(**(FULL | {"grid": 21, "examples": 10_000})),
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Variances) -> Finding:
+def reproduce(options: RunOptions, scale: Variances) -> ReproductionResult:
     """Regions of small variance against the widths of the cells."""
-    own = survey(setting, scale, "variance")
+    own = survey(options, scale, "variance")
     found = own.mean(regions(own))
     held, best, trend = judge(own, found, rising=True)
     called = names(own.cells)
-    return Finding(
+    return ReproductionResult(
         rows=rows(own, found, called, best),
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
         sentence=f"{called[best]} has the largest region of small gradient variance, and Spearman's "
         f"correlation of width and region is {said(trend)}; the claim asks for the original and {ENOUGH} or "
         "more.",
-        size=f"{size(setting, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
+        size=f"{size(options, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
         seeds=scale.seeds,
         figures={"deviations": plot_heat(surfaces(own.first(called)))},
         numbers={label: [each.facts() for each in every] for label, every in own.found.items()},

@@ -17,7 +17,7 @@ from dartboard.analysis.landscape import Landscape, surfaces
 from dartboard.viz.plots import plot_surfaces
 from dartboard_papers._understanding_landscape import ENOUGH, Surveyed, Variances, judge, survey
 from dartboard_papers._understanding_training import FULL, KEPT, size
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, names, said
 
 
@@ -37,18 +37,18 @@ class Figure8(Variances):
     full=Figure8(**(FULL | {"images": "cifar100", "grid": 21, "examples": 10_000})),
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Figure8) -> Finding:
+def reproduce(options: RunOptions, scale: Figure8) -> ReproductionResult:
     """Heights of surfaces against the widths of the cells."""
-    own = survey(setting, scale, "variance")
+    own = survey(options, scale, "variance")
     heights = own.mean({label: [height(each) for each in every] for label, every in own.found.items()})
     held, best, trend = judge(own, heights, rising=False)
     called = names(own.cells)
-    return Finding(
+    return ReproductionResult(
         rows=rows(own, heights, called, best),
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
         sentence=f"{called[best]} has the lowest surface, and Spearman's correlation of width and height is "
         f"{said(trend)}; the claim asks for the original and -{ENOUGH} or less.",
-        size=f"{size(setting, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
+        size=f"{size(options, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
         seeds=scale.seeds,
         figures={"surfaces": plot_surfaces(surfaces(own.first(called)))},
         numbers={label: [each.facts() for each in every] for label, every in own.found.items()},

@@ -31,7 +31,7 @@ from dartboard_papers._understanding_training import (
     spearman,
     train,
 )
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 PAPER = {"DARTS": "yes", "ENAS": "yes", "AmoebaNet": "no", "NASNet": "yes"}
 """Whether some variant is better, by the text of section 5."""
@@ -62,21 +62,21 @@ def family(name: str, variants: int, draw: int) -> dict[str, Genotype]:
     full=Figure9(**FULL, variants=DRAWN, lr=0.025),
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Figure9) -> Finding:
+def reproduce(options: RunOptions, scale: Figure9) -> ReproductionResult:
     """Accuracies at the end, of the original and of its variants from wide to narrow."""
     families = {name: family(name, scale.variants, scale.draw) for name in BASES}
     cells = {label: own for every in families.values() for label, own in every.items()}
-    found = train(setting, scale, cells, [scale.lr])
+    found = train(options, scale, cells, [scale.lr])
     ends = {name: [ended(found, label) for label in every] for name, every in families.items()}
     beaten = [name for name, (own, *others) in ends.items() if max(others) > own]
     fair = [name for name, (own, *others) in ends.items() if own >= median(others)]
     held = 2 * len(beaten) > len(BASES) and 2 * len(fair) > len(BASES)
-    return Finding(
+    return ReproductionResult(
         rows=_rows(ends, families),
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
         sentence=f"Some variant was better than the original for {len(beaten)} of {len(BASES)} cells, and "
         f"the original was at least as good as the median of its variants for {len(fair)}.",
-        size=size(setting, scale),
+        size=size(options, scale),
         seeds=scale.seeds,
         figures={"accuracy": draw(ends, found.part)},
         numbers=found.facts() | {"ends": ends},

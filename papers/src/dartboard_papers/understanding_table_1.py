@@ -25,7 +25,7 @@ from dartboard.nn.network import CellNet, NetConfig
 from dartboard.space import Genotype, adopt, get_published, get_space
 from dartboard.viz.line_styles import line_styles
 from dartboard_papers._understanding_training import BASES, FULL, Networks, shape, size, train
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 ALL = {**BASES, "SNAS": "snas"}
 CIFAR10, CIFAR100 = "cifar10", "cifar100"
@@ -88,22 +88,22 @@ def pairs() -> dict[str, dict[str, Genotype]]:
     full=Table1(**FULL, lr=0.025, cutout=16),
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Table1) -> Finding:
+def reproduce(options: RunOptions, scale: Table1) -> ReproductionResult:
     """Errors at the end of both, and the sizes of the paper's networks."""
     cells = pairs()
     flat = {f"{name}-{kind}": own for name, both in cells.items() for kind, own in both.items()}
     net = {"auxiliary": scale.auxiliary, "drop_path": scale.drop_path}
-    found = train(setting, scale, flat, [scale.lr], {"net": net, "data": {"cutout": scale.cutout}})
+    found = train(options, scale, flat, [scale.lr], {"net": net, "data": {"cutout": scale.cutout}})
     errors = {name: {kind: error(found, f"{name}-{kind}") for kind in KINDS} for name in cells}
     better = [name for name, own in errors.items() if own[ADAPTED] < own[ORIGINAL]]
     gap = fmean(own[ADAPTED] - own[ORIGINAL] for own in errors.values())
-    images = is_of(setting.data or scale.images)
-    return Finding(
+    images = is_of(options.data or scale.images)
+    return ReproductionResult(
         rows=[*_errors(errors, images), *_sizes(cells)],
         verdict=judge(len(better), len(cells), images),
         sentence=f"The adapted cell had the smaller error for {len(better)} of {len(cells)} cells; its error "
         f"is {gap:+.2f} points from the original's in the mean.",
-        size=size(setting, scale),
+        size=size(options, scale),
         seeds=scale.seeds,
         figures={"errors": draw(errors, found.part)},
         numbers=found.facts() | {"errors": errors},

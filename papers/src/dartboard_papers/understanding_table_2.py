@@ -20,7 +20,7 @@ from dartboard.space.graph import depth, width
 from dartboard.viz.line_styles import COLORS
 from dartboard.viz.plots import draw_bubbles, draw_stars
 from dartboard_papers._popular_cells import NORMAL, caption, dots, normal_cell, popular
-from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 
 Pairs = list[tuple[float, int]]
 """Widths and depths."""
@@ -51,14 +51,14 @@ class Draws(Scale):
     minutes=0.2,
     laptop=Draws(),
 )
-def reproduce(setting: Setting, scale: Draws) -> Finding:  # noqa: ARG001
+def reproduce(options: RunOptions, scale: Draws) -> ReproductionResult:  # noqa: ARG001
     """The variants of a draw beside the paper's, and all connections."""
     cells = {name: normal_cell(popular(name)) for name in LINES}
     drawn = {name: variants(name, scale) for name in LINES}
     kinds = {name: connections(cell, repeats=scale.repeats) for name, cell in cells.items()}
     kept = [name for name in LINES if is_wide_and_shallow(cells[name], drawn[name])]
     words = ", ".join(f"{name} {kinds[name].stand(cells[name]).beyond:.2%}" for name in LINES)
-    return Finding(
+    return ReproductionResult(
         rows=[row for name in LINES for row in rows(name, cells[name], drawn[name], kinds[name])],
         verdict=Verdict.HELD if len(kept) == len(LINES) else Verdict.NOT_HELD,
         sentence=f"{len(kept)} of {len(LINES)} cells are at least as wide as all {scale.variants} variants "

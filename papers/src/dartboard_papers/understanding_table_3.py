@@ -22,7 +22,7 @@ from dartboard.space import Genotype, adopt, get_space
 from dartboard.space.catalog import XNAS_OPS
 from dartboard.viz.line_styles import COLORS
 from dartboard_papers._popular_cells import NORMAL, popular
-from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 
 PAPER = {
     "DARTS": (3.35, 3.37, 2.84, 2.70, 2.98, 3.19, 2.43, 3.49, 2.88, 3.31, 2.81),
@@ -59,18 +59,18 @@ class Sizes(Scale):
     minutes=0.5,
     laptop=Sizes(),
 )
-def reproduce(setting: Setting, scale: Sizes) -> Finding:
+def reproduce(options: RunOptions, scale: Sizes) -> ReproductionResult:
     """Sizes of all networks beside the paper's, and the gap over many draws of variants."""
     costs = op_sizes(scale)
     found: dict[str, list[list[float]]] = {}
     for done, name in enumerate(PAPER):
-        setting.tell("draws of variants", done, len(PAPER))
+        options.tell("draws of variants", done, len(PAPER))
         found[name] = sizes_of(name, scale, costs)
-    setting.tell("draws of variants", len(PAPER), len(PAPER))
+    options.tell("draws of variants", len(PAPER), len(PAPER))
     gaps = {name: median(map(gap, own)) for name, own in found.items()}
     same = [name for name in PAPER if round(found[name][0][0], DIGITS) == PAPER[name][0]]
     words = ", ".join(f"{name} {own:.0%}" for name, own in gaps.items())
-    return Finding(
+    return ReproductionResult(
         rows=[row for name in PAPER for row in rows(name, found[name])],
         verdict=Verdict.HELD if all(LEAST <= own <= MOST for own in gaps.values()) else Verdict.NOT_HELD,
         sentence=f"Over {scale.draws:,} draws of {scale.variants} variants the median gaps are {words}; "

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from dartboard_papers._linear_cells import Cells, look
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
-from dartboard_papers.theory.linear_pictures import draw_smoothness
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 from dartboard_papers.theory.linear_problems import Survey
+from dartboard_papers.theory.plots import draw_smoothness
 
 REMARKS = (
     "The proof drops the nodes behind W_i, whose gradients change with it.",
@@ -29,13 +29,13 @@ NAMES = ("widest", "narrowest", "claimed", "bound")
     minutes=0.5,
     laptop=Cells(),
 )
-def reproduce(setting: Setting, scale: Cells) -> Finding:
+def reproduce(options: RunOptions, scale: Cells) -> ReproductionResult:
     """Exact constants of random cells beside the theorem's bound and the one that holds."""
-    found = look(setting, scale, "squared")
+    found = look(options, scale, "squared")
     broken = found.broken("smooth_narrowest", "smooth_claimed")
     mended = found.broken("smooth_narrowest", "smooth_bound")
     numbers = {name: found.stacked(f"smooth_{name}").tolist() for name in NAMES}
-    return Finding(
+    return ReproductionResult(
         rows=_rows(found),
         verdict=Verdict.NOT_HELD if broken.any() else Verdict.HELD,
         sentence=f"{_percent(broken)} of the constants are above the bound, {_percent(mended)} above that of "

@@ -7,9 +7,9 @@ cell's variance is significantly larger, which the paper concludes, is reported 
 """
 
 from dartboard_papers._linear_cells import Cells, look
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
-from dartboard_papers.theory.linear_pictures import draw_variance
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 from dartboard_papers.theory.linear_problems import LOSSES, Survey
+from dartboard_papers.theory.plots import draw_variance
 
 LATE = (
     "The test was changed after a first result: at the same output, where it is bound to hold, the claim was "
@@ -32,12 +32,12 @@ NAMES = ("widest", "narrowest", "same", "bound")
     minutes=1,
     laptop=Cells(),
 )
-def reproduce(setting: Setting, scale: Cells) -> Finding:
+def reproduce(options: RunOptions, scale: Cells) -> ReproductionResult:
     """Exact variances of random cells beside the bound, in both readings."""
-    found = {loss: look(setting, scale, loss) for loss in LOSSES}
+    found = {loss: look(options, scale, loss) for loss in LOSSES}
     same = _share(found, "variance_same")
     output = _share(found, "variance_bound")
-    return Finding(
+    return ReproductionResult(
         rows=[row for loss, own in found.items() for row in _rows(loss, own)],
         verdict=Verdict.NOT_HELD if same else Verdict.HELD,
         sentence=f"With the widest cell's variances at the same weights {100 * same:.2g} % of the "

@@ -24,8 +24,8 @@ from dartboard.analysis.trajectory import read_trajectory
 from dartboard.config.schema import Count
 from dartboard.runs import Run
 from dartboard.search.config import SearchConfig
-from dartboard_papers._searching import configure, searches
-from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+from dartboard_papers._searches import configure, searches
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 
 DARTS = 1e-3
 """DARTS' own weight decay, the red dot."""
@@ -113,26 +113,26 @@ def correlation(found: Entropies) -> float:
     full=PAPER,
     takes=("data",),
 )
-def reproduce(setting: Setting, scale: Decays) -> Finding:
+def reproduce(options: RunOptions, scale: Decays) -> ReproductionResult:
     """Searches with each decay, and equation 55 at their ends."""
-    runs = searches(plan(scale, setting.data), setting)
+    runs = searches(plan(scale, options.data), options)
     found = {
         decay: [final_entropy(runs[f"{decay:g}-s{seed}"]) for seed in range(scale.seeds)]
         for decay in scale.decays
     }
     words = (
-        f"{scale.searched}, {scale.channels} channels, {setting.data or scale.images}, {scale.epochs} "
+        f"{scale.searched}, {scale.channels} channels, {options.data or scale.images}, {scale.epochs} "
         f"epochs, batches of {scale.batch}, Adam at {scale.rate:g}"
     )
     return judge(found, words)
 
 
-def judge(found: Entropies, size: str) -> Finding:
+def judge(found: Entropies, size: str) -> ReproductionResult:
     """What the entropies come to."""
     rank = correlation(found)
     none, most = np.mean(found[min(found)]), np.mean(found[max(found)])
     rises = rank >= LEAST and most > none
-    return Finding(
+    return ReproductionResult(
         rows=[*_rows(found), Row("rank correlation of decay and entropy", "rises", rank)],
         verdict=Verdict.HELD if rises else Verdict.NOT_HELD,
         sentence=(

@@ -11,7 +11,7 @@ from torch import Tensor
 from dartboard.arch.optim.expert_advice import wipeout
 from dartboard.viz.line_styles import LineStyle, line_styles
 from dartboard_papers._xnas_toys import GD, RULES, XNAS, Path, follow, numbers
-from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 
 AXES = ("x", "y", "z")
 BEFORE, AFTER = torch.tensor([0.0, 0.0, 2.0]), torch.tensor([0.0, -1.0, -2.0])
@@ -67,12 +67,12 @@ def wiped(path: Path, lr: float) -> dict[str, int]:
     minutes=0.1,
     laptop=Turn(),
 )
-def reproduce(setting: Setting, scale: Turn) -> Finding:  # noqa: ARG001
+def reproduce(options: RunOptions, scale: Turn) -> ReproductionResult:  # noqa: ARG001
     """Both paths, when which axis leads, and the update terms of the z axis."""
     paths = {rule: walk(rule, scale) for rule in RULES}
     leading = {rule: leads(path, "z", scale.before) for rule, path in paths.items()}
     held = _decays(paths[GD], scale) and _late(leading, paths, scale)
-    return Finding(
+    return ReproductionResult(
         rows=_rows(paths, leading, scale),
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
         sentence=_sentence(leading, paths),

@@ -3,7 +3,7 @@
 import torch
 
 from dartboard_papers._xnas_toys import GD, XNAS, Path, Steps, both, draw_plane, linear, numbers
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 REMARK = (
     "Section 8.2 says that the slopes along the axes are the negatives of one another; for -x that is so for "
@@ -24,14 +24,14 @@ def walk(scale: Steps) -> dict[str, Path]:
     minutes=0.1,
     laptop=Steps(),
 )
-def reproduce(setting: Setting, scale: Steps) -> Finding:  # noqa: ARG001
+def reproduce(options: RunOptions, scale: Steps) -> ReproductionResult:  # noqa: ARG001
     """Both paths, their distances from the minimum and the sizes of their terms."""
     paths = walk(scale)
     shrink = bool((paths[GD].magnitude.diff() < 0).all())
     constant = len(set(paths[XNAS].magnitude.tolist())) == 1
     faster = bool((paths[XNAS].distance[1:] < paths[GD].distance[1:]).all())
     ends = {rule: path.points[-1, 0].item() for rule, path in paths.items()}
-    return Finding(
+    return ReproductionResult(
         rows=_rows(paths),
         verdict=Verdict.HELD if shrink and constant and faster else Verdict.NOT_HELD,
         sentence=f"After {scale.steps} steps XNAS is at x = {ends[XNAS]:.4f}, GD at {ends[GD]:.4f}; "

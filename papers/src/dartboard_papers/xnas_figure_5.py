@@ -10,7 +10,7 @@ import torch
 from pydantic import Field
 
 from dartboard_papers._xnas_toys import GD, XNAS, Path, Steps, both, draw_plane, linear, numbers, opposed
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 
 class Imbalanced(Steps):
@@ -35,14 +35,14 @@ def walk(scale: Imbalanced) -> dict[str, dict[str, Path]]:
     minutes=0.1,
     laptop=Imbalanced(),
 )
-def reproduce(setting: Setting, scale: Imbalanced) -> Finding:  # noqa: ARG001
+def reproduce(options: RunOptions, scale: Imbalanced) -> ReproductionResult:  # noqa: ARG001
     """Both paths, with the stated loss and with slopes that are negatives of one another."""
     paths = walk(scale)
     stated = paths["-x"]
     stuck = bool(stated[GD].distance[-1] > 0.95 * stated[GD].distance[0])
     reached = {name: bool(own[XNAS].distance[-1] < scale.near) for name, own in paths.items()}
     words = {name: f"x = {own[XNAS].points[-1, 0].item():.4f} with {name}" for name, own in paths.items()}
-    return Finding(
+    return ReproductionResult(
         rows=[row for name, own in paths.items() for row in _rows(name, own)],
         verdict=Verdict.HELD if stuck and reached["-x"] else Verdict.NOT_HELD,
         sentence=f"GD {'makes hardly any' if stuck else 'makes'} progress; XNAS ends at "

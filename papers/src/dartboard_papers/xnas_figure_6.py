@@ -7,7 +7,7 @@ from torch import Tensor
 
 from dartboard.arch.optim.expert_advice import softmax_rewards
 from dartboard.viz.line_styles import COLORS
-from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 
 CENTRE = 0.25
 """The largest factor, that of equal weights: x (1 - x) at one half."""
@@ -36,14 +36,14 @@ def factor(logit: Tensor) -> Tensor:
     minutes=0.1,
     laptop=Line(),
 )
-def reproduce(setting: Setting, scale: Line) -> Finding:  # noqa: ARG001
+def reproduce(options: RunOptions, scale: Line) -> ReproductionResult:  # noqa: ARG001
     """The factor against x, and against the logit of x."""
     logits = torch.linspace(-scale.reach, scale.reach, scale.points, dtype=torch.float64)
     factors, x = factor(logits), logits.sigmoid()
     order = (x - 0.5).abs().argsort(stable=True)
     falls = bool((factors[order].diff() <= 1e-12).all())
     same = bool(torch.allclose(factors, x * (1 - x), rtol=1e-9))
-    return Finding(
+    return ReproductionResult(
         rows=_rows(scale.reach),
         verdict=Verdict.HELD if falls and same else Verdict.NOT_HELD,
         sentence=f"The factor {'is' if same else 'is not'} x (1 - x), and "

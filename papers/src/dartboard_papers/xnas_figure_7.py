@@ -14,7 +14,7 @@ from dartboard_papers._xnas_toys import (
     numbers,
     quadratic,
 )
-from dartboard_papers.base import Finding, Row, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 
 def walk(scale: Steps) -> dict[str, Path]:
@@ -30,14 +30,14 @@ def walk(scale: Steps) -> dict[str, Path]:
     minutes=0.1,
     laptop=Steps(),
 )
-def reproduce(setting: Setting, scale: Steps) -> Finding:  # noqa: ARG001
+def reproduce(options: RunOptions, scale: Steps) -> ReproductionResult:  # noqa: ARG001
     """Both paths, beside those with the linear loss of figure 4."""
     paths, straight = walk(scale), both(linear, torch.zeros(2), scale)
     shares = {rule: _share(paths[rule]) for rule in RULES}
     behind = bool((paths[XNAS].distance[1:] < paths[GD].distance[1:]).all())
     lower = paths[GD].points[-1, 0].item() < straight[GD].points[-1, 0].item()
     held = behind and lower and shares[GD] < _share(straight[GD])
-    return Finding(
+    return ReproductionResult(
         rows=[row for rule in RULES for row in _rows(rule, paths[rule], straight[rule])],
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
         sentence=f"After {scale.steps} steps GD is at x = {_end(paths[GD])}, where the linear loss had "

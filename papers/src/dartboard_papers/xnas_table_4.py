@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from dartboard.space import PUBLISHED, get_published, mean_source
 from dartboard.viz.line_styles import COLORS
-from dartboard_papers.base import Finding, Row, Scale, Setting, Verdict, reproduction
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 
 XNAS = "XNAS"
 TABLE = {
@@ -32,7 +32,7 @@ TABLE = {
     minutes=0.1,
     laptop=Scale(),
 )
-def reproduce(setting: Setting, scale: Scale) -> Finding:  # noqa: ARG001
+def reproduce(options: RunOptions, scale: Scale) -> ReproductionResult:  # noqa: ARG001
     """The measure of the published lists beside the table's numbers."""
     found = {name: measured(ours) for name, (ours, _) in TABLE.items()}
     others = {name: measured(name) for name in PUBLISHED if name not in {ours for ours, _ in TABLE.values()}}
@@ -40,7 +40,7 @@ def reproduce(setting: Setting, scale: Scale) -> Finding:  # noqa: ARG001
     differing = [f"{name} {found[name]:g} for {TABLE[name][1]:g}" for name in TABLE if name not in same]
     rest = max(value for name, value in found.items() if name != XNAS)
     held = found[XNAS] > rest
-    return Finding(
+    return ReproductionResult(
         rows=[Row(name, told, found[name]) for name, (_, told) in TABLE.items()],
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
         sentence=f"XNAS' cell has {found[XNAS]:g}, the others of the table at most {rest:g}; {len(same)} of "

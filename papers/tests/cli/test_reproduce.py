@@ -16,10 +16,10 @@ import pytest
 import frontdoor
 from dartboard.cli.main import main
 from dartboard.errors import OptionError
-from dartboard_papers import REPRODUCTIONS, Finding, Reproduction, Row, Setting, read_record
+from dartboard_papers import REPRODUCTIONS, Reproduction, ReproductionResult, Row, RunOptions, read_record
 from dartboard_papers import base as papers
 from dartboard_papers.cli.render import table
-from reproducing import NAME, Small, finding, registered
+from reproducing import NAME, Small, registered, result
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE = 90
@@ -117,11 +117,11 @@ def test_what_is_finished_is_kept(capsys: Capture) -> None:
 
 
 def test_what_it_is_given(capsys: Capture) -> None:
-    seen: list[Setting] = []
+    seen: list[RunOptions] = []
 
-    def look(setting: Setting, scale: Small) -> Finding:
-        seen.append(setting)
-        return finding(scale)
+    def look(options: RunOptions, scale: Small) -> ReproductionResult:
+        seen.append(options)
+        return result(scale)
 
     with registered(look, takes=("data", "table")):
         printed(capsys, NAME, "--data", "digits", "--table", "t.npz", "--jobs", "3", "--device", "cpu")
@@ -168,8 +168,8 @@ def test_a_place_that_cannot_be_written(capsys: Capture) -> None:
 
 @pytest.mark.usefixtures("alone")
 def test_all_of_them(capsys: Capture) -> None:
-    def broken(setting: Setting, scale: Small) -> Finding:
-        raise OptionError(f"it takes {scale.epochs} tables,\nnot {setting.table}")
+    def broken(options: RunOptions, scale: Small) -> ReproductionResult:
+        raise OptionError(f"it takes {scale.epochs} tables,\nnot {options.table}")
 
     with registered(takes=("data",)), registered(name="gaea-table-99"), registered(broken, name="gaea-a1"):
         code = main(["reproduce", "all", "--data", "digits", "--json"])
@@ -256,14 +256,14 @@ def test_a_narrow_table() -> None:
 PLUGIN = """
 import sys, time
 from pathlib import Path
-from reproducing import finding, registered
+from reproducing import registered, result
 from dartboard.cli.main import main
 
 def patient(setting, scale):
     (setting.folder / "first").touch()
     while not Path("go").exists():
         time.sleep(0.01)
-    return finding(scale)
+    return result(scale)
 
 with registered(patient):
     sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""Reproductions for people: what there is, what is about to be done, and what came of it."""
+"""Text output of `reproduce`: the list, the heading of a run, its result."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -11,116 +11,115 @@ from rich.text import Text
 from dartboard.cli.list import setting_entries, typed
 from dartboard.cli.render import Terminal, labelled
 from dartboard.utils.text import span
-from dartboard_papers import PAPERS, Record, Reproduction, Row, Scale, Setting
-from dartboard_papers.words import repeated, said
-from dartboard_papers.words import span as precise
+from dartboard_papers import PAPERS, Reproduction, ReproductionRecord, Row, RunOptions, Scale
+from dartboard_papers.formatting import format_seconds, format_seeds, format_value
 
 COLOURS = {"held": "green", "did not hold": "red", "not testable here": "yellow"}
-"""Of verdicts."""
+"""Colors of verdicts."""
 NARROWEST = 20
-"""Columns that words have at least, however narrow the terminal is."""
+"""Least width of texts, however narrow the terminal is."""
 
 
-def print_heading(told: Reproduction[Any], scale: Scale, setting: Setting) -> None:
-    """Prints what is about to be done, and how long it takes."""
+def print_heading(reproduction: Reproduction[Any], scale: Scale, options: RunOptions) -> None:
+    """Prints what is about to be run and how long it takes, as far as that is known."""
+    duration = f"takes about {span(60 * reproduction.minutes)} on two cores"
+    if options.full and reproduction.full is not None:
+        duration = "the paper's own numbers; takes long and needs a GPU"
+    elif scale != reproduction.laptop or options.data is not None or options.table is not None:
+        duration += " with its own numbers and images"
     terminal = Terminal()
-    terminal.write([Text.assemble((told.name, "bold"), f": {told.about}")])
-    terminal.write([Text(_time(told, scale, setting), "dim")])
+    terminal.write([Text.assemble((reproduction.name, "bold"), f": {reproduction.about}")])
+    terminal.write([Text(duration, "dim")])
 
 
-def _time(told: Reproduction[Any], scale: Scale, setting: Setting) -> str:
-    """How long it takes, as far as that is known."""
-    if setting.full and told.full is not None:
-        return "the paper's own numbers; takes long and needs a GPU"
-    usual = f"takes about {span(60 * told.minutes)} on two cores"
-    own = scale == told.laptop and setting.data is None and setting.table is None
-    return usual if own else f"{usual} with its own numbers and images"
-
-
-def print_record(record: Record, folder: Path) -> None:
-    """Prints the paper's claim and numbers, those of here beside them, and the verdict."""
+def print_record(record: ReproductionRecord, folder: Path) -> None:
+    """Prints the paper's claim, its numbers beside those measured here, and the verdict."""
     terminal = Terminal()
     width = terminal.width
     terminal.write(["", *labelled("paper", record.reproduction.claim, width), ""])
     terminal.write([*table(record.rows, width), ""])
     colour = COLOURS[record.verdict]
     terminal.write([Text.assemble(("here".ljust(15), "dim"), (str(record.verdict), colour))])
-    for words in (record.sentence, *record.remarks):
-        terminal.write(labelled("", words, width))
-    size = f"{record.size}; {repeated(record.seeds)}; {precise(record.seconds)}"
+    for text in (record.sentence, *record.remarks):
+        terminal.write(labelled("", text, width))
+    size = f"{record.size}; {format_seeds(record.seeds)}; {format_seconds(record.seconds)}"
     terminal.write(labelled("size", size, width))
     terminal.write([*labelled("written", str(folder)), ""])
 
 
 def table(rows: Sequence[Row], width: int) -> list[str]:
-    """The paper's numbers and those of here in columns; what they are of is broken where the room ends."""
-    texts = [("", "paper", "here"), *((row.what, said(row.paper), said(row.here)) for row in rows)]
-    wide = [max(len(row[place]) for row in texts) for place in range(3)]
-    room = max(min(wide[0], width - wide[1] - wide[2] - 6), min(wide[0], NARROWEST))
+    """The paper's numbers and those measured here in columns; the first is wrapped to fit the width."""
+    texts = [
+        ("", "paper", "here"),
+        *((row.what, format_value(row.paper), format_value(row.here)) for row in rows),
+    ]
+    widths = [max(len(row[column]) for row in texts) for column in range(3)]
+    room = max(min(widths[0], width - widths[1] - widths[2] - 6), min(widths[0], NARROWEST))
     lines = []
     for what, paper, here in texts:
         first, *rest = wrap(what, room) or [""]
-        lines.append(f"  {first.ljust(room)}  {paper.rjust(wide[1])}  {here.rjust(wide[2])}")
+        lines.append(f"  {first.ljust(room)}  {paper.rjust(widths[1])}  {here.rjust(widths[2])}")
         lines += [f"    {more}" for more in rest]
     return lines
 
 
-def print_list(chosen: Sequence[Reproduction[Any]]) -> None:
-    """Prints names, minutes and what each is about, below the names of the papers."""
+def print_list(reproductions: Sequence[Reproduction[Any]]) -> None:
+    """Prints names, durations and short descriptions, grouped by paper."""
     terminal = Terminal()
-    wide = max(len(told.name) for told in chosen)
-    for paper, own in groupby(chosen, key=lambda told: told.paper):
+    width = max(len(item.name) for item in reproductions)
+    for paper, group in groupby(reproductions, key=lambda item: item.paper):
         terminal.write([Text(PAPERS[paper], "bold")])
-        for told in own:
-            time = span(60 * told.minutes).rjust(7)
-            about = told.about + (f"; needs {_flags(told.needs)}" if told.needs else "")
-            first, *rest = wrap(about, max(terminal.width - wide - 13, NARROWEST))
-            terminal.write([Text.assemble("  ", (told.name.ljust(wide), "cyan"), f"{time}  {first}")])
-            terminal.write([" " * (wide + 11) + more for more in rest])
+        for item in group:
+            duration = span(60 * item.minutes).rjust(7)
+            about = item.about + (f"; needs {_flags(item.needs)}" if item.needs else "")
+            first, *rest = wrap(about, max(terminal.width - width - 13, NARROWEST))
+            terminal.write([Text.assemble("  ", (item.name.ljust(width), "cyan"), f"{duration}  {first}")])
+            terminal.write([" " * (width + 11) + more for more in rest])
 
 
-def print_one(told: Reproduction[Any]) -> None:
-    """Prints what one is, what it can be given and the numbers that can be set."""
+def print_one(reproduction: Reproduction[Any]) -> None:
+    """Prints the description of a reproduction, its inputs and its settings."""
     terminal = Terminal()
-    terminal.write([Text(told.name, "bold"), Text(PAPERS[told.paper], "dim")])
-    facts = {"what": told.about, "paper": told.claim, "takes": _flags(told.takes) or "nothing"}
-    facts |= {"needs": _flags(told.needs)} if told.needs else {}
-    facts |= {"time": span(60 * told.minutes)}
-    for label, words in facts.items():
-        terminal.write(labelled(label, words, terminal.width))
+    terminal.write([Text(reproduction.name, "bold"), Text(PAPERS[reproduction.paper], "dim")])
+    facts = {
+        "what": reproduction.about,
+        "paper": reproduction.claim,
+        "takes": _flags(reproduction.takes) or "nothing",
+    }
+    facts |= {"needs": _flags(reproduction.needs)} if reproduction.needs else {}
+    facts |= {"time": span(60 * reproduction.minutes)}
+    for label, text in facts.items():
+        terminal.write(labelled(label, text, terminal.width))
     terminal.write([""])
-    for entry in setting_entries(type(told.laptop)):
-        usual, full = _values(told, entry.key)
-        paper = "" if full in ("", usual) else f" (paper: {full})"
-        terminal.write([f"{entry.key}={usual}{paper}  {entry.about}"])
+    for entry in setting_entries(type(reproduction.laptop)):
+        default, full = (_typed(scale, entry.key) for scale in (reproduction.laptop, reproduction.full))
+        paper = "" if full in ("", default) else f" (paper: {full})"
+        terminal.write([f"{entry.key}={default}{paper}  {entry.about}"])
 
 
 def _flags(keys: Sequence[str]) -> str:
     return " and ".join(f"--{key}" for key in keys)
 
 
-def _values(told: Reproduction[Any], key: str) -> tuple[str, str]:
-    """A number of a laptop and the paper's, as they are typed; nothing where the paper's are the same."""
-    found = []
-    for scale in (told.laptop, told.full):
-        value: Any = scale
-        for part in key.split("."):
-            value = getattr(value, part, None)
-        found.append("" if scale is None else typed(value))
-    return found[0], found[1]
+def _typed(scale: Scale | None, key: str) -> str:
+    """A setting of a scale as it is typed; empty if there is no scale."""
+    value: Any = scale
+    for part in key.split("."):
+        value = getattr(value, part, None)
+    return "" if scale is None else typed(value)
 
 
-def facts(told: Reproduction[Any]) -> dict[str, Any]:
-    """What a reproduction is, ready for JSON."""
-    full = None if told.full is None else told.full.model_dump(mode="json")
+def facts(reproduction: Reproduction[Any]) -> dict[str, Any]:
+    """Description of a reproduction, ready for JSON."""
+    full = None if reproduction.full is None else reproduction.full.model_dump(mode="json")
     return {
-        "paper": PAPERS[told.paper],
-        "part": told.part,
-        "about": told.about,
-        "claim": told.claim,
-        "minutes": told.minutes,
-        "takes": list(told.takes),
-        "needs": list(told.needs),
-        "laptop": told.laptop.model_dump(mode="json"),
+        "paper": PAPERS[reproduction.paper],
+        "part": reproduction.part,
+        "about": reproduction.about,
+        "claim": reproduction.claim,
+        "minutes": reproduction.minutes,
+        "takes": list(reproduction.takes),
+        "needs": list(reproduction.needs),
+        "laptop": reproduction.laptop.model_dump(mode="json"),
         "full": full,
     }

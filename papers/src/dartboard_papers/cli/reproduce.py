@@ -17,18 +17,16 @@ from dartboard.cli.signals import SIGNALLED
 from dartboard.errors import DartboardError, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dartboard_papers import Reproduction, Setting
+    from dartboard_papers import Reproduction, RunOptions
 
 ALL = "all"
 FAILED = 1
-DOING = ("overrides", "full", "data", "table", "out", "jobs", "threads", "device", "quiet")
-"""Arguments that matter only where something is done."""
+RUN_ARGUMENTS = ("overrides", "full", "data", "table", "out", "jobs", "threads", "device", "quiet")
+"""Arguments of a run, which --list refuses."""
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the verb's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     add("name", nargs="?", metavar="NAME", help="which one, such as xnas-figure-3; all for every one")
     add("overrides", nargs="*", metavar="KEY=VALUE", help="how large it is, such as epochs=5 seeds=2")
@@ -45,7 +43,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Say what there is, or do it."""
+    """List the reproductions, or run one or all of them."""
     if args.list:
         return _list(args)
     if args.name is None:
@@ -54,60 +52,54 @@ def run(args: Namespace) -> int:
         raise UsageError(f"all of them have no {args.overrides[0]!r} in common; name one")
     from dartboard.cli.arguments import prepare_device
     from dartboard.cli.signals import interrupt_on_signals
-    from dartboard_papers import REPRODUCTIONS, Setting, in_order
+    from dartboard_papers import REPRODUCTIONS, RunOptions
 
-    chosen = in_order() if args.name == ALL else [REPRODUCTIONS[args.name]]
+    chosen = None if args.name == ALL else REPRODUCTIONS[args.name]
     device = prepare_device(args.device, args.threads)
     out = args.out or RUNS / "papers"
-    setting = Setting(out, args.data, args.table, device, args.jobs or 1, full=args.full)
+    options = RunOptions(out, args.data, args.table, device, args.jobs or 1, full=args.full)
     with interrupt_on_signals() as caught:
         try:
-            return _do_all(args, chosen, setting) if args.name == ALL else _do(args, chosen[0], setting)
+            return _run_all(args, options) if chosen is None else _run_one(args, chosen, options)
         except KeyboardInterrupt:
             print("interrupted; the same command goes on", file=sys.stderr)
             return SIGNALLED + caught[0]
 
 
-def _do_all(args: Namespace, chosen: "Sequence[Reproduction[Any]]", setting: "Setting") -> int:
-    """Does one after the other; one that cannot be done does not stop the others."""
-    failed = 0
-    for told in chosen:
-        if missing := _missing(args, told, setting):
-            print(f"dartboard: {told.name} is left out: it needs {missing}", file=sys.stderr)
+def _run_all(args: Namespace, options: "RunOptions") -> int:
+    """Runs one after the other, each with the inputs it takes; one that fails does not stop the others."""
+    from dartboard_papers import in_order
+    from dartboard_papers.runner import choose_scale
+
+    code = 0
+    for reproduction in in_order():
+        missing = reproduction.missing_inputs(options, choose_scale(reproduction, full=args.full))
+        if missing:
+            flags = " and ".join(f"--{key}" for key in missing)
+            print(f"dartboard: {reproduction.name} is left out: it needs {flags}", file=sys.stderr)
             continue
+        unused: dict[str, Any] = dict.fromkeys({"data", "table"} - set(reproduction.takes))
         try:
-            _do(args, told, _fitting(told, setting))
+            _run_one(args, reproduction, replace(options, **unused))
         except (DartboardError, OSError) as error:
-            failed = FAILED
-            print(f"dartboard: {told.name} failed: {one_line(error)}", file=sys.stderr)
-    return failed
+            code = FAILED
+            print(f"dartboard: {reproduction.name} failed: {one_line(error)}", file=sys.stderr)
+    return code
 
 
-def _missing(args: Namespace, told: "Reproduction[Any]", setting: "Setting") -> str:
-    """What is not given and one cannot do without, as it is typed; nothing where all is there."""
-    from dartboard_papers.doing import choose_scale
-
-    return " and ".join(f"--{key}" for key in told.lacks(setting, choose_scale(told, full=args.full)))
-
-
-def _fitting(told: "Reproduction[Any]", setting: "Setting") -> "Setting":
-    """The setting without what this one does not look at."""
-    left_out: dict[str, Any] = dict.fromkeys({"data", "table"} - set(told.takes))
-    return replace(setting, **left_out)
-
-
-def _do(args: Namespace, told: "Reproduction[Any]", setting: "Setting") -> int:
-    """Does one, and prints what came of it."""
+def _run_one(args: Namespace, reproduction: "Reproduction[Any]", options: "RunOptions") -> int:
+    """Runs a reproduction and prints its result."""
     from dartboard.cli.progress import progress
     from dartboard_papers.cli.render import print_heading, print_record
-    from dartboard_papers.doing import check_given, choose_scale, reproduce
+    from dartboard_papers.runner import check_options, choose_scale, reproduce
 
-    scale, folder = choose_scale(told, args.overrides, full=args.full), setting.folder / told.name
-    check_given(told, scale, setting)
+    scale = choose_scale(reproduction, args.overrides, full=args.full)
+    folder = options.folder / reproduction.name
+    check_options(reproduction, scale, options)
     if not args.json:
-        print_heading(told, scale, setting)
+        print_heading(reproduction, scale, options)
     with progress(quiet=args.quiet) as tell:
-        record = reproduce(told.name, scale, replace(setting, tell=tell), folder)
+        record = reproduce(reproduction.name, scale, replace(options, tell=tell), folder)
     if args.json:
         print(json.dumps({"out": str(folder)} | record.facts(), ensure_ascii=False), flush=True)
     else:
@@ -119,14 +111,14 @@ def _list(args: Namespace) -> int:
     from dartboard_papers import REPRODUCTIONS, in_order
     from dartboard_papers.cli.render import facts, print_list, print_one
 
-    given = [name for name in DOING if getattr(args, name) not in (None, False, [])]
-    if given:
-        words = args.overrides[0] if given[0] == "overrides" else f"--{given[0]}"
-        raise UsageError(f"--list does nothing but say what there is; leave out {words}")
+    used = [name for name in RUN_ARGUMENTS if getattr(args, name) not in (None, False, [])]
+    if used:
+        word = args.overrides[0] if used[0] == "overrides" else f"--{used[0]}"
+        raise UsageError(f"--list does nothing but say what there is; leave out {word}")
     every = args.name in (None, ALL)
     chosen = in_order() if every else [REPRODUCTIONS[args.name]]
     if args.json:
-        print(json.dumps({told.name: facts(told) for told in chosen}, ensure_ascii=False))
+        print(json.dumps({item.name: facts(item) for item in chosen}, ensure_ascii=False))
     elif every:
         print_list(chosen)
     else:

@@ -7,7 +7,7 @@ near a search was to a stationary point at its end (GAEA equation 7).
 """
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,22 +15,23 @@ from typing import TYPE_CHECKING, Any
 from dartboard.cli.analyse.output import as_json, write_all
 from dartboard.cli.arguments import above_zero, positive
 from dartboard.cli.progress import progress
-from dartboard.cli.render import Terminal
-from dartboard_papers.cli.theory_tables import (
-    Rows,
-    cells_table,
-    iterations_table,
-    lines,
-    race_table,
-    stationarity_table,
-)
+from dartboard.cli.render import Terminal, aligned
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
     from matplotlib.figure import Figure
 
+    from dartboard_papers.theory.forecasters import Race
+    from dartboard_papers.theory.linear_problems import Survey
+    from dartboard_papers.theory.mirror_descent import Iterations
+    from dartboard_papers.theory.stationarity import Stationarity
+
     Subparsers = _SubParsersAction[ArgumentParser]
+
+
+Rows = list[tuple[str, ...]]
+"""Rows of a table, the header first."""
 
 
 def natural(text: str) -> int:
@@ -39,7 +40,7 @@ def natural(text: str) -> int:
 
 
 def several(text: str) -> int:
-    """A whole number from 2 on: one thing leaves no choice."""
+    """A whole number from 2 on."""
     number = positive(text)
     if number < 2:
         raise ArgumentTypeError(f"expected a whole number from 2 on, got {text!r}")
@@ -56,7 +57,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Measure what was asked."""
+    """Run the measurement that was named."""
     code: int = args.measure(args)
     return code
 
@@ -74,9 +75,7 @@ def _device(parser: ArgumentParser) -> None:
 
 
 def _seed(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--seed", type=natural, default=0, metavar="N", help="where the chance starts (default: 0)"
-    )
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="random seed (default: 0)")
 
 
 def _linear_cells(kinds: "Subparsers") -> None:
@@ -93,16 +92,16 @@ def _linear_cells(kinds: "Subparsers") -> None:
 
 def measure_cells(args: Namespace) -> int:
     """Constants and variances of random linear cells, beside the bounds."""
-    from dartboard_papers.theory.linear_pictures import SMOOTHNESS, VARIANCE, draw_smoothness, draw_variance
     from dartboard_papers.theory.linear_problems import survey
+    from dartboard_papers.theory.plots import SMOOTHNESS, VARIANCE, draw_smoothness, draw_variance
 
     sizes = {name: getattr(args, name) for name in ("problems", "nodes", "size", "examples", "loss", "seed")}
     with progress() as tell:
-        found = survey(args.norms, **sizes, tell=tell)
+        surveyed = survey(args.norms, **sizes, tell=tell)
     fields = [*SMOOTHNESS.values(), *VARIANCE.values()]
-    facts = {"norms": args.norms, **sizes, **{own: found.stacked(own).tolist() for own in fields}}
-    figures = {"smoothness": draw_smoothness(found), "variance": draw_variance(found)}
-    return _finish(args, facts, figures, cells_table(found))
+    facts = {"norms": args.norms, **sizes, **{field: surveyed.stacked(field).tolist() for field in fields}}
+    figures = {"smoothness": draw_smoothness(surveyed), "variance": draw_variance(surveyed)}
+    return _finish(args, facts, figures, cells_table(surveyed))
 
 
 def _experts(kinds: "Subparsers") -> None:
@@ -127,7 +126,7 @@ def measure_experts(args: Namespace) -> int:
     """Regret and correct selection of three forecasters."""
     from dartboard.cli.arguments import prepare_device
     from dartboard_papers.theory.forecasters import race
-    from dartboard_papers.theory.pictures import draw_race
+    from dartboard_papers.theory.plots import draw_race
 
     numbers = {
         "runs": args.runs,
@@ -138,10 +137,10 @@ def measure_experts(args: Namespace) -> int:
     }
     device = prepare_device(args.device, None)
     with progress() as tell:
-        found = race(args.problem, args.experts, **numbers, device=device, tell=tell)
-    facts = {"problem": args.problem, **numbers, "bounds": dict(found.bounds)}
-    facts["standings"] = [asdict(own) for own in found.standings]
-    return _finish(args, facts, {"experts": draw_race(found)}, race_table(found))
+        result = race(args.problem, args.experts, **numbers, device=device, tell=tell)
+    facts = {"problem": args.problem, **numbers, "bounds": dict(result.bounds)}
+    facts["standings"] = [asdict(standing) for standing in result.standings]
+    return _finish(args, facts, {"experts": draw_race(result)}, race_table(result))
 
 
 def _mirror_descent(kinds: "Subparsers") -> None:
@@ -162,15 +161,15 @@ def measure_iterations(args: Namespace) -> int:
     """Iterations of exponentiated gradient and of projected gradient descent."""
     from dartboard.cli.arguments import prepare_device
     from dartboard_papers.theory.mirror_descent import survey_dimensions
-    from dartboard_papers.theory.pictures import draw_iterations
+    from dartboard_papers.theory.plots import draw_iterations
 
     names = ("accuracy", "gap", "noise", "runs", "most", "seed")
     numbers = {name: getattr(args, name) for name in names}
     device = prepare_device(args.device, None)
     with progress() as tell:
-        found = survey_dimensions(args.dimensions, **numbers, device=device, tell=tell)
-    facts = {**numbers, "iterations": [asdict(own) for own in found]}
-    return _finish(args, facts, {"iterations": draw_iterations(found)}, iterations_table(found))
+        counts = survey_dimensions(args.dimensions, **numbers, device=device, tell=tell)
+    facts = {**numbers, "iterations": [asdict(count) for count in counts]}
+    return _finish(args, facts, {"iterations": draw_iterations(counts)}, iterations_table(counts))
 
 
 def _stationarity(kinds: "Subparsers") -> None:
@@ -188,19 +187,19 @@ def measure_run(args: Namespace) -> int:
     """The Bregman stationarity of a run."""
     from dartboard.cli.arguments import prepare_device
     from dartboard.runs import Run
-    from dartboard_papers.theory.pictures import draw_stationarity
+    from dartboard_papers.theory.plots import draw_stationarity
     from dartboard_papers.theory.stationarity import stationarity
 
     device = prepare_device(args.device, None)
     numbers = {"scale": args.scale, "iterations": args.iterations, "fall_back": args.fall_back}
     with progress() as tell:
-        found = stationarity(Run.read(args.search), **numbers, device=device, tell=tell)
-    facts = {"run": args.search, **asdict(found)}
-    return _finish(args, facts, {"stationarity": draw_stationarity(found)}, stationarity_table(found))
+        measured = stationarity(Run.read(args.search), **numbers, device=device, tell=tell)
+    facts = {"run": args.search, **asdict(measured)}
+    return _finish(args, facts, {"stationarity": draw_stationarity(measured)}, stationarity_table(measured))
 
 
 def _finish(args: Namespace, facts: Mapping[str, Any], figures: "Mapping[str, Figure]", rows: Rows) -> int:
-    """Writes what shall be written, and prints the numbers or the table."""
+    """Writes figures and numbers if --out is given, and prints the numbers or the table."""
     if args.out is not None:
         write_all(args.out, figures, f"{args.theory}.json", facts)
     if args.json:
@@ -210,3 +209,69 @@ def _finish(args: Namespace, facts: Mapping[str, Any], figures: "Mapping[str, Fi
     if args.out is not None:
         print(f"written to {args.out}")
     return 0
+
+
+def lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The rows as lines with aligned columns."""
+    yield from ("  ".join(row).rstrip() for row in aligned(rows, len(rows[0])))
+
+
+def cells_table(surveyed: "Survey") -> Rows:
+    """For each norm, the ratio of both cells, and the fraction of the narrowest's values above each bound."""
+    from dartboard_papers.theory.plots import SMOOTHNESS, VARIANCE
+
+    rows: Rows = [("norm", "measured", "narrowest / widest", "above", "above", "")]
+    for index, norm in enumerate(surveyed.lengths):
+        for what, names in (("smoothness", SMOOTHNESS), ("variance", VARIANCE)):
+            wide, narrow, *_ = (surveyed.stacked(field)[index] for field in names.values())
+            ratio = f"{(narrow.sum(-1) / wide.sum(-1)).median().item():.3g}"
+            _, measured, *bounds = names.values()
+            fractions = [surveyed.broken(measured, bound)[index].double().mean().item() for bound in bounds]
+            labels = ", ".join(list(names)[2:])
+            rows.append(
+                (f"{norm:g}", what, ratio, *(f"{100 * fraction:.3g} %" for fraction in fractions), labels)
+            )
+    return rows
+
+
+def race_table(result: "Race") -> Rows:
+    """A row for each number of experts and each forecaster."""
+    rows: Rows = [("experts", "forecaster", "rate", "regret", "", "correct", "bound")]
+    for standing in result.standings:
+        regret, spread = (
+            f"{standing.regret:.1f}",
+            "" if standing.error is None else f"+- {standing.error:.2g}",
+        )
+        correct = "-" if standing.correct is None else f"{100 * standing.correct:.1f} %"
+        bound = f"{result.bounds[standing.experts]:.1f}" if standing.forecaster == "XNAS" else ""
+        words = f"{standing.lr:.3g}", regret, spread, correct, bound
+        rows.append((str(standing.experts), standing.forecaster, *words))
+    return rows
+
+
+def iterations_table(counts: "Sequence[Iterations]") -> Rows:
+    """A row for each dimension and each geometry."""
+    rows: Rows = [("dimension", "geometry", "iterations", "guarantee", "rate", "stationarity at the start")]
+    for count in counts:
+        steps = "not in time" if count.steps is None else str(count.steps)
+        rate = "-" if count.rate is None else f"{count.rate:.3g}"
+        words = f"{count.guarantee:,.0f}", rate, f"{count.stationarity:.3g}"
+        rows.append((str(count.dimension), count.geometry, steps, *words))
+    return rows
+
+
+def stationarity_table(measured: "Stationarity") -> Rows:
+    """The numbers of a run, one row each."""
+    rows: Rows = [
+        ("loss", f"{measured.loss:.4f}"),
+        ("stationarity of the ops' weights", f"{measured.proximal:.4g}"),
+        ("the same with one mirror step", f"{measured.step:.4g}"),
+        ("squared gradient of the network", f"{measured.weights:.4g}"),
+    ]
+    rows += [
+        (f"{name}, the least stationary edge", f"{max(edges):.4g}") for name, edges in measured.edges.items()
+    ]
+    moved = {name: epochs[-1] for name, epochs in measured.movement.items() if epochs}
+    return rows + [
+        (f"{name}, movement in the last epoch", f"{distance:.4g}") for name, distance in moved.items()
+    ]

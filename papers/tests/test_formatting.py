@@ -5,7 +5,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dartboard_papers.words import cell, repeated, said, sentence, span, word
+from dartboard_papers.formatting import (
+    as_sentence,
+    escape_cell,
+    format_seconds,
+    format_seeds,
+    format_setting,
+    format_value,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,12 +33,12 @@ from dartboard_papers.words import cell, repeated, said, sentence, span, word
     ],
 )
 def test_numbers(value: float | str | None, text: str) -> None:
-    assert said(value) == text
+    assert format_value(value) == text
 
 
 @given(st.floats(1e-9, 1e14))
 def test_numbers_keep_four_digits(value: float) -> None:
-    assert float(said(value).replace(",", "")) == pytest.approx(value, rel=5.1e-4)
+    assert float(format_value(value).replace(",", "")) == pytest.approx(value, rel=5.1e-4)
 
 
 @pytest.mark.parametrize(
@@ -39,17 +46,17 @@ def test_numbers_keep_four_digits(value: float) -> None:
     [(0, "0.0 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.6, "1 min"), (1800, "30 min"), (5400, "1.5 h")],
 )
 def test_times(seconds: float, text: str) -> None:
-    assert span(seconds) == text
+    assert format_seconds(seconds) == text
 
 
 def test_sentences_begin_and_end() -> None:
-    assert sentence("it rains") == "It rains."
-    assert sentence("It rains.") == "It rains."
-    assert sentence("XNAS wins!") == "XNAS wins!"
+    assert as_sentence("it rains") == "It rains."
+    assert as_sentence("It rains.") == "It rains."
+    assert as_sentence("XNAS wins!") == "XNAS wins!"
 
 
 def test_repetitions() -> None:
-    assert [repeated(seeds) for seeds in (0, 1, 1500)] == [
+    assert [format_seeds(seeds) for seeds in (0, 1, 1500)] == [
         "nothing is left to chance",
         "one seed",
         "1,500 seeds",
@@ -57,14 +64,14 @@ def test_repetitions() -> None:
 
 
 def test_texts_in_tables_are_one_line() -> None:
-    assert cell("a | b\nc") == "a \\| b c"
+    assert escape_cell("a | b\nc") == "a \\| b c"
 
 
 def test_settings_are_bare_where_they_can_be() -> None:
-    assert word("records", "results/nb201") == "records=results/nb201"
-    assert word("name", "3") == 'name="3"'
-    assert word("rates", [0.1, 1]) == "rates=[0.1, 1]"
-    assert word("table", None) == "table=null"
+    assert format_setting("records", "results/nb201") == "records=results/nb201"
+    assert format_setting("name", "3") == 'name="3"'
+    assert format_setting("rates", [0.1, 1]) == "rates=[0.1, 1]"
+    assert format_setting("table", None) == "table=null"
 
 
 TEXTS = st.text(st.characters(exclude_categories=("C", "Zl", "Zp")))
@@ -72,4 +79,4 @@ TEXTS = st.text(st.characters(exclude_categories=("C", "Zl", "Zp")))
 
 @given(TEXTS | st.integers() | st.booleans() | st.none() | st.lists(st.integers()))
 def test_settings_are_read_back_as_they_were(value: object) -> None:
-    assert yaml.safe_load(word("key", value).removeprefix("key=")) == value
+    assert yaml.safe_load(format_setting("key", value).removeprefix("key=")) == value

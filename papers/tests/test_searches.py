@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from dartboard.errors import DartboardError, UnknownNameError
-from dartboard_papers._searching import configure, searches
-from dartboard_papers.base import Setting
+from dartboard_papers._searches import configure, searches
+from dartboard_papers.base import RunOptions
 from protocols import few
 from searching import SHORT
 
@@ -19,20 +19,20 @@ def small(tmp_path: Path, **more: Any) -> dict[str, Any]:
 def test_searches_are_ordinary_runs_and_are_done_once(tmp_path: Path) -> None:
     base, told = small(tmp_path, epochs=1), list[tuple[str, int, int]]()
     configs = {name: configure(base, {"method": name}) for name in ("gaea-darts", "darts")}
-    setting = Setting(tmp_path / "work", tell=lambda *words: told.append(words))
-    found = searches(configs, setting, "small ones")
+    options = RunOptions(tmp_path / "work", tell=lambda *words: told.append(words))
+    found = searches(configs, options, "small ones")
     assert list(found) == ["gaea-darts", "darts"]
     assert told == [("small ones", done, 2) for done in range(3)]
     assert all(run.state == "finished" and len(run.metrics()) == 1 for run in found.values())
     assert found["darts"].config["method"]["name"] == "darts"
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*")}
-    searches(configs, setting)
+    searches(configs, options)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*")} == times
 
 
 def test_other_settings_are_another_run(tmp_path: Path) -> None:
-    base, setting = small(tmp_path, epochs=1, method="darts"), Setting(tmp_path / "work")
-    paths = [searches({"one": configure(base, {"seed": own})}, setting)["one"].path for own in (0, 1, 0)]
+    base, options = small(tmp_path, epochs=1, method="darts"), RunOptions(tmp_path / "work")
+    paths = [searches({"one": configure(base, {"seed": own})}, options)["one"].path for own in (0, 1, 0)]
     assert paths[0] == paths[2] != paths[1]
     assert all(path.name.startswith("one-") for path in paths)
 
@@ -40,8 +40,8 @@ def test_other_settings_are_another_run(tmp_path: Path) -> None:
 def test_several_at_a_time_find_the_same(tmp_path: Path) -> None:
     base = small(tmp_path, epochs=1, method="darts")
     configs = {f"s{seed}": configure(base, {"seed": seed}) for seed in (0, 1)}
-    together = searches(configs, Setting(tmp_path / "two", jobs=2))
-    alone = searches(configs, Setting(tmp_path / "one"))
+    together = searches(configs, RunOptions(tmp_path / "two", jobs=2))
+    alone = searches(configs, RunOptions(tmp_path / "one"))
     for label, run in together.items():
         one, other = run.result(), alone[label].result()
         assert one is not None

@@ -28,8 +28,8 @@ from dartboard.scoreboard.table import check_records
 from dartboard.search.config import load_images
 from dartboard.space import get_space
 from dartboard.tables import SHIPPED, Table, load_table
-from dartboard_papers._ways import WAYS, Way
-from dartboard_papers.base import Scale, Setting
+from dartboard_papers._gaea_settings import WAYS, Way
+from dartboard_papers.base import RunOptions, Scale
 
 HELD_OUT = 0.1
 """The share of images that searches on one level do not train with."""
@@ -49,7 +49,7 @@ class Searches(Scale):
     )
 
     @property
-    def asks(self) -> bool:
+    def needs_inputs(self) -> bool:
         """Whether searches are done, and need their table."""
         return self.records is None
 
@@ -112,29 +112,29 @@ class Board:
         return min(map(len, self.groups.values()))
 
 
-def choose_world(setting: Setting, scale: Searches) -> World:
+def choose_world(options: RunOptions, scale: Searches) -> World:
     """NAS-Bench-201 where its table is given, else nano, which ships with the package.
 
     Raises:
         OptionError: If nano cannot stand in: for the paper's own numbers, or for images of another size or
             kind; or if there are searches that were done, and more is asked for.
     """
-    if not scale.asks:
-        check_alone(setting, scale)
-    elif setting.table is None:
-        _check_nano(setting, scale)
-    return NANO if setting.table is None else NB201
+    if not scale.needs_inputs:
+        check_alone(options, scale)
+    elif options.table is None:
+        _check_nano(options, scale)
+    return NANO if options.table is None else NB201
 
 
-def _check_nano(setting: Setting, scale: Searches) -> None:
+def _check_nano(options: RunOptions, scale: Searches) -> None:
     """Refuses what nano, which has accuracies of its own images alone, cannot be searched with."""
     own = type(scale)().pixels
-    if setting.full:
+    if options.full:
         raise OptionError(
             "the paper's own numbers are of NAS-Bench-201; name --table nb201.csv.gz, or its folder "
             "(docs/oracles.md), or leave out --full, and nano is searched"
         )
-    if setting.data is not None:
+    if options.data is not None:
         raise OptionError(
             "nano has accuracies of its own images alone; with --data name --table nb201.csv.gz"
         )
@@ -145,7 +145,7 @@ def _check_nano(setting: Setting, scale: Searches) -> None:
 def make_board(
     world: World,
     labels: Sequence[str],
-    setting: Setting,
+    options: RunOptions,
     scale: Searches,
     more: Mapping[str, Any] | None = None,
 ) -> Board:
@@ -154,7 +154,7 @@ def make_board(
     Args:
         world: What is searched.
         labels: The methods.
-        setting: Where and with what.
+        options: Where and with what.
         scale: How large; its `records` are read in the place of searches.
         more: By label, what else is set.
 
@@ -163,16 +163,16 @@ def make_board(
         RunError: If a search fails.
     """
     if scale.records is not None:
-        return read_board(Path(scale.records), labels, setting, scale)
-    table = find_table(world, setting)
+        return read_board(Path(scale.records), labels, options, scale)
+    table = find_table(world, options)
     oracle = load_table(world.space, table)
-    images = load_images(setting.data or world.images, LoadOptions())
-    config = load_bench(flags=_bench(world, labels, setting, scale, images, more or {}))
-    found = _search(plan_jobs(config), world, table, setting)
+    images = load_images(options.data or world.images, LoadOptions())
+    config = load_bench(flags=_bench(world, labels, options, scale, images, more or {}))
+    found = _search(plan_jobs(config), world, table, options)
     return Board(_grouped(labels, found), oracle, world.queries)
 
 
-def find_table(world: World, setting: Setting) -> Path | None:
+def find_table(world: World, options: RunOptions) -> Path | None:
     """The file of the benchmark, which may be named by its folder; None for one that ships.
 
     Raises:
@@ -180,12 +180,12 @@ def find_table(world: World, setting: Setting) -> Path | None:
     """
     if world.file is None:
         return None
-    if setting.table is None:
+    if options.table is None:
         raise TableError(
             f"{world.space} is looked up in {world.file}, which does not ship with dartboard; name it or its "
             "folder with --table (docs/oracles.md), or searches that were done with records=DIR"
         )
-    path = setting.table / world.file if setting.table.is_dir() else setting.table
+    path = options.table / world.file if options.table.is_dir() else options.table
     if not path.exists():
         raise TableError(f"there is no {path}; docs/oracles.md says how to make {world.file}")
     return path
@@ -194,7 +194,7 @@ def find_table(world: World, setting: Setting) -> Path | None:
 def _bench(
     world: World,
     labels: Sequence[str],
-    setting: Setting,
+    options: RunOptions,
     scale: Searches,
     images: Dataset,
     more: Mapping[str, Any],
@@ -203,7 +203,7 @@ def _bench(
     varied = {"size": scale.pixels, "pad": scale.pixels // 8, "flip": True}
     search = {
         "space": {"name": world.space, "cells": scale.cells},
-        "data": {"name": setting.data or world.images, **(varied if setting.data or world.file else {})},
+        "data": {"name": options.data or world.images, **(varied if options.data or world.file else {})},
         "epochs": scale.epochs,
         "batch": scale.batch,
         "net": {"channels": scale.channels},
@@ -226,26 +226,26 @@ def _settings(way: Way, images: Dataset, own: Mapping[str, Any], cells: int) -> 
     return {**own, "method": method, **({"space": {"without": list(way.without)}} if way.without else {})}
 
 
-def _search(jobs: Sequence[Job], world: World, table: Path | None, setting: Setting) -> list[BenchRecord]:
+def _search(jobs: Sequence[Job], world: World, table: Path | None, options: RunOptions) -> list[BenchRecord]:
     """Does what is missing; a process each with several jobs."""
-    place = Place(setting.folder / "runs", setting.folder / "records", world.space, table, 0, setting.device)
+    place = Place(options.folder / "runs", options.folder / "records", world.space, table, 0, options.device)
     missing = [job for job in jobs if find_record(job, place.records, world.space) is None]
-    alone = setting.jobs == 1 or len(missing) < 2
-    worker = Desk(place) if alone else Pool(Setup(place), min(setting.jobs, len(missing)))
+    alone = options.jobs == 1 or len(missing) < 2
+    worker = Desk(place) if alone else Pool(Setup(place), min(options.jobs, len(missing)))
     what = f"searching {world.space}"
-    setting.tell(what, len(jobs) - len(missing), len(jobs))
+    options.tell(what, len(jobs) - len(missing), len(jobs))
     with closing(worker.run(missing)) as outcomes:
         for done, outcome in enumerate(outcomes, start=len(jobs) - len(missing) + 1):
             if outcome.record is None:
                 raise RunError(f"{outcome.job.name}: {outcome.failure or 'another process is at it'}")
-            setting.tell(what, done, len(jobs))
+            options.tell(what, done, len(jobs))
     found = [find_record(job, place.records, world.space) for job in jobs]
     return [own for own in found if own is not None]
 
 
-def read_board(folder: Path, labels: Sequence[str], setting: Setting, scale: Searches) -> Board:
+def read_board(folder: Path, labels: Sequence[str], options: RunOptions, scale: Searches) -> Board:
     """The records in the folder of a bench; raises as `make_board`."""
-    check_alone(setting, scale)
+    check_alone(options, scale)
     config = read_config(folder)
     if config is None:
         raise OptionError(f"records={folder}: there is no {CONFIG} in it; name the folder of a bench")
@@ -254,7 +254,7 @@ def read_board(folder: Path, labels: Sequence[str], setting: Setting, scale: Sea
     records = [own for own in found.values() if own is not None]
     if not records:
         raise OptionError(f"records={folder}: it has none of {', '.join(labels)}")
-    oracle = _known(config, setting)
+    oracle = _known(config, options)
     if oracle is not None:
         check_records(records, oracle)
     absent = set(labels) - {job.label for job in jobs}
@@ -262,23 +262,23 @@ def read_board(folder: Path, labels: Sequence[str], setting: Setting, scale: Sea
     return Board(_grouped(labels, records), oracle, config.queries or 1, tuple(sorted(missing)), folder)
 
 
-def check_alone(setting: Setting, scale: Searches) -> None:
+def check_alone(options: RunOptions, scale: Searches) -> None:
     """Refuses what has no effect on searches that were done."""
-    if setting.full:
+    if options.full:
         raise OptionError(f"records={scale.records} are of searches that were done; leave out --full")
     usual = type(scale)()
     other = [key for key in type(scale).model_fields if getattr(scale, key) != getattr(usual, key)]
-    given = [*(key for key in other if key != "records"), *(["--data"] if setting.data else [])]
+    given = [*(key for key in other if key != "records"), *(["--data"] if options.data else [])]
     if given:
         raise OptionError(f"records={scale.records} are of searches that were done; leave out {given[0]}")
 
 
-def _known(config: BenchConfig, setting: Setting) -> Table | None:
+def _known(config: BenchConfig, options: RunOptions) -> Table | None:
     name = oracle_name(config)
     worlds = {world.space: world for world in (NB201, NANO, *ONESHOT)}
-    if setting.table is None and name not in SHIPPED:
+    if options.table is None and name not in SHIPPED:
         return None
-    return load_table(name, find_table(worlds[name], setting) if name in worlds else setting.table)
+    return load_table(name, find_table(worlds[name], options) if name in worlds else options.table)
 
 
 def _grouped(labels: Sequence[str], records: Sequence[BenchRecord]) -> dict[str, tuple[BenchRecord, ...]]:

@@ -8,10 +8,10 @@ from dartboard.space import decode, get_space
 from dartboard.space.graph import depth
 from dartboard.space.spec import NONE
 from dartboard.utils.statistics import Summary, summarize
-from dartboard_papers._scoreboard import Board
-from dartboard_papers._ways import WAYS
+from dartboard_papers._bench import Board
+from dartboard_papers._gaea_settings import WAYS
 from dartboard_papers.base import Verdict
-from dartboard_papers.words import span
+from dartboard_papers.formatting import format_seconds
 
 SKIP = "skip_connect"
 
@@ -80,7 +80,8 @@ def remarks(board: Board) -> Iterator[str]:
     if board.kept is not None:
         seconds = sum(own.final.seconds or 0.0 for own in board.records)
         count = len(board.records)
-        yield f"The {count} searches were done before, with {board.kept / CONFIG}, and took {span(seconds)}."
+        duration = format_seconds(seconds)
+        yield f"The {count} searches were done before, with {board.kept / CONFIG}, and took {duration}."
 
 
 def title(label: str) -> str:

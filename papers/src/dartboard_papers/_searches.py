@@ -18,7 +18,7 @@ from dartboard.search.method import make_method
 from dartboard.search.searcher import Searcher
 from dartboard.search.settings import merge
 from dartboard.utils.parallel import in_processes
-from dartboard_papers.base import Setting
+from dartboard_papers.base import RunOptions
 
 RUNS = "runs"
 """The folder of the runs, inside the setting's."""
@@ -55,7 +55,9 @@ def configure(*layers: Mapping[str, Any]) -> SearchConfig:
     return config
 
 
-def searches(configs: Mapping[str, SearchConfig], setting: Setting, what: str = "searches") -> dict[str, Run]:
+def searches(
+    configs: Mapping[str, SearchConfig], options: RunOptions, what: str = "searches"
+) -> dict[str, Run]:
     """The runs of searches, done to their ends unless they were before, to look at: by label, in order.
 
     Each is an ordinary run directory in `setting.folder/runs`, called by its label and a digest of its
@@ -66,18 +68,18 @@ def searches(configs: Mapping[str, SearchConfig], setting: Setting, what: str = 
 
     Args:
         configs: What each does, seeds included; `configure` makes one.
-        setting: Where, with how many processes, and who is told how many are done.
+        options: Where, with how many processes, and who is told how many are done.
         what: What the searches are called while they are done.
 
     Raises:
         DartboardError: If a search fails.
     """
-    folder, device = setting.folder / RUNS, str(setting.device)
+    folder, device = options.folder / RUNS, str(options.device)
     asked = {label: Search(_name(label, own), own, folder, device) for label, own in configs.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    setting.tell(what, 0, len(asked))
-    for done, _ in enumerate(in_processes(finish, list(asked.values()), setting.jobs), 1):
-        setting.tell(what, done, len(asked))
+    options.tell(what, 0, len(asked))
+    for done, _ in enumerate(in_processes(finish, list(asked.values()), options.jobs), 1):
+        options.tell(what, done, len(asked))
     return {label: Run.read(folder / own.name) for label, own in asked.items()}
 
 

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from dartboard.space import get_space
-from dartboard_papers._ways import NB201_CELLS, ONESHOT_CELLS, WAYS
+from dartboard_papers._gaea_settings import NB201_CELLS, ONESHOT_CELLS, WAYS
 
 RESULTS = Path(__file__).parents[2] / "results"
 IMAGES = 10_000

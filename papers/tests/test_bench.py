@@ -7,8 +7,8 @@ import pytest
 from dartboard.errors import OptionError, TableError
 from dartboard.runs import Run
 from dartboard.tables.csv_table import write_columns
-from dartboard_papers import Setting
-from dartboard_papers._scoreboard import (
+from dartboard_papers import RunOptions
+from dartboard_papers._bench import (
     NANO,
     NB201,
     ONESHOT,
@@ -40,7 +40,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_without_a_table_nano_is_searched(tmp_path: Path, table: Path) -> None:
-    bare = Setting(tmp_path)
+    bare = RunOptions(tmp_path)
     assert choose_world(bare, TINY) is NANO
     assert choose_world(replace(bare, table=table), TINY) is NB201
     with pytest.raises(OptionError, match="nano has accuracies of its own images alone"):
@@ -48,7 +48,7 @@ def test_without_a_table_nano_is_searched(tmp_path: Path, table: Path) -> None:
 
 
 def test_nano_stands_in_for_no_more_than_it_can(tmp_path: Path, table: Path) -> None:
-    bare = Setting(tmp_path)
+    bare = RunOptions(tmp_path)
     with pytest.raises(OptionError, match=r"the paper's own numbers are of NAS-Bench-201; name --table"):
         choose_world(replace(bare, full=True), TINY)
     wide = TINY.model_copy(update={"pixels": 24})
@@ -63,15 +63,15 @@ def test_nano_stands_in_for_no_more_than_it_can(tmp_path: Path, table: Path) -> 
 
 def test_searches_are_done_once(tmp_path: Path, images: str) -> None:
     told: list[tuple[str, int, int]] = []
-    setting = Setting(tmp_path, images, tell=lambda *words: told.append(words))
-    board = make_board(NANO, ("darts", "gdas"), setting, TINY)
+    options = RunOptions(tmp_path, images, tell=lambda *words: told.append(words))
+    board = make_board(NANO, ("darts", "gdas"), options, TINY)
     assert {label: [own.seed for own in group] for label, group in board.groups.items()} == {
         "darts": [0, 1],
         "gdas": [0, 1],
     }
     assert (board.seeds, board.queries, board.missing, board.kept) == (2, 8, (), None)
     assert told == [("searching nano", done, 4) for done in range(5)]
-    again = make_board(NANO, ("darts", "gdas"), setting, TINY)
+    again = make_board(NANO, ("darts", "gdas"), options, TINY)
     assert again.groups == board.groups
     assert len(Run.read(tmp_path / "runs" / "darts-s0").environment()) == 1
 
@@ -79,7 +79,7 @@ def test_searches_are_done_once(tmp_path: Path, images: str) -> None:
 @pytest.mark.slow
 def test_several_processes_find_the_same(tmp_path: Path, images: str) -> None:
     alone, together = (
-        make_board(NANO, ("darts",), Setting(tmp_path / str(jobs), images, jobs=jobs), TINY)
+        make_board(NANO, ("darts",), RunOptions(tmp_path / str(jobs), images, jobs=jobs), TINY)
         for jobs in (1, 2)
     )
     assert [own.final.cell for own in alone.records] == [own.final.cell for own in together.records]
@@ -87,7 +87,7 @@ def test_several_processes_find_the_same(tmp_path: Path, images: str) -> None:
 
 def test_every_number_is_a_setting_of_the_searches(tmp_path: Path, images: str, table: Path) -> None:
     scale = TINY.model_copy(update={"seeds": 1, "epochs": 2, "pixels": 16, "cells": 2})
-    board = make_board(NB201, ("gaea-darts",), Setting(tmp_path, images, table), scale)
+    board = make_board(NB201, ("gaea-darts",), RunOptions(tmp_path, images, table), scale)
     [record] = board.records
     settings = record.settings
     assert (settings["data"]["size"], settings["data"]["pad"], settings["data"]["flip"]) == (16, 2, True)
@@ -99,22 +99,22 @@ def test_every_number_is_a_setting_of_the_searches(tmp_path: Path, images: str, 
 
 
 def test_a_table_may_be_named_by_its_folder(tmp_path: Path, table: Path) -> None:
-    assert find_table(NB201, Setting(tmp_path, table=table.parent)) == table
-    assert find_table(NB201, Setting(tmp_path, table=table)) == table
-    assert find_table(NANO, Setting(tmp_path)) is None
+    assert find_table(NB201, RunOptions(tmp_path, table=table.parent)) == table
+    assert find_table(NB201, RunOptions(tmp_path, table=table)) == table
+    assert find_table(NANO, RunOptions(tmp_path)) is None
     with pytest.raises(
         TableError, match=r"there is no .*nb101\.npz; docs/oracles\.md says how to make nb101"
     ):
-        find_table(ONESHOT[0], Setting(tmp_path, table=table.parent))
+        find_table(ONESHOT[0], RunOptions(tmp_path, table=table.parent))
     with pytest.raises(
         TableError, match=r"oneshot1 is looked up in nb101\.npz, .* --table \(docs/oracles\.md\)"
     ):
-        find_table(ONESHOT[0], Setting(tmp_path))
+        find_table(ONESHOT[0], RunOptions(tmp_path))
 
 
-def from_results(name: str, *labels: str, setting: Setting | None = None) -> Board:
+def from_results(name: str, *labels: str, options: RunOptions | None = None) -> Board:
     scale = Searches(records=str(RESULTS / name))
-    return make_board(NB201, labels, setting or Setting(Path("nowhere")), scale)
+    return make_board(NB201, labels, options or RunOptions(Path("nowhere")), scale)
 
 
 def test_records_of_a_bench_in_the_place_of_searches() -> None:
@@ -129,14 +129,14 @@ def test_records_of_a_bench_in_the_place_of_searches() -> None:
 def test_searches_that_a_bench_lacks(tmp_path: Path) -> None:
     for name in ("bench.yaml", "darts-s1.json"):
         copy(RESULTS / "nb201" / name, tmp_path)
-    board = read_board(tmp_path, ["darts"], Setting(tmp_path), Searches(records=str(tmp_path)))
+    board = read_board(tmp_path, ["darts"], RunOptions(tmp_path), Searches(records=str(tmp_path)))
     assert [own.seed for own in board.records] == [1]
     assert board.missing == ("darts-s0", "darts-s2")
 
 
 def test_records_of_another_table(tmp_path: Path, table: Path) -> None:
     with pytest.raises(TableError, match="was made with another table of nb201"):
-        from_results("nb201", "darts", setting=Setting(tmp_path, table=table))
+        from_results("nb201", "darts", options=RunOptions(tmp_path, table=table))
 
 
 @pytest.mark.parametrize(
@@ -150,13 +150,13 @@ def test_records_of_another_table(tmp_path: Path, table: Path) -> None:
 def test_records_that_cannot_be_used(change: dict[str, object], message: str, tmp_path: Path) -> None:
     scale = Searches(records=str(RESULTS / "nb201")).model_copy(update=change)
     with pytest.raises(OptionError, match=message):
-        make_board(NB201, ("darts",), Setting(tmp_path), scale)
+        make_board(NB201, ("darts",), RunOptions(tmp_path), scale)
 
 
 def test_records_and_images(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="leave out --full"):
-        from_results("nb201", "darts", setting=Setting(tmp_path, full=True))
+        from_results("nb201", "darts", options=RunOptions(tmp_path, full=True))
     with pytest.raises(OptionError, match="leave out --data"):
-        from_results("nb201", "darts", setting=Setting(tmp_path, data="digits"))
+        from_results("nb201", "darts", options=RunOptions(tmp_path, data="digits"))
     with pytest.raises(OptionError, match="it has none of asm"):
         from_results("nb201", "asm")

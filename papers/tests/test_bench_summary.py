@@ -4,10 +4,20 @@ from pathlib import Path
 import pytest
 
 from dartboard_papers import Verdict
-from dartboard_papers._found import accuracies, curve, edges, is_cut_off, judge, remarks, size, skips, spread
-from dartboard_papers._learning import draw, final_skips, nearly_all, numbers, seed_rows
-from dartboard_papers._scoreboard import Searches, read_board
-from dartboard_papers.base import Row, Setting
+from dartboard_papers._bench import Searches, read_board
+from dartboard_papers._bench_summary import (
+    accuracies,
+    curve,
+    edges,
+    is_cut_off,
+    judge,
+    remarks,
+    size,
+    skips,
+    spread,
+)
+from dartboard_papers._learning_curves import draw, final_skips, nearly_all, numbers, seed_rows
+from dartboard_papers.base import Row, RunOptions
 from nb201_searches import board, search
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -21,7 +31,9 @@ def test_skip_connections_are_counted(count: int) -> None:
 
 
 def test_skip_connections_of_nano() -> None:
-    found = read_board(RESULTS / "nano", ["xnas"], Setting(Path()), Searches(records=str(RESULTS / "nano")))
+    found = read_board(
+        RESULTS / "nano", ["xnas"], RunOptions(Path()), Searches(records=str(RESULTS / "nano"))
+    )
     assert edges(found.records[0]) == 3
     for own in found.records:
         assert skips(own.final) == own.final.cell.count("skip_connect")

@@ -10,8 +10,8 @@ from matplotlib.ticker import MaxNLocator
 
 from dartboard.scoreboard import BenchRecord
 from dartboard.viz.line_styles import LineStyle, line_styles
-from dartboard_papers._found import curve, edges, skips, title
-from dartboard_papers._scoreboard import Board
+from dartboard_papers._bench import Board
+from dartboard_papers._bench_summary import curve, edges, skips, title
 from dartboard_papers.base import Row
 
 SHIFT = 0.06
