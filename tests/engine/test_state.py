@@ -192,3 +192,32 @@ def test_a_state_of_other_images_is_refused():
     searcher.data = replace(searcher.data, train=replace(searcher.data.train, images=images))
     with pytest.raises(CheckpointError, match="the images are not those"):
         restore(searcher, state)
+
+
+def without(state, name):
+    """A state as it was before there was a setting."""
+    *groups, last = name.split(".")
+    values = state["settings"]
+    for group in groups:
+        values = values[group]
+    del values[last]
+    return state
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("sync_norms", True), ("weights.smoothing", 0.1), ("deterministic", True)]
+)
+def test_a_setting_that_a_state_does_not_know_has_its_default(name, value):
+    state = without(copied(capture(search())), name)
+    restore(search(), state)
+    *groups, last = name.split(".")
+    changed = {groups[0]: {last: value}} if groups else {last: value}
+    with pytest.raises(CheckpointError, match=rf"of other settings: {name} was (False|0\.0), is {value}"):
+        restore(search(**changed), state)
+
+
+def test_a_group_of_settings_that_a_state_does_not_know_has_its_defaults():
+    state = without(copied(capture(search())), "weights")
+    restore(search(), state)
+    with pytest.raises(CheckpointError, match=r"of other settings: weights\.lr was 0\.025, is 0\.5"):
+        restore(search(weights={"lr": 0.5}), state)

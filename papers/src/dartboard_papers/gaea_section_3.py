@@ -17,7 +17,7 @@ from typing import Annotated
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from dartboard.config.schema import MOST, Count, Seed
+from dartboard.config.schema import MAX_COUNT, Count, Seed
 from dartboard.viz.line_styles import line_styles
 from dartboard_papers._bench_summary import judge
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, reproduction
@@ -31,7 +31,7 @@ Counted = dict[str, list[Iterations]]
 """By geometry, the iterations at each of its dimensions."""
 
 
-Ops = Annotated[int, Field(ge=2, le=MOST)]
+Ops = Annotated[int, Field(ge=2, le=MAX_COUNT)]
 """How many there are to choose from."""
 
 

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from dartboard.arch.optim.expert_advice import theoretical_lr
-from dartboard.config.schema import MOST, Count, Seed
+from dartboard.config.schema import MAX_COUNT, Count, Seed
 from dartboard.utils.atomic import write_text
 from dartboard.utils.parallel import in_processes
 from dartboard.viz.line_styles import line_styles
@@ -213,7 +213,7 @@ def _draw_shapes(axes: Axes, curve: Curve) -> None:
 
 Above = Annotated[float, Field(gt=0)]
 """A number above 0."""
-Several = Annotated[int, Field(ge=2, le=MOST)]
+Several = Annotated[int, Field(ge=2, le=MAX_COUNT)]
 """Experts, of which one is the best."""
 
 

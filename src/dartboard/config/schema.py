@@ -1,49 +1,71 @@
-"""The base of all settings: frozen, typed, and strict about what they are given."""
+"""The base of all settings: frozen, typed, and strict about the values they accept."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-MOST = 100_000
+MAX_COUNT = 100_000
 """The largest size an option takes: beyond it the numbers of a network overflow."""
-Count = Annotated[int, Field(ge=1, le=MOST)]
+Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 """A size or a number of times."""
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
-"""Where chance starts; torch's generators take no more."""
+"""A random seed; torch's generators take no larger one."""
 
 
 class Options(BaseModel):
-    """A group of options: immutable, and what it does not know it refuses."""
+    """A group of options: immutable, and unknown names are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @field_validator("*", mode="before")
     @classmethod
     def _check_number(cls, value: object, info: ValidationInfo) -> object:
-        if isinstance(value, bool | list | tuple):  # all others are told apart without help
+        if isinstance(value, bool | list | tuple):  # pydantic tells all others apart
             check_number(cls.model_fields[str(info.field_name)].annotation, value)
         return value
 
 
 def check_number(kind: Any, value: object) -> None:
-    """Refuses true and false where a number is wanted; they would be taken for 1 and 0.
+    """Refuses true and false where a number is expected; they would be taken for 1 and 0.
 
     Args:
-        kind: The type that is wanted, or that of several such things.
-        value: What is given, or several of them.
+        kind: The expected type, or that of a sequence of such values.
+        value: The value, or a sequence of them.
 
     Raises:
-        PydanticCustomError: As those that pydantic itself finds.
+        PydanticCustomError: As those that pydantic itself raises.
     """
-    several = value if isinstance(value, list | tuple) else (value,)
-    kinds = _kinds(kind)
-    if any(isinstance(own, bool) for own in several) and kinds & {int, float} and bool not in kinds:
+    values = value if isinstance(value, list | tuple) else (value,)
+    kinds = _member_types(kind)
+    if any(isinstance(item, bool) for item in values) and kinds & {int, float} and bool not in kinds:
         raise PydanticCustomError("number", "expected a number")
 
 
-def _kinds(kind: Any) -> set[Any]:
-    """The types that a type is made of."""
-    return {own for inner in get_args(kind) for own in _kinds(inner)} | {
-        kind if isinstance(kind, type) else None
-    }
+def _member_types(kind: Any) -> set[Any]:
+    """The types that a union or a container is made of."""
+    members = {member for inner in get_args(kind) for member in _member_types(inner)}
+    return members | {kind if isinstance(kind, type) else None}
+
+
+def values_before(options: BaseModel) -> dict[str, Any]:
+    """The value of each setting in files that were written before the setting existed, by dotted name.
+
+    It is the default, unless the field says otherwise: a field whose default is not what was done before it
+    existed declares `json_schema_extra={"before": value}`.
+
+    Args:
+        options: A group of options with its default values.
+    """
+    values: dict[str, Any] = {}
+    defaults = options.model_dump(mode="json")
+    for name, field in type(options).model_fields.items():
+        extra, group = field.json_schema_extra, getattr(options, name)
+        if isinstance(extra, Mapping) and "before" in extra:
+            values[name] = extra["before"]
+        elif isinstance(group, BaseModel):
+            values |= {f"{name}.{inner}": value for inner, value in values_before(group).items()}
+        else:
+            values[name] = defaults[name]
+    return values

@@ -136,10 +136,8 @@ class Loop(ABC, Generic[R, E]):
 
     def settings(self) -> dict[str, Any]:
         """What must be the same for a state to be of use, as plain values by name."""
-        beside: dict[str, Any] = {"checkpoint": True, "pieces": True, "data": {"workers"}}
-        values = self.options.model_dump(mode="json", exclude=beside)
-        if not values["sync_norms"]:  # as in states from before there was such a setting
-            del values["sync_norms"]
+        irrelevant: dict[str, Any] = {"checkpoint": True, "pieces": True, "data": {"workers"}}
+        values = self.options.model_dump(mode="json", exclude=irrelevant)
         return {IMAGES: self.data.fingerprint, **values}
 
     def _close(self) -> None:

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from dartboard.config.schema import MOST, Count, Options, Seed
+from dartboard.config.schema import MAX_COUNT, Count, Options, Seed
 from dartboard.data import CENTER_CROP, GIGABYTE, Augment, LoadOptions, Policy
 from dartboard.utils.progress import Progress
 
@@ -33,7 +33,7 @@ class SourceOptions(Options):
     memory: float = Field(
         default=2.0,
         ge=0,
-        le=MOST,
+        le=MAX_COUNT,
         description="image files that take more GB stay on the disk; all of them do with data.area",
     )
 
@@ -50,10 +50,10 @@ class DataOptions(Options):
     )
     seed: Seed = Field(default=0, description="of the division into training and validation images")
     pad: int = Field(
-        default=0, ge=0, le=MOST, description="random crops of images with so many zeros around them"
+        default=0, ge=0, le=MAX_COUNT, description="random crops of images with so many zeros around them"
     )
     flip: bool = Field(default=False, description="random horizontal flips")
-    cutout: int = Field(default=0, ge=0, le=MOST, description="side of a square that is cut out; 0 for none")
+    cutout: int = Field(default=0, ge=0, le=MAX_COUNT, description="side of a square that is cut out; 0 for none")
     area: float = Field(
         default=0.0,
         ge=0,

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
+from dartboard.config.schema import values_before
 from dartboard.engine.memory import is_out_of_memory
 from dartboard.errors import CheckpointError
 from dartboard.runs import flat
@@ -50,7 +51,7 @@ def restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
             f"the state has version {state.get('version')}, and this dartboard reads version {VERSION}; "
             "go on with the dartboard that wrote it (environment.json says which)"
         )
-    _check_settings(loop.settings(), state["settings"])
+    _check_settings(loop, state["settings"])
     try:
         _restore(loop, state)
     except (KeyError, RuntimeError, ValueError) as error:
@@ -60,13 +61,15 @@ def restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
         raise CheckpointError(f"the state is of other settings: {first}") from error
 
 
-def _check_settings(now: Mapping[str, Any], then: Mapping[str, Any]) -> None:
-    if then.get(IMAGES) != now.get(IMAGES):
+def _check_settings(loop: "Loop[Any, Any]", saved: Mapping[str, Any]) -> None:
+    """Raises if a setting differs; one that the state does not have counts as before it existed."""
+    current = loop.settings()
+    if saved.get(IMAGES) != current.get(IMAGES):
         raise CheckpointError(
             "the images are not those that the state was trained on; put them back, or start anew"
         )
-    before = flat(then)
-    for name, value in flat(now).items():
+    before = values_before(type(loop.options)()) | flat(saved)
+    for name, value in flat(current).items():
         if before.get(name) != value:
             raise CheckpointError(
                 f"the state is of other settings: {name} was {before.get(name)}, is {value}"

@@ -27,7 +27,7 @@ from dartboard.config.loader import (
     long_form,
     read_file,
 )
-from dartboard.config.schema import MOST, Count, Options, Seed
+from dartboard.config.schema import MAX_COUNT, Count, Options, Seed
 from dartboard.errors import DartboardError, OptionError, UnknownNameError
 from dartboard.scoreboard.baselines import BASELINES
 from dartboard.scoreboard.seeds import as_seeds
@@ -77,7 +77,7 @@ class BenchConfig(Options):
         "the searches pays for",
     )
     draws: Count = Field(default=200, description="how many times each baseline is repeated")
-    correlation: Annotated[int, Field(ge=0, le=MOST)] = Field(
+    correlation: Annotated[int, Field(ge=0, le=MAX_COUNT)] = Field(
         default=50, description="architectures whose order by shared weights is compared; 0 for none"
     )
 

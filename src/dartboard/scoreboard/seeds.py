@@ -2,7 +2,7 @@
 
 import re
 
-from dartboard.config.schema import MOST
+from dartboard.config.schema import MAX_COUNT
 
 SEEDS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
@@ -17,7 +17,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         match = SEEDS.fullmatch(part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if not first <= last < first + MOST:
+        if not first <= last < first + MAX_COUNT:
             raise ValueError(f"expected seeds such as 0-9, 0,3,5 or 7, got {text!r}")
         found += range(first, last + 1)
     return tuple(found)
