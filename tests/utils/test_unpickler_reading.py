@@ -136,7 +136,7 @@ def test_damaged_pickles_are_refused(cut: int) -> None:
     ],
 )
 @pytest.mark.parametrize(
-    ("orders", "what"),
+    ("opcodes", "what"),
     [
         (b"\x80\x02}%bK\x01s.", "a dictionary whose keys"),
         (b"\x80\x02(%bK\x01d.", "a dictionary whose keys"),
@@ -145,16 +145,16 @@ def test_damaged_pickles_are_refused(cut: int) -> None:
         (b"\x80\x02cbuiltins\nset\n](%be\x85R.", "a set whose members"),
     ],
 )
-def test_keys_that_would_keep_one_busy_or_crash_are_one_line(key: bytes, orders: bytes, what: str) -> None:
+def test_keys_that_would_keep_one_busy_or_crash_are_one_line(key: bytes, opcodes: bytes, what: str) -> None:
     message = f"refused: it has {what} are no texts or numbers of 60 bits, or short tuples of them"
     with pytest.raises(TableError, match=f"^{message}$"):
-        read_plain(orders % key)
+        read_plain(opcodes % key)
 
 
 def test_every_dictionary_is_trimmed() -> None:
     seen: list[dict[object, object]] = []
-    for orders in (b"\x80\x02(K\x01K\x02d.", b"\x80\x02}K\x01K\x02s.", b"\x80\x02}(K\x01K\x02u."):
-        read_pickle(io.BytesIO(orders), TableError, trim=seen.append)
+    for opcodes in (b"\x80\x02(K\x01K\x02d.", b"\x80\x02}K\x01K\x02s.", b"\x80\x02}(K\x01K\x02u."):
+        read_pickle(io.BytesIO(opcodes), TableError, trim=seen.append)
     assert seen == [{1: 2}] * 3
 
 
@@ -171,20 +171,20 @@ def test_too_little_memory_is_no_damage() -> None:
 
 
 @pytest.mark.parametrize(
-    "orders",
+    "opcodes",
     [
         b"K\x01(K\x02\x90.",  # into what is no set
         b"}(K\x01u.",  # a key without its value
         b"t.",  # a tuple without its beginning
         b"K\x01(.",  # the value is before the mark
         b"(K\x01K\x02\x86t0.",
-        b"\xff.",  # no such order
+        b"\xff.",  # no such opcode
         b"h\x00.",
     ],
 )
-def test_orders_that_do_not_fit_together_are_errors(orders: bytes) -> None:
-    with pytest.raises(TableError, match=r"no whole pickle|refused: it has the order POP"):
-        read_plain(b"\x80\x04" + orders)
+def test_opcodes_that_do_not_fit_together_are_errors(opcodes: bytes) -> None:
+    with pytest.raises(TableError, match=r"no whole pickle|refused: it has the opcode POP"):
+        read_plain(b"\x80\x04" + opcodes)
 
 
 def test_the_error_is_the_callers() -> None:
@@ -227,12 +227,12 @@ def test_what_is_not_needed_is_taken_out_as_it_is_made(protocol: int) -> None:
 
 def test_more_may_be_named_if_the_caller_says_so() -> None:
     data = b"\x80\x02cown\nname\nK\x01\x85R."
-    assert read_plain(data, more={("own", "name"): lambda number: [number]}) == [1]
+    assert read_plain(data, extra_globals={("own", "name"): lambda number: [number]}) == [1]
     with pytest.raises(TableError, match=r"refused: it asks for own.name"):
         read_plain(data)
 
 
 def test_values_kept_outside() -> None:
-    assert read_plain(b"\x80\x02K\x07Q.", outside=lambda what: [what]) == [7]
-    with pytest.raises(TableError, match="refused: it has the order BINPERSID"):
+    assert read_plain(b"\x80\x02K\x07Q.", persistent_load=lambda identifier: [identifier]) == [7]
+    with pytest.raises(TableError, match="refused: it has the opcode BINPERSID"):
         read_plain(b"\x80\x02K\x07Q.")

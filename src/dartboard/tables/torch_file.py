@@ -13,7 +13,7 @@ import zlib
 from typing import IO
 
 from dartboard.errors import TableError, one_line
-from dartboard.utils.unpickler import Allowed, Trim, read_pickle
+from dartboard.utils.unpickler import AllowedGlobals, Trim, read_pickle
 
 START_OF_ZIP = b"PK\x03\x04"
 START_OF_LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
@@ -38,7 +38,7 @@ def _nothing(*_: object) -> None:
     """Stands for a tensor, or for its storage."""
 
 
-TENSORS: Allowed = {
+TENSORS: AllowedGlobals = {
     ("torch._utils", "_rebuild_tensor_v2"): _nothing,
     ("torch._utils", "_rebuild_parameter"): _nothing,
     **{("torch", f"{kind}Storage"): _nothing for kind in KINDS},
@@ -82,4 +82,4 @@ def read_zip(file: IO[bytes], trim: Trim) -> object:
 
 
 def _read(file: IO[bytes], trim: Trim) -> object:
-    return read_pickle(file, TableError, more=TENSORS, trim=trim, outside=_nothing)
+    return read_pickle(file, TableError, extra_globals=TENSORS, trim=trim, persistent_load=_nothing)

@@ -97,26 +97,26 @@ def test_a_large_number_of_a_value_takes_no_memory() -> None:
     ],
 )
 def test_keys_that_would_keep_one_busy_or_crash_are_refused(key: bytes) -> None:
-    for order in (b"\x80\x02}%bK\x01s.", b"\x80\x02(%bK\x01d.", b"\x80\x02}(%bK\x01u."):
+    for opcode in (b"\x80\x02}%bK\x01s.", b"\x80\x02(%bK\x01d.", b"\x80\x02}(%bK\x01u."):
         with pytest.raises(DataError, match="refused: it has a dictionary whose keys are no texts"):
-            read(order % key)
+            read(opcode % key)
 
 
 @pytest.mark.parametrize("place", ["code", "shape", "encoding"])
 def test_values_without_end_are_not_shown(place: str) -> None:
     bomb = b")" + b"q\x00h\x00\x86" * 64
-    orders = {
+    opcodes = {
         "code": b"cnumpy\ndtype\n" + bomb + b"\x85R",
         "shape": b"cnumpy.core.multiarray\n_reconstruct\n)R(K\x01" + bomb + b"NNNtb",
         "encoding": b"c_codecs\nencode\nX\x01\x00\x00\x00a" + bomb + b"\x86R",
     }
     with pytest.raises(DataError):
-        read(b"\x80\x02}U\x04data" + orders[place] + b"s.")
+        read(b"\x80\x02}U\x04data" + opcodes[place] + b"s.")
 
 
 @pytest.mark.parametrize("name", [b"_codecs\nencode", b"numpy\ndtype", b"numpy\nndarray"])
 def test_what_is_named_cannot_be_changed(name: bytes) -> None:
-    with pytest.raises(DataError, match="refused: it changes a Named"):
+    with pytest.raises(DataError, match="refused: it changes a Global"):
         read(b"\x80\x02c" + name + b"\n}U\x0c__defaults__Nsb.")
     with pytest.raises(DataError, match="refused: it changes a list"):
         read(b"\x80\x02]}b.")
@@ -130,11 +130,12 @@ def test_an_array_without_numbers_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "orders", [b"K\x01a.", b"]K\x01K\x02s.", b"]K\x01t.", b"a.", b".", b"K\x01)R.", b"}K\x01\x93.", b"h\x07."]
+    "opcodes",
+    [b"K\x01a.", b"]K\x01K\x02s.", b"]K\x01t.", b"a.", b".", b"K\x01)R.", b"}K\x01\x93.", b"h\x07."],
 )
-def test_orders_that_do_not_fit_together_are_errors(orders: bytes) -> None:
+def test_opcodes_that_do_not_fit_together_are_errors(opcodes: bytes) -> None:
     with pytest.raises(DataError):
-        read(b"\x80\x02" + orders)
+        read(b"\x80\x02" + opcodes)
 
 
 @pytest.mark.parametrize("code", ["(", "u3", "u1,u1", "(9,9)u1", "O8", "V1", "", "u1\0", "i" * 999])
@@ -147,10 +148,10 @@ def test_types_that_make_no_numbers_are_refused(code: str) -> None:
         read(data.replace(written, b"X" + len(text).to_bytes(4, "little") + text))
 
 
-@pytest.mark.parametrize("order", [b"\x82\x01.", b"Pname\n.", b"(c_codecs\nencode\no."])
-def test_orders_that_nothing_needs_are_refused(order: bytes) -> None:
-    with pytest.raises(DataError, match=r"refused: it has the order (EXT1|PERSID|OBJ)"):
-        read(b"\x80\x02" + order)
+@pytest.mark.parametrize("opcode", [b"\x82\x01.", b"Pname\n.", b"(c_codecs\nencode\no."])
+def test_opcodes_that_nothing_needs_are_refused(opcode: bytes) -> None:
+    with pytest.raises(DataError, match=r"refused: it has the opcode (EXT1|PERSID|OBJ)"):
+        read(b"\x80\x02" + opcode)
 
 
 @pytest.mark.parametrize(
