@@ -1,4 +1,4 @@
-"""Reading the files of data sets: archives, gzip, labeled arrays; and unpacking archives to folders."""
+"""RunReader the files of data sets: archives, gzip, labeled arrays; and unpacking archives to folders."""
 
 import gzip
 import lzma

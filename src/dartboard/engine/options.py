@@ -53,7 +53,9 @@ class DataOptions(Options):
         default=0, ge=0, le=MAX_COUNT, description="random crops of images with so many zeros around them"
     )
     flip: bool = Field(default=False, description="random horizontal flips")
-    cutout: int = Field(default=0, ge=0, le=MAX_COUNT, description="side of a square that is cut out; 0 for none")
+    cutout: int = Field(
+        default=0, ge=0, le=MAX_COUNT, description="side of a square that is cut out; 0 for none"
+    )
     area: float = Field(
         default=0.0,
         ge=0,
