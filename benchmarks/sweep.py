@@ -24,10 +24,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from _common import in_fork, status
-from dartboard.jobs.job import Job, Outcome
+from dartboard.jobs.job import Job, JobResult
 from dartboard.runs.text_files import to_yaml
 from dartboard.sweep.config import validate
-from dartboard.sweep.planner import Course
+from dartboard.sweep.planner import SweepPlanner
 from dartboard.sweep.sweep import Sweep
 
 PROGRAM = Path(sys.executable).with_name("dartboard")
@@ -103,9 +103,9 @@ class Instant:
         shutil.copytree(self._model, job.path)
         (job.path / "config.yaml").write_text(to_yaml(job.config))
 
-    def ended(self, seconds: float) -> Sequence[Outcome]:  # noqa: ARG002
+    def ended(self, seconds: float) -> Sequence[JobResult]:  # noqa: ARG002
         """All that was begun."""
-        found = [Outcome(job, "finished") for job in self._jobs]
+        found = [JobResult(job, "finished") for job in self._jobs]
         self._jobs.clear()
         return found
 
@@ -129,7 +129,7 @@ def drive(model: Path, runs: int) -> tuple[int, float]:
         settings = {word.split("=")[0]: int(word.split("=")[1]) for word in WORDS}
         config = validate({"settings": settings, "grid": {"seed": f"0..{runs - 1}"}})
         begun = time.process_time()
-        course = Course(config, Path(name) / "out")
+        course = SweepPlanner(config, Path(name) / "out")
         course.rehearse()
         Sweep(course, Instant(model)).run()
         return status("VmHWM"), time.process_time() - begun

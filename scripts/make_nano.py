@@ -24,7 +24,8 @@ from scipy.stats import spearmanr
 import dartboard
 from dartboard.data import load_dataset
 from dartboard.errors import DartboardError
-from dartboard.scoreboard.exhaustive import Plan, gather, make
+from dartboard.jobs.executors.pool import PoolExecutor
+from dartboard.scoreboard.exhaustive import BenchmarkPlan, gather, make
 from dartboard.utils.atomic import write_bytes, write_text
 
 SEEDS = 3
@@ -37,7 +38,7 @@ OPTIONS = {
     "evaluation": {"every": 12},
 }
 EVERY = 2
-PLAN = Plan("nano", "cluttered-digits", OPTIONS, SEEDS, EVERY)
+PLAN = BenchmarkPlan("nano", "cluttered-digits", OPTIONS, SEEDS, EVERY)
 
 
 def facts(seconds: float) -> dict[str, object]:
@@ -107,7 +108,7 @@ def main() -> None:
 def train(work: Path, workers: int) -> None:
     """Does the trainings that are left, and says how far it is."""
     began = time.perf_counter()
-    for done, total in make(PLAN, work, workers):
+    for done, total in make(PLAN, work, PoolExecutor(jobs=workers, threads=1)):
         passed = time.perf_counter() - began
         sys.stderr.write(f"\r{done} of {total} trainings, {passed:.0f} s")
     sys.stderr.write("\n")

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from dartboard.scoreboard.runner import Desk, Place
 
 from dartboard.plugins import load_plugin
 from dartboard.scoreboard.config import BenchConfig, load_bench
 from dartboard.scoreboard.records import BenchRecord, read_records
-from dartboard.scoreboard.runner import Desk, Place
 from dartboard.tables import Table, load_table
 from protocols import timeless
 

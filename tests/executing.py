@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from dartboard.jobs.executors import Executor
-from dartboard.jobs.job import Job, Outcome
-from dartboard.jobs.runner import work
+from dartboard.jobs.job import Job, JobResult
+from dartboard.jobs.runner import run_job
 from dartboard.plugins import load_plugin
 from dartboard.runs import Run, is_run, list_checkpoints
 from sweeps import digest, search_job, train_job
@@ -45,19 +45,19 @@ def until(done: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def outcomes(executor: Executor, jobs: Sequence[Job]) -> dict[str, Outcome]:
+def outcomes(executor: Executor, jobs: Sequence[Job]) -> dict[str, JobResult]:
     """What comes of jobs that are all begun now, by name."""
     for job in jobs:
-        executor.begin(job)
+        executor.submit(job)
     return gather(executor, len(jobs))
 
 
-def gather(executor: Executor, count: int) -> dict[str, Outcome]:
+def gather(executor: Executor, count: int) -> dict[str, JobResult]:
     """What comes of so many jobs that were begun before, by name."""
-    found: dict[str, Outcome] = {}
+    found: dict[str, JobResult] = {}
 
     def hear() -> bool:
-        found.update({own.job.name: own for own in executor.ended(0.1)})
+        found.update({own.job.name: own for own in executor.completed(0.1)})
         return len(found) == count
 
     until(hear)
@@ -87,7 +87,7 @@ def own_method(folder: Path, body: str = FAILS) -> tuple[str, str]:
     return load_plugin(path), name
 
 
-def good_beside_bad(executor: Executor, folder: Path, data: str) -> tuple[list[Job], dict[str, Outcome]]:
+def good_beside_bad(executor: Executor, folder: Path, data: str) -> tuple[list[Job], dict[str, JobResult]]:
     """A search and the first epoch of a training, and what comes of them and of a search that fails."""
     own, name = own_method(folder)
     good = [search_job(folder, data), replace(train_job(folder, data), until=1)]
@@ -99,12 +99,12 @@ def good_beside_bad(executor: Executor, folder: Path, data: str) -> tuple[list[J
     return good, found
 
 
-def assert_as_done_here(jobs: Sequence[Job], found: Mapping[str, Outcome]) -> None:
+def assert_as_done_here(jobs: Sequence[Job], found: Mapping[str, JobResult]) -> None:
     """Fails where a run is not the one that this process makes of its job, with one thread."""
     for job in jobs:
         assert Run.read(job.path).environment()[0]["threads"] == 1
         other = replace(job, name=f"other/{job.name}", threads=1)
-        assert work(other).state == found[job.name].state
+        assert run_job(other).state == found[job.name].state
         assert [row | {"seconds": 0} for row in Run.read(job.path).metrics()] == [
             row | {"seconds": 0} for row in Run.read(other.path).metrics()
         ]

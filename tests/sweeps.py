@@ -14,7 +14,7 @@ from dartboard.search import config as search_config
 from dartboard.search.settings import load_config
 from dartboard.space import GENOTYPE_FORMATS, get_space, sample
 from dartboard.sweep.config import validate
-from dartboard.sweep.planner import Course
+from dartboard.sweep.planner import SweepPlanner
 from dartboard.sweep.sweep import Sweep
 from dartboard.train import config as train_config
 from dartboard.train.config import TRAIN
@@ -54,7 +54,7 @@ def digest(path: Path) -> str:
 def sweep(folder: Path, values: Mapping[str, Any], executor: str = "here", **given: Any) -> Sweep:
     """A sweep in a directory, one thread a run."""
     options = {"threads": 1, **given.pop("options", {})}
-    course = Course(validate(values), folder, **given)
+    course = SweepPlanner(validate(values), folder, **given)
     course.rehearse()
     return Sweep(course, make_executor(executor, options))
 

@@ -1,12 +1,12 @@
 from dataclasses import replace
 
 import pytest
+from dartboard.scoreboard.runner import Outcome
 
 from benches import settings
 from benching import record
 from dartboard.cli.bench import Tally, plan
 from dartboard.scoreboard.jobs import Job, plan_jobs
-from dartboard.scoreboard.runner import Outcome
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from dartboard.scoreboard.pool import Pool, Setup
 
 from benches import PLUGIN, desk, place, settings, story
 from dartboard.errors import Stopped
 from dartboard.runs import Run, is_run, list_checkpoints
 from dartboard.scoreboard import pool as pool_module
 from dartboard.scoreboard.jobs import Job, plan_jobs
-from dartboard.scoreboard.pool import Pool, Setup
 from executing import holder
 
 PATIENCE = 60

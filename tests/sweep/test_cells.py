@@ -4,7 +4,7 @@ from random import Random
 import pytest
 
 from dartboard.errors import DartboardError, OptionError, RunError
-from dartboard.jobs.runner import work
+from dartboard.jobs.runner import run_job
 from dartboard.runs import Run, RunReader
 from dartboard.search.record import to_json
 from dartboard.space import GENOTYPE_FORMATS, get_published, get_space, sample
@@ -85,7 +85,7 @@ def test_the_best_are_so_in_the_mean() -> None:
 
 def test_cells_by_name_run_file_and_text(tmp_path: Path) -> None:
     job = search_job(tmp_path, few(tmp_path / "few.npz"))
-    assert work(job).state == "finished"
+    assert run_job(job).state == "finished"
     text = GENOTYPE_FORMATS["json"].encode(get_published("gdas"))
     (tmp_path / "own.json").write_text(text)
     found = named_cells(["darts-v2", str(job.path), str(tmp_path / "own.json"), text])

@@ -6,19 +6,19 @@ import pytest
 from dartboard.errors import DartboardError
 from dartboard.sweep.cells import named_cells
 from dartboard.sweep.config import validate
-from dartboard.sweep.plan import Planned, Planner
+from dartboard.sweep.plan import PlannedRun, StagePlanner
 from protocols import few
 
 
-def searches(values: dict[str, Any]) -> list[Planned]:
+def searches(values: dict[str, Any]) -> list[PlannedRun]:
     config = validate(values)
     [[name, stage]] = config.parts.items()
-    return Planner(name, stage, config.settings if config.stages else {}).searches()
+    return StagePlanner(name, stage, config.settings if config.stages else {}).searches()
 
 
-def trainings(values: dict[str, Any]) -> list[Planned]:
+def trainings(values: dict[str, Any]) -> list[PlannedRun]:
     stage = validate({"do": "train", **values}).parts["train"]
-    return Planner("train", stage, {}).trainings(named_cells(["darts-v2"]), lambda _: False)
+    return StagePlanner("train", stage, {}).trainings(named_cells(["darts-v2"]), lambda _: False)
 
 
 def told(values: dict[str, Any]) -> str:
@@ -114,13 +114,13 @@ def test_a_run_is_there_once(
 def test_a_cell_is_trained_once() -> None:
     stage = validate({"do": "train", "cells": "x"}).parts["train"]
     with pytest.raises(DartboardError, match="train/darts-v2-s0 would be there twice"):
-        Planner("train", stage, {}).trainings(named_cells(["darts-v2", "darts-v2"]), lambda _: False)
+        StagePlanner("train", stage, {}).trainings(named_cells(["darts-v2", "darts-v2"]), lambda _: False)
 
 
 def test_cells_count_among_the_runs() -> None:
     stage = validate({"do": "train", "cells": "x", "grid": {"seed": "0..59999"}}).parts["train"]
     with pytest.raises(DartboardError, match=r"^train: 120,000 runs are too many; at most 100,000$"):
-        Planner("train", stage, {}).trainings(named_cells(["darts-v1", "darts-v2"]), lambda _: False)
+        StagePlanner("train", stage, {}).trainings(named_cells(["darts-v1", "darts-v2"]), lambda _: False)
 
 
 def test_images_are_the_same_however_their_file_is_named(

@@ -12,7 +12,7 @@ from dartboard.errors import RunError
 from dartboard.runs import Run
 from dartboard.space import GENOTYPE_FORMATS, get_space, sample
 from dartboard.sweep.config import validate
-from dartboard.sweep.planner import Course
+from dartboard.sweep.planner import SweepPlanner
 from sweeps import tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -46,11 +46,11 @@ def two_stages(data: str, cells: str = "search", **final: Any) -> dict[str, Any]
     }
 
 
-def made(folder: Path, values: dict[str, Any]) -> Course:
-    return Course(validate(values), folder)
+def made(folder: Path, values: dict[str, Any]) -> SweepPlanner:
+    return SweepPlanner(validate(values), folder)
 
 
-def finish(course: Course, names: Sequence[str], stage: str = "search", **result: Any) -> None:
+def finish(course: SweepPlanner, names: Sequence[str], stage: str = "search", **result: Any) -> None:
     """Writes runs that are finished."""
     for planned in course.plan(stage):
         if planned.name in names:

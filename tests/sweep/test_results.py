@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from dartboard.errors import RunError
-from dartboard.jobs.runner import work
+from dartboard.jobs.runner import run_job
 from dartboard.runs import Run
 from dartboard.runs.directory import SWEEP_RESULTS
-from dartboard.sweep.plan import Planned
+from dartboard.sweep.plan import PlannedRun
 from dartboard.sweep.results import CSV, SUMMARY, read_results, row_of, summary, write_results
 from protocols import few
 from sweeps import search_job, train_job
@@ -102,8 +102,8 @@ def test_settings_that_are_called_like_columns(tmp_path: Path) -> None:
 def test_rows_of_runs(tmp_path: Path) -> None:
     data = few(tmp_path / "few.npz")
     for job in (search_job(tmp_path, data), train_job(tmp_path, data, "data.valid=0.25")):
-        assert work(job).state == "finished"
-        planned = Planned("a", job.name, job.kind, job.config, {"epochs": 2})
+        assert run_job(job).state == "finished"
+        planned = PlannedRun("a", job.name, job.kind, job.config, {"epochs": 2})
         found = row_of(planned, tmp_path, "finished")
         result = json.loads((job.path / "result.json").read_text())
         assert found["digest"] == result["digest"]
@@ -122,12 +122,12 @@ def test_rows_of_runs(tmp_path: Path) -> None:
 def test_rows_of_runs_that_were_dropped_or_failed(tmp_path: Path) -> None:
     data = few(tmp_path / "few.npz")
     job = search_job(tmp_path, data, until=1)
-    assert work(job).state == "paused"
-    planned = Planned("a", job.name, job.kind, job.config, {})
+    assert run_job(job).state == "paused"
+    planned = PlannedRun("a", job.name, job.kind, job.config, {})
     dropped = row_of(planned, tmp_path, "dropped", "clearly worse")
     assert (dropped["state"], dropped["reason"], dropped["epochs"]) == ("dropped", "clearly worse", 1)
     assert 0 <= dropped["valid_accuracy"] <= 1
-    missing = Planned("a", "nowhere", job.kind, job.config, {})
+    missing = PlannedRun("a", "nowhere", job.kind, job.config, {})
     assert row_of(missing, tmp_path, "failed", "why")["reason"] == "why"
 
 
@@ -145,7 +145,7 @@ def test_rows_of_damaged_runs(file: str, text: str, words: str, tmp_path: Path) 
     with Run.create(job.path, job.config) as run:
         run.finish({})
     (job.path / file).write_text(text)
-    found = row_of(Planned("a", job.name, job.kind, job.config, {}), tmp_path, "finished")
+    found = row_of(PlannedRun("a", job.name, job.kind, job.config, {}), tmp_path, "finished")
     assert found["state"] == "failed"
     assert words in found["reason"]
     assert summary([found])[0].seconds is None
@@ -153,7 +153,7 @@ def test_rows_of_damaged_runs(file: str, text: str, words: str, tmp_path: Path) 
 
 def test_rows_of_damaged_trainings_and_of_dropped_runs(tmp_path: Path) -> None:
     job = train_job(tmp_path, "digits")
-    planned = Planned("a", job.name, job.kind, job.config, {})
+    planned = PlannedRun("a", job.name, job.kind, job.config, {})
     with Run.create(job.path, job.config) as run:
         run.finish({"epochs": 1, "seconds": 1.0})
     assert (

@@ -9,8 +9,8 @@ import yaml
 
 from dartboard.errors import DartboardError, OptionError, RunError, RunInUseError, Stopped
 from dartboard.jobs.job import Job
-from dartboard.jobs.queue import Watch
-from dartboard.jobs.runner import work
+from dartboard.jobs.monitor import Monitor
+from dartboard.jobs.runner import run_job
 from dartboard.runs import Lock, Run
 from dartboard.sweep.results import read_results
 from dartboard.sweep.sweep import failures, read_sweep
@@ -26,7 +26,7 @@ def test_runs_are_those_that_are_done_alone(data: str, tmp_path: Path) -> None:
     assert [row["name"] for row in rows] == ["search/darts-s0", "search/darts-s1"]
     for seed, row in enumerate(rows):
         job = search_job(tmp_path, data, f"seed={seed}", name=f"s{seed}", threads=1)
-        assert work(job).state == "finished"
+        assert run_job(job).state == "finished"
         assert row["digest"] == digest(job.path) == digest(tmp_path / "sweep" / row["name"])
         assert Run.read(job.path).config == Run.read(Path(row["path"])).config
 
@@ -169,8 +169,8 @@ def test_two_drivers_of_one_sweep(data: str, tmp_path: Path) -> None:
 def test_a_stop_keeps_what_is_there(data: str, tmp_path: Path) -> None:
     own = sweep(tmp_path, tiny(data))
 
-    class Stopper(Watch):
-        def on_begin(self, job: Job) -> None:
+    class Stopper(Monitor):
+        def on_start(self, job: Job) -> None:
             if job.name.endswith("s1"):
                 own.stop()
 

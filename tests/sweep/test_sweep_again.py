@@ -12,10 +12,10 @@ from dartboard.cli.main import main
 from dartboard.errors import RunError, Stopped
 from dartboard.jobs.executors import make_executor
 from dartboard.jobs.job import Job
-from dartboard.jobs.queue import Watch
-from dartboard.jobs.runner import work
+from dartboard.jobs.monitor import Monitor
+from dartboard.jobs.runner import run_job
 from dartboard.sweep.config import validate
-from dartboard.sweep.planner import Course
+from dartboard.sweep.planner import SweepPlanner
 from dartboard.sweep.results import read_results
 from dartboard.sweep.sweep import Sweep, keep_config
 from sweeps import search_job, sweep, tiny
@@ -26,7 +26,7 @@ NAMES = ["search/darts-s0", "search/darts-s1"]
 
 
 def unrehearsed(folder: Path, values: dict[str, Any]) -> Sweep:
-    return Sweep(Course(validate(values), folder), make_executor("here", {"threads": 1}))
+    return Sweep(SweepPlanner(validate(values), folder), make_executor("here", {"threads": 1}))
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -53,7 +53,7 @@ def test_a_stop_keeps_what_is_known_of_later_stages(data: str, tmp_path: Path) -
     rows = sweep(tmp_path, values).run()
     own = sweep(tmp_path, values)
 
-    class Stopper(Watch):
+    class Stopper(Monitor):
         def on_stage(self, name: str, runs: Any) -> None:  # noqa: ARG002
             own.stop()
 
@@ -123,8 +123,8 @@ def test_metrics_that_cannot_be_read_are_compared_with_none(data: str, tmp_path:
 def test_images_are_let_go_when_runs_have_been_compared(data: str, tmp_path: Path) -> None:
     own, held = sweep(tmp_path, tiny(data, stop={"after": 1, "keep": 1})), []
 
-    class Looking(Watch):
-        def on_begin(self, job: Job) -> None:
+    class Looking(Monitor):
+        def on_start(self, job: Job) -> None:
             held.append((job.until, own.course._maker._images is not None))
 
     own.queue.watch = Looking()
@@ -137,7 +137,7 @@ def test_an_older_checkpoint_will_do_if_that_is_asked(data: str, tmp_path: Path)
     file.write_text(yaml.safe_dump(tiny(data, settings={"epochs": 3}, grid={"seed": [0]}, tries=1)))
     job = search_job(folder, data, "epochs=3")
     for until in (1, 2):
-        assert work(replace(job, until=until)).state == "paused"
+        assert run_job(replace(job, until=until)).state == "paused"
     keep_config(folder, validate(tiny(data)))
     for damaged in max((job.path / "checkpoints").iterdir()).iterdir():
         damaged.write_bytes(b"?")

@@ -1,44 +1,26 @@
 """Small searches for reproductions: ordinary runs, kept and gone on with, several at a time."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from dartboard.engine.rng_scope import unheard
-from dartboard.jobs.inner import Inner, Job
+from dartboard.jobs.job import Job
 from dartboard.runs import Run
-from dartboard.search.config import SearchConfig, build, build_space, resolved
-from dartboard.search.hooks import AnyHook
+from dartboard.search.config import SearchConfig, build_space, resolved
 from dartboard.search.method import make_method
-from dartboard.search.searcher import Searcher
 from dartboard.search.settings import merge
+<<<<<<< HEAD:papers/src/dartboard_papers/_searches.py
 from dartboard.utils.parallel import in_processes
 from dartboard_papers.base import RunOptions
+=======
+from dartboard_papers._jobs import run_jobs
+from dartboard_papers.base import Setting
+>>>>>>> fe6694f (One engine for many runs: jobs, a queue, executors; protocol, bench, convergence, the exhaustive benchmark and the papers' searches are its clients, on one process pool):papers/src/dartboard_papers/_searching.py
 
 RUNS = "runs"
 """The folder of the runs, inside the setting's."""
-
-
-@dataclass(frozen=True)
-class Search:
-    """A search as it travels to another process.
-
-    Args:
-        name: Of its run.
-        config: What it does.
-        folder: The folder that its run is in.
-        device: Where it computes.
-    """
-
-    name: str
-    config: SearchConfig
-    folder: Path
-    device: str
 
 
 def configure(*layers: Mapping[str, Any]) -> SearchConfig:
@@ -74,6 +56,7 @@ def searches(
     Raises:
         DartboardError: If a search fails.
     """
+<<<<<<< HEAD:papers/src/dartboard_papers/_searches.py
     folder, device = options.folder / RUNS, str(options.device)
     asked = {label: Search(_name(label, own), own, folder, device) for label, own in configs.items()}
     folder.mkdir(parents=True, exist_ok=True)
@@ -81,20 +64,17 @@ def searches(
     for done, _ in enumerate(in_processes(finish, list(asked.values()), options.jobs), 1):
         options.tell(what, done, len(asked))
     return {label: Run.read(folder / own.name) for label, own in asked.items()}
+=======
+    folder = setting.folder / RUNS
+    folder.mkdir(parents=True, exist_ok=True)
+    jobs = {label: _job(label, config, folder, setting) for label, config in configs.items()}
+    run_jobs(list(jobs.values()), setting, what)
+    return {label: Run.read(job.path) for label, job in jobs.items()}
+>>>>>>> fe6694f (One engine for many runs: jobs, a queue, executors; protocol, bench, convergence, the exhaustive benchmark and the papers' searches are its clients, on one process pool):papers/src/dartboard_papers/_searching.py
 
 
-def _name(label: str, config: SearchConfig) -> str:
-    text = json.dumps(resolved(config), sort_keys=True)
-    return f"{label}-{sha256(text.encode()).hexdigest()[:8]}"
-
-
-def finish(search: Search) -> None:
-    """Does a search to its end, or what is left of it, in its run."""
-    config, device = search.config, torch.device(search.device)
-
-    def make(hooks: Sequence[AnyHook]) -> Searcher:
-        return Searcher(*build(config), device=device, hooks=hooks)
-
-    with unheard():
-        job = Job(search.name, resolved(config), build_space(config.space), make)
-        Inner(search.folder, device).finish(job)
+def _job(label: str, config: SearchConfig, folder: Path, setting: Setting) -> Job:
+    values = resolved(config)
+    digest = sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]
+    name, device = f"{label}-{digest}", str(setting.device)
+    return Job(name, str(folder.resolve()), "search", values, device=device, plugins=config.plugins)

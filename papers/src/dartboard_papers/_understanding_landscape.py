@@ -18,8 +18,8 @@ from statistics import fmean
 from pydantic import Field, field_validator
 
 from dartboard.analysis.comparison import Comparison, Entry
-from dartboard.analysis.convergence import RUNS
 from dartboard.analysis.landscape import Landscape, landscape
+from dartboard.analysis.side_by_side import RUNS
 from dartboard.analysis.site import GridOptions
 from dartboard.config.schema import Count, Seed
 from dartboard.data import Images, LoadOptions
@@ -27,7 +27,7 @@ from dartboard.nn.model_file import load_model
 from dartboard.search.config import load_images
 from dartboard.space import Genotype
 from dartboard.train.trainer import LAST
-from dartboard.utils.parallel import in_processes
+from dartboard.utils.processes import parallel_map
 from dartboard_papers._understanding_training import Variants, shape, spearman, train
 from dartboard_papers.base import RunOptions
 from dartboard_papers.understanding_figure_3 import ORIGINAL, family
@@ -101,8 +101,13 @@ def survey(options: RunOptions, scale: Landscapes, of: str) -> Surveyed:
     assert images is not None  # noqa: S101  # or there would have been nothing to measure trainings with
     work = partial(look_around, options.folder, images, scale.options(of), str(options.device))
     entries, done = _entries(trained), dict[Entry, Landscape]()
+<<<<<<< HEAD
     options.tell("landscapes", 0, len(entries))
     for entry, found in in_processes(work, entries, options.jobs):
+=======
+    setting.tell("landscapes", 0, len(entries))
+    for entry, found in parallel_map(work, entries, setting.jobs):
+>>>>>>> fe6694f (One engine for many runs: jobs, a queue, executors; protocol, bench, convergence, the exhaustive benchmark and the papers' searches are its clients, on one process pool)
         done[entry] = found
         options.tell("landscapes", len(done), len(entries))
     return Surveyed(cells, {label: [done[own] for own in entries if own.cell == label] for label in cells})

@@ -5,12 +5,8 @@ to the same bits. By default nothing regularises but weight decay, as in section
 """
 
 import math
-import threading
-from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,124 +14,110 @@ import torch
 
 from dartboard.analysis.comparison import ACCURACY, LOSS, TRAIN_LOSS, Comparison, Entry, Training
 from dartboard.analysis.curves import Curve
-from dartboard.analysis.side_by_side import Maker, Plan, claim, make_settings
-from dartboard.errors import DivergedError, OptionError, Stopped
-from dartboard.jobs.inner import Inner, Job
+from dartboard.analysis.side_by_side import RUNS, ComparisonJobs, Plan, claim, make_settings
+from dartboard.errors import DivergedError, OptionError, RunError
+from dartboard.jobs.executors.base import Executor
+from dartboard.jobs.executors.inline import InlineExecutor
+from dartboard.jobs.job import Job
+from dartboard.jobs.monitor import Monitor
+from dartboard.jobs.queue import JobQueue
+from dartboard.jobs.runner import JobRunner
 from dartboard.nn.costs import count_parameters
-from dartboard.plugins import check_plugins, load_plugin
+from dartboard.plugins import check_plugins
 from dartboard.runs import Run, is_run
-from dartboard.runs.store import METRICS as LINES
+from dartboard.runs.directory import METRICS
 from dartboard.space import Genotype, decode
 from dartboard.train.config import TrainSettings
 from dartboard.train.trainer import Trainer
 from dartboard.utils.atomic import write_text
-from dartboard.utils.parallel import in_processes, one_thread
 from dartboard.utils.progress import Progress, no_progress
 
-RUNS = "runs"
 FAULT = "fault.txt"
 """In the directory of a training that broke off: why."""
-PAUSE = 0.5
-"""Seconds between two looks at how far the trainings are."""
 
 __all__ = ["Comparer", "compare", "make_settings"]
 
 
-@dataclass(eq=False)
 class Comparer:
-    """Does a comparison: what is left of it, in one process or in several.
+    """Runs what is left of a comparison.
 
     Args:
         plan: What is compared.
-        folder: Keeps the trainings.
-        device: Where they compute.
+        folder: Directory of the comparison.
+        device: Where to compute.
     """
 
-    plan: Plan
-    folder: Path
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-
-    def __post_init__(self) -> None:
-        self._maker = Maker(self.plan)
-        self._inner = Inner(self.folder / RUNS, self.device)
-        self._apart = self._stopping = False
+    def __init__(self, plan: Plan, folder: Path, device: torch.device | None = None) -> None:
+        self.plan, self.folder = plan, folder
+        self.device = device or torch.device("cpu")
+        self._queue: JobQueue | None = None
+        self._stopping = False
 
     def stop(self) -> None:
-        """Asks to save and to stop; for signal handlers. Processes of its own end at once.
-
-        Raises:
-            KeyboardInterrupt: If there are several: they go on from the last epoch that was complete.
-        """
+        """Asks all trainings to save their states and to stop; for signal handlers."""
         self._stopping = True
-        self._inner.stop()
-        if self._apart:
-            raise KeyboardInterrupt
+        if self._queue is not None:
+            self._queue.stop()
 
     def run(
-        self, lrs: Sequence[float], seeds: Sequence[int], *, jobs: int = 1, tell: Progress = no_progress
+        self,
+        lrs: Sequence[float],
+        seeds: Sequence[int],
+        *,
+        executor: Executor | None = None,
+        progress: Progress = no_progress,
     ) -> Comparison:
-        """Does what is left and returns all of it.
+        """Runs what is left and returns all of it.
+
+        Args:
+            lrs: Initial learning rates.
+            seeds: Random seeds.
+            executor: Where the trainings run; by default in this process. Closed at the end.
+            progress: Reports how many epochs are complete, of all trainings together.
 
         Raises:
             Stopped: If `stop` was called; the state has been saved.
             DartboardError: If something does not fit, or the folder has another comparison.
         """
         entries = [Entry(label, lr, seed) for lr, seed in _pairs(lrs, seeds) for label, _ in self.plan.cells]
-        self._maker.progress = tell
-        part, sizes = self._rehearse(entries[0])
+        jobs = ComparisonJobs(self.plan, self.folder, self.device, progress)
+        part, sizes = self._rehearse(jobs, entries[0])
         self.folder.mkdir(parents=True, exist_ok=True)
-        claim(self.folder, self._maker.claims(), dict(self.plan.cells))
-        with one_thread(), self._watched(entries, tell), closing(self._train(entries, jobs)) as trainings:
-            deque(trainings, maxlen=0)
+        claim(self.folder, jobs.claims(), dict(self.plan.cells))
+        trainings = [jobs.job(entry) for entry in entries]
+        executor = executor or InlineExecutor(JobRunner(builder=jobs.builder))
+        self._queue = JobQueue(executor, monitor=_EpochCount(trainings, progress))
+        if self._stopping:  # the request may have come before there was a queue
+            self._queue.stop()
+        try:
+            self._train(trainings)
+        finally:
+            executor.close()
+            self._queue = None
         cells = {label: decode(text) for label, text in self.plan.cells}
-        return Comparison(cells, [self._read(own, part) for own in entries], part, sizes)
+        return Comparison(cells, [self._read(entry, part) for entry in entries], part, sizes)
 
-    def _rehearse(self, first: Entry) -> tuple[str, dict[str, int]]:
-        """Makes every network once; on what it is measured, and how many weights each has."""
+    def _rehearse(self, jobs: ComparisonJobs, first: Entry) -> tuple[str, dict[str, int]]:
+        """Builds every network once; which images it is measured on, and the number of weights of each."""
         check_plugins(self.plan.settings.plugins)
         sizes, part = {}, ""
         for label, _ in self.plan.cells:
-            trainer = self._maker.job(Entry(label, first.lr, first.seed), self.device).make(())
+            trainer = jobs.builder.build_job(jobs.job(Entry(label, first.lr, first.seed)))
             assert isinstance(trainer, Trainer)  # noqa: S101
             sizes[label], part = count_parameters(trainer.net), trainer.measured_on
         return part, sizes
 
-    def _train(self, entries: Sequence[Entry], jobs: int) -> Generator[object, None, None]:
-        """Does those that are not over, with a stop after each."""
-        left = [own for own in entries if not _is_over(self.folder / RUNS / own.name)]
-        if jobs == 1 or len(left) < 2:
-            for own in left:
-                _attempt(self._inner, self._maker.job(own, self.device))
-                yield own
-            return
-        self._apart = True
-        if self._stopping:  # it may have come before there were processes to end
-            raise Stopped("stopped before the first training")
-        work = partial(_train_apart, self.plan, self.folder / RUNS, str(self.device))
-        yield from in_processes(work, left, jobs)
-        self._apart = False
+    def _train(self, jobs: Sequence[Job]) -> None:
+        """Runs the trainings that are not over.
 
-    @contextmanager
-    def _watched(self, entries: Sequence[Entry], tell: Progress) -> Iterator[None]:
-        """Inside, `tell` hears now and then how many epochs are complete, of all trainings together."""
-        total, over = len(entries) * self.plan.settings.epochs, threading.Event()
-
-        def say() -> None:
-            tell("training", sum(_epochs(self.folder / RUNS / own.name) for own in entries), total)
-
-        def watch() -> None:
-            while not over.wait(PAUSE):
-                say()
-
-        watcher = threading.Thread(target=watch, daemon=True)
-        say()
-        watcher.start()
-        try:
-            yield
-        finally:
-            over.set()
-            watcher.join()
-        say()
+        A training whose loss becomes infinite is a result: its directory says why; it is not tried again.
+        """
+        assert self._queue is not None  # noqa: S101
+        for result in self._queue.run([job for job in jobs if not _is_over(job.path)]):
+            if result.error_type == DivergedError.__name__:
+                write_text(result.job.path / FAULT, f"{result.error}\n")
+            elif result.state == "failed":
+                raise RunError(f"{result.job.name}: {result.error}")
 
     def _read(self, entry: Entry, part: str) -> Training:
         path = self.folder / RUNS / entry.name
@@ -151,14 +133,14 @@ def compare(
     *,
     lrs: Sequence[float] = (),
     seeds: Sequence[int] = (),
-    jobs: int = 1,
     device: torch.device | str = "cpu",
-    tell: Progress = no_progress,
+    executor: Executor | None = None,
+    progress: Progress = no_progress,
 ) -> Comparison:
     """Cells trained side by side: for each learning rate and seed, all of them see the same batches.
 
-    Every training computes with one thread, so that the results do not depend on `jobs`. A training whose
-    loss becomes infinite is part of the result: it has broken off, and is not tried again.
+    Every training computes with one thread, so that the results do not depend on the executor. A training
+    whose loss becomes infinite is part of the result: it has broken off, and is not tried again.
 
     Args:
         cells: By label; a label becomes part of a directory's name.
@@ -167,16 +149,16 @@ def compare(
             seeds add to it.
         lrs: Learning rates at the start; by default that of the settings.
         seeds: Of start and order; by default that of the settings.
-        jobs: How many processes train.
         device: Where to compute.
-        tell: Is told how many epochs are complete.
+        executor: Where the trainings run; by default in this process.
+        progress: Reports how many epochs are complete.
 
     Raises:
         DartboardError: If something does not fit, or the folder has a comparison with other settings.
     """
     comparer = Comparer(Plan.of(cells, settings), folder, torch.device(device))
     rates = lrs or (settings.weights.lr,)
-    return comparer.run(rates, seeds or (settings.seed,), jobs=jobs, tell=tell)
+    return comparer.run(rates, seeds or (settings.seed,), executor=executor, progress=progress)
 
 
 def _pairs(lrs: Sequence[float], seeds: Sequence[int]) -> list[tuple[float, int]]:
@@ -191,25 +173,25 @@ def _pairs(lrs: Sequence[float], seeds: Sequence[int]) -> list[tuple[float, int]
     return [(float(lr), seed) for lr in dict.fromkeys(lrs) for seed in dict.fromkeys(seeds)]
 
 
-@lru_cache(maxsize=1)
-def _maker_here(plan: Plan) -> Maker:
-    """Of a process that trains for another one."""
-    return Maker(plan)
+class _EpochCount(Monitor):
+    """Reports how many epochs are complete, of all trainings together.
 
+    Args:
+        jobs: All jobs of the comparison.
+        progress: Receives the counts.
+    """
 
-def _train_apart(plan: Plan, folder: Path, device: str, entry: Entry) -> None:
-    for file in plan.settings.plugins:
-        load_plugin(file)
-    where = torch.device(device)
-    _attempt(Inner(folder, where), _maker_here(plan).job(entry, where))
+    def __init__(self, jobs: Sequence[Job], progress: Progress) -> None:
+        self._paths = [job.path for job in jobs]
+        self._total = sum(job.config["epochs"] for job in jobs)
+        self._progress = progress
 
-
-def _attempt(inner: Inner, job: Job) -> None:
-    """Does a training; if it breaks off, its directory says why, so that it is not tried again."""
-    try:
-        inner.finish(job)
-    except DivergedError as error:
-        write_text(inner.folder / job.name / FAULT, f"{error}\n")
+    def on_poll(self, running: Sequence[Job]) -> None:  # noqa: ARG002
+        epochs = 0
+        for path in self._paths:
+            with suppress(OSError):  # not started yet
+                epochs += (path / METRICS).read_bytes().count(b"\n")
+        self._progress("training", epochs, self._total)
 
 
 def _is_over(path: Path) -> bool:
@@ -221,14 +203,6 @@ def _fault(path: Path) -> str | None:
     if not (path / FAULT).exists() or Run.read(path).state == "finished":
         return None
     return (path / FAULT).read_text(encoding="utf-8").strip()
-
-
-def _epochs(path: Path) -> int:
-    """How many epochs of a run are complete, as far as that is quick to tell."""
-    try:
-        return (path / LINES).read_bytes().count(b"\n")
-    except OSError:
-        return 0
 
 
 def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> Curve:

@@ -15,7 +15,7 @@ from dartboard.analysis.grid import Floats, Grid, Place
 from dartboard.analysis.site import GridOptions, Site, Surveyor, prepare_site, survey_saved
 from dartboard.data import Images
 from dartboard.nn.model_file import Model
-from dartboard.utils.parallel import in_processes, one_thread
+from dartboard.utils.processes import one_thread, parallel_map
 from dartboard.utils.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def landscape(
     missing = grid.missing()
     try:
         with one_thread(), _work(site, min(jobs, len(missing)), device) as work:
-            for done, (place, value) in enumerate(in_processes(work, missing, jobs), 1):
+            for done, (place, value) in enumerate(parallel_map(work, missing, jobs), 1):
                 grid.put(place, value)
                 tell(options.of, grid.values.size - len(missing) + done, grid.values.size)
     finally:

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,14 @@ import torch
 
 from dartboard.analysis.comparison import Entry
 from dartboard.config.loader import Form, Layer, from_words
-from dartboard.data import Dataset
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import OptionError, RunError
-from dartboard.jobs.inner import Job
-from dartboard.runs import Lock, flat
-from dartboard.search.config import load_images
-from dartboard.search.hooks import AnyHook
-from dartboard.space import GENOTYPE_FORMATS, Genotype, SearchSpace, adopt, decode, load_space
+from dartboard.jobs.job import Job
+from dartboard.jobs.loops import LoopBuilder, differences
+from dartboard.runs import Lock
+from dartboard.space import GENOTYPE_FORMATS, Genotype, adopt, decode, load_space
 from dartboard.train import config as train_config
-from dartboard.train.config import TRAIN, TrainConfig, TrainSettings, train_options
-from dartboard.train.trainer import Trainer
+from dartboard.train.config import TRAIN, TrainConfig, TrainSettings
 from dartboard.utils.atomic import write_text
 from dartboard.utils.progress import Progress
 
@@ -35,6 +31,8 @@ PLAIN: dict[str, Any] = {
 """Where settings differ from those of trainings: nothing regularises (understanding-cells A.4), batches of 80
 images (A.3), and the curves are of test images."""
 FILE = "comparison.json"
+RUNS = "runs"
+"""Folder of the trainings, inside the comparison's."""
 LABEL = re.compile(r"[A-Za-z0-9][\w.+-]{0,80}")
 
 
@@ -79,8 +77,8 @@ class Plan:
         if settings.space.name is None:
             raise OptionError("name the space whose stack the cells go into: space.name, such as darts")
         SCHEDULES[settings.weights.schedule]  # a wrong name is better known before the first epoch
-        codec = GENOTYPE_FORMATS["json"]
-        return cls(tuple((label, codec.encode(own)) for label, own in cells.items()), settings)
+        genotype_format = GENOTYPE_FORMATS["json"]
+        return cls(tuple((label, genotype_format.encode(own)) for label, own in cells.items()), settings)
 
     def config(self, entry: Entry) -> TrainConfig:
         """The configuration of a training."""
@@ -90,41 +88,38 @@ class Plan:
 
 
 @dataclass(eq=False)
-class Maker:
-    """Makes the trainings of a plan; images are loaded once.
+class ComparisonJobs:
+    """Makes the jobs of a comparison.
 
     Args:
         plan: What is compared.
-        progress: Is told how far the loading of images is.
+        folder: Directory of the comparison.
+        device: Where to compute.
+        progress: Reports how far the loading of images is.
     """
 
     plan: Plan
+    folder: Path
+    device: torch.device
     progress: Progress | None = None
 
-    @cached_property
-    def data(self) -> Dataset:
-        """The images."""
-        chosen = self.plan.settings.data
-        return load_images(chosen.name, chosen.loading(self.progress))
+    def __post_init__(self) -> None:
+        self.builder = LoopBuilder(self.device)
+        self.builder.progress = self.progress
 
-    @cached_property
-    def stack(self) -> SearchSpace:
-        """The space whose stack the cells go into."""
-        return load_space(str(self.plan.settings.space.name))
-
-    def job(self, entry: Entry, device: torch.device) -> Job:
-        """A training, ready to be made."""
-        config = self.plan.config(entry)
-        options, facts = train_options(config), train_config.facts(config)
-        space = adopt(self.stack, decode(config.cell))
-
-        def make(hooks: Sequence[AnyHook]) -> Trainer:
-            return Trainer(space, self.data, options, device=device, hooks=hooks, facts=facts)
-
-        recorded = space if options.net.cells is None else space.resized(options.net.cells)
-        home = str(self.plan.settings.space.name)
-        values = train_config.resolved(config, home, recorded.stack.cells)
-        return Job(entry.name, values, recorded, make)
+    def job(self, entry: Entry) -> Job:
+        """The job of a training; it has one thread, so that results do not depend on the executor."""
+        config, home = self.plan.config(entry), str(self.plan.settings.space.name)
+        cells = config.net.cells or adopt(load_space(home), decode(config.cell)).stack.cells
+        return Job(
+            entry.name,
+            str((self.folder / RUNS).resolve()),
+            "train",
+            train_config.resolved(config, home, cells),
+            threads=1,
+            device=str(self.device),
+            plugins=config.plugins,
+        )
 
     def claims(self) -> dict[str, Any]:
         """What all trainings have in common and must not change: settings and images, as plain values."""
@@ -132,7 +127,7 @@ class Maker:
         values = train_config.resolved(first, str(self.plan.settings.space.name), 0)
         del values["cell"], values["seed"], values["weights"]["lr"], values["checkpoint"]
         values["net"]["cells"] = self.plan.settings.net.cells
-        return {"settings": values, "images": self.data.fingerprint}
+        return {"settings": values, "images": self.builder.images(self.plan.settings.data).fingerprint}
 
 
 def claim(folder: Path, common: Mapping[str, Any], cells: Mapping[str, str]) -> None:
@@ -168,6 +163,4 @@ def _kept(path: Path) -> dict[str, Any]:
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     if before["images"] != now["images"] and before["settings"] == now["settings"]:
         return "the images have changed"
-    old, new = flat(before["settings"]), flat(now["settings"])
-    names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
-    return ", ".join(f"{name} was {old.get(name)}, is {new.get(name)}" for name in names)
+    return differences(before["settings"], now["settings"])

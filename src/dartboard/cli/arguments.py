@@ -2,16 +2,18 @@
 
 import math
 import sys
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dartboard.errors import DartboardError
 
 if TYPE_CHECKING:
     import torch
+
+    from dartboard.jobs.executors import Executor
 
 
 class UsageError(DartboardError):
@@ -97,3 +99,56 @@ def prepare_device(device: str | None, threads: int | None) -> "torch.device":
     if threads is not None:
         torch.set_num_threads(threads)
     return find_device(device, "--device")
+
+
+EXECUTOR_PREFIX = "executor."
+
+
+def add_executor_flags(parser: ArgumentParser, what: str) -> None:
+    """Declare the flags that say where jobs run.
+
+    Args:
+        parser: Of the command.
+        what: What the jobs are, such as `searches`.
+    """
+    add = parser.add_argument
+    add("--jobs", type=positive, metavar="N", help=f"{what} at a time, each in a process (default: 1)")
+    add(
+        "--executor",
+        metavar="E",
+        help=f"where {what} run: here, pool, ray or slurm (default: here, pool with --jobs); its options are "
+        "words such as executor.partition=gpu",
+    )
+
+
+def split_executor_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words that are options of an executor, and the others."""
+    options = [word for word in words if word.startswith(EXECUTOR_PREFIX)]
+    return options, [word for word in words if not word.startswith(EXECUTOR_PREFIX)]
+
+
+def make_executor(args: Namespace, words: Sequence[str], **defaults: Any) -> "Executor | None":
+    """The executor that flags and words name; None for this process.
+
+    Args:
+        args: With `executor` and `jobs`.
+        words: Options such as `executor.partition=gpu`.
+        defaults: Options that count where neither flags nor words say otherwise.
+
+    Raises:
+        DartboardError: If there is no such executor, or an option does not fit it.
+    """
+    name = args.executor or ("pool" if (args.jobs or 1) > 1 else "here")
+    if name == "here":
+        if words or (args.jobs is not None and args.jobs > 1):
+            given = words[0] if words else f"--jobs {args.jobs}"
+            raise UsageError(f"{given} is for jobs in other processes; name them with --executor pool")
+        return None
+    from dartboard.config.loader import from_words
+    from dartboard.jobs import executors
+
+    options = {name: value for name, value in defaults.items() if value is not None}
+    if args.jobs is not None:
+        options["jobs"] = args.jobs
+    options |= from_words(words).get("executor", {})
+    return executors.make_executor(name, options)

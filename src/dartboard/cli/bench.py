@@ -11,9 +11,7 @@ import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from textwrap import wrap
@@ -22,20 +20,29 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive
+from dartboard.cli.arguments import (
+    RUNS,
+    UsageError,
+    add_executor_flags,
+    add_plugins,
+    load_plugins,
+    make_executor,
+    positive,
+    split_executor_words,
+)
 from dartboard.cli.render import Terminal
 from dartboard.cli.signals import SIGNALLED
 from dartboard.errors import DartboardError, OptionError, Stopped
+from dartboard.jobs.job import JobResult
+from dartboard.jobs.monitor import Monitor
 from dartboard.utils.text import span
 
 if TYPE_CHECKING:
-    import torch
-
     from dartboard.cli.display import Display
+    from dartboard.jobs.loops import LoopBuilder
     from dartboard.scoreboard.config import BenchConfig
-    from dartboard.scoreboard.jobs import Job
-    from dartboard.scoreboard.pool import Pool
-    from dartboard.scoreboard.runner import Desk, Outcome, Place
+    from dartboard.scoreboard.jobs import BenchSearch
+    from dartboard.scoreboard.scored_search import Scoring
     from dartboard.scoreboard.table import Scoreboard
     from dartboard.tables import Table
 
@@ -56,46 +63,46 @@ def plan(config: "BenchConfig", count: int, missing: int, device: str) -> str:
     return what if missing == count else f"{what}: {count - missing} done, {missing} to do"
 
 
-def follow(outcomes: "Iterator[Outcome]", display: "Display", count: int) -> dict[str, str]:
-    """Shows what comes; why searches failed, by name."""
-    failed, tally = {}, Tally(count)
-    for outcome in outcomes:
-        display.say([tally.line(outcome)])
-        if outcome.failure is not None:
-            failed[outcome.job.name] = outcome.failure
-    return failed
-
-
-@dataclass
-class Tally:
-    """Counts searches as they end.
+class SearchLines(Monitor):
+    """A line for each search of a bench that ends, with how many are left and for how long.
 
     Args:
-        left: How many there are.
+        scoring: Where the records are.
+        searches: All searches, by name.
+        missing: Number of searches to run.
+        display: Where to show them.
     """
 
-    left: int
+    def __init__(
+        self, scoring: "Scoring", searches: "Mapping[str, BenchSearch]", missing: int, display: "Display"
+    ) -> None:
+        self._scoring, self._searches, self._display = scoring, searches, display
+        self._left, self._done, self._start = missing, 0, monotonic()
+        self._waiting: set[str] = set()
 
-    def __post_init__(self) -> None:
-        self._start, self._done = monotonic(), 0
+    def on_end(self, result: JobResult, again: bool) -> None:
+        search = self._searches[result.job.name]
+        lead = f"{search.label}  seed {search.seed}"
+        if result.state == "busy":
+            if result.job.name not in self._waiting:
+                self._display.say([f"{lead}  waits: {result.error}"])
+            self._waiting.add(result.job.name)
+        elif again:
+            self._display.say([f"{lead}  {result.state}, begun again: {result.error or 'no reason given'}"])
+        elif result.state in ("finished", "failed"):
+            self._done, self._left = self._done + 1, self._left - 1
+            pace = (monotonic() - self._start) / self._done
+            ahead = f"{self._left} left, {span(pace * self._left)}" if self._left else "none left"
+            self._display.say([f"{lead}  {self._score(search, result)}  {ahead}"])
 
-    def line(self, outcome: "Outcome") -> str:
-        """What came of one more, how many are left, and for how long by the pace so far."""
-        self._done, self.left = self._done + 1, self.left - 1
-        pace = (monotonic() - self._start) / self._done
-        ahead = f"{self.left} left, {span(pace * self.left)}" if self.left else "none left"
-        return f"{outcome.job.label}  seed {outcome.job.seed}  {_words(outcome)}  {ahead}"
-
-
-def _words(outcome: "Outcome") -> str:
-    if outcome.busy:
-        return "being done by another process"
-    if outcome.record is None:
-        return f"failed: {outcome.failure}"
-    final = outcome.record.final
-    dataset, test = next(iter(final.test.items()))
-    time = "" if final.seconds is None else f"  {span(final.seconds)}"
-    return f"{final.epoch} epoch{'' if final.epoch == 1 else 's'}  {dataset} {test:.2%}{time}"
+    def _score(self, search: "BenchSearch", result: JobResult) -> str:
+        record = self._scoring.record(search) if result.state == "finished" else None
+        if record is None:
+            return f"failed: {result.error}"
+        final = record.final
+        dataset, test = next(iter(final.test.items()))
+        time = "" if final.seconds is None else f"  {span(final.seconds)}"
+        return f"{final.epoch} epoch{'' if final.epoch == 1 else 's'}  {dataset} {test:.2%}{time}"
 
 
 Columns = list[tuple[str, ...]]
@@ -153,7 +160,7 @@ def _wide(column: Sequence[str]) -> int:
 
 
 FAILED = 1
-SEARCHING = ("jobs", "threads", "device", "fall_back")
+SEARCHING = ("jobs", "executor", "threads", "device", "fall_back")
 """Options that matter to searches alone."""
 
 
@@ -172,7 +179,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--seeds", metavar="SEEDS", help="0-9 for a range, 0,3,5 for single ones; a number is that one seed")
     add("--out", metavar="DIR", help="directory of the bench (default: runs/bench-SPACE-DATA)")
     add("--results", type=Path, metavar="DIR", help="directory of the records (default: OUT/records)")
-    add("--jobs", type=positive, metavar="N", help="searches at a time, each in a process (default: 1)")
+    add_executor_flags(parser, "searches")
     add("--threads", type=positive, metavar="N", help="threads of each process (default: 1)")
     add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
     add("--fall-back", action="store_true", help="go on from an older checkpoint if the last is damaged")
@@ -185,6 +192,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Do what is missing, and print the table."""
     _check_show(args)
+    args.executor_words, args.overrides = split_executor_words(args.overrides)
     from dartboard.scoreboard.jobs import check_space, oracle_name, plan_jobs
     from dartboard.scoreboard.score import check_queries
     from dartboard.tables import load_table
@@ -199,7 +207,7 @@ def run(args: Namespace) -> int:
     if args.show:
         return _score(args, config, out, oracle, {})
     _check_records(args, out, oracle)
-    found = _work(args, config, jobs, out)
+    found = _run(args, config, jobs, out)
     return found if isinstance(found, int) else _score(args, config, out, oracle, found)
 
 
@@ -269,46 +277,54 @@ def _check_records(args: Namespace, out: Path, oracle: "Table") -> None:
     check_records(read_records(_records(args, out)), oracle)
 
 
-def _place(args: Namespace, config: "BenchConfig", out: Path, device: "torch.device") -> "Place":
+def _run(
+    args: Namespace, config: "BenchConfig", searches: "Sequence[BenchSearch]", out: Path
+) -> dict[str, str] | int:
+    """Runs what is missing: errors of the searches that failed, by name, or the exit code after a signal."""
+    from dartboard.cli.arguments import prepare_device
+    from dartboard.cli.display import choose_lines
+    from dartboard.cli.signals import stop_on_signals
+    from dartboard.jobs.executors.inline import InlineExecutor
+    from dartboard.jobs.loops import LoopBuilder
+    from dartboard.jobs.queue import JobQueue
+    from dartboard.jobs.runner import JobRunner, status
     from dartboard.scoreboard.jobs import oracle_name
-    from dartboard.scoreboard.runner import Place
+    from dartboard.scoreboard.scored_search import Scoring
+    from dartboard.scoreboard.store import joined, keep_config
 
-    return Place(
+    joined(out, config)  # fail fast, before images are loaded
+    device = prepare_device(args.device, args.threads or 1)
+    scoring = Scoring(
         runs=out / "runs",
         records=_records(args, out),
         oracle=oracle_name(config),
         table=args.table,
         correlation=config.correlation,
-        device=device,
+        device=str(device),
+        plugins=tuple(load_plugins(args.plugin)),
         fall_back=args.fall_back,
     )
-
-
-def _work(args: Namespace, config: "BenchConfig", jobs: "list[Job]", out: Path) -> dict[str, str] | int:
-    """Does what is missing: why searches failed, by name, or the exit code where a signal stopped it."""
-    from dartboard.cli.arguments import prepare_device
-    from dartboard.cli.display import choose_lines
-    from dartboard.cli.signals import stop_on_signals
-    from dartboard.scoreboard.store import check_run, find_record, joined, keep_config
-
-    joined(out, config)  # what is refused is better known before images are loaded
-    place = _place(args, config, out, prepare_device(args.device, args.threads or 1))
-    missing = [job for job in jobs if find_record(job, place.records, place.oracle) is None]
-    for job in missing:
-        check_run(job, place.runs / job.name)
+    jobs = {search.name: scoring.job(search) for search in searches}
+    missing = [search for search in searches if status(jobs[search.name]) is None]
+    builder = LoopBuilder(device)
+    _build_each(args, missing, builder)
+    executor = make_executor(args, args.executor_words, threads=args.threads or 1)
+    executor = executor or InlineExecutor(JobRunner(builder=builder))
     display = choose_lines(quiet=args.quiet, json=args.json)
-    worker = _worker(args, place, missing)
-    _make_folder(place.records)
+    _make_folder(scoring.records)
     keep_config(out, config)
-    display.say([plan(config, len(jobs), len(missing), str(place.device)), f"writing to {out}"])
-    with stop_on_signals(worker.stop) as caught:
+    display.say([plan(config, len(searches), len(missing), str(device)), f"writing to {out}"])
+    monitor = SearchLines(scoring, {search.name: search for search in searches}, len(missing), display)
+    queue = JobQueue(executor, monitor=monitor)
+    with stop_on_signals(queue.stop) as caught:
         try:
-            with closing(worker.run(missing)) as outcomes:
-                return follow(outcomes, display, len(missing))
+            results = list(queue.run([jobs[search.name] for search in missing]))
+            return {result.job.name: result.error for result in results if result.state == "failed"}
         except (Stopped, KeyboardInterrupt) as stopped:
-            words = str(stopped) or "interrupted"
-            print(f"{words}; the same command goes on", file=sys.stderr)
+            print(f"{str(stopped) or 'interrupted'}; the same command goes on", file=sys.stderr)
             return SIGNALLED + caught[0] if caught else 0
+        finally:
+            executor.close()
 
 
 def _make_folder(folder: Path) -> None:
@@ -320,28 +336,17 @@ def _make_folder(folder: Path) -> None:
         raise OptionError(f"records cannot be written to {folder}: {error.strerror}") from None
 
 
-def _worker(args: Namespace, place: "Place", missing: "list[Job]") -> "Desk | Pool":
-    """What does the searches, when one of each method could be made."""
+def _build_each(args: Namespace, searches: "Sequence[BenchSearch]", builder: "LoopBuilder") -> None:
+    """Builds one search of each method, so that what is wrong is known before the first one runs."""
     from dartboard.cli.progress import progress
-    from dartboard.scoreboard.pool import Pool, Setup
-    from dartboard.scoreboard.runner import Desk
 
-    desk = Desk(place)
-    with progress(quiet=args.quiet) as desk.maker.progress:
-        for job in {job.label: job for job in missing}.values():
-            _try(desk, job)
-    desk.maker.progress = None
-    if args.jobs is None or args.jobs == 1 or len(missing) < 2:
-        return desk
-    plugins = tuple(load_plugins(args.plugin))
-    return Pool(Setup(place, args.threads or 1, plugins), min(args.jobs, len(missing)))
-
-
-def _try(desk: "Desk", job: "Job") -> None:
-    try:
-        desk.maker.make(job.config)
-    except DartboardError as error:
-        raise OptionError(f"methods.{job.label}: {error}") from None
+    with progress(quiet=args.quiet) as builder.progress:
+        for label, search in {search.label: search for search in searches}.items():
+            try:
+                builder.build("search", search.settings())
+            except DartboardError as error:
+                raise OptionError(f"methods.{label}: {error}") from None
+    builder.progress = None
 
 
 def _score(args: Namespace, config: "BenchConfig", out: Path, oracle: "Table", failed: dict[str, str]) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dartboard.cli.arguments import UsageError, positive
 from dartboard.distributed import world_size
 from dartboard.errors import DistributedError
-from dartboard.utils.parallel import cores
+from dartboard.utils.processes import cpu_count
 
 if TYPE_CHECKING:
     import torch
@@ -110,7 +110,7 @@ def place(device: str | None, threads: int | None) -> tuple[str | None, int | No
             )
         device = f"cuda:{own}"
         torch.cuda.set_device(own)
-    return device, threads or max(cores() // count, 1)
+    return device, threads or max(cpu_count() // count, 1)
 
 
 @contextmanager

@@ -14,19 +14,42 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dartboard.cli.arguments import UsageError, load_plugins
+from dartboard.cli.arguments import (
+    UsageError,
+    add_executor_flags,
+    load_plugins,
+    make_executor,
+    split_executor_words,
+)
 from dartboard.cli.render import LABEL, Terminal, labelled, places
 from dartboard.cli.run_loop import add_run_flags, add_tensorboard_flag, check_flags, fit, in_words, machine
+from dartboard.jobs.job import JobResult
+from dartboard.jobs.monitor import Monitor
 from dartboard.utils.text import command, span
 
 if TYPE_CHECKING:
     import torch
 
     from dartboard.cli.display import Display
+    from dartboard.jobs.executors import Executor
     from dartboard.runs import Run
     from dartboard.sweep.protocol.config import ProtocolConfig
     from dartboard.sweep.protocol.protocol import Protocol
     from dartboard.sweep.protocol.results import Arm, NetworkFacts, ProtocolResult
+
+
+class JobLines(Monitor):
+    """A line for each job that ends in another process, and for one that is submitted again."""
+
+    def __init__(self, display: "Display") -> None:
+        self._display = display
+
+    def on_end(self, result: JobResult, again: bool) -> None:
+        if again:
+            reason = result.error or "no reason given"
+            self._display.say([f"{result.job.name}  {result.state}, begun again: {reason}"])
+        elif result.state == "finished":
+            self._display.say([f"{result.job.name}  finished"])
 
 
 def print_protocol(result: "ProtocolResult", path: Path, plugins: Sequence[str] = ()) -> None:
@@ -123,12 +146,14 @@ def configure(parser: ArgumentParser) -> None:
     add("--method", metavar="M", help="how to search; see dartboard list methods")
     add("--data", metavar="D", help="images to search, train and test with; see dartboard list datasets")
     add("--seed", type=int, metavar="N", help="the first seed of the searches and of the trainings")
+    add_executor_flags(parser, "searches and trainings")
     add_tensorboard_flag(parser)
     add_run_flags(parser, out="runs/protocol-METHOD-SPACE-DATA-sSEED")
 
 
 def run(args: Namespace) -> int:
     """Go through the protocol, and print what it came to."""
+    words, args.overrides = split_executor_words(args.overrides)
     check_flags(args, NAMED, "protocol")
     if args.config is not None and (args.search_config or args.train_config):
         raise UsageError("--config has the searches and the trainings; leave out the other configurations")
@@ -137,7 +162,11 @@ def run(args: Namespace) -> int:
 
     device = prepare_device(*machine(args))
     display = choose_lines(quiet=args.quiet, json=args.json)
-    protocol, run = (_start if args.resume is None else _reopen)(args, device, display)
+    executor = make_executor(args, words, threads=args.threads)
+    if executor is not None and (args.tensorboard or args.live):
+        given = "--tensorboard" if args.tensorboard else "--live"
+        raise UsageError(f"{given} follows jobs of this process; leave it out, or --executor and --jobs")
+    protocol, run = (_start if args.resume is None else _reopen)(args, device, display, executor)
     with run:
         display.say([_plan(protocol), f"writing to {run.path}"])
         result = fit(protocol, run, args, display, lambda: _forecast(protocol))
@@ -150,7 +179,9 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple["Protocol", "Run"]:
+def _start(
+    args: Namespace, device: "torch.device", display: "Display", executor: "Executor | None"
+) -> tuple["Protocol", "Run"]:
     """A new protocol in a new run; nothing is written if one of its jobs cannot be made."""
     from dartboard.cli.progress import progress
     from dartboard.cli.run_loop import claim, search_name
@@ -161,10 +192,16 @@ def _start(args: Namespace, device: "torch.device", display: "Display") -> tuple
     config = _configure(args, load_plugins(args.plugin))
     with progress(quiet=args.quiet) as tell:
         protocol = Protocol(
-            config, device=device, hooks=[display], tell=lambda words: display.say([words]), progress=tell
+            config,
+            device=device,
+            hooks=[display],
+            message=lambda text: display.say([text]),
+            progress=tell,
+            executor=executor,
+            monitor=JobLines(display),
         )
     path = claim(args.out, f"protocol-{search_name(config.search)}")
-    space = protocol.jobs.material.space
+    space = protocol.jobs.searched_space
     protocol.run = Run.create(path, resolved(config), space=space, device=str(device))
     return protocol, protocol.run
 
@@ -190,7 +227,9 @@ def _configure(args: Namespace, plugins: list[str]) -> "ProtocolConfig":
     )
 
 
-def _reopen(args: Namespace, device: "torch.device", display: "Display") -> tuple["Protocol", "Run"]:
+def _reopen(
+    args: Namespace, device: "torch.device", display: "Display", executor: "Executor | None"
+) -> tuple["Protocol", "Run"]:
     """The protocol of a run that is there already."""
     from dartboard.cli.progress import progress
     from dartboard.runs import Run
@@ -201,7 +240,13 @@ def _reopen(args: Namespace, device: "torch.device", display: "Display") -> tupl
     try:
         with progress(quiet=args.quiet) as tell:
             protocol = reopen(
-                run, device=device, hooks=[display], tell=lambda words: display.say([words]), progress=tell
+                run,
+                device=device,
+                hooks=[display],
+                message=lambda text: display.say([text]),
+                progress=tell,
+                executor=executor,
+                monitor=JobLines(display),
             )
     except BaseException:
         run.close()

@@ -25,8 +25,8 @@ from dartboard.utils.text import command, printable, span
 
 if TYPE_CHECKING:
     from dartboard.sweep.config import SweepConfig
-    from dartboard.sweep.plan import Planned
-    from dartboard.sweep.planner import Course
+    from dartboard.sweep.plan import PlannedRun
+    from dartboard.sweep.planner import SweepPlanner
     from dartboard.sweep.results import PointRow, Row
 
 
@@ -35,7 +35,7 @@ SHOWN = 20
 NOTHING = "-"
 
 
-def print_plan(planned: "Mapping[str, Sequence[Planned]]") -> None:
+def print_plan(planned: "Mapping[str, Sequence[PlannedRun]]") -> None:
     """Prints the runs that a sweep would have; cells that are not known yet are called any."""
     terminal = Terminal()
     for stage, runs in planned.items():
@@ -44,7 +44,7 @@ def print_plan(planned: "Mapping[str, Sequence[Planned]]") -> None:
         terminal.write([f"  and {len(runs) - SHOWN} more"] if len(runs) > SHOWN else [])
 
 
-def _unknown(runs: "Sequence[Planned]") -> str:
+def _unknown(runs: "Sequence[PlannedRun]") -> str:
     unknown = any(own.is_guess for own in runs)
     return " for each cell that is found" if unknown else ""
 
@@ -117,12 +117,12 @@ def run(args: Namespace) -> int:
         from dartboard.sweep.results import read_results
 
         return _print(args, read_results(_folder(args)), _folder(args))
-    course = _course(args)
-    check_executor(course.config.executor.name, course.config.executor.options)
-    _check_place(course.folder)
-    planned = _rehearse(args, course)
-    _check_others(args, course.folder, planned)
-    return _list(args, planned) if args.dry_run else _work(args, course)
+    planner = _course(args)
+    check_executor(planner.config.executor.name, planner.config.executor.options)
+    _check_place(planner.folder)
+    planned = _rehearse(args, planner)
+    _check_others(args, planner.folder, planned)
+    return _list(args, planned) if args.dry_run else _work(args, planner)
 
 
 def _check_flags(args: Namespace) -> None:
@@ -158,11 +158,11 @@ def _load(args: Namespace) -> "SweepConfig":
     return load_sweep(_file(args), args.overrides, {"executor": chosen} if chosen else {})
 
 
-def _course(args: Namespace) -> "Course":
-    from dartboard.sweep.planner import Course
+def _course(args: Namespace) -> "SweepPlanner":
+    from dartboard.sweep.planner import SweepPlanner
 
     plugins = tuple(load_plugins(args.plugin))
-    return Course(_load(args), _folder(args), plugins, fall_back=args.fall_back)
+    return SweepPlanner(_load(args), _folder(args), plugins, fall_back=args.fall_back)
 
 
 def _check_place(folder: Path) -> None:
@@ -178,18 +178,18 @@ def _check_place(folder: Path) -> None:
         raise RunError(f"{folder} holds {names[0]} and no sweep; name another directory with --out")
 
 
-def _rehearse(args: Namespace, course: "Course") -> "dict[str, list[Planned]]":
+def _rehearse(args: Namespace, planner: "SweepPlanner") -> "dict[str, list[PlannedRun]]":
     from dartboard.cli.progress import progress
 
-    with progress(quiet=args.quiet) as course.progress:
-        course.rest()
-        planned = course.rehearse()
-    course.progress = None
-    course.rest()
+    with progress(quiet=args.quiet) as planner.progress:
+        planner.release_images()
+        planned = planner.rehearse()
+    planner.progress = None
+    planner.release_images()
     return planned
 
 
-def _check_others(args: Namespace, folder: Path, planned: "dict[str, list[Planned]]") -> None:
+def _check_others(args: Namespace, folder: Path, planned: "dict[str, list[PlannedRun]]") -> None:
     """Says that runs are there that are none of the sweep's; where all are, the directory is another's."""
     others, known = _others(folder, planned)
     if not others:
@@ -201,7 +201,7 @@ def _check_others(args: Namespace, folder: Path, planned: "dict[str, list[Planne
     print(f"dartboard: {words}, such as {printable(others[0])}; nothing is done with them", file=sys.stderr)
 
 
-def _others(folder: Path, planned: "dict[str, list[Planned]]") -> tuple[list[str], list[str]]:
+def _others(folder: Path, planned: "dict[str, list[PlannedRun]]") -> tuple[list[str], list[str]]:
     """The runs in a directory that are not planned, and those that are; not of unknown cells."""
     from dartboard.runs import find_runs
 
@@ -212,7 +212,7 @@ def _others(folder: Path, planned: "dict[str, list[Planned]]") -> tuple[list[str
     return [own for own in sure if own not in names], [own for own in sure if own in names]
 
 
-def _list(args: Namespace, planned: "dict[str, list[Planned]]") -> int:
+def _list(args: Namespace, planned: "dict[str, list[PlannedRun]]") -> int:
 
     if args.json:
         runs = [
@@ -226,15 +226,15 @@ def _list(args: Namespace, planned: "dict[str, list[Planned]]") -> int:
     return 0
 
 
-def _work(args: Namespace, course: "Course") -> int:
+def _work(args: Namespace, planner: "SweepPlanner") -> int:
     from dartboard.cli.signals import stop_on_signals
-    from dartboard.cli.sweep_display import choose_watch
+    from dartboard.cli.sweep_display import choose_monitor
     from dartboard.jobs.executors import make_executor
     from dartboard.sweep.sweep import Sweep
 
-    chosen = course.config.executor
-    with choose_watch(course, quiet=args.quiet, json=args.json) as watch:
-        sweep = Sweep(course, make_executor(chosen.name, chosen.options), watch)
+    chosen = planner.config.executor
+    with choose_monitor(planner, quiet=args.quiet, json=args.json) as monitor:
+        sweep = Sweep(planner, make_executor(chosen.name, chosen.options), monitor)
         with stop_on_signals(sweep.stop) as caught:
             try:
                 rows = sweep.run()
@@ -242,7 +242,7 @@ def _work(args: Namespace, course: "Course") -> int:
                 words = str(stopped) or "interrupted"
                 print(f"{words}; the same command goes on", file=sys.stderr)
                 return SIGNALLED + caught[0] if caught else 0
-    return _print(args, rows, course.folder)
+    return _print(args, rows, planner.folder)
 
 
 def _print(args: Namespace, rows: "list[Row]", folder: Path) -> int:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.render import Terminal
 from dartboard.errors import RunError
-from dartboard.jobs.job import Job, Outcome
-from dartboard.jobs.queue import Watch
+from dartboard.jobs.job import Job, JobResult
+from dartboard.jobs.monitor import Monitor
 from dartboard.runs.directory import METRICS
 from dartboard.runs.text_files import rows_from_end
 from dartboard.utils.text import printable, span
@@ -18,7 +18,7 @@ from dartboard.utils.text import printable, span
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from dartboard.sweep.planner import Course
+    from dartboard.sweep.planner import SweepPlanner
 
 
 REPORT = "report.html"
@@ -28,44 +28,44 @@ REFRESH = 1.0
 """Seconds between two looks at how far runs are."""
 
 
-class SweepLines(Watch):
+class SweepLines(Monitor):
     """A line for each run that ends, with how many are left and for how long.
 
     Args:
-        course: The sweep.
+        planner: The sweep.
         terminal: Where to write.
     """
 
-    def __init__(self, course: "Course", terminal: Terminal) -> None:
-        self.terminal, self._folder, self._reports = terminal, course.folder, course.config.reports
+    def __init__(self, planner: "SweepPlanner", terminal: Terminal) -> None:
+        self.terminal, self._folder, self._reports = terminal, planner.folder, planner.config.reports
         self._left, self._busy = set[str](), set[str]()
         self._start, self._done = monotonic(), 0
 
-    def say(self, words: str) -> None:
-        self.terminal.write([printable(words)])
+    def message(self, text: str) -> None:
+        self.terminal.write([printable(text)])
 
     def on_stage(self, name: str, runs: Sequence[str]) -> None:
         self._left, self._done, self._start = set(runs), 0, monotonic()
-        self.say(f"{name}: {len(runs)} run{'' if len(runs) == 1 else 's'}, in {self._folder / name}")
+        self.message(f"{name}: {len(runs)} run{'' if len(runs) == 1 else 's'}, in {self._folder / name}")
 
-    def on_end(self, outcome: Outcome, again: bool) -> None:
+    def on_end(self, outcome: JobResult, again: bool) -> None:
         name, reason = outcome.job.name, outcome.error or "no reason given"
         self._done += not again
         if outcome.state == "busy":
             if name not in self._busy:
-                self.say(f"{name}  waits: {reason}")
+                self.message(f"{name}  waits: {reason}")
             self._busy.add(name)
         elif again:
-            self.say(f"{name}  {outcome.state}, begun again: {reason}")
+            self.message(f"{name}  {outcome.state}, begun again: {reason}")
         elif outcome.state == "paused":
-            self.say(f"{name}  paused after epoch {outcome.job.until}")
+            self.message(f"{name}  paused after epoch {outcome.job.until}")
 
     def on_row(self, row: Mapping[str, Any]) -> None:
         self._left.discard(row["name"])
         if self._reports and row["state"] == "finished":
             self._report(Path(row["path"]))
         if self._done or row["state"] != "finished":
-            self.say(f"{row['name']}  {_ended(row)}  {self._ahead()}")
+            self.message(f"{row['name']}  {_ended(row)}  {self._ahead()}")
 
     def _ahead(self) -> str:
         if not self._left:
@@ -78,33 +78,33 @@ class SweepLines(Watch):
         from dartboard.report import try_report
 
         if not (path / REPORT).is_file() and (mistake := try_report(path)) is not None:
-            self.say(f"{path.name}  {mistake}")
+            self.message(f"{path.name}  {mistake}")
 
 
 class SilentSweep(SweepLines):
     """Shows nothing; pages of runs are written all the same."""
 
-    def say(self, words: str) -> None:
-        """Nothing is said."""
+    def message(self, text: str) -> None:
+        """Shows nothing."""
 
 
 class SweepBars(SweepLines):
     """The lines, and below them a bar for each run under way."""
 
-    def __init__(self, course: "Course", terminal: Terminal, bars: "Progress") -> None:
-        super().__init__(course, terminal)
+    def __init__(self, planner: "SweepPlanner", terminal: Terminal, bars: "Progress") -> None:
+        super().__init__(planner, terminal)
         self._bars = bars
         self._tasks: dict[str, TaskID] = {}
         self._next = 0.0
 
-    def on_begin(self, job: Job) -> None:
+    def on_start(self, job: Job) -> None:
         self._tasks[job.name] = self._bars.add_task(job.name, total=job.config["epochs"])
 
-    def on_end(self, outcome: Outcome, again: bool) -> None:
+    def on_end(self, outcome: JobResult, again: bool) -> None:
         self._bars.remove_task(self._tasks.pop(outcome.job.name))
         super().on_end(outcome, again)
 
-    def on_look(self, running: Sequence[Job]) -> None:
+    def on_poll(self, running: Sequence[Job]) -> None:
         if monotonic() < self._next:
             return
         self._next = monotonic() + REFRESH
@@ -129,22 +129,22 @@ def _ended(row: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def choose_watch(course: "Course", *, quiet: bool, json: bool) -> Iterator[Watch]:
+def choose_monitor(planner: "SweepPlanner", *, quiet: bool, json: bool) -> Iterator[Monitor]:
     """Lends what shows a sweep where the program writes; JSON leaves standard output alone.
 
     Args:
-        course: The sweep.
+        planner: The sweep.
         quiet: Whether nothing shall be seen.
         json: Whether standard output is for JSON.
     """
     terminal = Terminal(stderr=json)
     if quiet or (json and not sys.stderr.isatty()):
-        yield SilentSweep(course, terminal)
+        yield SilentSweep(planner, terminal)
     elif not terminal.is_terminal:
-        yield SweepLines(course, terminal)
+        yield SweepLines(planner, terminal)
     else:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         with Progress(*columns, console=terminal, transient=True) as bars:
-            yield SweepBars(course, terminal, bars)
+            yield SweepBars(planner, terminal, bars)

@@ -26,7 +26,7 @@ from dartboard.data.dataset import (
     histogram_moments,
 )
 from dartboard.errors import DataError
-from dartboard.utils.parallel import cores
+from dartboard.utils.processes import cpu_count
 
 T = TypeVar("T")
 
@@ -150,7 +150,7 @@ def map_files(function: Callable[[str], T], files: Sequence[str]) -> Iterator[T]
     if sum(sizes) / max(len(sizes), 1) < SMALL_FILE:
         yield from map(function, files)
         return
-    with ThreadPoolExecutor(cores()) as pool:
+    with ThreadPoolExecutor(cpu_count()) as pool:
         for first in range(0, len(files), THREAD_QUEUE):
             yield from pool.map(function, files[first : first + THREAD_QUEUE])
 

@@ -22,7 +22,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from dartboard.data.dataset import check_count
 from dartboard.errors import DartboardError, DataError
-from dartboard.utils.worker_pool import apart
+from dartboard.utils.processes import isolated_start
 
 PREFETCH_FACTOR = 2
 """Results that each worker prepares ahead."""
@@ -91,7 +91,7 @@ class Prefetcher(Generic[Task]):
     def _start(self, index: int) -> Any:
         """The iterator over the results from `index` on."""
         self._tasks.first = index
-        with apart():
+        with isolated_start():
             if self._loader is None:
                 multiprocessing.set_forkserver_preload([__name__])
                 self._loader = DataLoader(

@@ -14,7 +14,7 @@ def find_device(name: str | None, what: str = "the device") -> torch.device:
 
     Args:
         name: Its name, if there is one.
-        what: What a complaint calls it.
+        what: What an error calls it.
 
     Raises:
         OptionError: If there is no such device, or it cannot be used.
@@ -22,16 +22,16 @@ def find_device(name: str | None, what: str = "the device") -> torch.device:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # or deterministic=true fails on GPUs
     name = name or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        found = torch.device(name)
-        torch.zeros(1, device=found).tolist()
+        device = torch.device(name)
+        torch.zeros(1, device=device).tolist()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).splitlines()[0].split(". ")[0].rstrip(".")
         raise OptionError(f"{what} {name} cannot be used: {reason}; cpu always can") from None
-    return found
+    return device
 
 
-def machine_of(job: Job) -> tuple[str | None, int | None]:
-    """Device and threads: those of a run that goes on, whose bits depend on them, else the job's.
+def device_and_threads(job: Job) -> tuple[str | None, int | None]:
+    """Those of a run that is resumed, whose bits depend on them, else the job's.
 
     Raises:
         RunError: If the run does not say what it used.

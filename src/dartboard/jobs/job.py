@@ -1,4 +1,4 @@
-"""What an executor is given to do, and what it says came of it."""
+"""A job: a description of work whose result is a run directory."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,27 +7,30 @@ from typing import Any, Literal
 State = Literal["finished", "paused", "stopped", "busy", "failed", "lost"]
 """How a job can end.
 
-finished: the run has its result. paused: it has gone as many epochs as the job asked for. stopped: somebody
-asked it to stop, and its state is saved. busy: another process holds the run. failed: it raised an error.
-lost: its process or machine is gone; the run goes on from its last checkpoint when the job is begun again.
+finished: the run has its result. paused: it has trained as many epochs as the job asked for. stopped: it was
+asked to stop, and its state is saved. busy: another process holds the run. failed: it raised an error.
+lost: its process or machine is gone; the run goes on from its last checkpoint when the job runs again.
 """
 
 
 @dataclass(frozen=True)
 class Job:
-    """A search or a training to be done in a run of its own; travels between processes and machines.
+    """A search or a training in a run of its own; travels between processes and machines.
 
     Args:
-        name: The directory of the run inside the sweep's, such as `search/darts-s0`.
-        folder: The directory of the sweep, which all machines see under this path.
-        kind: `search` or `train`.
-        config: The configuration of the run, resolved, as plain values.
-        until: Pause after so many epochs; None goes on to the end.
-        threads: Torch's, on a CPU, for a run that is new; one that goes on keeps its own.
+        name: Directory of the run inside `folder`, such as `search/darts-s0`.
+        folder: Directory of all jobs of a client, which all machines see under this path.
+        kind: What to do: `search`, `train`, or another of `dartboard.jobs.runner.KINDS`.
+        config: Configuration of the run, resolved, as plain values.
+        until: Pause after so many epochs; None runs to the end.
+        threads: Torch threads on a CPU, for a new run; one that is resumed keeps its own.
         device: Where to compute; None for a GPU if there is one, else the CPU.
         plugins: Python files to load first.
-        test: Whether test images may be measured on; not in trainings that networks are chosen by.
+        test: Whether test images may be measured on; not in trainings by which networks are selected.
         fall_back: Whether an older checkpoint will do where the last is damaged.
+        space: JSON of the space, in the place of the one that `config` names; empty for that one.
+        same_images: Whether all jobs of the folder that name the same images must see the same.
+        options: Further options of the kind, as plain values.
     """
 
     name: str
@@ -40,23 +43,28 @@ class Job:
     plugins: tuple[str, ...] = ()
     test: bool = True
     fall_back: bool = False
+    space: str = ""
+    same_images: bool = False
+    options: dict[str, Any] | None = None
 
     @property
     def path(self) -> Path:
-        """The directory of the run."""
+        """Directory of the run."""
         return Path(self.folder) / self.name
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobResult:
     """How a job ended.
 
     Args:
-        job: Which.
-        state: In what way.
+        job: The job.
+        state: How it ended.
         error: What went wrong, in one line; empty if nothing did.
+        error_type: Class of the error, such as `DivergedError`; empty if there was none.
     """
 
     job: Job
     state: State
     error: str = ""
+    error_type: str = ""

@@ -1,29 +1,182 @@
-"""From the configuration of a run, as plain values, to the loop that does it."""
+"""Searches and trainings as jobs: from the configuration of a run to the loop that it needs."""
 
+import hashlib
+import json
+import logging
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from dartboard.data import Dataset
+from dartboard.engine.loop import Loop
+from dartboard.engine.rng_scope import logged
 from dartboard.engine.schedule import SCHEDULES
+from dartboard.errors import DartboardError, DataError, RunError, Stopped
+from dartboard.jobs.device import device_and_threads, find_device
+from dartboard.jobs.job import Job, State
+from dartboard.jobs.runner import KINDS, JobRunner
 from dartboard.plugins import check_plugins
+from dartboard.runs import SPACE, Run, RunReader, flat, is_run
 from dartboard.search import Searcher
 from dartboard.search import config as search_config
-from dartboard.search.config import KeptImages, build
-from dartboard.search.hooks import AnyHook
+from dartboard.search.config import SOURCE, KeptImages, build
+from dartboard.search.hooks import AnyHook, LoopHook
 from dartboard.search.settings import SEARCH
-from dartboard.space import SearchSpace, adopt, decode, load_space
+from dartboard.space import SearchSpace, adopt, decode, load_space, space_from_json
 from dartboard.train import Trainer
 from dartboard.train import config as train_config
 from dartboard.train.config import TRAIN, train_options
+from dartboard.utils import atomic
+from dartboard.utils.processes import using_threads
 
-Values = Mapping[str, Any]
-"""A configuration as plain values."""
+log = logging.getLogger(__name__)
+
+IMAGES = "images"
+"""Folder inside a client's, with a file for each set of images that says what they are."""
 
 
-def filled(kind: str, config: Values) -> dict[str, Any]:
-    """A configuration that was written earlier, with defaults for settings that were not there then.
+class Pause(LoopHook[Loop[Any, Any], Any, Any]):
+    """Stops a search or a training after an epoch; its state is saved.
+
+    Args:
+        epochs: Number of epochs.
+    """
+
+    def __init__(self, epochs: int) -> None:
+        self.epochs = epochs
+
+    def on_epoch_end(self, loop: Loop[Any, Any], record: Any) -> None:  # noqa: ARG002
+        if loop.epoch == self.epochs:
+            loop.stop()
+
+
+class LoopBuilder(KeptImages):
+    """Builds searchers and trainers; images that several have in common are loaded once.
+
+    Args:
+        device: Where to compute.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__()
+        self.device = device
+
+    def build(
+        self,
+        kind: str,
+        config: Mapping[str, Any],
+        hooks: Sequence[AnyHook] = (),
+        *,
+        space: SearchSpace | None = None,
+        test: bool = True,
+    ) -> Searcher | Trainer:
+        """The loop of a search or a training, without a run.
+
+        Args:
+            kind: `search` or `train`.
+            config: Its whole configuration, as plain values.
+            hooks: Hooks of the loop.
+            space: In the place of the space that `config` names, if given.
+            test: Whether test images may be measured on.
+
+        Raises:
+            DartboardError: If it cannot be built.
+        """
+        if kind == "search":
+            parts = build(SEARCH.validate(config), space, images=self)
+            return Searcher(*parts, device=self.device, hooks=hooks)
+        training = TRAIN.validate(config)
+        check_plugins(training.plugins)
+        SCHEDULES[training.weights.schedule]  # fail fast on an unknown schedule
+        space = adopt(space or load_space(training.space.name or ""), decode(training.cell))
+        data = self.images(training.data)
+        if not test:
+            data = replace(data, test=None, known=data.moments)
+        options, facts = train_options(training), train_config.facts(training)
+        return Trainer(space, data, options, device=self.device, hooks=hooks, facts=facts)
+
+    def build_job(self, job: Job, hooks: Sequence[AnyHook] = ()) -> Searcher | Trainer:
+        """The loop of a job; a run that exists already says what its space is."""
+        recorded = job.path / SPACE
+        space = None
+        if is_run(job.path) and recorded.is_file():
+            space = load_space(recorded)
+        elif job.space:
+            space = space_from_json(job.space)
+        return self.build(loop_kind(job), job.config, hooks, space=space, test=job.test)
+
+
+def loop_kind(job: Job) -> str:
+    """`search` or `train`, whichever the run of a job is."""
+    return str(job.config.get("kind", "search"))
+
+
+@KINDS.register("search")
+@KINDS.register("train")
+class LoopKind:
+    """Jobs that run a searcher or a trainer in a run directory."""
+
+    @staticmethod
+    def status(job: Job) -> State | None:
+        """`finished` or `paused` if nothing is left to do, else None.
+
+        Raises:
+            RunError: If the run exists with other settings; names them.
+        """
+        if not is_run(job.path):
+            return None
+        run = RunReader.read(job.path)
+        check_settings(job, run)
+        if run.result() is not None:
+            return "finished"
+        return "paused" if job.until is not None and len(run.metrics()) >= job.until else None
+
+    @staticmethod
+    def run(job: Job, runner: JobRunner) -> State:
+        """Runs the loop of a job from where it was, or from the start."""
+        name, threads = device_and_threads(job)
+        device = find_device(name)
+        hooks = runner.hooks
+        if job.until is not None and job.until < job.config["epochs"]:
+            hooks = (*hooks, Pause(job.until))
+        with using_threads(threads):
+            resumed = is_run(job.path)
+            with Run.resume(job.path, device=str(device)) if resumed else nullcontext() as run:
+                loop = runner.builder(device).build_job(job, hooks)
+                if run is not None:
+                    return _fit(job, runner, loop, run)  # its state says which images it saw
+            if job.same_images:
+                check_images(job, loop.data)
+            with Run.create(job.path, job.config, space=loop.space, device=str(device)) as run:
+                return _fit(job, runner, loop, run)
+
+
+def _fit(job: Job, runner: JobRunner, loop: Loop[Any, Any], run: Run) -> State:
+    loop.run = run
+    try:
+        with runner.stoppable(loop.stop):
+            loop.fit(fall_back=job.fall_back)
+    except Stopped:
+        if runner.stopping:
+            return "stopped"
+        if job.until is not None and loop.epoch >= job.until:
+            return "paused"
+        raise RunError(
+            f"{job.path} stopped by itself after {loop.epoch} epochs; does one of its hooks stop it?"
+        ) from None
+    except Exception:
+        with logged(run):
+            log.exception("%s failed", job.name)
+        raise
+    return "finished"
+
+
+def fill_defaults(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration that was written earlier, with defaults for settings that did not exist then.
 
     Raises:
         DartboardError: If it is none of this kind.
@@ -35,55 +188,49 @@ def filled(kind: str, config: Values) -> dict[str, Any]:
     return train_config.resolved(training, space or "", cells or 0)
 
 
-class Maker(KeptImages):
-    """Makes loops; images that several have in common are loaded once.
+def check_settings(job: Job, run: RunReader) -> None:
+    """Refuses a run with other settings than the job's.
 
-    Args:
-        device: Where to compute.
+    Raises:
+        RunError: Names them.
     """
+    if run.config == job.config:
+        return
+    try:
+        before = fill_defaults(loop_kind(job), run.config)
+    except (DartboardError, AttributeError) as error:  # the latter where there are no settings at all
+        raise RunError(f"{run.path} is a run of something else: {error}") from None
+    if changes := differences(before, job.config):
+        raise RunError(
+            f"{run.path} is a run with other settings: {changes}; move it away, or name another directory "
+            "with --out"
+        )
 
-    def __init__(self, device: torch.device) -> None:
-        super().__init__()
-        self.device = device
 
-    def make(
-        self,
-        kind: str,
-        config: Values,
-        hooks: Sequence[AnyHook] = (),
-        *,
-        space: SearchSpace | None = None,
-        test: bool = True,
-    ) -> Searcher | Trainer:
-        """The loop of a search or a training, without a run.
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Which settings differ, in words; empty if none do."""
+    old, new = flat(before), flat(now)
+    names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
+    return ", ".join(f"{name} was {old.get(name)}, is {new.get(name)}" for name in names)
 
-        Args:
-            kind: `search` or `train`.
-            config: All that it does.
-            hooks: What else to do, and when.
-            space: Taken in the place of the one that is named, if given.
-            test: Whether test images may be measured on.
 
-        Raises:
-            DartboardError: If it cannot be made.
-        """
-        if kind == "search":
-            return self._search(config, hooks, space)
-        return self._training(config, hooks, space, test)
+def check_images(job: Job, data: Dataset) -> None:
+    """Refuses images that are not those which earlier jobs of the folder saw under the same name.
 
-    def _search(self, values: Values, hooks: Sequence[AnyHook], space: SearchSpace | None) -> Searcher:
-        config = SEARCH.validate(values)
-        return Searcher(*build(config, space, images=self), device=self.device, hooks=hooks)
+    A folder of pictures can change while jobs run, or before they are run again. The first job that uses some
+    images records what they are.
 
-    def _training(
-        self, values: Values, hooks: Sequence[AnyHook], space: SearchSpace | None, test: bool
-    ) -> Trainer:
-        config = TRAIN.validate(values)
-        check_plugins(config.plugins)
-        SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
-        space = adopt(space or load_space(config.space.name or ""), decode(config.cell))
-        data = self.images(config.data)
-        if not test:
-            data = replace(data, test=None, known=data.moments)
-        options, facts = train_options(config), train_config.facts(config)
-        return Trainer(space, data, options, device=self.device, hooks=hooks, facts=facts)
+    Raises:
+        DataError: If others were loaded before.
+    """
+    source = {name: value for name, value in job.config["data"].items() if name in SOURCE}
+    text = json.dumps({**source, "test": job.test}, sort_keys=True, default=str)
+    path = Path(job.folder) / IMAGES / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write_first(path, data.fingerprint + "\n")
+    if path.read_text(encoding="utf-8").strip() != data.fingerprint:
+        raise DataError(
+            f"the images of {job.config['data']['name']} are not those that earlier runs of this sweep saw; "
+            "name another directory with --out, or bring those back"
+        )

@@ -1,146 +1,137 @@
-"""The jobs of a sweep that wait, are under way, or must be begun again."""
+"""The job queue: submits jobs to an executor, and those again that fail or are lost."""
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from time import monotonic, sleep
-from typing import Any
 
 from dartboard.errors import DartboardError, Stopped
 from dartboard.jobs.executors.base import Executor
-from dartboard.jobs.job import Job, Outcome
-from dartboard.jobs.runner import standing
+from dartboard.jobs.executors.inline import InlineExecutor
+from dartboard.jobs.job import Job, JobResult
+from dartboard.jobs.monitor import Monitor
+from dartboard.jobs.runner import status
 from dartboard.runs import list_checkpoints
 from dartboard.runs.directory import CHECKPOINTS, METRICS
 
-LOOK = 0.2
-"""Seconds between two looks at whether to stop."""
-PATIENCE = 2.0
-"""Seconds before a run is tried again that somebody else was at."""
+POLL = 0.2
+"""Seconds between two checks whether to stop."""
+BUSY_DELAY = 2.0
+"""Seconds before a job is submitted again whose run another process holds."""
 
 
-class Watch:
-    """Is told what happens to a sweep; does nothing by itself."""
-
-    def on_stage(self, name: str, runs: Sequence[str]) -> None:
-        """When a stage begins, with the names of its runs, finished ones among them."""
-
-    def on_begin(self, job: Job) -> None:
-        """When a job is begun, or begun again."""
-
-    def on_end(self, outcome: Outcome, again: bool) -> None:
-        """When a job has ended; `again` says whether it will be begun again."""
-
-    def on_row(self, row: Mapping[str, Any]) -> None:
-        """When a run is over for good, one that was so before among them; with its row of the results."""
-
-    def on_look(self, running: Sequence[Job]) -> None:
-        """Several times a second, with the jobs that are under way."""
-
-    def say(self, words: str) -> None:
-        """When something is decided."""
-
-
-@dataclass
-class Queue:
-    """Has jobs done, and begins those again that fail or are lost.
+class JobQueue:
+    """Runs jobs on an executor.
 
     Args:
-        executor: Does them.
-        tries: A job that has failed so often is not begun again; one that is lost counts where it has not got
-            further since it was begun.
-        watch: Is told what happens.
+        executor: Where they run.
+        tries: A job that has failed so often is given up; one that is lost counts if it has made no progress.
+        retry_failed: Whether jobs that raise an error are submitted again, or only those that are lost.
+        monitor: Callbacks.
     """
 
-    executor: Executor
-    tries: int
-    watch: Watch
-    _waiting: deque[Job] = field(default_factory=deque, init=False)
-    _later: list[tuple[float, Job]] = field(default_factory=list, init=False)
-    _begun: dict[str, tuple[Job, object]] = field(default_factory=dict, init=False)
-    _failures: Counter[str] = field(default_factory=Counter, init=False)
-    _stopping: bool = field(default=False, init=False)
+    def __init__(
+        self,
+        executor: Executor,
+        *,
+        tries: int = 3,
+        retry_failed: bool = False,
+        monitor: Monitor | None = None,
+    ) -> None:
+        self.executor, self.tries, self.retry_failed = executor, tries, retry_failed
+        self.monitor = monitor or Monitor()
+        self._waiting: deque[Job] = deque()
+        self._delayed: list[tuple[float, Job]] = []
+        self._running: dict[str, tuple[Job, object]] = {}
+        self._failures: Counter[str] = Counter()
+        self._stopping = False
+        if isinstance(executor, InlineExecutor):
+            executor.on_epoch(lambda: self.monitor.on_poll(self.running))
 
     @property
     def running(self) -> list[Job]:
-        """The jobs that are under way."""
-        return [job for job, _ in self._begun.values()]
+        """The jobs that are running."""
+        return [job for job, _ in self._running.values()]
 
     def stop(self) -> None:
         """Asks all jobs to save their states and to stop; for signal handlers."""
         self._stopping = True
         self.executor.stop()
 
-    def do(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
-        """What comes of each job in the end, as they end: `finished`, `paused` or `failed`.
+    def check_stopped(self) -> None:
+        """Raises Stopped if a stop was requested."""
+        if self._stopping:
+            raise Stopped(f"stopped; runs not begun: {len(self._waiting) + len(self._delayed)}")
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[JobResult]:
+        """Final result of each job, in the order of completion: `finished`, `paused` or `failed`.
 
         Raises:
             Stopped: If `stop` was called; all states have been saved.
         """
         self._waiting = deque()
         for job in jobs:
-            outcome = _already(job)
-            if outcome is None:
+            try:
+                done = status(job)
+            except DartboardError as error:
+                yield JobResult(job, "failed", str(error), type(error).__name__)
+                continue
+            if done is None:
                 self._waiting.append(job)
             else:
-                yield outcome
-        while self._give():
-            for outcome in self._ended():
-                yield from self._hear(outcome)
-            self.watch.on_look(self.running)
-        self.check()
+                yield JobResult(job, done)
+        while self._submit_waiting():
+            for result in self._completed():
+                yield from self._final(result)
+            self.monitor.on_poll(self.running)
+        self.check_stopped()
 
-    def check(self) -> None:
-        """Raises Stopped if that was asked."""
+    def _submit_waiting(self) -> bool:
+        """Submits as many jobs as the executor takes; whether there is anything to wait for."""
         if self._stopping:
-            raise Stopped(f"stopped; runs not begun: {len(self._waiting) + len(self._later)}")
-
-    def _give(self) -> bool:
-        """Begins as many jobs as there is room for; whether there is anything to wait for."""
-        if self._stopping:
-            return bool(self._begun)
+            return bool(self._running)
         now = monotonic()
-        self._waiting.extend(job for due, job in self._later if due <= now)
-        self._later = [(due, job) for due, job in self._later if due > now]
-        while self._waiting and len(self._begun) < self.executor.room:
+        self._waiting.extend(job for due, job in self._delayed if due <= now)
+        self._delayed = [(due, job) for due, job in self._delayed if due > now]
+        while self._waiting and len(self._running) < self.executor.capacity:
             job = self._waiting.popleft()
-            self._begun[job.name] = job, progress(job)
-            self.watch.on_begin(job)
-            self.executor.begin(job)
-        return bool(self._begun or self._waiting or self._later)
+            self._running[job.name] = job, progress(job)
+            self.monitor.on_start(job)
+            self.executor.submit(job)
+        return bool(self._running or self._waiting or self._delayed)
 
-    def _ended(self) -> Sequence[Outcome]:
-        """What has ended; waits a moment if nothing has."""
-        if self._begun:
-            return self.executor.ended(LOOK)
-        sleep(LOOK)  # others hold what is left
+    def _completed(self) -> Sequence[JobResult]:
+        if self._running:
+            return self.executor.completed(POLL)
+        sleep(POLL)  # other processes hold what is left
         return []
 
-    def _hear(self, outcome: Outcome) -> Iterator[Outcome]:
-        job, before = self._begun.pop(outcome.job.name)
-        again = self._again(outcome, before)
-        self.watch.on_end(outcome, again)
-        if again or (outcome.state == "lost" and self._stopping):  # it goes on when the sweep does
+    def _final(self, result: JobResult) -> Iterator[JobResult]:
+        """The result, unless the job is submitted again or continues with the next invocation."""
+        job, before = self._running.pop(result.job.name)
+        again = self._retry(result, before)
+        self.monitor.on_end(result, again)
+        if again or (result.state == "lost" and self._stopping):
             return
-        if outcome.state == "lost":
-            outcome = replace(outcome, state="failed", error=self._lost(outcome))
-        if outcome.state != "stopped":
-            yield replace(outcome, job=job)
+        if result.state == "lost":
+            last = f"; the last time, {result.error}" if result.error else ""
+            error = f"lost {self.tries} times without getting further{last}"
+            result = replace(result, state="failed", error=error)
+        if result.state != "stopped":
+            yield replace(result, job=job)
 
-    def _lost(self, outcome: Outcome) -> str:
-        last = f"; the last time, {outcome.error}" if outcome.error else ""
-        return f"lost {self.tries} times without getting further{last}"
-
-    def _again(self, outcome: Outcome, before: object) -> bool:
-        """Whether a job is begun again; puts it where it waits."""
-        job, state = outcome.job, outcome.state
+    def _retry(self, result: JobResult, before: object) -> bool:
+        """Puts a job where it waits to be submitted again, if it should be."""
+        job, state = result.job, result.state
         if state in ("finished", "paused"):
             return False
         if state == "busy":
-            self._later.append((monotonic() + PATIENCE, job))
+            self._delayed.append((monotonic() + BUSY_DELAY, job))
             return True
         if state in ("lost", "stopped") and self._stopping:
+            return False
+        if state == "failed" and not self.retry_failed:
             return False
         self._failures[job.name] += state == "failed" or progress(job) == before
         if self._failures[job.name] >= self.tries:
@@ -149,18 +140,9 @@ class Queue:
         return True
 
 
-def _already(job: Job) -> Outcome | None:
-    """What came of a job before; None if something is left to do."""
-    try:
-        found = standing(job)
-    except DartboardError as error:
-        return Outcome(job, "failed", str(error))
-    return None if found is None else Outcome(job, found)
-
-
 def progress(job: Job) -> object:
-    """Something that changes whenever the run of a job gets further."""
-    metrics, saved = job.path / METRICS, ""
+    """A value that changes whenever the run of a job makes progress."""
+    metrics, newest = job.path / METRICS, ""
     with suppress(OSError):
-        saved = max((own.name for own in list_checkpoints(job.path / CHECKPOINTS)), default="")
-    return (metrics.stat().st_size if metrics.exists() else 0), saved
+        newest = max((path.name for path in list_checkpoints(job.path / CHECKPOINTS)), default="")
+    return (metrics.stat().st_size if metrics.exists() else 0), newest

@@ -1,185 +1,163 @@
-"""Jobs, done one after the other in this process; whatever comes of one is said, nothing is raised."""
+"""The job runner: runs jobs in this process, one after the other, and reports how each ended."""
 
-import logging
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
-
-import torch
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dartboard.engine.memory import is_out_of_memory
-from dartboard.engine.rng_scope import logged, unheard
-from dartboard.errors import DartboardError, RunError, RunInUseError, Stopped, one_line
-from dartboard.jobs.device import find_device, machine_of
-from dartboard.jobs.images import check_images
-from dartboard.jobs.inner import AnyLoop, Pause
-from dartboard.jobs.job import Job, Outcome, State
-from dartboard.jobs.loops import Maker, filled
+from dartboard.engine.rng_scope import unheard
+from dartboard.errors import DartboardError, RunInUseError, one_line
+from dartboard.jobs.job import Job, JobResult, State
 from dartboard.plugins import load_plugin
-from dartboard.runs import SPACE, Run, RunReader, flat, is_run
+from dartboard.registry import Registry
 from dartboard.runs.directory import LOG
-from dartboard.search import Searcher
 from dartboard.search.hooks import AnyHook, LoopHook
-from dartboard.space import load_space
-from dartboard.train import Trainer
-from dartboard.utils.parallel import using_threads
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    import torch
+
+    from dartboard.jobs.loops import LoopBuilder
 
 OUT_OF_MEMORY = "out of memory; use a smaller net.channels or batch, or fewer jobs at a time"
 
 
-def work(job: Job, asked: Callable[[], bool] | None = None) -> Outcome:
-    """What comes of a job that is done here and now.
+class JobKind(Protocol):
+    """How the jobs of a kind are run."""
+
+    @staticmethod
+    def status(job: Job) -> State | None:
+        """`finished` or `paused` if nothing is left to do, else None; raises if the job cannot be run."""
+        ...
+
+    @staticmethod
+    def run(job: Job, runner: "JobRunner") -> State:
+        """Runs a job from where it was; raises what goes wrong."""
+        ...
+
+
+KINDS: Registry[type[JobKind]] = Registry("kind of job")
+MODULES = {
+    "search": "dartboard.jobs.loops",
+    "train": "dartboard.jobs.loops",
+    "scored-search": "dartboard.scoreboard.scored_search",
+    "benchmark-training": "dartboard.scoreboard.exhaustive",
+}
+"""By kind, the module that registers it, imported when the first such job is met."""
+
+
+def kind_of(job: Job) -> type[JobKind]:
+    """The kind of a job.
+
+    Raises:
+        UnknownNameError: If there is none of this name.
+    """
+    if job.kind in MODULES:
+        import_module(MODULES[job.kind])
+    return KINDS[job.kind]
+
+
+def status(job: Job) -> State | None:
+    """`finished` or `paused` if nothing is left to do, else None.
+
+    Raises:
+        DartboardError: If the job's run exists and is another's.
+    """
+    return kind_of(job).status(job)
+
+
+class JobRunner:
+    """Runs jobs; images that several have in common are loaded once.
 
     Args:
-        job: A search or a training.
-        asked: Is asked after every step whether to save and stop; None never stops it.
-    """
-    return Desk(asked).attempt(job)
-
-
-class Desk:
-    """Does jobs; images that several have in common are loaded once.
-
-    Args:
-        asked: Is asked after every step whether to save and stop.
+        hooks: Hooks of every loop.
+        builder: Builds loops, if another one shares its images with this runner.
+        should_stop: Called after every step; where it returns True the job saves its state and stops.
     """
 
-    def __init__(self, asked: Callable[[], bool] | None = None) -> None:
-        self._hooks: tuple[AnyHook, ...] = () if asked is None else (_Asking(self, asked),)
-        self._maker: Maker | None = None
-        self._loop: AnyLoop | None = None
-        self._stopping = False
+    def __init__(
+        self,
+        hooks: Sequence[AnyHook] = (),
+        *,
+        builder: "LoopBuilder | None" = None,
+        should_stop: Callable[[], bool] | None = None,
+    ) -> None:
+        self.hooks: tuple[AnyHook, ...] = tuple(hooks)
+        if should_stop is not None:
+            self.hooks += (_StopWhen(self, should_stop),)
+        self.stopping = False
+        self._stop_current: Callable[[], None] | None = None
+        self._builder = builder
+
+    def builder(self, device: "torch.device") -> "LoopBuilder":
+        """Builds loops on a device; the same one as long as the device is the same."""
+        from dartboard.jobs.loops import LoopBuilder
+
+        if self._builder is None or self._builder.device != device:
+            self._builder = LoopBuilder(device)
+        return self._builder
 
     def stop(self) -> None:
-        """Asks to save the state after the current step and to stop; for signal handlers."""
-        self._stopping = True
-        if self._loop is not None:
-            self._loop.stop()
+        """Asks the current job to save its state after the current step and to stop; for signal handlers."""
+        self.stopping = True
+        if self._stop_current is not None:
+            self._stop_current()
 
-    def attempt(self, job: Job) -> Outcome:
-        """What comes of a job; what somebody else's code raises is in the log of its run as a whole."""
+    @contextmanager
+    def stoppable(self, stop: Callable[[], None]) -> Iterator[None]:
+        """Inside, a request to stop calls `stop`; at once if it came earlier."""
+        self._stop_current = stop
+        if self.stopping:
+            stop()
+        try:
+            yield
+        finally:
+            self._stop_current = None
+
+    def run(self, job: Job) -> JobResult:
+        """Runs a job and reports how it ended; raises nothing that a job can bring about.
+
+        The traceback of an unexpected error is in the log of its run.
+        """
         try:
             with unheard():
-                return Outcome(job, self._do(job))
+                for path in job.plugins:
+                    load_plugin(path)
+                kind = kind_of(job)
+                done = kind.status(job)
+                if done is not None or self.stopping:
+                    return JobResult(job, done or "stopped")
+                return JobResult(job, kind.run(job, self))
         except RunInUseError as error:
-            return Outcome(job, "busy", str(error))
+            return JobResult(job, "busy", str(error))
         except (DartboardError, OSError) as error:
-            return Outcome(job, "failed", one_line(error))
-        except Exception as error:  # noqa: BLE001  # whatever somebody else's code raises
-            words = OUT_OF_MEMORY if is_out_of_memory(error) else _unexpected(job, error)
-            return Outcome(job, "failed", words)
-
-    def _do(self, job: Job) -> State:
-        for path in job.plugins:
-            load_plugin(path)
-        found = standing(job)
-        if found is not None or self._stopping:
-            return found or "stopped"
-        device, threads = machine_of(job)
-        with using_threads(threads):
-            return self._fit(job, find_device(device))
-
-    def _fit(self, job: Job, device: torch.device) -> State:
-        with _reopened(job, device) as run:
-            loop = self._make(job, device)
-            if run is not None:
-                return self._run(job, loop, run)  # its state says which images it saw
-        check_images(job, loop.data)
-        with Run.create(job.path, job.config, space=loop.space, device=str(device)) as run:
-            return self._run(job, loop, run)
-
-    def _make(self, job: Job, device: torch.device) -> Searcher | Trainer:
-        if self._maker is None or self._maker.device != device:
-            self._maker = Maker(device)
-        recorded = job.path / SPACE
-        space = load_space(recorded) if is_run(job.path) and recorded.is_file() else None
-        hooks: Sequence[AnyHook] = self._hooks
-        if job.until is not None and job.until < job.config["epochs"]:
-            hooks = (*hooks, Pause(job.until))
-        return self._maker.make(job.kind, job.config, hooks, space=space, test=job.test)
-
-    def _run(self, job: Job, loop: AnyLoop, run: Run) -> State:
-        loop.run, self._loop = run, loop
-        if self._stopping:  # it may have come before there was a loop to tell
-            loop.stop()
-        try:
-            loop.fit(fall_back=job.fall_back)
-        except Stopped:
-            return "stopped" if self._stopping else _paused(job, loop.epoch)
-        except Exception:
-            with logged(run):
-                log.exception("%s failed", job.name)
-            raise
-        finally:
-            self._loop = None
-        return "finished"
+            return JobResult(job, "failed", one_line(error), type(error).__name__)
+        except Exception as error:  # noqa: BLE001  # whatever a plugin raises
+            name, message, file = type(error).__name__, one_line(error), job.path / LOG
+            if is_out_of_memory(error):
+                message = OUT_OF_MEMORY
+            else:
+                message = name if message == name else f"{name}: {message}"
+                message += f"; see {file}" if file.is_file() else ""
+            return JobResult(job, "failed", message, name)
 
 
-def _unexpected(job: Job, error: Exception) -> str:
-    """What somebody else's code raised, and where more is said of it."""
-    kind, said, file = type(error).__name__, one_line(error), job.path / LOG
-    words = kind if said == kind else f"{kind}: {said}"
-    return f"{words}; see {file}" if file.is_file() else words
+def run_job(job: Job, should_stop: Callable[[], bool] | None = None) -> JobResult:
+    """Runs one job in this process and reports how it ended.
 
-
-def _paused(job: Job, epochs: int) -> State:
-    """That a loop which was stopped by none of us has come as far as it should.
-
-    Raises:
-        RunError: If it has not.
+    Args:
+        job: The job.
+        should_stop: Called after every step; where it returns True the job saves its state and stops.
     """
-    if job.until is not None and epochs >= job.until:
-        return "paused"
-    raise RunError(f"{job.path} stopped by itself after {epochs} epochs; does one of its hooks stop it?")
+    return JobRunner(should_stop=should_stop).run(job)
 
 
-class _Asking(LoopHook[Any, Any, Any]):
-    """Asks after every step whether to stop."""
+class _StopWhen(LoopHook[Any, Any, Any]):
+    """Stops a runner when a function says so."""
 
-    def __init__(self, desk: Desk, asked: Callable[[], bool]) -> None:
-        self._desk, self._asked = desk, asked
+    def __init__(self, runner: JobRunner, should_stop: Callable[[], bool]) -> None:
+        self._runner, self._should_stop = runner, should_stop
 
     def on_step_end(self, loop: Any) -> None:  # noqa: ARG002
-        if self._asked():
-            self._desk.stop()
-
-
-def standing(job: Job) -> State | None:
-    """`finished` or `paused` if nothing is left to do; None if something is.
-
-    Raises:
-        RunError: If the run is there with other settings; names them.
-    """
-    if not is_run(job.path):
-        return None
-    run = RunReader.read(job.path)
-    check_same(job, run)
-    if run.result() is not None:
-        return "finished"
-    return "paused" if job.until is not None and len(run.metrics()) >= job.until else None
-
-
-def check_same(job: Job, run: RunReader) -> None:
-    """Refuses a run with other settings than the job's.
-
-    Raises:
-        RunError: Names them.
-    """
-    if run.config == job.config:
-        return
-    try:
-        before = flat(filled(job.kind, run.config))
-    except DartboardError as error:
-        raise RunError(f"{run.path} is a run of something else: {error}") from None
-    now = flat(job.config)
-    names = [name for name in dict.fromkeys([*before, *now]) if before.get(name) != now.get(name)]
-    if names:
-        words = ", ".join(f"{name} was {before.get(name)}, is {now.get(name)}" for name in names)
-        raise RunError(f"{run.path} is a run with other settings: {words}; move it away, or use another DIR")
-
-
-def _reopened(job: Job, device: torch.device) -> AbstractContextManager[Run | None]:
-    """The run of a job that was begun before, to go on with; None for one that is new."""
-    return Run.resume(job.path, device=str(device)) if is_run(job.path) else nullcontext()
+        if self._should_stop():
+            self._runner.stop()

@@ -2,25 +2,20 @@
 
 from dartboard.scoreboard.config import BenchConfig, load_bench
 from dartboard.scoreboard.correlation import correlate
-from dartboard.scoreboard.jobs import Job, plan_jobs
-from dartboard.scoreboard.pool import Pool, Setup
+from dartboard.scoreboard.jobs import BenchSearch, plan_jobs
 from dartboard.scoreboard.records import BenchRecord, Correlation, Point, read_records
-from dartboard.scoreboard.runner import Desk, Outcome, Place
 from dartboard.scoreboard.score import Score, make_score
+from dartboard.scoreboard.scored_search import Scoring
 from dartboard.scoreboard.scoring import ask
 
 __all__ = [
     "BenchConfig",
     "BenchRecord",
+    "BenchSearch",
     "Correlation",
-    "Desk",
-    "Job",
-    "Outcome",
-    "Place",
     "Point",
-    "Pool",
     "Score",
-    "Setup",
+    "Scoring",
     "ask",
     "correlate",
     "load_bench",

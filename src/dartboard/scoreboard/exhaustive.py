@@ -4,21 +4,24 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dartboard.data import Dataset, load_dataset
-from dartboard.errors import TableError
+from dartboard.errors import RunError, TableError
+from dartboard.jobs.executors.base import Executor
+from dartboard.jobs.job import Job, State
+from dartboard.jobs.queue import JobQueue
+from dartboard.jobs.runner import KINDS, JobRunner
 from dartboard.space import Genotype, SearchSpace, adopt, enumerate_genotypes, get_space
 from dartboard.train import Trainer, TrainOptions
 from dartboard.train.build import TEST, VALID
 from dartboard.train.record import TrainRecord
 from dartboard.train.trainer import TrainHook
 from dartboard.utils.atomic import write_text
-from dartboard.utils.parallel import in_processes
+from dartboard.utils.processes import using_threads
 
 PARTS = (VALID, TEST)
 Array = np.ndarray[Any, Any]
@@ -26,8 +29,8 @@ PLAN = "plan.json"
 
 
 @dataclass(frozen=True)
-class Training:
-    """What came of training one architecture with one seed.
+class BenchmarkTraining:
+    """Result of training one architecture with one seed.
 
     Args:
         right: By part, how many images are told rightly, at each time that was measured.
@@ -76,7 +79,7 @@ class Curves(TrainHook):
 
 def train(
     space: SearchSpace, genotype: Genotype, data: Dataset, options: TrainOptions, *, every: int = 1
-) -> Training:
+) -> BenchmarkTraining:
     """One architecture, trained from scratch.
 
     Args:
@@ -94,19 +97,19 @@ def train(
     curves, began = Curves(every), time.process_time()
     result = Trainer(adopt(space, genotype), data, options, hooks=[curves]).fit()
     seconds = time.process_time() - began - curves.seconds
-    return Training(curves.right, curves.loss, seconds, result.parameters, result.flops)
+    return BenchmarkTraining(curves.right, curves.loss, seconds, result.parameters, result.flops)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A benchmark to be made.
+class BenchmarkPlan:
+    """A benchmark table to be made: every architecture of a space, trained with several seeds.
 
     Args:
-        space: The name of its space.
-        data: The name of its images, which have all three parts.
+        space: Name of its space.
+        data: Name of its data set, which has all three parts.
         options: Of every training; the seed is set for each.
-        seeds: With how many seeds each architecture is trained.
-        every: After how many epochs each is measured.
+        seeds: Number of seeds that each architecture is trained with.
+        every: Number of epochs between two measurements.
     """
 
     space: str
@@ -115,78 +118,108 @@ class Plan:
     seeds: int
     every: int
 
-    def jobs(self) -> list[tuple[int, int]]:
+    def trainings(self) -> list[tuple[int, int]]:
         """Every architecture, by its number, with every seed; those with the first seed come first."""
         count = len(list(enumerate_genotypes(get_space(self.space))))
         return [(number, seed) for seed in range(self.seeds) for number in range(count)]
 
-    def do(self, number: int, seed: int) -> Training:
+    def train(self, number: int, seed: int) -> BenchmarkTraining:
         """One of its trainings."""
         space, data = get_space(self.space), load_dataset(self.data)
         options = TrainOptions.model_validate({**self.options, "seed": seed})
         return train(space, list(enumerate_genotypes(space))[number], data, options, every=self.every)
 
 
-def make(plan: Plan, folder: Path, workers: int) -> Iterator[tuple[int, int]]:
-    """Does what is left of a plan, each training in a file of its own, and says how many are done of all.
+@KINDS.register("benchmark-training")
+class BenchmarkTrainingKind:
+    """Jobs that train one architecture of a benchmark; the result is a small file."""
+
+    @staticmethod
+    def status(job: Job) -> State | None:
+        """`finished` if the file is there, else None."""
+        return "finished" if job.path.with_suffix(".json").exists() else None
+
+    @staticmethod
+    def run(job: Job, runner: JobRunner) -> State:  # noqa: ARG004  # too short to be stopped half-way
+        """Trains the architecture and writes the file."""
+        plan = BenchmarkPlan(**job.config["plan"])
+        with using_threads(job.threads):
+            training = plan.train(job.config["number"], job.config["seed"])
+        write_text(job.path.with_suffix(".json"), json.dumps(asdict(training)) + "\n")
+        return "finished"
+
+
+def make(plan: BenchmarkPlan, folder: Path, executor: Executor) -> Iterator[tuple[int, int]]:
+    """Runs what is left of a plan, each training in a file of its own; yields how many of all are done.
 
     Args:
-        plan: What to do.
-        folder: Where the files are; those that are there are kept, so that a stopped making goes on.
-        workers: How many processes train; if there are several, each has one thread.
+        plan: The benchmark.
+        folder: Directory of the files; those that exist stay, so that it can be stopped and run again.
+        executor: Where the trainings run, each with one thread; closed at the end.
 
     Raises:
         TableError: If the folder has trainings of another plan.
+        RunError: If a training fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
     _claim(plan, folder)
-    jobs = plan.jobs()
-    left = [job for job in jobs if not _file(folder, *job).exists()]
-    done = len(jobs) - len(left)
+    jobs = [
+        Job(
+            _file(folder, number, seed).stem,
+            str(folder.resolve()),
+            "benchmark-training",
+            {"plan": asdict(plan), "number": number, "seed": seed, "epochs": plan.options.get("epochs", 1)},
+            threads=1,
+        )
+        for number, seed in plan.trainings()
+    ]
+    missing = [job for job in jobs if BenchmarkTrainingKind.status(job) is None]
+    done = len(jobs) - len(missing)
     yield done, len(jobs)
-    for _ in in_processes(partial(_train_into, plan, folder), left, workers):
-        done += 1
-        yield done, len(jobs)
+    try:
+        for result in JobQueue(executor).run(missing):
+            if result.state != "finished":
+                raise RunError(f"{result.job.name}: {result.error}")
+            done += 1
+            yield done, len(jobs)
+    finally:
+        executor.close()
 
 
-def _claim(plan: Plan, folder: Path) -> None:
-    """Writes down whose trainings the folder has, or refuses those of another plan."""
-    path, told = folder / PLAN, json.dumps(asdict(plan), sort_keys=True) + "\n"
+def _claim(plan: BenchmarkPlan, folder: Path) -> None:
+    """Records the plan of a folder, or refuses a folder of another plan."""
+    path, text = folder / PLAN, json.dumps(asdict(plan), sort_keys=True) + "\n"
     if not path.exists():
-        write_text(path, told)
-    elif path.read_text(encoding="utf-8") != told:
-        raise TableError(f"{folder} has trainings of another plan, which {path} tells; name another folder")
-
-
-def _train_into(plan: Plan, folder: Path, job: tuple[int, int]) -> None:
-    write_text(_file(folder, *job), json.dumps(asdict(plan.do(*job))) + "\n")
+        write_text(path, text)
+    elif path.read_text(encoding="utf-8") != text:
+        raise TableError(f"{folder} has trainings of another plan, see {path}; name another folder")
 
 
 def _file(folder: Path, number: int, seed: int) -> Path:
     return folder / f"{number:04d}-s{seed}.json"
 
 
-def gather(plan: Plan, folder: Path) -> dict[str, Array]:
+def gather(plan: BenchmarkPlan, folder: Path) -> dict[str, Array]:
     """The trainings of a finished plan as arrays; `oracle.nano` says which.
 
     Raises:
         TableError: If some are missing, or they are of another plan.
     """
     _claim(plan, folder)
-    jobs = plan.jobs()
-    missing = [job for job in jobs if not _file(folder, *job).exists()]
+    trainings = plan.trainings()
+    missing = [key for key in trainings if not _file(folder, *key).exists()]
     if missing:
-        raise TableError(f"{folder} lacks {len(missing):,} of {len(jobs):,} trainings; make them first")
-    told = [json.loads(_file(folder, *job).read_text(encoding="utf-8")) for job in jobs]
+        raise TableError(f"{folder} lacks {len(missing):,} of {len(trainings):,} trainings; make them first")
+    results = [json.loads(_file(folder, *key).read_text(encoding="utf-8")) for key in trainings]
 
     def stack(values: Sequence[Any], kind: type) -> Array:
         by_seed: Array = np.array(values, dtype=kind).reshape(plan.seeds, -1, *np.shape(values[0]))
         return np.swapaxes(by_seed, 0, 1)
 
     return {
-        **{part: stack([own["right"][part] for own in told], np.uint16) for part in PARTS},
-        "loss": stack([own["loss"] for own in told], np.float32),
-        "seconds": stack([own["seconds"] for own in told], np.float32),
-        "parameters": stack([own["parameters"] for own in told], np.int64)[:, 0],
-        "flops": stack([own["flops"] for own in told], np.int64)[:, 0],
+        **{part: stack([result["right"][part] for result in results], np.uint16) for part in PARTS},
+        "loss": stack([result["loss"] for result in results], np.float32),
+        "seconds": stack([result["seconds"] for result in results], np.float32),
+        "parameters": stack([result["parameters"] for result in results], np.int64)[:, 0],
+        "flops": stack([result["flops"] for result in results], np.int64)[:, 0],
     }

@@ -1,35 +1,31 @@
-"""The searches of a bench: what each of them is, and the loops that do them."""
+"""The searches of a bench, and the jobs that run them and score what they found."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import torch
-
 from dartboard.config.loader import long_form
 from dartboard.errors import DartboardError, GenotypeError, OptionError, TableError, UnknownNameError
-from dartboard.jobs.inner import Job as Inside
 from dartboard.plugins import check_plugins
 from dartboard.scoreboard.config import ELSEWHERE, BenchConfig, Settings
-from dartboard.search import METHODS, Searcher, make_method
+from dartboard.search import METHODS, make_method
 from dartboard.search import config as search_config
-from dartboard.search.config import KeptImages, SearchConfig, build, build_space
-from dartboard.search.hooks import AnyHook
+from dartboard.search.config import SearchConfig, build_space
 from dartboard.search.settings import SEARCH
 from dartboard.space import restrict, sample
 from dartboard.tables import Table
 
 
 @dataclass(frozen=True)
-class Job:
+class BenchSearch:
     """A search of a bench.
 
     Args:
-        label: What the table calls its method.
-        config: What it does, its seed included.
+        label: Name of its method in the table.
+        config: Its configuration, seed included.
     """
 
     label: str
@@ -37,16 +33,16 @@ class Job:
 
     @property
     def seed(self) -> int:
-        """Of the search."""
+        """Random seed of the search."""
         return self.config.seed
 
     @property
     def name(self) -> str:
-        """Of its directory, and of its record."""
+        """Name of its run directory and of its record."""
         return f"{self.label}-s{self.seed}"
 
     def settings(self) -> dict[str, Any]:
-        """All that it does as plain values, as its run has them."""
+        """Its configuration as plain values, as its run has them."""
         return search_config.resolved(self.config)
 
 
@@ -116,11 +112,11 @@ def _check_baselines(config: BenchConfig) -> None:
             )
 
 
-def plan_jobs(config: BenchConfig) -> list[Job]:
+def plan_jobs(config: BenchConfig) -> list[BenchSearch]:
     """All searches of a bench, every method with one seed before any has the next; raises as `searches`."""
     found = searches(config)
     return [
-        Job(label, own.model_copy(update={"seed": seed}))
+        BenchSearch(label, own.model_copy(update={"seed": seed}))
         for seed in config.seeds
         for label, own in found.items()
     ]
@@ -177,28 +173,3 @@ def bare(settings: Mapping[str, Any]) -> dict[str, Any]:
     for group in ("space", "data"):
         found[group] = {**found[group], "name": Path(found[group]["name"]).name}
     return found | {"plugins": [Path(path).name for path in found["plugins"]]}
-
-
-class Maker(KeptImages):
-    """Makes the loops of searches; images that several have in common are loaded once.
-
-    Args:
-        device: Where to compute.
-    """
-
-    def __init__(self, device: torch.device) -> None:
-        super().__init__()
-        self.device = device
-
-    def make(self, config: SearchConfig, hooks: Sequence[AnyHook] = ()) -> Searcher:
-        """The loop of a search, without a run.
-
-        Raises:
-            DartboardError: If it cannot be made.
-        """
-        return Searcher(*build(config, images=self), device=self.device, hooks=hooks)
-
-    def inside(self, job: Job) -> Inside:
-        """A search as something that can be done, gone on with and kept."""
-        space = build_space(job.config.space)
-        return Inside(job.name, job.settings(), space, lambda hooks: self.make(job.config, hooks))

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from dartboard.errors import GenotypeError, RunError
 from dartboard.runs import Run
-from dartboard.scoreboard.jobs import Job, bare
+from dartboard.scoreboard.jobs import BenchSearch, bare
 from dartboard.scoreboard.records import (
     STRICT,
     Accuracies,
@@ -28,11 +28,11 @@ from dartboard.tables import Table
 VERSIONS = ("dartboard", "python", "torch", "numpy")
 
 
-def ask(job: Job, run: Run, oracle: Table, correlation: Correlation | None) -> BenchRecord:
+def ask(search: BenchSearch, run: Run, oracle: Table, correlation: Correlation | None) -> BenchRecord:
     """The record of a finished search.
 
     Args:
-        job: The search.
+        search: The search.
         run: Where it was done.
         oracle: Is asked about every epoch's cell, and the final one.
         correlation: Of its shared weights, if that was measured.
@@ -49,14 +49,14 @@ def ask(job: Job, run: Run, oracle: Table, correlation: Correlation | None) -> B
     moments = [read_moment(row, run) for row in (*rows, result | {"epoch": result.get("epochs")})]
     *points, final = map(asking.point, moments)
     return BenchRecord(
-        label=job.label,
-        seed=job.seed,
+        label=search.label,
+        seed=search.seed,
         oracle=oracle.name,
         best={dataset: oracle.ranking(dataset).best for dataset in oracle.datasets},
         points=tuple(points),
         final=final,
         correlation=correlation,
-        settings=bare(job.settings()),
+        settings=bare(search.settings()),
         versions=versions(run),
     )
 
@@ -125,9 +125,9 @@ class Asking:
 def shortest(genotype: Genotype) -> str:
     """A genotype in the shortest notation that can say it."""
     texts = []
-    for codec in GENOTYPE_FORMATS.values():
+    for genotype_format in GENOTYPE_FORMATS.values():
         with suppress(GenotypeError):
-            texts.append(codec.encode(genotype))
+            texts.append(genotype_format.encode(genotype))
     return min(texts, key=len)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import yaml
 
 from dartboard.errors import DartboardError, OptionError, RunError, TableError
-from dartboard.runs import Lock, Run, flat, is_run
+from dartboard.jobs.loops import differences
+from dartboard.runs import Lock
 from dartboard.scoreboard.config import BENCH, BenchConfig, read_bench
-from dartboard.scoreboard.jobs import Job, bare, resolved, searches
+from dartboard.scoreboard.jobs import BenchSearch, bare, resolved, searches
 from dartboard.scoreboard.records import BenchRecord
 from dartboard.search import config as search_config
 from dartboard.search.settings import SEARCH
@@ -20,27 +21,6 @@ GROWING = ("methods", "seeds")
 """What a bench may get more of."""
 
 
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Which settings differ, in words; nothing if none do."""
-    old, new = flat(before), flat(now)
-    names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
-    return ", ".join(f"{name} was {old.get(name)}, is {new.get(name)}" for name in names)
-
-
-def check_run(job: Job, path: Path) -> None:
-    """Refuses a run that is there with other settings.
-
-    Raises:
-        RunError: Names them.
-    """
-    if is_run(path):
-        before = _filled(Run.read(path).config, path)
-        if other := differences(before, job.settings()):
-            raise RunError(
-                f"{path} is a run with other settings: {other}; move it away, or name another --out"
-            )
-
-
 def _filled(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The settings of a search with defaults for those that were not there when they were written."""
     try:
@@ -49,19 +29,19 @@ def _filled(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
         raise RunError(f"{path} has other settings than searches have: {error}") from None
 
 
-def find_record(job: Job, folder: Path, oracle: str) -> BenchRecord | None:
+def find_record(search: BenchSearch, folder: Path, oracle: str) -> BenchRecord | None:
     """The record of a search, if it is there.
 
     Raises:
         TableError: If it is damaged or of other settings; names them.
         RunError: If no search has its settings.
     """
-    path = folder / f"{job.name}.json"
+    path = folder / f"{search.name}.json"
     if not path.exists():
         return None
     record = BenchRecord.read(path)
     before = {"oracle": record.oracle, **bare(_filled(record.settings, path))}
-    if other := differences(before, {"oracle": oracle, **bare(job.settings())}):
+    if other := differences(before, {"oracle": oracle, **bare(search.settings())}):
         raise TableError(f"{path} is a record of other settings: {other}; name another --results")
     return record
 

@@ -33,7 +33,7 @@ HasValid = Callable[[DataChoice], bool]
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedRun:
     """A run of a sweep.
 
     Args:
@@ -64,7 +64,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Planner:
+class StagePlanner:
     """Makes the runs of a stage.
 
     Args:
@@ -80,7 +80,7 @@ class Planner:
     chooses: bool = False
     _known: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, compare=False)
 
-    def searches(self) -> list[Planned]:
+    def searches(self) -> list[PlannedRun]:
         """The runs of a stage of searches.
 
         Raises:
@@ -90,7 +90,7 @@ class Planner:
             raise OptionError(f"{self.name}: searches find cells, and take none; leave out cells")
         return self._distinct(self._search(point) for point in self._points())
 
-    def trainings(self, cells: Iterable[FoundCell], has_valid: HasValid) -> list[Planned]:
+    def trainings(self, cells: Iterable[FoundCell], has_valid: HasValid) -> list[PlannedRun]:
         """The runs of a stage of trainings.
 
         Args:
@@ -113,7 +113,7 @@ class Planner:
         own = overlaid(self.common, self.stage.settings, point, self.stage.words)
         return [recipe, nested(own)]
 
-    def _search(self, point: Point) -> Planned:
+    def _search(self, point: Point) -> PlannedRun:
         values = self._seeded("search", point, "", self._resolved_search)
         return self._planned("search", values, {"method.name": values["method"]["name"]}, _rest(point))
 
@@ -124,7 +124,7 @@ class Planner:
         SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first run
         return search_config.resolved(config)
 
-    def _training(self, cell: FoundCell, point: Point, has_valid: HasValid) -> Planned:
+    def _training(self, cell: FoundCell, point: Point, has_valid: HasValid) -> PlannedRun:
         values = self._seeded(
             "train", point, cell.label, lambda rest: self._resolved_training(cell, rest, has_valid)
         )
@@ -160,14 +160,14 @@ class Planner:
         except DartboardError as error:
             raise OptionError(f"{self.name}: {_words(point, str(error))}{error}") from None
 
-    def _planned(self, kind: str, values: dict[str, Any], first: Point, rest: Point) -> Planned:
+    def _planned(self, kind: str, values: dict[str, Any], first: Point, rest: Point) -> PlannedRun:
         """A run; what it varies is told by the values it has, however they were spelt."""
         known = flat(values)
         found = {name: known.get(name, own) for name, own in rest.items()}
         name = name_of({**found, **first}, values[SEED], KNOWN[kind])
         self._check_stop(name, values)
         varied = first | {own: rest[own] if own in FIRST else value for own, value in found.items()}
-        return Planned(self.name, f"{self.name}/{name}", kind, values, varied, not self.chooses)
+        return PlannedRun(self.name, f"{self.name}/{name}", kind, values, varied, not self.chooses)
 
     def _check_stop(self, name: str, values: Mapping[str, Any]) -> None:
         late = [epoch for epoch in self.stage.stop.after if epoch >= values["epochs"]]
@@ -175,9 +175,9 @@ class Planner:
             words = f"{name} has {values['epochs']} epochs, so nothing can stop after {late[0]}"
             raise OptionError(f"{self.name}: stop.after: {words}; set an earlier one, or more epochs")
 
-    def _distinct(self, runs: Iterable[Planned]) -> list[Planned]:
+    def _distinct(self, runs: Iterable[PlannedRun]) -> list[PlannedRun]:
         """Runs of which no two are the same, or called the same."""
-        found: dict[str, Planned] = {}
+        found: dict[str, PlannedRun] = {}
         names: dict[str, str] = {}
         for run in runs:
             if run.name in found and found[run.name].config != run.config:

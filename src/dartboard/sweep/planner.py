@@ -1,7 +1,7 @@
-"""The course of a sweep: which runs each of its stages has, by what the stages before it came to."""
+"""The planner of a sweep: which runs each of its stages has, given the results of the stages before it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +9,14 @@ import torch
 
 from dartboard.errors import DartboardError, OptionError, RunError
 from dartboard.jobs.job import Job
-from dartboard.jobs.loops import Maker
-from dartboard.jobs.runner import check_same
+from dartboard.jobs.loops import LoopBuilder, check_settings
 from dartboard.runs import RunReader, is_run
 from dartboard.search import Searcher
 from dartboard.search.config import DataChoice
 from dartboard.sweep.cells import FoundCell, Source, named_cells, source_of, stand_in, to_plain
 from dartboard.sweep.config import Stage, SweepConfig
 from dartboard.sweep.decision_log import ELSEWHERE, cells_key, check_rungs, dropped_in, read_cells
-from dartboard.sweep.plan import Planned, Planner
+from dartboard.sweep.plan import PlannedRun, StagePlanner
 from dartboard.sweep.protocol.decisions import Decisions
 from dartboard.sweep.selection import finished, take
 from dartboard.train import Trainer
@@ -29,16 +28,16 @@ ALIKE = ("seed", "weights", "checkpoint")
 
 
 @dataclass
-class Course:
-    """Says which runs there are, stage by stage.
+class SweepPlanner:
+    """Plans the runs of a sweep, stage by stage.
 
     Args:
         config: The sweep.
         folder: Its directory.
         plugins: Full paths of Python files that were loaded.
-        progress: Is told how far the loading of images is.
+        progress: Reports how far the loading of images is.
         fall_back: Whether an older checkpoint will do where the last of a run is damaged.
-        say: Is told what people should know.
+        message: Called with what the user should know.
     """
 
     config: SweepConfig
@@ -46,24 +45,24 @@ class Course:
     plugins: tuple[str, ...] = ()
     progress: Progress | None = None
     fall_back: bool = False
-    say: Callable[[str], None] = lambda _: None
+    message: Callable[[str], None] = lambda _: None
     _cells: dict[str, list[FoundCell]] = field(default_factory=dict, init=False)
-    _runs: dict[str, list[Planned]] = field(default_factory=dict, init=False)
+    _runs: dict[str, list[PlannedRun]] = field(default_factory=dict, init=False)
     _valid: dict[object, bool] = field(default_factory=dict, init=False)
-    _maker: Maker = field(init=False)
+    _builder: LoopBuilder = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.plugins:  # so that whoever goes on is told what is needed
+        if self.plugins:  # so that a resumed sweep says what it needs
             settings = {**self.config.settings, "plugins": list(self.plugins)}
             self.config = self.config.model_copy(update={"settings": settings})
         self.stages: Mapping[str, Stage] = self.config.parts
         self.decisions = Decisions(self.folder)
-        self.rest()
+        self.release_images()
 
-    def rest(self) -> None:
-        """Lets go of images."""
-        self._maker = Maker(torch.device("cpu"))
-        self._maker.progress = self.progress
+    def release_images(self) -> None:
+        """Releases the images that were loaded to plan."""
+        self._builder = LoopBuilder(torch.device("cpu"))
+        self._builder.progress = self.progress
 
     def chooses(self, name: str) -> bool:
         """Whether the runs of a stage of trainings are compared with each other."""
@@ -74,7 +73,7 @@ class Course:
     def _source(self, name: str) -> Source | None:
         return source_of(name, self.stages) if self.stages[name].do == "train" else None
 
-    def plan(self, name: str) -> list[Planned]:
+    def plan(self, name: str) -> list[PlannedRun]:
         """The runs of a stage; the stages before it must have been planned and done.
 
         Raises:
@@ -82,13 +81,13 @@ class Course:
         """
         self._cells[name] = self._decided(name)
         self._runs[name] = self._planned(name)
-        self.rest()
+        self.release_images()
         return self._runs[name]
 
-    def _planned(self, name: str) -> list[Planned]:
+    def _planned(self, name: str) -> list[PlannedRun]:
         stage = self.stages[name]
         common = self.config.settings if self.config.stages else {}
-        planner = Planner(name, stage, common, self.chooses(name))
+        planner = StagePlanner(name, stage, common, self.chooses(name))
         if stage.do == "search":
             return planner.searches()
         return planner.trainings(self._cells[name], self._has_valid)
@@ -96,7 +95,7 @@ class Course:
     def _has_valid(self, choice: DataChoice) -> bool:
         asked = choice.name, choice.size
         if asked not in self._valid:
-            self._valid[asked] = self._maker.images(choice).valid is not None
+            self._valid[asked] = self._builder.images(choice).valid is not None
         return self._valid[asked]
 
     def _decided(self, name: str) -> list[FoundCell]:
@@ -141,9 +140,9 @@ class Course:
         among, before_it = ((), ()) if taken is None else (taken.among, taken.finished)
         for own in among:
             if own in done and own not in before_it:
-                self.say(f"{name} took its cells before {own} was finished, and without it; {ELSEWHERE}")
+                self.message(f"{name} took its cells before {own} was finished, and without it; {ELSEWHERE}")
             elif own not in done and own not in dropped:
-                self.say(f"{name} takes its cells without {own}, which failed")
+                self.message(f"{name} takes its cells without {own}, which failed")
 
     def _choice(self, name: str, source: Source, done: Mapping[str, RunReader]) -> dict[str, Any]:
         before = source.stage or ""
@@ -154,7 +153,7 @@ class Course:
         among = [run.name for run in runs]
         return {"best": source.best, "among": among, "finished": list(done), "cells": to_plain(cells)}
 
-    def rehearse(self) -> dict[str, list[Planned]]:
+    def rehearse(self) -> dict[str, list[PlannedRun]]:
         """By stage, its runs, as far as they can be known now; each different kind of run has been made once.
 
         Cells that are not known yet have a random one in their place.
@@ -165,21 +164,21 @@ class Course:
         """
         return self._look(self._try_all)
 
-    def look_again(self) -> dict[str, list[Planned]]:
-        """As `rehearse`, but that nothing is made; for who has just begun to drive the sweep.
+    def check_again(self) -> dict[str, list[PlannedRun]]:
+        """As `rehearse`, but nothing is built; for the driver, when it holds the lock of the sweep.
 
-        Another driver may have got further since the rehearsal.
+        Another driver may have made progress since the rehearsal.
         """
         self.decisions = Decisions(self.folder)
         return self._look(lambda runs: [self._is_there(run) for run in runs])
 
-    def _look(self, check: Callable[[Sequence[Planned]], object]) -> dict[str, list[Planned]]:
+    def _look(self, check: Callable[[Sequence[PlannedRun]], object]) -> dict[str, list[PlannedRun]]:
         for name, stage in self.stages.items():
             self._cells[name] = self._imagined(name)
             self._runs[name] = self._planned(name)
             check_rungs(self.decisions, name, stage.stop, [run.name for run in self._runs[name]])
             check(self._runs[name])
-        self.rest()
+        self.release_images()
         return dict(self._runs)
 
     def _imagined(self, name: str) -> list[FoundCell]:
@@ -196,8 +195,8 @@ class Course:
         kinds = {repr([run.config["space"], run.config["data"]]): run.config for run in runs}
         return [stand_in(config, number) for number, config in enumerate(kinds.values())]
 
-    def _is_there(self, run: Planned) -> bool:
-        """Whether a run was begun; one that cannot be read is left to who does it.
+    def _is_there(self, run: PlannedRun) -> bool:
+        """Whether a run has been started; one that cannot be read is left to the job.
 
         Raises:
             RunError: If it has other settings.
@@ -209,10 +208,10 @@ class Course:
             found = RunReader.read(path)
         except (RunError, OSError):
             return True
-        check_same(self.job(run), found)
+        check_settings(self.job(run), found)
         return True
 
-    def _try_all(self, runs: Sequence[Planned]) -> None:
+    def _try_all(self, runs: Sequence[PlannedRun]) -> None:
         """Makes each kind of run once that is not there yet; refuses those that are there and differ."""
         tried: set[str] = set()
         for run in runs:
@@ -223,25 +222,33 @@ class Course:
                 tried.add(kind)
                 self._try(run)
 
-    def _try(self, run: Planned) -> None:
+    def _try(self, run: PlannedRun) -> None:
         try:
-            self._maker.make(run.kind, run.config, test=run.test)
+            self._builder.build(run.kind, run.config, test=run.test)
         except DartboardError as error:
             raise OptionError(f"{run.name}: {error}") from None
 
-    def examples(self, run: Planned) -> int:
+    def examples(self, run: PlannedRun) -> int:
         """How many held-out images the epochs of a run are measured on."""
-        loop = self._maker.make(run.kind, run.config, test=run.test)
+        loop = self._builder.build(run.kind, run.config, test=run.test)
         if isinstance(loop, Trainer):
             return len(loop.supply.held_out[VALID])
         assert isinstance(loop, Searcher)  # noqa: S101
         return min(len(loop.supply.valid), loop.options.health.examples)
 
-    def job(self, run: Planned, until: int | None = None) -> Job:
-        """A run as something that an executor does."""
-        folder = str(self.folder.resolve())
-        job = Job(run.name, folder, run.kind, run.config, until, plugins=self.plugins, test=run.test)
-        return replace(job, fall_back=self.fall_back)
+    def job(self, run: PlannedRun, until: int | None = None) -> Job:
+        """The job of a run."""
+        return Job(
+            run.name,
+            str(self.folder.resolve()),
+            run.kind,
+            run.config,
+            until,
+            plugins=self.plugins,
+            test=run.test,
+            fall_back=self.fall_back,
+            same_images=True,
+        )
 
 
 def _named(stage: str, source: Source) -> list[FoundCell]:

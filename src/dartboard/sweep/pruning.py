@@ -10,37 +10,37 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dartboard.errors import RunError
-from dartboard.jobs.job import Outcome
+from dartboard.jobs.job import JobResult
 from dartboard.runs import RunReader
 from dartboard.sweep.decision_log import Taken, key_of, late_key, read_rung
-from dartboard.sweep.plan import Planned
-from dartboard.sweep.planner import Course
+from dartboard.sweep.plan import PlannedRun
+from dartboard.sweep.planner import SweepPlanner
 from dartboard.sweep.selection import finished
 from dartboard.train.build import VALID
 from dartboard.utils.statistics import sift
 
-Runs = Mapping[str, Planned]
+Runs = Mapping[str, PlannedRun]
 """By name."""
 Ends = dict[str, tuple[Literal["dropped", "failed"], str]]
 """By name, how runs end and why."""
 
 
 @dataclass
-class Rungs:
+class Pruner:
     """Compares runs, and says which go no further.
 
     Args:
-        course: The sweep.
-        do: Has runs done until so many epochs are over.
-        say: Is told what is decided.
+        planner: The sweep.
+        run: Runs them until so many epochs are complete.
+        message: Called with what is decided.
     """
 
-    course: Course
-    do: Callable[[Runs, int], Iterable[Outcome]]
-    say: Callable[[str], None]
+    planner: SweepPlanner
+    run: Callable[[Runs, int], Iterable[JobResult]]
+    message: Callable[[str], None]
     _failed: dict[str, dict[str, str]] = field(default_factory=dict, init=False)
 
-    def ends(self, stage: str, epochs: int, runs: Runs) -> Ends:
+    def prune(self, stage: str, epochs: int, runs: Runs) -> Ends:
         """The runs of a stage that go no further than so many epochs.
 
         Args:
@@ -48,7 +48,7 @@ class Rungs:
             epochs: How many.
             runs: Those that got past the rungs before.
         """
-        taken = read_rung(self.course.decisions, stage, epochs)
+        taken = read_rung(self.planner.decisions, stage, epochs)
         before = {} if taken is None else dict(taken.dropped)
         waiting = runs if taken is None else _again(taken, runs)
         accuracies, failed = self._reach(waiting, epochs)
@@ -57,14 +57,14 @@ class Rungs:
             dropped = self._first(stage, epochs, runs, accuracies)
         else:
             dropped = before | self._late(stage, epochs, runs, taken, accuracies)
-        self.course.rest()
+        self.planner.release_images()
         self._tell(epochs, {own: reason for own, reason in dropped.items() if own not in before})
         ends: Ends = {own: ("failed", reason) for own, reason in failed.items()}
         return ends | {own: ("dropped", reason) for own, reason in dropped.items() if own in runs}
 
     def _reach(self, runs: Runs, epochs: int) -> tuple[dict[str, float | None], dict[str, str]]:
         """The accuracies of runs that get there, and why others do not."""
-        ended = self.do(runs, epochs) if runs else ()
+        ended = self.run(runs, epochs) if runs else ()
         failed = {own.job.name: own.error for own in ended if own.state == "failed"}
         accuracies: dict[str, float | None] = {}
         for run in runs.values():
@@ -75,12 +75,12 @@ class Rungs:
                 failed[run.name] = str(error)
         return accuracies, failed
 
-    def _accuracy(self, run: Planned, epochs: int) -> float | None:
+    def _accuracy(self, run: PlannedRun, epochs: int) -> float | None:
         """On held-out images, after so many epochs; None where a method trains nothing."""
-        rows = RunReader.read(self.course.folder / run.name).metrics()[epochs - 1 : epochs]
+        rows = RunReader.read(self.planner.folder / run.name).metrics()[epochs - 1 : epochs]
         found = rows[0].get(f"{VALID}_accuracy") if rows else None
         if rows and not isinstance(found, int | float):
-            raise RunError(f"{self.course.folder / run.name} has no accuracy after {epochs} epochs")
+            raise RunError(f"{self.planner.folder / run.name} has no accuracy after {epochs} epochs")
         return found
 
     def _first(
@@ -91,10 +91,10 @@ class Rungs:
         for group in _groups(runs, accuracies):
             found = {own: accuracies[own] for own in group}
             dropped |= self._sift(stage, found, runs[group[0]])
-        done = finished(self.course.folder, [runs[own] for own in dropped])
+        done = finished(self.planner.folder, [runs[own] for own in dropped])
         dropped = {own: reason for own, reason in dropped.items() if own not in done}
         if accuracies:
-            keep, failed = self.course.stages[stage].stop.keep, self._failed[stage]
+            keep, failed = self.planner.stages[stage].stop.keep, self._failed[stage]
             values = {"keep": keep, "accuracies": accuracies, "dropped": dropped, "failed": failed}
             self._record(key_of(stage, epochs), values)
         return dropped
@@ -113,22 +113,22 @@ class Rungs:
         return dropped
 
     def _record(self, key: str, values: Mapping[str, object]) -> None:
-        self.course.decisions.once(key, lambda: values)
+        self.planner.decisions.once(key, lambda: values)
 
-    def _sift(self, stage: str, found: Mapping[str, float | None], one: Planned) -> dict[str, str]:
+    def _sift(self, stage: str, found: Mapping[str, float | None], one: PlannedRun) -> dict[str, str]:
         """Why runs on the same images go no further; those that have no accuracy have ended already."""
         known = {own: accuracy for own, accuracy in found.items() if accuracy is not None}
         if not known:
             return {}
-        reasons = sift(known, self.course.examples(one), self.course.stages[stage].stop.keep)
+        reasons = sift(known, self.planner.examples(one), self.planner.stages[stage].stop.keep)
         return {own: reason for own, reason in reasons.items() if reason is not None}
 
     def _tell(self, epochs: int, dropped: Mapping[str, str]) -> None:
         for own, reason in dropped.items():
-            self.say(f"{own} is dropped at epoch {epochs}: {reason}")
+            self.message(f"{own} is dropped at epoch {epochs}: {reason}")
 
 
-def _again(taken: Taken, runs: Runs) -> dict[str, Planned]:
+def _again(taken: Taken, runs: Runs) -> dict[str, PlannedRun]:
     """The runs that failed before others were compared, and have not got there since."""
     return {own: runs[own] for own in taken.failed if own in runs and own not in taken.late}
 

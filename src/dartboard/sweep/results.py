@@ -13,7 +13,7 @@ from dartboard.errors import RunError
 from dartboard.runs import RunReader
 from dartboard.runs.directory import SWEEP_RESULTS
 from dartboard.runs.text_files import as_object, parse, plain
-from dartboard.sweep.plan import Planned
+from dartboard.sweep.plan import PlannedRun
 from dartboard.train.build import TEST, VALID
 from dartboard.utils import atomic
 from dartboard.utils.statistics import mean_interval, summarize
@@ -53,7 +53,7 @@ SETTINGS = "settings"
 POINT = ("stage", "do", "runs", "finished", "measured_on", "mean", "deviation", "low", "high")
 
 
-def row_of(planned: Planned, folder: Path, state: End, reason: str = "") -> Row:
+def row_of(planned: PlannedRun, folder: Path, state: End, reason: str = "") -> Row:
     """All that is known of a run that has ended.
 
     Args:

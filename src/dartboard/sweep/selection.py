@@ -7,12 +7,12 @@ from dartboard.errors import DartboardError
 from dartboard.runs import RunReader, is_run
 from dartboard.sweep.cells import FoundCell, Source, best_of, found_cells, held_out_accuracy
 from dartboard.sweep.grid import CELL
-from dartboard.sweep.plan import Planned
+from dartboard.sweep.plan import PlannedRun
 
 SEARCH = "search"
 
 
-def finished(folder: Path, runs: Sequence[Planned]) -> dict[str, RunReader]:
+def finished(folder: Path, runs: Sequence[PlannedRun]) -> dict[str, RunReader]:
     """By name, the runs that came to their end and can be read.
 
     Args:
@@ -37,7 +37,7 @@ def _done(path: Path, kind: str) -> RunReader | None:
 
 
 def take(
-    source: Source, runs: Sequence[Planned], trained: Sequence[FoundCell], done: Mapping[str, RunReader]
+    source: Source, runs: Sequence[PlannedRun], trained: Sequence[FoundCell], done: Mapping[str, RunReader]
 ) -> list[FoundCell]:
     """The cells that finished runs found or trained; the best of them if so many are asked.
 
@@ -64,5 +64,5 @@ def take(
     return [next(cell for cell in cells if cell.label == label) for label in best]
 
 
-def _trainings(runs: Sequence[Planned], cell: FoundCell) -> list[str]:
+def _trainings(runs: Sequence[PlannedRun], cell: FoundCell) -> list[str]:
     return [run.name for run in runs if run.varied[CELL] == cell.label]

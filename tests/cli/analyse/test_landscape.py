@@ -12,7 +12,7 @@ from dartboard.analysis.site import GridOptions
 from dartboard.cli.main import main
 from dartboard.data import load_dataset
 from dartboard.nn import load_model
-from dartboard.utils.parallel import in_processes
+from dartboard.utils.processes import parallel_map
 from landscapes import differ_at_the_end
 from protocols import few
 
@@ -109,9 +109,9 @@ def test_several_processes_give_the_same(
 
     def spy(work: Any, things: Any, jobs: int) -> Any:
         asked.append(jobs)
-        return in_processes(work, things, jobs)
+        return parallel_map(work, things, jobs)
 
-    monkeypatch.setattr("dartboard.analysis.landscape.in_processes", spy)
+    monkeypatch.setattr("dartboard.analysis.landscape.parallel_map", spy)
     alone = facts(capsys, trained, *SMALL, "--out", "alone")
     assert facts(capsys, trained, *SMALL, "--out", "both", "--jobs", 2)["values"] == alone["values"]
     assert asked == [1, 2]

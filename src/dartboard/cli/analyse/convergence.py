@@ -18,7 +18,17 @@ from rich.text import Text
 
 from dartboard.cli.analyse.networks import SETTING, SMALL, candidates
 from dartboard.cli.analyse.output import as_json, write_all
-from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, number, positive
+from dartboard.cli.arguments import (
+    RUNS,
+    UsageError,
+    add_executor_flags,
+    add_plugins,
+    load_plugins,
+    make_executor,
+    number,
+    positive,
+    split_executor_words,
+)
 from dartboard.cli.render import Terminal, aligned
 from dartboard.cli.signals import SIGNALLED
 from dartboard.errors import Stopped
@@ -53,7 +63,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--loss", type=number, metavar="L", help="count epochs to this loss (default: one that all reach)")
     add("--accuracy", type=number, metavar="A", help="count epochs to this accuracy, a share such as 0.8")
     add("--out", type=Path, metavar="DIR", help="default: runs/convergence-CELL-DATA")
-    add("--jobs", type=positive, default=1, metavar="N", help="processes that train (default: 1)")
+    add_executor_flags(parser, "trainings")
     add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
     add_plugins(parser)
     add("--json", action="store_true", help="print one JSON object instead of the table")
@@ -83,7 +93,7 @@ def seeds(text: str) -> tuple[int, ...]:
 
 def run(args: Namespace) -> int:
     """Train what is missing, write the curves and print the table."""
-    words = [*args.cells, *args.overrides]
+    args.executor_words, words = split_executor_words([*args.cells, *args.overrides])
     named = [word for word in words if not SETTING.match(word)]
     settings = [word for word in words if SETTING.match(word)]
     _check(args, named, settings)
@@ -182,10 +192,11 @@ def _compare(args: Namespace, comparer: "Comparer", config: "TrainSettings") -> 
     from dartboard.cli.signals import stop_on_signals
 
     lrs, first = args.lr or (config.weights.lr,), args.seeds or (config.seed,)
+    executor = make_executor(args, args.executor_words, threads=1)
     with stop_on_signals(comparer.stop) as caught:
         try:
             with progress(quiet=args.quiet) as tell:
-                return comparer.run(lrs, first, jobs=args.jobs, tell=tell)
+                return comparer.run(lrs, first, executor=executor, progress=tell)
         except (Stopped, KeyboardInterrupt) as stopped:
             words = str(stopped) or "interrupted"
             print(f"{words}; the same command goes on", file=sys.stderr)

@@ -165,14 +165,15 @@ def trained(args: Namespace, out: Path, device: "torch.device", tell: Progress) 
         if args.overrides:
             raise UsageError(f"{args.what} is trained already; leave out {args.overrides[0]}")
         return str(args.what)
-    from dartboard.analysis.convergence import RUNS, compare, make_settings
+    from dartboard.analysis.convergence import compare
+    from dartboard.analysis.side_by_side import RUNS, make_settings
 
     genotype = find_genotype(args.what)
     space = space_of_run(args.what) or home_of(genotype)
     flags: dict[str, Any] = {"space": space_name(args.what, None, space)}
     flags |= {} if args.data is None else {"data": {"name": args.data}}
     settings = make_settings(SMALL, flags, words=_settings(args.overrides))
-    (found,) = compare({CELL: genotype}, settings, out, device=device, tell=tell).trainings
+    (found,) = compare({CELL: genotype}, settings, out, device=device, progress=tell).trainings
     if found.fault is not None:
         raise DivergedError(f"the training of the cell broke off: {found.fault}, and another --out")
     return str(out / RUNS / found.entry.name)

@@ -1,47 +1,56 @@
-"""Where the runs of a sweep are done: in this process, in a pool of them, on Ray, on Slurm."""
+"""Executors: where jobs run. In this process, in a pool of processes, on Ray, on Slurm.
+
+Every module of this folder without an underscore registers an executor; so may a plugin.
+"""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
-from dartboard.errors import UnknownNameError
 from dartboard.jobs.executors.base import EXECUTORS, Executor
 
-__all__ = ["EXECUTORS", "MODULES", "Executor", "check_executor", "make_executor"]
+__all__ = ["EXECUTORS", "Executor", "check_executor", "list_executors", "make_executor"]
 
-MODULES = {"here": "inline", "pool": "pool", "ray": "ray", "slurm": "slurm"}
-"""By the name of an executor, the module of this folder that registers it, imported when it is needed."""
+
+@cache
+def _register_all() -> None:
+    for module in iter_modules(__path__):
+        if not module.name.startswith("_"):
+            import_module(f"{__name__}.{module.name}")
+
+
+def list_executors() -> list[str]:
+    """Names of the executors."""
+    _register_all()
+    return list(EXECUTORS)
 
 
 def make_executor(name: str, options: Mapping[str, Any]) -> Executor:
     """The executor of a name.
 
     Args:
-        name: One of `MODULES`, or one that a plugin has registered.
-        options: Its own.
+        name: Such as `here`, `pool`, `ray` or `slurm`.
+        options: Its options.
 
     Raises:
         DartboardError: If there is none of this name, an option does not fit, or a package is missing.
     """
-    return _find(name)(**options)
+    return _executor_class(name)(**options)
 
 
 def check_executor(name: str, options: Mapping[str, Any]) -> None:
-    """Looks at what is asked of an executor as far as its `check` can say, without making it.
-
-    So what is meant for a cluster can be looked at elsewhere.
+    """Checks the options of an executor without making it, so that one of a cluster can be checked elsewhere.
 
     Raises:
         DartboardError: If there is none of this name, or an option does not fit.
     """
-    check = getattr(_find(name), "check", None)
+    check = getattr(_executor_class(name), "check", None)
     if check is not None:
         check(options)
 
 
-def _find(name: str) -> Callable[..., Executor]:
-    if name in MODULES:
-        import_module(f"{__name__}.{MODULES[name]}")
-    elif name not in EXECUTORS:
-        raise UnknownNameError("executor", name, {*MODULES, *EXECUTORS})
+def _executor_class(name: str) -> Callable[..., Executor]:
+    _register_all()
     return EXECUTORS[name]

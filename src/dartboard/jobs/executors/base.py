@@ -1,30 +1,37 @@
-"""What all executors are: something that jobs are begun on, and that says which have ended."""
+"""What every executor is: jobs are submitted to it, and it reports which have completed."""
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 
-from dartboard.jobs.job import Job, Outcome
+from pydantic import ValidationError
+
+from dartboard.config.loader import explain
+from dartboard.config.schema import Options
+from dartboard.jobs.job import Job, JobResult
 from dartboard.registry import Registry
+
+O = TypeVar("O", bound=Options)  # noqa: E741
 
 
 class Executor(Protocol):
-    """Does jobs somewhere else; knows nothing of sweeps, tries or early stopping.
+    """Runs jobs somewhere; knows nothing of sweeps, retries or pruning.
 
     Attributes:
-        room: How many jobs it takes at a time; the driver has no more than that begun and not ended.
+        capacity: Number of jobs that it takes at a time; clients have no more submitted and not completed.
     """
 
-    room: int
+    capacity: int
 
-    def begin(self, job: Job) -> None:
-        """Begins a job, and does not wait for it.
+    def submit(self, job: Job) -> None:
+        """Starts a job without waiting for it.
 
-        A job that an earlier driver began and that is still under way is taken over, not begun twice.
+        A job that an earlier client submitted and that is still running is adopted, not started twice.
         """
         ...
 
-    def ended(self, seconds: float) -> Sequence[Outcome]:
-        """The jobs that have ended since it was last asked; waits at most so long for the first."""
+    def completed(self, seconds: float) -> Sequence[JobResult]:
+        """Results of the jobs that have ended since the last call; waits at most so long for the first."""
         ...
 
     def stop(self) -> None:
@@ -32,8 +39,26 @@ class Executor(Protocol):
         ...
 
     def close(self) -> None:
-        """Ends everything that would outlive the driver, at once where it is at something."""
+        """Ends everything that would outlive the client, at once where it is busy."""
         ...
 
 
 EXECUTORS: Registry[Callable[..., Executor]] = Registry("executor", "dartboard.executors")
+
+
+def with_defaults(job: Job, *, threads: int | None, device: str | None) -> Job:
+    """The job with these threads and this device where it names none itself."""
+    return replace(job, threads=job.threads or threads, device=job.device or device)
+
+
+def parse_options(schema: type[O], values: Mapping[str, Any]) -> O:
+    """Options of an executor from plain values.
+
+    Raises:
+        UnknownNameError: If there is no such option.
+        OptionError: If a value cannot be used; says which.
+    """
+    try:
+        return schema.model_validate(values)
+    except ValidationError as error:
+        raise explain(error, schema) from None

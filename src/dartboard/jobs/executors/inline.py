@@ -1,7 +1,7 @@
-"""The executor that does jobs in this process, one after the other."""
+"""The executor that runs jobs in this process, one after the other."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,13 +9,13 @@ from pydantic import Field
 
 from dartboard.config.schema import Count, Options
 from dartboard.jobs.device import find_device
-from dartboard.jobs.executors.base import EXECUTORS
-from dartboard.jobs.executors.remote import checked, fitted
-from dartboard.jobs.job import Job, Outcome
-from dartboard.jobs.runner import Desk
+from dartboard.jobs.executors.base import EXECUTORS, parse_options, with_defaults
+from dartboard.jobs.job import Job, JobResult
+from dartboard.jobs.runner import JobRunner
+from dartboard.search.hooks import LoopHook
 
 
-class HereOptions(Options):
+class InlineOptions(Options):
     """What this process computes with."""
 
     threads: Count | None = Field(
@@ -26,43 +26,58 @@ class HereOptions(Options):
     )
 
 
+class _Poll(LoopHook[Any, Any, Any]):
+    """Calls a function after every epoch."""
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self._function = function
+
+    def on_epoch_end(self, loop: Any, record: Any) -> None:  # noqa: ARG002
+        self._function()
+
+
 @EXECUTORS.register("here")
-class Here:
-    """Does jobs in this process.
+class InlineExecutor:
+    """Runs jobs in this process.
 
     Args:
-        options: What it computes with; see `HereOptions`.
+        runner: Runs them; by default a new one.
+        options: See `InlineOptions`.
     """
 
-    room = 1
+    capacity = 1
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, runner: JobRunner | None = None, **options: Any) -> None:
         self._options = self.check(options)
-        self._desk = Desk()
+        self._runner = runner or JobRunner()
         self._jobs: deque[Job] = deque()
 
-    @staticmethod
-    def check(options: Mapping[str, Any]) -> HereOptions:
-        """What plain values ask for; raises a DartboardError if it cannot be."""
-        own = checked(HereOptions, options)
-        find_device(own.device)  # one that is not there is better known at once
-        return own
+    def on_epoch(self, function: Callable[[], None]) -> None:
+        """Has a function called after every epoch: `completed` returns only when a job has ended."""
+        self._runner.hooks += (_Poll(function),)
 
-    def begin(self, job: Job) -> None:
-        """Takes a job, which is done when somebody asks what has ended."""
+    @staticmethod
+    def check(options: Mapping[str, Any]) -> InlineOptions:
+        """Parsed options; raises a DartboardError if they cannot be used."""
+        parsed = parse_options(InlineOptions, options)
+        find_device(parsed.device)  # fail fast on a device that is not there
+        return parsed
+
+    def submit(self, job: Job) -> None:
+        """Accepts a job, which runs when results are asked for."""
         self._jobs.append(job)
 
-    def ended(self, seconds: float) -> Sequence[Outcome]:  # noqa: ARG002  # it takes as long as it takes
-        """The next job, which is done now."""
+    def completed(self, seconds: float) -> Sequence[JobResult]:  # noqa: ARG002  # a job takes as long as it takes
+        """Runs the next job."""
         if not self._jobs:
             return []
         job, options = self._jobs.popleft(), self._options
-        done = self._desk.attempt(fitted(job, threads=options.threads, device=options.device))
-        return [replace(done, job=job)]
+        result = self._runner.run(with_defaults(job, threads=options.threads, device=options.device))
+        return [replace(result, job=job)]
 
     def stop(self) -> None:
         """Asks the job to save its state after the current step and to stop."""
-        self._desk.stop()
+        self._runner.stop()
 
     def close(self) -> None:
         """Nothing outlives this process."""

@@ -1,7 +1,7 @@
 """Jobs on a Ray cluster: one of this machine alone, or one of many.
 
 Each job is a task of Ray's, which is never tried again by Ray itself. What ends with a worker or a machine is
-lost, and goes on from its checkpoint when the driver begins it again. When the driver ends its tasks end too.
+lost, and goes on from its checkpoint when it is submitted again. When the client ends its tasks end too.
 """
 
 import os
@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,17 +19,17 @@ from pydantic import Field
 
 from dartboard.config.schema import Count, Options
 from dartboard.errors import DartboardError, one_line
-from dartboard.jobs.executors.base import EXECUTORS
-from dartboard.jobs.executors.remote import checked, fitted, perform
-from dartboard.jobs.job import Job, Outcome, State
+from dartboard.jobs.executors._remote import run_flagged
+from dartboard.jobs.executors.base import EXECUTORS, parse_options, with_defaults
+from dartboard.jobs.job import Job, JobResult
 
 FLAGS = "ray"
-"""The folder of the flags, in the sweep's."""
-STORE = 80 * 2**20
+"""Folder of the flags, inside the client's."""
+OBJECT_STORE = 80 * 2**20
 """Bytes of a local cluster's object store, about the least that Ray takes: jobs go without it."""
-NODES = 5.0
-"""Seconds between two looks at the machines of the cluster."""
-KNOCK = 10.0
+NODE_POLL = 5.0
+"""Seconds between two queries for the machines of the cluster."""
+CONNECT_TIMEOUT = 10.0
 """Seconds that a cluster has to answer."""
 BEGUN = "begun\n"
 
@@ -70,7 +70,7 @@ class _Task:
 
 @EXECUTORS.register("ray")
 class RayExecutor:
-    """Does jobs as tasks of a Ray cluster, whose machines all see the directory of the sweep.
+    """Runs jobs as tasks of a Ray cluster, whose machines all see the directory of the sweep.
 
     Args:
         options: The cluster, and what each run takes of it; see `RayOptions`.
@@ -89,39 +89,39 @@ class RayExecutor:
         if self._owner:
             _connect(self._ray, self._options)
         self._gpus = self._count_gpus() if self._options.gpus is None else self._options.gpus
-        self._looked, self.room = time.monotonic(), self._count_room()
-        wanted = {"num_cpus": self._options.cpus, "num_gpus": self._gpus}
-        self._do = self._ray.remote(**wanted, max_retries=0)(_do)
+        self._looked, self.capacity = time.monotonic(), self._count_capacity()
+        resources = {"num_cpus": self._options.cpus, "num_gpus": self._gpus}
+        self._run_remote = self._ray.remote(**resources, max_retries=0)(_run)
 
     @staticmethod
     def check(options: Mapping[str, Any]) -> RayOptions:
-        """What plain values ask for; raises a DartboardError if it cannot be."""
-        return checked(RayOptions, options)
+        """Parsed options; raises a DartboardError if they cannot be used."""
+        return parse_options(RayOptions, options)
 
-    def begin(self, job: Job) -> None:
-        """Gives a job to Ray, which keeps it until there is room for it."""
+    def submit(self, job: Job) -> None:
+        """Submits a job to Ray, which starts it when a machine has room for it."""
         flag = self._folder(job) / secrets.token_hex(8)
         flag.touch()
-        own = self._options
-        device = own.device or (None if self._gpus else "cpu")
-        fit = fitted(job, threads=own.threads or own.cpus, device=device)
-        self._tasks[self._do.remote(fit, str(flag), str(Path.cwd()))] = _Task(job, flag)
+        options = self._options
+        device = options.device or (None if self._gpus else "cpu")
+        full_job = with_defaults(job, threads=options.threads or options.cpus, device=device)
+        self._tasks[self._run_remote.remote(full_job, str(flag), str(Path.cwd()))] = _Task(job, flag)
 
-    def ended(self, seconds: float) -> Sequence[Outcome]:
-        """The jobs that have ended, or whose process or machine has."""
+    def completed(self, seconds: float) -> Sequence[JobResult]:
+        """Results of the jobs that have ended, or whose process or machine has."""
         if self._stopping:
-            self._lower()
+            self._remove_flags()
         ready = self._ready(seconds)
-        if time.monotonic() - self._looked > NODES:
-            self._looked, self.room = time.monotonic(), self._count_room()
-        return [self._hear(key) for key in ready]
+        if time.monotonic() - self._looked > NODE_POLL:
+            self._looked, self.capacity = time.monotonic(), self._count_capacity()
+        return [self._collect(key) for key in ready]
 
     def stop(self) -> None:
-        """Has the flags of all jobs taken away when somebody asks next what has ended."""
+        """Has the flags of all jobs removed at the next call of `completed`; for signal handlers."""
         self._stopping = True
 
-    def _lower(self) -> None:
-        """Takes all flags away; a job that no process has taken would wait for a place to stop in."""
+    def _remove_flags(self) -> None:
+        """Removes all flags; a job that no process has taken yet would wait for a machine to stop on."""
         for key, task in self._tasks.items():
             if task.is_waiting():
                 self._ray.cancel(key)
@@ -134,13 +134,13 @@ class RayExecutor:
             task.flag.unlink(missing_ok=True)
         self._tasks = {}
         if self._flags is not None:
-            with suppress(OSError):  # another driver may have begun
+            with suppress(OSError):  # another client may have started
                 self._flags.rmdir()
         if self._owner:
             self._ray.shutdown()
 
     def _folder(self, job: Job) -> Path:
-        """Where the flags are; those of an earlier driver go, so that what is left of its jobs stops."""
+        """Folder of the flags; those of an earlier client are removed, which stops its jobs."""
         if self._flags is None:
             self._flags = Path(job.folder) / FLAGS
             self._flags.mkdir(parents=True, exist_ok=True)
@@ -158,26 +158,22 @@ class RayExecutor:
             ready, _ = self._ray.wait(keys, num_returns=len(keys), timeout=0)
         return list(ready)
 
-    def _hear(self, key: Any) -> Outcome:
-        """What came of a job that has ended."""
+    def _collect(self, key: Any) -> JobResult:
+        """Result of a job that has ended."""
         task = self._tasks.pop(key)
         task.flag.unlink(missing_ok=True)
-        state, words = self._result(key)
-        if state == "stopped" and not self._stopping:
-            return Outcome(task.job, "lost", "its flag in the sweep's directory was taken away")
-        return Outcome(task.job, state, words)
-
-    def _result(self, key: Any) -> tuple[State, str]:
         errors = self._ray.exceptions
         try:
-            outcome: Outcome = self._ray.get(key)
+            result: JobResult = replace(self._ray.get(key), job=task.job)
         except errors.TaskCancelledError:
-            return "stopped", ""
-        except errors.RayTaskError as error:  # jobs say what went wrong: this is what is around them
-            return "failed", one_line(error.cause or error)
+            result = JobResult(task.job, "stopped")
+        except errors.RayTaskError as error:  # not of the job, whose errors are in its result
+            result = JobResult(task.job, "failed", one_line(error.cause or error))
         except errors.RayError as error:
-            return "lost", one_line(error)
-        return outcome.state, outcome.error
+            result = JobResult(task.job, "lost", one_line(error))
+        if result.state == "stopped" and not self._stopping:
+            return JobResult(task.job, "lost", "its flag in the sweep's directory was taken away")
+        return result
 
     def _nodes(self) -> list[dict[str, float]]:
         """What each machine has that is alive."""
@@ -186,7 +182,7 @@ class RayExecutor:
     def _count_gpus(self) -> float:
         return 1.0 if any(node.get("GPU") for node in self._nodes()) else 0.0
 
-    def _count_room(self) -> int:
+    def _count_capacity(self) -> int:
         """How many runs the machines take that are there now; at least one, which waits for a machine."""
         if self._options.jobs is not None:
             return self._options.jobs
@@ -214,21 +210,21 @@ def _connect(ray: ModuleType, options: RayOptions) -> None:
     ray._private.worker._worker_logs_enabled = False  # or standard output has lines about machines that fail
     if options.address is None:
         cores = None if options.jobs is None else options.jobs * options.cpus
-        ray.init("local", num_cpus=cores, object_store_memory=STORE, include_dashboard=False, **quiet)
+        ray.init("local", num_cpus=cores, object_store_memory=OBJECT_STORE, include_dashboard=False, **quiet)
         return
     try:
-        _knock(options.address)
+        _check_reachable(options.address)
         ray.init(options.address, **quiet)
     except (OSError, RuntimeError, ValueError) as error:
         words = f"cannot join the Ray cluster {options.address!r}: {one_line(error)}"
         raise DartboardError(f"{words}; start one with: ray start --head") from None
 
 
-def _knock(address: str) -> None:
-    """Raises OSError if nobody is at an address with a port, which Ray itself would wait minutes for."""
+def _check_reachable(address: str) -> None:
+    """Raises OSError if nothing listens at an address with a port; Ray itself would wait for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=KNOCK).close()
+        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT).close()
 
 
 def _fits(node: dict[str, float], cpus: int, gpus: float) -> int:
@@ -237,17 +233,17 @@ def _fits(node: dict[str, float], cpus: int, gpus: float) -> int:
     return int(min(room, node.get("GPU", 0) // gpus) if gpus else room)
 
 
-def _do(job: Job, flag: str, place: str) -> Outcome:
-    """What comes of a job; what a process of Ray runs.
+def _run(job: Job, flag: str, directory: str) -> JobResult:
+    """Runs a job in a process of Ray.
 
     Args:
-        job: A search or a training.
+        job: The job.
         flag: The path of its flag.
-        place: Where the driver is, which names of images may start from.
+        directory: Working directory of the client, which names of images may be relative to.
     """
     path = Path(flag)
     if path.exists():
         path.write_text(BEGUN)
     with suppress(OSError):
-        os.chdir(place)
-    return perform(job, path)
+        os.chdir(directory)
+    return run_flagged(job, path)

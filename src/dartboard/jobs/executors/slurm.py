@@ -1,7 +1,7 @@
 """Jobs on a Slurm cluster, handed to its queue with submitit.
 
-What is in the queue outlives the driver: all that is known of it is in the sweep's directory, and the next
-driver takes it over. A job whose time is up, or that has to go for another one, saves its state and is handed
+What is in the queue outlives the client: all that is known of it is in the client's directory, and the next
+client adopts it. A job whose time is up, or that has to go for another one, saves its state and is handed
 over again; one whose machine fails goes on from its last checkpoint.
 """
 
@@ -16,21 +16,21 @@ from pydantic import Field
 
 from dartboard.config.schema import Count, Options
 from dartboard.errors import DartboardError
-from dartboard.jobs.executors.base import EXECUTORS
-from dartboard.jobs.executors.batch import Batch, find_submitit
-from dartboard.jobs.executors.remote import checked, fitted, perform
-from dartboard.jobs.executors.submission import QUEUE, Submission, list_submissions
-from dartboard.jobs.job import Job, Outcome
+from dartboard.jobs.executors._remote import run_flagged
+from dartboard.jobs.executors._submission import QUEUE, Submission, list_submissions
+from dartboard.jobs.executors._submitit_queue import SubmititQueue, find_submitit
+from dartboard.jobs.executors.base import EXECUTORS, parse_options, with_defaults
+from dartboard.jobs.job import Job, JobResult
 
 FOLDER, LOGS = "slurm", "logs"
-OWN = "slurm_"
-"""How options begin that are submitit's own."""
-LOOK = 0.2
-"""Seconds between two looks at whether a job has ended."""
+SUBMITIT_PREFIX = "slurm_"
+"""Prefix of options that are passed to submitit as they are."""
+POLL = 0.2
+"""Seconds between two checks whether a job has ended."""
 TRIES, PAUSE = 3, 5.0
-"""How often a job is handed over that the queue refuses, and the seconds in between."""
-TOLD = ("failed", "lost")
-"""How jobs end of which it is kept what their processes printed."""
+"""How often a job is submitted that the queue refuses, and the seconds in between."""
+LOGS_KEPT = ("failed", "lost")
+"""States of jobs whose output is kept."""
 SIGNALS = (Signals.SIGUSR2, Signals.SIGTERM)
 """What Slurm sends when time is up, or a job has to go."""
 
@@ -73,7 +73,7 @@ class SlurmOptions(Options):
 
 @dataclass(frozen=True)
 class _Task:
-    """A job that is in the queue, and what the sweep's directory says of it."""
+    """A job that is in the queue, with its submission."""
 
     job: Job
     submission: Submission
@@ -82,7 +82,7 @@ class _Task:
 
 @EXECUTORS.register("slurm")
 class SlurmExecutor:
-    """Does jobs on a Slurm cluster, whose machines all see the directory of the sweep.
+    """Runs jobs on a Slurm cluster, whose machines all see the directory of the sweep.
 
     Args:
         options: What each run asks for; see `SlurmOptions`. Those that begin with `slurm_`, such as
@@ -93,71 +93,74 @@ class SlurmExecutor:
     """
 
     def __init__(self, **options: Any) -> None:
-        own = {name: value for name, value in options.items() if name.startswith(OWN)}
+        extra = {name: value for name, value in options.items() if name.startswith(SUBMITIT_PREFIX)}
         self._options = self.check(options)
-        self._batch = Batch(self._options.cluster, self._options.parameters() | own, self._options.poll)
-        self.room = self._options.jobs
+        parameters = self._options.parameters() | extra
+        self._queue = SubmititQueue(self._options.cluster, parameters, self._options.poll)
+        self.capacity = self._options.jobs
         self._folder: Path | None = None
-        self._left: dict[str, Submission] = {}
+        self._earlier: dict[str, Submission] = {}
         self._tasks: list[_Task] = []
-        self._refused: list[Outcome] = []
+        self._refused: list[JobResult] = []
         self._accepted = self._stopping = False
 
     @staticmethod
     def check(options: Mapping[str, Any]) -> SlurmOptions:
-        """What plain values ask for, but for submitit's own; raises a DartboardError if it cannot be."""
-        return checked(SlurmOptions, {key: own for key, own in options.items() if not key.startswith(OWN)})
+        """Parsed options, but for submitit's own; raises a DartboardError if they cannot be used."""
+        values = {name: value for name, value in options.items() if not name.startswith(SUBMITIT_PREFIX)}
+        return parse_options(SlurmOptions, values)
 
-    def begin(self, job: Job) -> None:
-        """Hands a job to the queue, unless an earlier driver has, and it is there still.
+    def submit(self, job: Job) -> None:
+        """Submits a job to the queue, unless an earlier client has and it is still there.
 
         Raises:
             DartboardError: If the queue refuses the first that it is given.
         """
         folder = self._open(job)
-        own = fitted(job, threads=self._options.threads or self._options.cpus, device=self._options.device)
-        found = self._left.pop(job.name, None)
-        if found is not None and (id_ := found.id) is not None and found.is_of(own):
-            self._tasks.append(_Task(job, found, id_))
+        options = self._options
+        full_job = with_defaults(job, threads=options.threads or options.cpus, device=options.device)
+        earlier = self._earlier.pop(job.name, None)
+        if earlier is not None and (id_ := earlier.id) is not None and earlier.is_of(full_job):
+            self._tasks.append(_Task(job, earlier, id_))
             return
-        if found is not None:
-            self._withdraw(found)
-        self._submit(job, Submission.create(folder / QUEUE, own))
+        if earlier is not None:
+            self._withdraw(earlier)
+        self._submit(job, Submission.create(folder / QUEUE, full_job))
 
-    def ended(self, seconds: float) -> Sequence[Outcome]:
-        """The jobs that have ended, or that the queue says are gone."""
+    def completed(self, seconds: float) -> Sequence[JobResult]:
+        """Results of the jobs that have ended, or that the queue reports as gone."""
         until = time.monotonic() + seconds
-        while not (found := self._hear()) and time.monotonic() < until:
-            time.sleep(min(LOOK, max(0.0, until - time.monotonic())))
-        return found
+        while not (results := self._collect()) and time.monotonic() < until:
+            time.sleep(min(POLL, max(0.0, until - time.monotonic())))
+        return results
 
     def stop(self) -> None:
-        """Has the flags of all jobs taken away when somebody asks next what has ended."""
+        """Has the flags of all jobs removed at the next call of `completed`; for signal handlers."""
         self._stopping = True
 
     def close(self) -> None:
-        """Ends all jobs that are in the queue or under way, those that an earlier driver left there too."""
+        """Cancels all jobs that wait or run, those that an earlier client left too."""
         for task in self._tasks:
             self._withdraw(task.submission)
-        for submission in self._left.values():
+        for submission in self._earlier.values():
             self._withdraw(submission)
-        self._tasks, self._left = [], {}
+        self._tasks, self._earlier = [], {}
 
     def _open(self, job: Job) -> Path:
-        """The folder of all this in the sweep's; what an earlier driver left there is looked at first."""
+        """Folder of the submissions inside the client's; those that an earlier client left are adopted."""
         if self._folder is None:
             self._folder = Path(job.folder) / FOLDER
             (self._folder / LOGS).mkdir(parents=True, exist_ok=True)
-            for found in list_submissions(self._folder / QUEUE):
-                self._left[found.job().name] = found
-                if found.id is not None:
-                    self._batch.adopt(self._folder / LOGS, found.id)
+            for submission in list_submissions(self._folder / QUEUE):
+                self._earlier[submission.job().name] = submission
+                if submission.id is not None:
+                    self._queue.adopt(self._folder / LOGS, submission.id)
         return self._folder
 
     def _submit(self, job: Job, submission: Submission, tries: int = TRIES) -> None:
-        """Hands a job over; one that the queue refuses is lost, unless nothing was ever handed over."""
+        """Submits a job; one that the queue refuses is lost, unless the queue has never accepted any."""
         try:
-            name = self._batch.submit(self._logs(submission), do_submission, str(submission.path))
+            name = self._queue.submit(self._logs(submission), run_submission, str(submission.path))
         except DartboardError as error:
             if not self._accepted:
                 submission.withdraw()
@@ -167,59 +170,59 @@ class SlurmExecutor:
                 self._submit(job, submission, tries - 1)
                 return
             submission.withdraw()
-            self._refused.append(Outcome(job, "lost", str(error)))
+            self._refused.append(JobResult(job, "lost", str(error)))
             return
         self._accepted = True
-        submission.number(name)
+        submission.record_id(name)
         self._tasks.append(_Task(job, submission, name))
 
-    def _hear(self) -> list[Outcome]:
-        """What is known now of jobs that have ended; they are forgotten."""
-        self._batch.look()
+    def _collect(self) -> list[JobResult]:
+        """Results of the jobs that have ended since the last call."""
+        self._queue.update()
         if self._stopping:
             for task in self._tasks:
                 task.submission.flag.unlink(missing_ok=True)
-        found, self._refused = self._refused, []
+        results, self._refused = self._refused, []
         for task in list(self._tasks):
-            if (outcome := self._outcome(task)) is not None:
-                found.append(outcome)
+            if (result := self._result(task)) is not None:
+                results.append(result)
                 self._tasks.remove(task)
-        return found
+        return results
 
-    def _outcome(self, task: _Task) -> Outcome | None:
-        """How a job ended; None if it has not."""
-        gone = self._batch.is_gone(task.id)  # before the look at the file, which may be written meanwhile
-        outcome = task.submission.outcome(task.job)
-        if outcome is None and self._stopping and self._is_waiting(task):
-            outcome = Outcome(task.job, "stopped")
-        elif outcome is None and gone:
+    def _result(self, task: _Task) -> JobResult | None:
+        """Result of a job; None if it has not ended."""
+        gone = self._queue.is_gone(task.id)  # before the file is read, which may be written meanwhile
+        result = task.submission.result(task.job)
+        if result is None and self._stopping and self._is_waiting(task):
+            result = JobResult(task.job, "stopped")
+        elif result is None and gone:
             logs = self._logs(task.submission) / f"{task.id}_0_log.err"
             more = f"; see {logs}" if logs.exists() else ""
-            outcome = Outcome(task.job, "lost", f"job {task.id}: {self._batch.state(task.id)}{more}")
-        if outcome is not None:
-            self._withdraw(task.submission, keep=outcome.state in TOLD)
-        return outcome
+            result = JobResult(task.job, "lost", f"job {task.id}: {self._queue.state(task.id)}{more}")
+        if result is not None:
+            self._withdraw(task.submission, keep_logs=result.state in LOGS_KEPT)
+        return result
 
     def _is_waiting(self, task: _Task) -> bool:
-        """Whether a job is in the queue still, where it would not see that it is to stop."""
-        return not task.submission.has_begun() or self._batch.state(task.id) == "PENDING"
+        """Whether a job still waits in the queue, where it does not notice that it should stop."""
+        return not task.submission.has_begun() or self._queue.state(task.id) == "PENDING"
 
-    def _withdraw(self, submission: Submission, *, keep: bool = False) -> None:
-        """Removes what there is of a job, but for what its process printed if that is kept."""
-        name, over = submission.id, submission.has_ended()
+    def _withdraw(self, submission: Submission, *, keep_logs: bool = False) -> None:
+        """Removes a submission and cancels its job; its output stays if `keep_logs`."""
+        name, ended = submission.id, submission.has_ended()
         submission.withdraw()
         if name is not None:
-            if not over:
-                self._batch.cancel(name)
-            self._batch.forget(name, self._logs(submission), keep=keep)
+            if not ended:
+                self._queue.cancel(name)
+            self._queue.forget(name, self._logs(submission), keep_logs=keep_logs)
 
     @staticmethod
     def _logs(submission: Submission) -> Path:
         return submission.path.parents[1] / LOGS
 
 
-def do_submission(path: str) -> None:
-    """Does the job of a submission, unless it was withdrawn; what a machine of the cluster runs."""
+def run_submission(path: str) -> None:
+    """Runs the job of a submission, unless it was withdrawn; called on a machine of the cluster."""
     submission = Submission(Path(path))
     if submission.path.is_dir() and submission.begin(find_submitit().JobEnvironment().job_id):
-        submission.end(perform(submission.job(), submission.flag, SIGNALS))
+        submission.end(run_flagged(submission.job(), submission.flag, SIGNALS))

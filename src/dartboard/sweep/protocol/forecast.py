@@ -7,19 +7,20 @@ from dartboard.search.forecast import forecast as forecast_search
 from dartboard.search.searcher import Searcher
 from dartboard.space import sample
 from dartboard.sweep.protocol.config import ProtocolConfig
-from dartboard.sweep.protocol.jobs import Jobs
+from dartboard.sweep.protocol.jobs import ProtocolJobs
 from dartboard.train.forecast import forecast as forecast_training
 from dartboard.train.trainer import Trainer
 
 
-def forecast(jobs: Jobs) -> Forecast:
+def forecast(jobs: ProtocolJobs) -> Forecast:
     """Times a few steps of a search and of a training; no network is taken to be found twice.
 
     Args:
         jobs: Those of the protocol.
     """
-    genotype = sample(jobs.material.space, Random(0))
-    searcher, trainer = jobs.search(0).make(()), jobs.final("any", genotype, 0).make(())
+    genotype = sample(jobs.searched_space, Random(0))
+    searcher = jobs.builder.build_job(jobs.search(0))
+    trainer = jobs.builder.build_job(jobs.final("any", genotype, 0))
     assert isinstance(searcher, Searcher)  # noqa: S101
     assert isinstance(trainer, Trainer)  # noqa: S101
     search, train = forecast_search(searcher), forecast_training(trainer)

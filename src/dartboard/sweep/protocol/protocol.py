@@ -11,16 +11,19 @@ import torch
 
 from dartboard.engine.rng_scope import logged
 from dartboard.errors import RunError
-from dartboard.jobs.inner import Inner
+from dartboard.jobs.executors.base import Executor
+from dartboard.jobs.executors.inline import InlineExecutor
+from dartboard.jobs.monitor import Monitor
+from dartboard.jobs.queue import JobQueue
+from dartboard.jobs.runner import JobRunner
 from dartboard.runs import SPACE, Run
 from dartboard.search.hooks import AnyHook
 from dartboard.space import SearchSpace, load_space, space_from_json, space_to_json
 from dartboard.sweep.protocol.config import PROTOCOL, ProtocolConfig
 from dartboard.sweep.protocol.decisions import Decisions
-from dartboard.sweep.protocol.jobs import Jobs, gather
-from dartboard.sweep.protocol.networks import FOUND, RANDOM, Choice
+from dartboard.sweep.protocol.jobs import ProtocolJobs
+from dartboard.sweep.protocol.networks import FOUND, RANDOM
 from dartboard.sweep.protocol.results import (
-    Arm,
     ProtocolResult,
     arm,
     conclude,
@@ -32,13 +35,11 @@ from dartboard.sweep.protocol.stages import Stages
 from dartboard.utils.progress import Progress
 
 STACK = "stack"
-"""The decision that says whose stack the cells go into."""
-Tell = Callable[[str], None]
-"""Is told what happens, in words."""
+"""Name of the decision that holds the space whose stack the cells go into."""
 
 
 class Protocol:
-    """Goes through the protocol, in a run that has ordinary runs inside.
+    """The three-stage protocol, in a run that has ordinary runs inside.
 
     In its directory are `search/s0`, ...; `train/found-0`, ... and `train/random-0`, ... of stage 2;
     `final/found-s0`, ... and `final/random-s0`, ... of stage 3; and decisions.json. The same configuration
@@ -50,10 +51,12 @@ class Protocol:
         space: Searched in the place of the one that `config` names, if given.
         stack: Takes the cells in the place of the one that `config` names, if given.
         device: Where to compute.
-        run: Where to write; must be there before `fit`.
-        hooks: Of every search and every training.
-        tell: Is told what is begun and decided.
-        progress: Is told how far the loading of images is.
+        run: Where to write; must be set before `fit`.
+        hooks: Of every search and every training; they run where the jobs do, in this process alone.
+        message: Called with what starts and what is decided, in words.
+        progress: Reports how far the loading of images is.
+        executor: Where the jobs run; by default in this process. Closed at the end of `fit`.
+        monitor: Callbacks for what happens to jobs.
 
     Raises:
         DartboardError: If a search or a training could not be made.
@@ -68,24 +71,26 @@ class Protocol:
         device: torch.device | str = "cpu",
         run: Run | None = None,
         hooks: Sequence[AnyHook] = (),
-        tell: Tell = lambda _: None,
+        message: Callable[[str], None] = lambda _: None,
         progress: Progress | None = None,
+        executor: Executor | None = None,
+        monitor: Monitor | None = None,
     ) -> None:
-        self.config, self.run, self.hooks, self.tell = config, run, tuple(hooks), tell
-        self.device = torch.device(device)
-        self.jobs = Jobs(config, gather(config, space, stack, progress), self.device)
+        self.config, self.run, self.hooks, self.message = config, run, tuple(hooks), message
+        self.device, self.executor, self.monitor = torch.device(device), executor, monitor
+        self.jobs = ProtocolJobs(config, space, stack, self.device, progress)
         self.examples = self.jobs.rehearse()
-        self._inner: Inner | None = None
+        self._queue: JobQueue | None = None
         self._stopping = False
 
     def stop(self) -> None:
         """Asks to save the state after the current step and to stop; for signal handlers."""
         self._stopping = True
-        if self._inner is not None:
-            self._inner.stop()
+        if self._queue is not None:
+            self._queue.stop()
 
     def fit(self, *, fall_back: bool = False) -> ProtocolResult:
-        """Goes through all stages, from where an earlier process left off.
+        """Runs all stages, from where an earlier process left off.
 
         Args:
             fall_back: Whether an older checkpoint will do where the last is damaged.
@@ -97,35 +102,39 @@ class Protocol:
         """
         if self.run is None:
             raise RunError("a protocol needs a run to write to: set `run` to Run.create(...)")
-        inner = self._inner = Inner(self.run.path, self.device, self.hooks, fall_back)
-        if self._stopping:  # it may have come before there was anything to tell
-            inner.stop()
+        self.jobs.folder, self.jobs.fall_back = self.run.path, fall_back
+        executor = self.executor or InlineExecutor(JobRunner(self.hooks, builder=self.jobs.builder))
+        queue = self._queue = JobQueue(executor, monitor=self.monitor)
+        if self._stopping:  # the request may have come before there was a queue
+            queue.stop()
         try:
             with logged(self.run):
-                stages = Stages(self.jobs, inner, Decisions(self.run.path), self.examples, self.tell)
-                result = self._go(stages)
+                stages = Stages(self.jobs, queue, Decisions(self.run.path), self.examples, self.message)
+                result = self._run_stages(stages)
                 self.run.finish(result.facts())
                 return result
         finally:
-            self._inner, self._stopping = None, False
+            executor.close()
+            self._queue, self._stopping = None, False
 
-    def _go(self, stages: Stages) -> ProtocolResult:
-        stages.decisions.once(STACK, lambda: space_to_json(self.jobs.material.stack))
-        searches, found = stages.search()
-        choices = {FOUND: stages.choose(FOUND, found)}
+    def _run_stages(self, stages: Stages) -> ProtocolResult:
+        stages.decisions.once(STACK, lambda: space_to_json(self.jobs.stack_space))
+        searches, networks = stages.search()
+        choices = {FOUND: stages.select(FOUND, networks)}
         if self.config.random != "none":
             drawn = stages.draw(searches, choices[FOUND].trials)
-            choices[RANDOM] = stages.choose(RANDOM, drawn)
+            choices[RANDOM] = stages.select(RANDOM, drawn)
         finals = {name: stages.retrain(name, choice.best) for name, choice in choices.items()}
-        rows = [search_facts(run, found) for run in searches]
-        spent = {FOUND: sum(row.seconds for row in rows), RANDOM: 0.0}
-        arms = {name: self._arm(stages, own, finals[name], spent[name]) for name, own in choices.items()}
+        rows = [search_facts(run, networks) for run in searches]
+        search_seconds = {FOUND: sum(row.seconds for row in rows), RANDOM: 0.0}
+        arms = {}
+        for name, choice in choices.items():
+            screened = [
+                network_facts(network, choice.trials[network.name], stages.screening_run(network))
+                for network in choice.networks
+            ]
+            arms[name] = arm(choice.best, screened, finals[name], search_seconds[name])
         return conclude(rows, arms, part=measured_on(finals[FOUND][0]), examples=self.examples)
-
-    def _arm(self, stages: Stages, choice: Choice, finals: Sequence[Run], searching: float) -> Arm:
-        trials = choice.trials
-        rows = [network_facts(own, trials[own.name], stages.run_of(own)) for own in choice.networks]
-        return arm(choice.best, rows, finals, searching)
 
 
 def reopen(
@@ -133,17 +142,21 @@ def reopen(
     *,
     device: torch.device | str = "cpu",
     hooks: Sequence[AnyHook] = (),
-    tell: Tell = lambda _: None,
+    message: Callable[[str], None] = lambda _: None,
     progress: Progress | None = None,
+    executor: Executor | None = None,
+    monitor: Monitor | None = None,
 ) -> Protocol:
-    """The protocol of a run that is there already, with the space and the stack that it has recorded.
+    """The protocol of an existing run, with the space and the stack that it has recorded.
 
     Args:
-        run: To go on with.
+        run: To resume.
         device: Where to compute.
         hooks: Of every search and every training.
-        tell: Is told what is begun and decided.
-        progress: Is told how far the loading of images is.
+        message: Called with what starts and what is decided, in words.
+        progress: Reports how far the loading of images is.
+        executor: Where the jobs run; by default in this process.
+        monitor: Callbacks for what happens to jobs.
     """
     text = Decisions(run.path).get(STACK)
     return Protocol(
@@ -153,6 +166,8 @@ def reopen(
         device=device,
         run=run,
         hooks=hooks,
-        tell=tell,
+        message=message,
         progress=progress,
+        executor=executor,
+        monitor=monitor,
     )

@@ -44,9 +44,9 @@ def test_a_job_asks_for_what_the_options_say(data: str, tmp_path: Path, cluster:
     executor = SlurmExecutor(
         **options, setup=["echo ready > ready"], slurm_qos="high", slurm_signal_delay_s=77
     )
-    assert executor.room == 5
+    assert executor.capacity == 5
     (cluster / "hold").touch()
-    executor.begin(search_job(tmp_path, data))
+    executor.submit(search_job(tmp_path, data))
     script = (cluster / "1.sh").read_text()
     for word in ("partition=gpu", "account=us", "time=90", "cpus-per-task=3", "gpus-per-node=2", "mem=7GB"):
         assert f"#SBATCH --{word}\n" in script
@@ -62,14 +62,14 @@ def test_a_machine_that_fails_and_a_driver_that_is_gone(
 ) -> None:
     job = search_job(tmp_path, data, "epochs=30", "checkpoint.steps=2")
     gone = SlurmExecutor(poll=0.1)
-    gone.begin(job)  # and is killed now
+    gone.submit(job)  # and is killed now
     until(lambda: is_ripe(job.path))
-    executor.begin(job)
+    executor.submit(job)
     kill_machine(cluster, 1)
     [outcome] = gather(executor, 1).values()
     assert outcome.state == "lost"
     assert outcome.error.startswith("job 1: NODE_FAIL; see ")
-    executor.begin(job)
+    executor.submit(job)
     [outcome] = gather(executor, 1).values()
     assert outcome.state == "finished"
     assert len(Run.read(job.path).environment()) == 2
@@ -82,10 +82,10 @@ def test_a_running_job_is_taken_over(
 ) -> None:
     job = search_job(tmp_path, data, "epochs=20")
     gone = SlurmExecutor(poll=0.1)
-    gone.begin(job)
+    gone.submit(job)
     until(lambda: is_ripe(job.path))
     first = holder(job.path)
-    executor.begin(job)
+    executor.submit(job)
     [outcome] = gather(executor, 1).values()
     assert outcome.state == "finished"
     assert holder(job.path) == first
@@ -97,8 +97,8 @@ def test_a_stop_takes_back_what_waits(
 ) -> None:
     (cluster / "hold").touch()
     job = search_job(tmp_path, data)
-    executor.begin(job)
-    executor.ended(0.3)
+    executor.submit(job)
+    executor.completed(0.3)
     executor.stop()
     [outcome] = gather(executor, 1).values()
     assert outcome.state == "stopped"
@@ -112,9 +112,9 @@ def test_what_another_driver_left_that_nobody_asks_for_is_taken_back(
     (cluster / "hold").touch()
     job = search_job(tmp_path, data)
     gone = SlurmExecutor(poll=0.1)
-    gone.begin(job)
-    gone.begin(replace(job, name="other"))
-    executor.begin(replace(job, until=1))
+    gone.submit(job)
+    gone.submit(replace(job, name="other"))
+    executor.submit(replace(job, until=1))
     assert (cluster / "1.cancelled").exists()  # as that was to go on to the end
     assert not (cluster / "2.cancelled").exists()
     executor.close()
@@ -134,12 +134,12 @@ def test_what_the_queue_refuses(
     with pytest.raises(
         DartboardError, match=r"the queue refuses a job: .*invalid partition specified: nowhere"
     ):
-        executor.begin(job)
+        executor.submit(job)
     (cluster / "refuse").unlink()
     (cluster / "hold").touch()
-    executor.begin(job)
+    executor.submit(job)
     (cluster / "refuse").touch()
-    executor.begin(replace(job, name="other"))  # others are in the queue: it may be full
+    executor.submit(replace(job, name="other"))  # others are in the queue: it may be full
     [outcome] = gather(executor, 1).values()
     assert (outcome.job.name, outcome.state) == ("other", "lost")
     assert "invalid partition specified" in outcome.error
@@ -148,7 +148,7 @@ def test_what_the_queue_refuses(
 @pytest.mark.slow
 def test_time_that_is_up(data: str, tmp_path: Path, executor: SlurmExecutor) -> None:
     job = search_job(tmp_path, data, *ENDLESS)
-    executor.begin(job)
+    executor.submit(job)
     hit(job.path, signal.SIGUSR2)
     [outcome] = gather(executor, 1).values()
     assert outcome.state == "lost"

@@ -8,7 +8,8 @@ import pytest
 
 from dartboard.errors import DartboardError, OptionError, UnknownNameError
 from dartboard.jobs.executors.ray import RayExecutor, RayOptions, _connect, find_ray
-from dartboard.jobs.queue import Queue, Watch
+from dartboard.jobs.monitor import Monitor
+from dartboard.jobs.queue import JobQueue
 from dartboard.runs import Run, is_run
 from executing import (
     ENDLESS,
@@ -51,7 +52,7 @@ def test_runs_are_those_of_this_process_and_a_failure_is_said(
 
 def test_a_killed_worker_is_lost_and_its_run_goes_on(data: str, tmp_path: Path, ray: RayExecutor) -> None:
     job = search_job(tmp_path, data, "epochs=20", "checkpoint.steps=2")
-    ray.begin(job)
+    ray.submit(job)
     hit(job.path)
     [outcome] = gather(ray, 1).values()
     assert outcome.state == "lost"
@@ -66,7 +67,7 @@ def test_a_stop_saves_what_runs_and_takes_back_what_waits(
 ) -> None:
     jobs = [search_job(tmp_path, data, *ENDLESS, name=name) for name in "abc"]
     for job in jobs:
-        ray.begin(job)
+        ray.submit(job)
     until(lambda: sum(is_ripe(job.path) for job in jobs) == 2)  # there is room for two
     ray.stop()
     found = gather(ray, 3)
@@ -78,7 +79,8 @@ def test_a_run_that_fails_too_often_is_given_up(data: str, tmp_path: Path, ray: 
     own, name = own_method(tmp_path)
     bad = search_job(tmp_path, data, f"method={name}", name="bad", plugins=(own,))
     found = {
-        outcome.job.name: outcome for outcome in Queue(ray, 2, Watch()).do([bad, search_job(tmp_path, data)])
+        outcome.job.name: outcome
+        for outcome in JobQueue(ray, 2, Monitor()).do([bad, search_job(tmp_path, data)])
     }
     words = f"ZeroDivisionError: one line; see {bad.path}/log.txt"
     assert (found["bad"].state, found["bad"].error) == ("failed", words)
@@ -88,7 +90,7 @@ def test_a_run_that_fails_too_often_is_given_up(data: str, tmp_path: Path, ray: 
 
 def test_flags_of_an_earlier_driver_are_taken_away(data: str, tmp_path: Path, ray: RayExecutor) -> None:
     old, new = (search_job(tmp_path, data, *words, name=words[0]) for words in (ENDLESS, ["epochs=1"]))
-    ray.begin(old)
+    ray.submit(old)
     until(lambda: is_ripe(old.path))
     other = RayExecutor(jobs=1)
     found = outcomes(other, [new])
@@ -100,11 +102,11 @@ def test_flags_of_an_earlier_driver_are_taken_away(data: str, tmp_path: Path, ra
 
 
 def test_options_are_read(data: str, tmp_path: Path) -> None:
-    assert RayExecutor(jobs=5).room == 5
-    assert RayExecutor().room == 2
-    assert RayExecutor(cpus=2).room == 1
-    assert RayExecutor(cpus=64).room == 1  # a machine that is large enough may come
-    assert RayExecutor(gpus=0.5).room == 1
+    assert RayExecutor(jobs=5).capacity == 5
+    assert RayExecutor().capacity == 2
+    assert RayExecutor(cpus=2).capacity == 1
+    assert RayExecutor(cpus=64).capacity == 1  # a machine that is large enough may come
+    assert RayExecutor(gpus=0.5).capacity == 1
     executor = RayExecutor(cpus=2, device="meta")
     [outcome] = outcomes(executor, [search_job(tmp_path, data)]).values()
     assert outcome.state == "failed"
@@ -118,9 +120,9 @@ def test_options_are_read(data: str, tmp_path: Path) -> None:
 
 
 def test_a_machine_that_does_not_see_the_sweep(data: str, tmp_path: Path) -> None:
-    from dartboard.jobs.executors.remote import perform
+    from dartboard.jobs.executors._remote import run_flagged
 
-    outcome = perform(search_job(tmp_path, data), tmp_path / "ray" / "flag")
+    outcome = run_flagged(search_job(tmp_path, data), tmp_path / "ray" / "flag")
     assert outcome.state == "failed"
     assert (
         f"does not see {tmp_path}/ray; put the sweep in a directory that all machines share" in outcome.error

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from dartboard.errors import RunError
-from dartboard.jobs.executors.submission import Submission, list_submissions
-from dartboard.jobs.job import Job, Outcome
+from dartboard.jobs.executors._submission import Submission, list_submissions
+from dartboard.jobs.job import Job, JobResult
 
 JOB = Job("search/a", "/sweep", "search", {"epochs": 2, "weights": {"lr": 0.1}}, until=1, plugins=("own.py",))
 
@@ -28,7 +28,7 @@ def test_a_job_is_read_as_it_was_written(own: Submission) -> None:
 
 def test_its_number_is_known_from_the_driver_or_the_job(own: Submission) -> None:
     assert not own.has_begun()
-    assert own.begin("7")
+    assert own.submit("7")
     assert own.has_begun()
     assert own.id == "7"
     own.number("8")
@@ -37,18 +37,18 @@ def test_its_number_is_known_from_the_driver_or_the_job(own: Submission) -> None
 
 def test_an_outcome_is_kept_until_the_job_begins_again(own: Submission) -> None:
     assert own.outcome(JOB) is None
-    own.end(Outcome(JOB, "failed", "no memory"))
+    own.end(JobResult(JOB, "failed", "no memory"))
     assert own.has_ended()
-    assert own.outcome(JOB) == Outcome(JOB, "failed", "no memory")
-    own.begin("7")
+    assert own.outcome(JOB) == JobResult(JOB, "failed", "no memory")
+    own.submit("7")
     assert own.outcome(JOB) is None
 
 
 def test_what_was_withdrawn_neither_begins_nor_ends(own: Submission) -> None:
     own.withdraw()
     own.withdraw()
-    assert own.begin("7") is False
-    own.end(Outcome(JOB, "finished"))
+    assert own.submit("7") is False
+    own.end(JobResult(JOB, "finished"))
     assert not own.path.exists()
     assert list(own.path.parent.iterdir()) == []
 

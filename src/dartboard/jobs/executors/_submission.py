@@ -1,13 +1,13 @@
-"""What a sweep's directory says about a job that was handed to a queue: it outlives the driver.
+"""A job that was submitted to a queue, as files in the client's directory: it outlives the client.
 
     slurm/queue/TOKEN/job.json      the job
-    slurm/queue/TOKEN/go            its flag: the job goes on as long as this is there
-    slurm/queue/TOKEN/id            what the queue calls it, written when the queue has taken it
-    slurm/queue/TOKEN/begun         the same, written by the job itself when it begins
+    slurm/queue/TOKEN/go            its flag: the job runs as long as this exists
+    slurm/queue/TOKEN/id            its name in the queue, written when the queue has accepted it
+    slurm/queue/TOKEN/begun         the same, written by the job itself when it starts
     slurm/queue/TOKEN/outcome.json  how it ended
 
-A submission whose directory is gone is withdrawn: if its job is begun after all it ends at once. So a driver
-that was killed just as it handed a job over leaves nothing behind that would be done twice.
+A submission whose directory is gone is withdrawn: if its job starts after all it ends at once. So a client
+that was killed while it submitted a job leaves nothing behind that would run twice.
 """
 
 import json
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from dartboard.errors import RunError
-from dartboard.jobs.job import Job, Outcome, State
+from dartboard.jobs.job import Job, JobResult, State
 from dartboard.utils import atomic
 
 QUEUE = "queue"
@@ -28,7 +28,7 @@ JOB, FLAG, ID, BEGUN, OUTCOME = "job.json", "go", "id", "begun", "outcome.json"
 
 @dataclass(frozen=True)
 class Submission:
-    """A job that was handed to a queue, or is about to be.
+    """A job that was submitted to a queue, or is about to be.
 
     Args:
         path: Its directory.
@@ -38,29 +38,29 @@ class Submission:
 
     @classmethod
     def create(cls, folder: Path, job: Job) -> "Submission":
-        """A new one, in a folder of such."""
+        """A new submission in a folder of submissions."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / secrets.token_hex(8)
-        with atomic.atomic_directory(path) as inside:
-            (inside / JOB).write_text(_text(job))
-            (inside / FLAG).touch()
+        with atomic.atomic_directory(path) as directory:
+            (directory / JOB).write_text(_text(job))
+            (directory / FLAG).touch()
         return cls(path)
 
     @property
     def flag(self) -> Path:
-        """The job goes on as long as this file is there."""
+        """The job runs as long as this file exists."""
         return self.path / FLAG
 
     @property
     def id(self) -> str | None:
-        """What the queue calls it; None if the queue may never have had it."""
+        """Name in the queue; None if the queue may never have accepted it."""
         for name in (ID, BEGUN):
             with suppress(FileNotFoundError):
                 return (self.path / name).read_text()
         return None
 
     def job(self) -> Job:
-        """What was handed over.
+        """The job that was submitted.
 
         Raises:
             RunError: If the file is damaged.
@@ -72,24 +72,24 @@ class Submission:
             raise RunError(f"{self.path / JOB} is no job ({error}); it was changed") from None
 
     def is_of(self, job: Job) -> bool:
-        """Whether this very job was handed over."""
+        """Whether exactly this job was submitted."""
         return (self.path / JOB).read_text() == _text(job)
 
-    def number(self, name: str) -> None:
-        """Writes down what the queue calls it."""
+    def record_id(self, name: str) -> None:
+        """Records its name in the queue."""
         atomic.write_text(self.path / ID, name)
 
-    def end(self, outcome: Outcome) -> None:
-        """Writes down how the job ended, unless it was withdrawn."""
-        text = json.dumps({"state": outcome.state, "error": outcome.error})
+    def end(self, result: JobResult) -> None:
+        """Records how the job ended, unless it was withdrawn."""
+        text = json.dumps({"state": result.state, "error": result.error, "error_type": result.error_type})
         with suppress(FileNotFoundError):
             atomic.write_text(self.path / OUTCOME, text)
 
     def begin(self, name: str) -> bool:
-        """Whether its job is to be done, which is written down; how it ended before is forgotten.
+        """Records that the job starts, and removes an earlier result; False if it was withdrawn.
 
         Args:
-            name: What the queue calls it.
+            name: Its name in the queue.
         """
         with suppress(FileNotFoundError):
             atomic.write_text(self.path / BEGUN, name)
@@ -98,15 +98,15 @@ class Submission:
         return False
 
     def has_begun(self) -> bool:
-        """Whether its job has begun."""
+        """Whether the job has started."""
         return (self.path / BEGUN).exists()
 
     def has_ended(self) -> bool:
-        """Whether its job has, and said how."""
+        """Whether the job has ended and recorded how."""
         return (self.path / OUTCOME).exists()
 
-    def outcome(self, job: Job) -> Outcome | None:
-        """How its job ended; None if that is not written.
+    def result(self, job: Job) -> JobResult | None:
+        """How the job ended; None if that is not recorded.
 
         Raises:
             RunError: If the file is damaged.
@@ -116,26 +116,27 @@ class Submission:
         values = self._read(OUTCOME)
         if values.get("state") not in get_args(State):
             raise RunError(f"{self.path / OUTCOME} is no outcome; it was changed")
-        return Outcome(job, values["state"], str(values.get("error", "")))
+        error, error_type = str(values.get("error", "")), str(values.get("error_type", ""))
+        return JobResult(job, values["state"], error, error_type)
 
     def withdraw(self) -> None:
-        """Removes it: a job that has not begun never will, and one that is under way stops."""
+        """Removes it: a job that has not started never will, and one that runs stops."""
         with suppress(FileNotFoundError):
             atomic.discard(self.path)
 
     def _read(self, name: str) -> dict[str, Any]:
         path = self.path / name
         try:
-            found = json.loads(path.read_bytes())
+            values = json.loads(path.read_bytes())
         except ValueError as error:
             raise RunError(f"{path} is not JSON ({error}); it was changed") from None
-        if not isinstance(found, dict):
+        if not isinstance(values, dict):
             raise RunError(f"{path} should hold names and values; it was changed")
-        return found
+        return values
 
 
 def list_submissions(folder: Path) -> Iterator[Submission]:
-    """Those in a folder."""
+    """The submissions in a folder."""
     if folder.is_dir():
         atomic.remove_leftovers(folder)
         yield from (Submission(path) for path in sorted(folder.iterdir()))

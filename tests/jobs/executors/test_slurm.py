@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dartboard.errors import DartboardError, OptionError, UnknownNameError
-from dartboard.jobs.executors.slurm import SlurmExecutor, do_submission
-from dartboard.jobs.executors.submission import Submission
+from dartboard.jobs.executors._submission import Submission
+from dartboard.jobs.executors.slurm import SlurmExecutor, run_submission
 from dartboard.runs import Run, is_run
 from executing import (
     ENDLESS,
@@ -57,7 +57,7 @@ def test_jobs_see_no_ctrl_c_and_no_modules_where_the_program_is(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     job = search_job(tmp_path, data, "epochs=2", "checkpoint.steps=2")
-    local.begin(job)
+    local.submit(job)
     until(lambda: is_run(job.path) and Run.read(job.path).state != "stopped")
     with suppress(ProcessLookupError):
         os.kill(holder(job.path), signal.SIGINT)
@@ -71,7 +71,7 @@ def test_a_killed_process_is_lost_and_its_run_goes_on(
     data: str, tmp_path: Path, local: SlurmExecutor
 ) -> None:
     job = search_job(tmp_path, data, "epochs=20", "checkpoint.steps=2")
-    local.begin(job)
+    local.submit(job)
     hit(job.path)
     [outcome] = gather(local, 1).values()
     assert outcome.state == "lost"
@@ -86,7 +86,7 @@ def test_a_job_that_has_to_go_saves_its_state(
     number: signal.Signals, data: str, tmp_path: Path, local: SlurmExecutor
 ) -> None:
     job = search_job(tmp_path, data, *ENDLESS)
-    local.begin(job)
+    local.submit(job)
     hit(job.path, number)
     [outcome] = gather(local, 1).values()
     assert outcome.state == "lost"
@@ -103,10 +103,10 @@ def test_a_stop_saves_what_runs_and_takes_back_what_waits(data: str, tmp_path: P
     before = Path.cwd()
     os.chdir(tmp_path)
     try:
-        executor.begin(running)
+        executor.submit(running)
         until(lambda: is_ripe(running.path))
         Path("wait").touch()
-        executor.begin(waiting)
+        executor.submit(waiting)
         executor.stop()
         found = gather(executor, 2)
     finally:
@@ -122,8 +122,8 @@ def test_another_driver_takes_over(data: str, tmp_path: Path, local: SlurmExecut
     job = search_job(tmp_path, data, "epochs=30", "checkpoint.steps=2")
     other = search_job(tmp_path, data, name="other")
     gone = SlurmExecutor(cluster="local")  # what happens after this is as if it had been killed
-    gone.begin(job)
-    gone.begin(other)
+    gone.submit(job)
+    gone.submit(other)
     until(lambda: is_run(other.path) and Run.read(other.path).state == "finished")
     until(lambda: is_ripe(job.path))
     first = holder(job.path)
@@ -144,7 +144,7 @@ def test_what_may_never_have_been_handed_over_is_handed_over_again(
     [outcome] = outcomes(local, [job]).values()
     assert outcome.state == "finished"
     assert not half.path.exists()
-    do_submission(str(half.path))  # the queue had it after all
+    run_submission(str(half.path))  # the queue had it after all
     assert len(Run.read(job.path).environment()) == 1
 
 
@@ -152,9 +152,9 @@ def test_what_may_never_have_been_handed_over_is_handed_over_again(
 def test_another_job_of_the_same_run_is_withdrawn(data: str, tmp_path: Path, local: SlurmExecutor) -> None:
     job = search_job(tmp_path, data, *ENDLESS)
     gone = SlurmExecutor(cluster="local")
-    gone.begin(job)
+    gone.submit(job)
     until(lambda: is_ripe(job.path))
-    local.begin(replace(job, until=1))
+    local.submit(replace(job, until=1))
     [outcome] = gather(local, 1).values()
     assert outcome.state in ("busy", "paused")
     until(lambda: Run.read(job.path).state == "stopped")
@@ -165,7 +165,7 @@ def test_another_job_of_the_same_run_is_withdrawn(data: str, tmp_path: Path, loc
 def test_closing_ends_all(data: str, tmp_path: Path) -> None:
     executor = SlurmExecutor(cluster="local")
     job = search_job(tmp_path, data, *ENDLESS)
-    executor.begin(job)
+    executor.submit(job)
     until(lambda: is_ripe(job.path))
     executor.close()
     until(lambda: Run.read(job.path).state == "stopped")

@@ -40,18 +40,18 @@ def test_room_follows_nodes_and_runs_see_their_own_gpus(
 
 
 def follow(executor: RayExecutor, cluster: Nodes, tmp_path: Path) -> None:
-    assert executor.room == 3  # a GPU each, and a core: one on the first node, two on the other
+    assert executor.capacity == 3  # a GPU each, and a core: one on the first node, two on the other
     data, (own, name) = Path(few(tmp_path / "few.npz")).name, own_method(tmp_path, SAYS)
     words = [f"method={name}", "epochs=1"]
     jobs = [search_job(tmp_path, data, *words, name=name, plugins=(own,)) for name in "ab"]
     assert {outcome.state for outcome in outcomes(executor, jobs).values()} == {"finished"}
     assert all((job.path / "cards").read_text() in ("0", "1") for job in jobs)
     halves = RayExecutor(address=cluster.address, gpus=0.5)
-    assert halves.room == 4
+    assert halves.capacity == 4
     cluster.kill(Random(1))
 
     def looked() -> bool:
-        executor.ended(0.6)
-        return executor.room < 3
+        executor.completed(0.6)
+        return executor.capacity < 3
 
     until(looked)

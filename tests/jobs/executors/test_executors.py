@@ -4,34 +4,54 @@ import pytest
 
 from dartboard.errors import OptionError, UnknownNameError
 from dartboard.jobs.executors import EXECUTORS, check_executor, make_executor
-from dartboard.jobs.executors.pool import Pool, PoolOptions, Share, share_out
+from dartboard.jobs.executors.pool import PoolExecutor, PoolOptions, divide_machine
 
 
 @pytest.mark.parametrize(
-    ("options", "cards", "cores", "share"),
+    ("options", "gpus", "cores", "share"),
     [
-        ({}, (), 4, Share((None,) * 4, 1)),
-        ({"jobs": 2}, (), 4, Share((None, None), 2)),
-        ({"threads": 2}, (), 4, Share((None, None), 2)),
-        ({"threads": 8}, (), 4, Share((None,), 8)),
-        ({"jobs": 3}, (), 2, Share((None,) * 3, 1)),
-        ({}, ("0", "5"), 4, Share(("0", "5"), 2)),
-        ({"jobs": 3}, ("0", "5"), 4, Share(("0", "5", "0"), 1)),
-        ({"device": "cpu"}, ("0", "5"), 4, Share((None,) * 4, 1)),
-        ({"device": "cuda:1", "jobs": 1}, ("0", "5"), 4, Share((None,), 4)),
+        ({}, (), 4, (list((None,) * 4), 1)),
+        ({"jobs": 2}, (), 4, ([None, None], 2)),
+        ({"threads": 2}, (), 4, ([None, None], 2)),
+        (
+            {"threads": 8},
+            (),
+            4,
+            (
+                [
+                    None,
+                ],
+                8,
+            ),
+        ),
+        ({"jobs": 3}, (), 2, (list((None,) * 3), 1)),
+        ({}, ("0", "5"), 4, (["0", "5"], 2)),
+        ({"jobs": 3}, ("0", "5"), 4, (["0", "5", "0"], 1)),
+        ({"device": "cpu"}, ("0", "5"), 4, (list((None,) * 4), 1)),
+        (
+            {"device": "cuda:1", "jobs": 1},
+            ("0", "5"),
+            4,
+            (
+                [
+                    None,
+                ],
+                4,
+            ),
+        ),
     ],
 )
-def test_a_machine_is_shared_out(
-    options: dict[str, int], cards: tuple[str, ...], cores: int, share: Share
+def test_a_machine_is_divided(
+    options: dict[str, int], gpus: tuple[str, ...], cores: int, share: tuple[list[str | None], int]
 ) -> None:
-    assert share_out(PoolOptions.model_validate(options), cards, cores) == share
+    assert divide_machine(PoolOptions.model_validate(options), gpus, cores) == share
 
 
-def test_a_pool_has_as_much_room_as_jobs() -> None:
+def test_the_capacity_of_a_pool_is_its_jobs() -> None:
     pool = make_executor("pool", {"jobs": 3, "threads": 2, "device": "cpu"})
-    assert isinstance(pool, Pool)
-    assert pool.room == 3
-    assert pool.share.threads == 2
+    assert isinstance(pool, PoolExecutor)
+    assert pool.capacity == 3
+    assert pool.threads == 2
     pool.close()
 
 
