@@ -119,15 +119,9 @@ def errors(trainings: Mapping[str, Training], options: RunOptions, what: str) ->
         label: (own, folder / _name(label, own), str(options.device)) for label, own in trainings.items()
     }
     left = [own for own in asked.values() if not own[1].exists()]
-<<<<<<< HEAD
     options.tell(what, len(asked) - len(left), len(asked))
-    for done, _ in enumerate(in_processes(_finish, left, options.jobs), len(asked) - len(left) + 1):
+    for done, _ in enumerate(parallel_map(_finish, left, options.jobs), len(asked) - len(left) + 1):
         options.tell(what, done, len(asked))
-=======
-    setting.tell(what, len(asked) - len(left), len(asked))
-    for done, _ in enumerate(parallel_map(_finish, left, setting.jobs), len(asked) - len(left) + 1):
-        setting.tell(what, done, len(asked))
->>>>>>> fe6694f (One engine for many runs: jobs, a queue, executors; protocol, bench, convergence, the exhaustive benchmark and the papers' searches are its clients, on one process pool)
     return {label: float(json.loads(path.read_text("utf-8"))) for label, (_, path, _) in asked.items()}
 
 

@@ -24,14 +24,9 @@ from dartboard.scoreboard.table import check_records
 from dartboard.search.config import load_images
 from dartboard.space import get_space
 from dartboard.tables import SHIPPED, Table, load_table
-<<<<<<< HEAD:papers/src/dartboard_papers/_bench.py
 from dartboard_papers._gaea_settings import WAYS, Way
-from dartboard_papers.base import RunOptions, Scale
-=======
 from dartboard_papers._jobs import run_jobs
-from dartboard_papers._ways import WAYS, Way
-from dartboard_papers.base import Scale, Setting
->>>>>>> fe6694f (One engine for many runs: jobs, a queue, executors; protocol, bench, convergence, the exhaustive benchmark and the papers' searches are its clients, on one process pool):papers/src/dartboard_papers/_scoreboard.py
+from dartboard_papers.base import RunOptions, Scale
 
 HELD_OUT = 0.1
 """The share of images that searches on one level do not train with."""
@@ -228,33 +223,15 @@ def _settings(way: Way, images: Dataset, own: Mapping[str, Any], cells: int) -> 
     return {**own, "method": method, **({"space": {"without": list(way.without)}} if way.without else {})}
 
 
-<<<<<<< HEAD:papers/src/dartboard_papers/_bench.py
-def _search(jobs: Sequence[Job], world: World, table: Path | None, options: RunOptions) -> list[BenchRecord]:
-    """Does what is missing; a process each with several jobs."""
-    place = Place(options.folder / "runs", options.folder / "records", world.space, table, 0, options.device)
-    missing = [job for job in jobs if find_record(job, place.records, world.space) is None]
-    alone = options.jobs == 1 or len(missing) < 2
-    worker = Desk(place) if alone else Pool(Setup(place), min(options.jobs, len(missing)))
-    what = f"searching {world.space}"
-    options.tell(what, len(jobs) - len(missing), len(jobs))
-    with closing(worker.run(missing)) as outcomes:
-        for done, outcome in enumerate(outcomes, start=len(jobs) - len(missing) + 1):
-            if outcome.record is None:
-                raise RunError(f"{outcome.job.name}: {outcome.failure or 'another process is at it'}")
-            options.tell(what, done, len(jobs))
-    found = [find_record(job, place.records, world.space) for job in jobs]
-    return [own for own in found if own is not None]
-=======
 def _search(
-    searches: Sequence[BenchSearch], world: World, table: Path | None, setting: Setting
+    searches: Sequence[BenchSearch], world: World, table: Path | None, options: RunOptions
 ) -> list[BenchRecord]:
     """Records of the searches, which are run unless they were before."""
-    folder, device = setting.folder, str(setting.device)
+    folder, device = options.folder, str(options.device)
     scoring = Scoring(folder / "runs", folder / "records", world.space, table, device=device)
-    run_jobs([scoring.job(search) for search in searches], setting, f"searching {world.space}")
+    run_jobs([scoring.job(search) for search in searches], options, f"searching {world.space}")
     records = [scoring.record(search) for search in searches]
     return [record for record in records if record is not None]
->>>>>>> fe6694f (One engine for many runs: jobs, a queue, executors; protocol, bench, convergence, the exhaustive benchmark and the papers' searches are its clients, on one process pool):papers/src/dartboard_papers/_scoreboard.py
 
 
 def read_board(folder: Path, labels: Sequence[str], options: RunOptions, scale: Searches) -> Board:

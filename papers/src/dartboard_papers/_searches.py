@@ -11,13 +11,8 @@ from dartboard.runs import Run
 from dartboard.search.config import SearchConfig, build_space, resolved
 from dartboard.search.method import make_method
 from dartboard.search.settings import merge
-<<<<<<< HEAD:papers/src/dartboard_papers/_searches.py
-from dartboard.utils.parallel import in_processes
-from dartboard_papers.base import RunOptions
-=======
 from dartboard_papers._jobs import run_jobs
-from dartboard_papers.base import Setting
->>>>>>> fe6694f (One engine for many runs: jobs, a queue, executors; protocol, bench, convergence, the exhaustive benchmark and the papers' searches are its clients, on one process pool):papers/src/dartboard_papers/_searching.py
+from dartboard_papers.base import RunOptions
 
 RUNS = "runs"
 """The folder of the runs, inside the setting's."""
@@ -56,25 +51,15 @@ def searches(
     Raises:
         DartboardError: If a search fails.
     """
-<<<<<<< HEAD:papers/src/dartboard_papers/_searches.py
-    folder, device = options.folder / RUNS, str(options.device)
-    asked = {label: Search(_name(label, own), own, folder, device) for label, own in configs.items()}
+    folder = options.folder / RUNS
     folder.mkdir(parents=True, exist_ok=True)
-    options.tell(what, 0, len(asked))
-    for done, _ in enumerate(in_processes(finish, list(asked.values()), options.jobs), 1):
-        options.tell(what, done, len(asked))
-    return {label: Run.read(folder / own.name) for label, own in asked.items()}
-=======
-    folder = setting.folder / RUNS
-    folder.mkdir(parents=True, exist_ok=True)
-    jobs = {label: _job(label, config, folder, setting) for label, config in configs.items()}
-    run_jobs(list(jobs.values()), setting, what)
+    jobs = {label: _job(label, config, folder, options) for label, config in configs.items()}
+    run_jobs(list(jobs.values()), options, what)
     return {label: Run.read(job.path) for label, job in jobs.items()}
->>>>>>> fe6694f (One engine for many runs: jobs, a queue, executors; protocol, bench, convergence, the exhaustive benchmark and the papers' searches are its clients, on one process pool):papers/src/dartboard_papers/_searching.py
 
 
-def _job(label: str, config: SearchConfig, folder: Path, setting: Setting) -> Job:
+def _job(label: str, config: SearchConfig, folder: Path, options: RunOptions) -> Job:
     values = resolved(config)
     digest = sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]
-    name, device = f"{label}-{digest}", str(setting.device)
+    name, device = f"{label}-{digest}", str(options.device)
     return Job(name, str(folder.resolve()), "search", values, device=device, plugins=config.plugins)

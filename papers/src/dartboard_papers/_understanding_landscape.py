@@ -101,13 +101,8 @@ def survey(options: RunOptions, scale: Landscapes, of: str) -> Surveyed:
     assert images is not None  # noqa: S101  # or there would have been nothing to measure trainings with
     work = partial(look_around, options.folder, images, scale.options(of), str(options.device))
     entries, done = _entries(trained), dict[Entry, Landscape]()
-<<<<<<< HEAD
     options.tell("landscapes", 0, len(entries))
-    for entry, found in in_processes(work, entries, options.jobs):
-=======
-    setting.tell("landscapes", 0, len(entries))
-    for entry, found in parallel_map(work, entries, setting.jobs):
->>>>>>> fe6694f (One engine for many runs: jobs, a queue, executors; protocol, bench, convergence, the exhaustive benchmark and the papers' searches are its clients, on one process pool)
+    for entry, found in parallel_map(work, entries, options.jobs):
         done[entry] = found
         options.tell("landscapes", len(done), len(entries))
     return Surveyed(cells, {label: [done[own] for own in entries if own.cell == label] for label in cells})

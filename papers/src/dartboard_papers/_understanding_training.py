@@ -13,12 +13,8 @@ from dartboard.analysis.variants import random_connections
 from dartboard.config.schema import Count, Seed
 from dartboard.space import Genotype, get_published
 from dartboard.space.graph import depth, width
-<<<<<<< HEAD
-from dartboard_papers.base import RunOptions, Scale
-=======
 from dartboard_papers._jobs import open_executor
-from dartboard_papers.base import Scale, Setting
->>>>>>> fe6694f (One engine for many runs: jobs, a queue, executors; protocol, bench, convergence, the exhaustive benchmark and the papers' searches are its clients, on one process pool)
+from dartboard_papers.base import RunOptions, Scale
 
 BASES = {"DARTS": "darts-v2", "ENAS": "enas", "AmoebaNet": "amoebanet-a", "NASNet": "nasnet-a"}
 """The paper's names of the cells of figures 5 and 9, and ours."""
@@ -87,15 +83,9 @@ def train(
         options.folder / "comparison",
         lrs=lrs,
         seeds=range(scale.seeds),
-<<<<<<< HEAD
-        jobs=options.jobs,
         device=options.device,
-        tell=options.tell,
-=======
-        device=setting.device,
-        executor=open_executor(setting, len(cells) * len(lrs) * scale.seeds),
-        progress=setting.tell,
->>>>>>> fe6694f (One engine for many runs: jobs, a queue, executors; protocol, bench, convergence, the exhaustive benchmark and the papers' searches are its clients, on one process pool)
+        executor=open_executor(options, len(cells) * len(lrs) * scale.seeds),
+        progress=options.tell,
     )
 
 

@@ -88,26 +88,16 @@ class ReproductionResult:
 class RunOptions:
     """Options of one run of a reproduction.
 
-        Args:
-    <<<<<<< HEAD
-            folder: Folder of intermediate results, from which the same run resumes.
-            data: Images instead of the reproduction's default: a data set, a folder or a file.
-            table: File of the benchmark table that the reproduction queries.
-            device: Device to compute on.
-            jobs: Number of worker processes.
-            tell: Progress callback.
-            full: True if it must be the paper's own experiment, without a smaller substitute.
-    =======
-            folder: Keeps what is finished, so that the same again goes on where it was stopped.
-            data: Images in the place of the reproduction's own: a data set, a folder or a file.
-            table: The file of the benchmark that a reproduction asks.
-            device: Where to compute.
-            jobs: Number of processes that may work.
-            executor: Name of the executor that runs searches and trainings; None for this machine.
-            executor_options: Its options.
-            tell: Is told how far it is.
-            full: Whether it shall be the paper's own experiment, which nothing smaller may stand in for.
-    >>>>>>> fe6694f (One engine for many runs: jobs, a queue, executors; protocol, bench, convergence, the exhaustive benchmark and the papers' searches are its clients, on one process pool)
+    Args:
+    folder: Folder of intermediate results, from which the same run resumes.
+    data: Images instead of the reproduction's default: a data set, a folder or a file.
+    table: File of the benchmark table that the reproduction queries.
+    device: Device to compute on.
+    jobs: Number of worker processes.
+    executor: Name of the executor that runs searches and trainings; None for this machine.
+    executor_options: Its options.
+    tell: Progress callback.
+    full: True if it must be the paper's own experiment, without a smaller substitute.
     """
 
     folder: Path

@@ -17,24 +17,9 @@ from pydantic import Field
 from dartboard.arch.optim.expert_advice import theoretical_lr
 from dartboard.config.schema import MAX_COUNT, Count, Seed
 from dartboard.utils.atomic import write_text
-<<<<<<< HEAD
-from dartboard.utils.parallel import in_processes
+from dartboard.utils.processes import parallel_map
 from dartboard.viz.line_styles import line_styles
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
-=======
-from dartboard.utils.processes import parallel_map
-from dartboard_papers._xnas_figure_8 import (
-    BEST_GD,
-    BEST_XNAS,
-    GD,
-    UNIT,
-    XNAS,
-    Curve,
-    conclude,
-    draw,
-)
-from dartboard_papers.base import Finding, Scale, Setting, reproduction
->>>>>>> fe6694f (One engine for many runs: jobs, a queue, executors; protocol, bench, convergence, the exhaustive benchmark and the papers' searches are its clients, on one process pool)
 from dartboard_papers.theory.expert_problems import Gaussian
 from dartboard_papers.theory.forecasters import Forecaster, Standing, stand
 from dartboard_papers.theory.growth import misfit
@@ -359,12 +344,7 @@ def _measured(
     options.folder.mkdir(parents=True, exist_ok=True)
     points = [Point(*own, scale, options.folder, str(options.device)) for own in grid]
     found = {}
-<<<<<<< HEAD
-    for done, (point, own) in enumerate(in_processes(measure, points, options.jobs), 1):
+    for done, (point, own) in enumerate(parallel_map(measure, points, options.jobs), 1):
         options.tell("points of the grids", done, len(points))
-=======
-    for done, (point, own) in enumerate(parallel_map(measure, points, setting.jobs), 1):
-        setting.tell("points of the grids", done, len(points))
->>>>>>> fe6694f (One engine for many runs: jobs, a queue, executors; protocol, bench, convergence, the exhaustive benchmark and the papers' searches are its clients, on one process pool)
         found[point.experts, point.noise] = {each.forecaster: each for each in own}
     return found
