@@ -22,7 +22,7 @@ METHOD = """
 import os
 from dataclasses import replace
 from dartboard.search.hooks import Hook
-from dartboard.search.methods import METHODS
+from dartboard.search import METHODS
 
 class Own(Hook):
     def on_epoch_end(self, searcher, record):

@@ -7,7 +7,7 @@ ReLU network has kinks, and at a radius of 0.01 the result can be far off.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Literal, Protocol, cast
 
 import torch
 from torch import Tensor
@@ -95,6 +95,14 @@ class Finite:
         ahead = grads(shift(weights, vector, step))
         behind = grads(shift(weights, vector, -step))
         return [(a - b) / (2 * step) for a, b in zip(ahead, behind, strict=True)]
+
+
+ProductsName = Literal["exact", "finite"]
+
+
+def hessian_products(name: ProductsName, radius: float) -> HessianProducts:
+    """`Exact`, or `Finite` with a radius, by name."""
+    return Exact() if name == "exact" else Finite(radius)
 
 
 def shift(weights: Sequence[Tensor], vector: Sequence[Tensor], step: Tensor | float) -> list[Tensor]:
