@@ -12,7 +12,7 @@ import torch
 
 from dartboard.data import Dataset, ImageSet
 from dartboard.distributed.group import SINGLE, Group
-from dartboard.engine.options import NetOptions
+from dartboard.engine.config import NetOptions
 from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.space import SearchSpace
 

@@ -23,9 +23,9 @@ from dartboard.relax.base import Strength
 from dartboard.report import write_report
 from dartboard.runs import Run
 from dartboard.search import config as search_config
+from dartboard.search.config import SEARCH
 from dartboard.search.record import to_json
 from dartboard.search.select import strongest
-from dartboard.search.settings import SEARCH
 from dartboard.space import get_space
 
 CHROMIUM = Path("/usr/bin/chromium")

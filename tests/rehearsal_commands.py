@@ -13,7 +13,7 @@ from dartboard.cli import commands
 from dartboard.cli import main as program
 from dartboard.scoreboard import load_bench, plan_jobs
 from dartboard.search import METHODS
-from dartboard.search.settings import load_config
+from dartboard.search.config import load_config
 from dartboard.space import get_published, load_space
 from dartboard.sweep.config import load_sweep
 from dartboard.train.config import TRAIN

@@ -14,9 +14,9 @@ from dartboard.relax.base import Strength
 from dartboard.runs import Run
 from dartboard.search import config as search_config
 from dartboard.search import health
+from dartboard.search.config import SEARCH
 from dartboard.search.record import to_json
 from dartboard.search.select import strongest
-from dartboard.search.settings import SEARCH
 from dartboard.space import GENOTYPE_FORMATS, Genotype, SearchSpace, adopt, decode, get_space, sample
 from dartboard.train import config as train_config
 from dartboard.train.config import TRAIN

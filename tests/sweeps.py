@@ -11,7 +11,7 @@ from dartboard.jobs.executors import make_executor
 from dartboard.jobs.job import Job
 from dartboard.runs import Run, find_runs
 from dartboard.search import config as search_config
-from dartboard.search.settings import load_config
+from dartboard.search.config import load_config
 from dartboard.space import GENOTYPE_FORMATS, get_space, sample
 from dartboard.sweep.config import validate
 from dartboard.sweep.planner import SweepPlanner

@@ -6,9 +6,8 @@ import yaml
 
 from dartboard.cli.list import SettingRow, method_entries, setting_entries, typed, words_of
 from dartboard.search import METHODS
-from dartboard.search.config import SearchConfig
+from dartboard.search.config import SearchConfig, load_config
 from dartboard.search.method import check_options
-from dartboard.search.settings import load_config
 from dartboard.train.config import TRAIN, TrainConfig
 
 

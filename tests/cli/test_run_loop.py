@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from dartboard.cli.run_loop import claim, search_name
-from dartboard.search.settings import load_config
+from dartboard.search.config import load_config
 
 
 def test_a_given_directory_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -4,8 +4,7 @@ import pytest
 
 from dartboard.config.loader import EXAMPLES, from_words
 from dartboard.errors import OptionError, UnknownNameError
-from dartboard.search.config import SearchConfig
-from dartboard.search.settings import load_config
+from dartboard.search.config import SearchConfig, load_config
 
 
 def test_nothing_gives_the_defaults() -> None:

@@ -1,7 +1,7 @@
 from pydantic import Field
 
 from dartboard.config.schema import Options, values_before
-from dartboard.engine.options import LoopOptions
+from dartboard.engine.config import LoopOptions
 
 
 class Inner(Options):

@@ -14,13 +14,13 @@ import torch
 
 import lab
 from dartboard.data import Dataset, ImageSet
-from dartboard.engine.options import DataOptions, NetOptions
+from dartboard.engine.config import DataOptions, NetOptions
 from dartboard.engine.state import capture, copied, restore
 from dartboard.errors import CompositionError
 from dartboard.nn import CellNet, NetConfig
 from dartboard.runs import digest
 from dartboard.search import METHODS, Hook, Searcher, SearchOptions, make_method
-from dartboard.search.options import HealthOptions
+from dartboard.search.config import HealthOptions
 from dartboard.space import SPACES, get_space, restrict, sample
 
 SMALL = {name: lab.shrunk(get_space(name), cells=2) for name in SPACES}

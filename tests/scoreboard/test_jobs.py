@@ -19,7 +19,7 @@ from dartboard.scoreboard.jobs import (
     searches,
 )
 from dartboard.search import config as config_module
-from dartboard.search.settings import load_config
+from dartboard.search.config import load_config
 from protocols import few
 
 

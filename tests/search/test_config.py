@@ -10,9 +10,16 @@ from dartboard.data import DATASETS, ImageFiles, Images, ImageSet, LoadOptions
 from dartboard.errors import CompositionError, DataError, OptionError, SpaceError, UnknownNameError
 from dartboard.runs import Run
 from dartboard.search import METHODS, SearchOptions
-from dartboard.search.config import SearchConfig, build, build_space, resolved, search_options
+from dartboard.search.config import (
+    SearchConfig,
+    build,
+    build_space,
+    load_config,
+    resolved,
+    search_options,
+    validate,
+)
 from dartboard.search.loaders import divide
-from dartboard.search.settings import load_config, validate
 from dartboard.space import get_space
 
 YAML_SPACE = """

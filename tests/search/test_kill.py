@@ -16,8 +16,7 @@ from dartboard.cli.main import main
 from dartboard.errors import CheckpointError, RunError
 from dartboard.runs import Run, list_checkpoints
 from dartboard.search import METHODS, Searcher
-from dartboard.search.config import build
-from dartboard.search.settings import load_config
+from dartboard.search.config import build, load_config
 from killing import PATIENCE, Victim, started, story, untouched
 from search import victim
 

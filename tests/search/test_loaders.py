@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from dartboard.data import CENTER_CROP, Augment, BatchLoader, Dataset, ImageSet, evaluation_batches
-from dartboard.engine.options import DataOptions
+from dartboard.engine.config import DataOptions
 from dartboard.errors import CompositionError, DataError
 from dartboard.search import SearchOptions, make_method
 from dartboard.search.loaders import divide, make_stream, make_sweep

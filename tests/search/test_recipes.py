@@ -1,9 +1,8 @@
 import pytest
 import torch
 
-from dartboard.search.config import build
+from dartboard.search.config import build, load_config
 from dartboard.search.recipes import RECIPES
-from dartboard.search.settings import load_config
 
 
 @pytest.mark.parametrize("name", RECIPES)

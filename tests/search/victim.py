@@ -13,7 +13,7 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from dartboard.data import Dataset
-from dartboard.engine.options import CheckpointOptions, DataOptions, NetOptions
+from dartboard.engine.config import CheckpointOptions, DataOptions, NetOptions
 from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.space import get_space
 from victims import images, live

@@ -5,7 +5,7 @@ import pytest
 from dartboard.errors import DartboardError
 from dartboard.runs.text_files import read_yaml
 from dartboard.scoreboard.config import load_bench
-from dartboard.search.settings import load_config
+from dartboard.search.config import load_config
 from dartboard.space import load_space
 from dartboard.sweep.config import load_sweep
 from dartboard.sweep.protocol.config import load_protocol

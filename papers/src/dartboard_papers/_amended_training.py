@@ -11,20 +11,19 @@ import torch
 from pydantic import Field
 
 from dartboard.data import Dataset
-from dartboard.engine.options import DataOptions, NetOptions, SourceOptions, WeightOptions
+from dartboard.engine.config import DataOptions, NetOptions, SourceOptions, WeightOptions
 from dartboard.errors import DataError
 from dartboard.runs import Run
-from dartboard.search.config import load_images
+from dartboard.search.config import SearchOptions, load_images
 from dartboard.search.evaluate import accuracy
+from dartboard.search.load import searcher_of
 from dartboard.search.loaders import make_sweep
 from dartboard.search.method import Method
-from dartboard.search.options import SearchOptions
-from dartboard.search.revive import searcher_of
 from dartboard.search.searcher import EVALUATION_BATCH, Searcher
 from dartboard.space.files import load_space
 from dartboard.space.formats.catalog import decode
 from dartboard.space.genotype import restrict
-from dartboard.train.options import (
+from dartboard.train.config import (
     EvaluationOptions,
     TrainDataOptions,
     TrainNetOptions,

@@ -8,9 +8,8 @@ from typing import Any
 
 from dartboard.jobs.job import Job
 from dartboard.runs import Run
-from dartboard.search.config import SearchConfig, build_space, resolved
+from dartboard.search.config import SearchConfig, build_space, merge, resolved
 from dartboard.search.method import make_method
-from dartboard.search.settings import merge
 from dartboard_papers._jobs import run_jobs
 from dartboard_papers.base import RunOptions
 
@@ -41,7 +40,7 @@ def searches(
     settings, so that a search with other settings is another run. `setting.jobs` of them are done at a time,
     each in a process with one thread; after a kill they go on from their last checkpoints. Records, strengths
     and checkpoints are read from the runs: `Run.metrics`, `Run.epoch`, `Run.result`, and
-    `dartboard.search.revive.searcher_of` for the supernet at the end.
+    `dartboard.search.load.searcher_of` for the supernet at the end.
 
     Args:
         configs: What each does, seeds included; `configure` makes one.

@@ -6,8 +6,7 @@ import pytest
 from dartboard.cli.main import main
 from dartboard.runs import Run
 from dartboard.search import Searcher
-from dartboard.search.config import build, resolved
-from dartboard.search.settings import merge
+from dartboard.search.config import build, merge, resolved
 from dartboard_papers.theory.forecasters import race
 from dartboard_papers.theory.linear_problems import survey
 from dartboard_papers.theory.mirror_descent import survey_dimensions

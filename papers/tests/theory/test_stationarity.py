@@ -13,9 +13,8 @@ from dartboard.arch.objective import Batch
 from dartboard.errors import CompositionError, RunError
 from dartboard.runs import Run
 from dartboard.search import Searcher
-from dartboard.search.config import SearchConfig, build, resolved
-from dartboard.search.revive import searcher_of
-from dartboard.search.settings import merge
+from dartboard.search.config import SearchConfig, build, merge, resolved
+from dartboard.search.load import searcher_of
 from dartboard_papers.theory.stationarity import measure, movement, slopes, stationarity
 from protocols import few
 from searching import SHORT

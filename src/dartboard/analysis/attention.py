@@ -15,7 +15,7 @@ from dartboard.arch.objective import Batch, Objective
 from dartboard.relax.attention import Attention, SlotAttention
 from dartboard.runs import Run
 from dartboard.search.evaluate import accuracy
-from dartboard.search.revive import searcher_of
+from dartboard.search.load import searcher_of
 from dartboard.search.select import Batches
 from dartboard.space.spec import Cell, SearchSpace
 from dartboard.utils.progress import Progress, no_progress

@@ -75,8 +75,7 @@ def _start(
     from dartboard.cli.progress import progress
     from dartboard.cli.run_loop import claim, search_name
     from dartboard.runs import Run
-    from dartboard.search.config import build, resolved
-    from dartboard.search.settings import load_config
+    from dartboard.search.config import build, load_config, resolved
 
     flags = {name: value for name in NAMED if (value := getattr(args, name)) is not None}
     if args.plugin:
@@ -99,8 +98,7 @@ def _reopen(
     args: Namespace, device: "torch.device", display: "Display", group: "Group"
 ) -> tuple["Searcher", "Run | None"]:
     """The search of a run that is there already."""
-    from dartboard.search.config import build
-    from dartboard.search.settings import validate
+    from dartboard.search.config import build, validate
 
     def make(run: "Run", space: "SearchSpace", tell: "Progress") -> "Searcher":
         return _searcher(build(validate(run.config), space, tell), device, display, group)
@@ -115,7 +113,7 @@ def _searcher(parts: "Parts", device: "torch.device", display: "Display", group:
 
 
 def _plan(searcher: "Searcher", run: "Run") -> str:
-    from dartboard.search.settings import validate
+    from dartboard.search.config import validate
 
     plan, config = searcher.plan, validate(run.config)
     what = f"{config.space.name} with {config.method.name} on {config.data.name}"

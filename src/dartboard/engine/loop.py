@@ -14,12 +14,12 @@ from torch.optim import Optimizer
 from dartboard.arch.objective import Objective
 from dartboard.data import Dataset
 from dartboard.distributed.group import Group
+from dartboard.engine.config import LoopOptions
 from dartboard.engine.memory import is_out_of_memory
 from dartboard.engine.meter import Meter
 from dartboard.engine.nan_check import check_finite, check_state
-from dartboard.engine.options import LoopOptions
-from dartboard.engine.plan import Plan
 from dartboard.engine.rng_scope import OwnChance, deterministic, logged
+from dartboard.engine.schedule import Plan
 from dartboard.engine.state import IMAGES, capture, copied, restore
 from dartboard.engine.step import Stepper
 from dartboard.errors import DistributedError, Stopped

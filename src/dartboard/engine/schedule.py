@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from dartboard.registry import Registry
 
@@ -34,3 +35,25 @@ def exponential(start: float, end: float, share: float) -> float:
 def constant(start: float, _end: float, _share: float) -> float:
     """The start, all the way."""
     return start
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long a search will be, for those who must know before it starts.
+
+    Args:
+        epochs: Passes over the training images.
+        steps: Steps in an epoch.
+        batch: Examples in a step.
+        warmup: Epochs at the start in which the architecture rests.
+    """
+
+    epochs: int
+    steps: int
+    batch: int
+    warmup: int = 0
+
+    @property
+    def arch_steps(self) -> int:
+        """How many times the architecture is updated."""
+        return max(self.epochs - self.warmup, 0) * self.steps

@@ -23,9 +23,8 @@ from dartboard.plugins import check_plugins
 from dartboard.runs import SPACE, Run, RunReader, flat, is_run
 from dartboard.search import Searcher
 from dartboard.search import config as search_config
-from dartboard.search.config import SOURCE, KeptImages, build
+from dartboard.search.config import SEARCH, SOURCE, KeptImages, build
 from dartboard.search.hooks import AnyHook, LoopHook
-from dartboard.search.settings import SEARCH
 from dartboard.space import SearchSpace, adopt, decode, load_space, space_from_json
 from dartboard.train import Trainer
 from dartboard.train import config as train_config

@@ -31,8 +31,7 @@ from dartboard.config.schema import MAX_COUNT, Count, Options, Seed
 from dartboard.errors import DartboardError, OptionError, UnknownNameError
 from dartboard.scoreboard.baselines import BASELINES
 from dartboard.scoreboard.seeds import as_seeds
-from dartboard.search.config import SearchConfig
-from dartboard.search.settings import SEARCH
+from dartboard.search.config import SEARCH, SearchConfig
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 """Labels are parts of names of files and of settings."""

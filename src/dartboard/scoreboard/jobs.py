@@ -13,8 +13,7 @@ from dartboard.plugins import check_plugins
 from dartboard.scoreboard.config import ELSEWHERE, BenchConfig, Settings
 from dartboard.search import METHODS, make_method
 from dartboard.search import config as search_config
-from dartboard.search.config import SearchConfig, build_space
-from dartboard.search.settings import SEARCH
+from dartboard.search.config import SEARCH, SearchConfig, build_space
 from dartboard.space import restrict, sample
 from dartboard.tables import Table
 

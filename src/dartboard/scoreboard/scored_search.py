@@ -16,8 +16,8 @@ from dartboard.scoreboard.records import BenchRecord, Correlation
 from dartboard.scoreboard.scoring import ask
 from dartboard.scoreboard.store import find_record
 from dartboard.search import Searcher
-from dartboard.search.revive import revive
-from dartboard.search.settings import SEARCH
+from dartboard.search.config import SEARCH
+from dartboard.search.load import revive
 from dartboard.tables import Table, load_table
 
 

@@ -13,7 +13,7 @@ from dartboard.scoreboard.config import BENCH, BenchConfig, read_bench
 from dartboard.scoreboard.jobs import BenchSearch, bare, resolved, searches
 from dartboard.scoreboard.records import BenchRecord
 from dartboard.search import config as search_config
-from dartboard.search.settings import SEARCH
+from dartboard.search.config import SEARCH
 from dartboard.utils import atomic
 
 CONFIG = "bench.yaml"

@@ -1,4 +1,4 @@
-"""Everything that says what a search does, gathered from several places and turned into its parts.
+"""The settings of a search, where they come from and the parts they name; defaults are first-order DARTS'.
 
 In YAML a search reads like this; what is left out has a default:
 
@@ -17,22 +17,32 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from dartboard.config.loader import NAMED
+from dartboard.config.loader import NAMED, Form
 from dartboard.config.schema import Count, Options
 from dartboard.data import DATASETS, Dataset, LoadOptions, load_dataset
+from dartboard.engine.config import DataOptions, LoopOptions, SourceOptions
 from dartboard.engine.memory import is_out_of_memory
-from dartboard.engine.options import DataOptions, SourceOptions
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import DataError
 from dartboard.plugins import check_plugins
 from dartboard.search.method import METHODS, Method, check_options, make_method
-from dartboard.search.options import SearchOptions
+from dartboard.search.recipes import RECIPES
 from dartboard.space import SPACES, SearchSpace, load_space
 from dartboard.utils.progress import Progress
 
 
-def _several(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
+class HealthOptions(Options):
+    """What is measured after every epoch."""
+
+    examples: int = Field(default=2000, ge=1, description="at most so many held-out images are looked at")
+    discrete: bool = Field(default=True, description="accuracy of the supernet with the current choice alone")
+    hessian: bool = Field(default=False, description="largest eigenvalue of the loss in the architecture")
+
+
+class SearchOptions(LoopOptions):
+    """Everything about a search but its space, its method and its images."""
+
+    health: HealthOptions = HealthOptions()
 
 
 class SpaceChoice(Options):
@@ -40,9 +50,9 @@ class SpaceChoice(Options):
 
     name: str = Field(default="nano", description="a space of the catalogue, or a file")
     cells: Count | None = Field(default=None, description="cells in the stack; by default the space's own")
-    without: Annotated[tuple[str, ...], BeforeValidator(_several)] = Field(
-        default=(), description="ops to leave out"
-    )
+    without: Annotated[
+        tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
+    ] = Field(default=(), description="ops to leave out")
 
 
 class MethodChoice(Options):
@@ -175,18 +185,19 @@ def search_options(config: SearchConfig) -> SearchOptions:
 def resolved(config: SearchConfig) -> dict[str, Any]:
     """The configuration as plain values, every default of the method written out and files by full paths."""
     values = config.model_dump(mode="json")
-    values["method"] = {"name": config.method.name} | _all_options(config.method)
+    parameters = signature(METHODS[config.method.name]).parameters
+    defaults = {name: parameter.default for name, parameter in parameters.items()}
+    options = check_options(config.method.name, config.method.options)
+    values["method"] = {"name": config.method.name} | defaults | options
     values["space"]["name"] = full_name(config.space.name, SPACES)
     values["data"]["name"] = full_name(config.data.name, DATASETS)
     return {key: values[key] for key in (*NAMED, *(key for key in values if key not in NAMED))}
 
 
-def _all_options(method: MethodChoice) -> dict[str, Any]:
-    parameters = signature(METHODS[method.name]).parameters
-    defaults = {name: parameter.default for name, parameter in parameters.items()}
-    return defaults | check_options(method.name, method.options)
-
-
 def full_name(name: str, known: Mapping[str, object]) -> str:
     """A name that is known as it is, that of a file as a full path."""
     return name if name in known else str(Path(name).resolve())
+
+
+SEARCH = Form(SearchConfig, RECIPES, "DARTBOARD_SEARCH_")
+load_config, merge, validate = SEARCH.load, SEARCH.merge, SEARCH.validate

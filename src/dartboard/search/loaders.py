@@ -7,10 +7,10 @@ import torch
 
 from dartboard.data import Batch, BatchLoader, Dataset, Images, evaluation_batches, split
 from dartboard.distributed.group import SINGLE, Group
-from dartboard.engine.options import DataOptions
+from dartboard.engine.config import DataOptions
 from dartboard.errors import CompositionError, DataError
+from dartboard.search.config import SearchOptions
 from dartboard.search.method import Method
-from dartboard.search.options import SearchOptions
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 
 from dartboard.arch.gradient import ArchGradient
 from dartboard.config.schema import check_number
-from dartboard.engine.plan import Plan
+from dartboard.engine.schedule import Plan
 from dartboard.errors import CompositionError, OptionError, UnknownNameError
 from dartboard.registry import Registry
 from dartboard.relax.base import Relaxation

@@ -11,16 +11,15 @@ from torch.optim import Optimizer
 from dartboard.data import Batch, Dataset
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.loop import Loop
-from dartboard.engine.plan import Plan
-from dartboard.engine.schedule import SCHEDULES
+from dartboard.engine.schedule import SCHEDULES, Plan
 from dartboard.engine.step import Stepper
 from dartboard.errors import OptionError
 from dartboard.runs import Run
+from dartboard.search.build import build_objective, build_optimizer
+from dartboard.search.config import SearchOptions
 from dartboard.search.hooks import AnyHook
 from dartboard.search.loaders import divide, make_sweep
 from dartboard.search.method import Method
-from dartboard.search.objective import build_objective, build_optimizer
-from dartboard.search.options import SearchOptions
 from dartboard.search.record import Record, Result, conclude, measure_epoch
 from dartboard.space.spec import SearchSpace
 

@@ -13,8 +13,7 @@ from dartboard.errors import DartboardError, OptionError
 from dartboard.plugins import check_plugins
 from dartboard.runs import flat
 from dartboard.search import config as search_config
-from dartboard.search.config import DataChoice, SearchConfig
-from dartboard.search.settings import SEARCH
+from dartboard.search.config import SEARCH, DataChoice, SearchConfig
 from dartboard.space import SPACES, load_space
 from dartboard.sweep.cells import GUESS, FoundCell
 from dartboard.sweep.config import Stage

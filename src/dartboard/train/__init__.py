@@ -1,6 +1,6 @@
 """Training what was found: recipes, the loop, and the protocol of many seeds."""
 
-from dartboard.train.options import TrainOptions
+from dartboard.train.config import TrainOptions
 from dartboard.train.recipes import RECIPES
 from dartboard.train.record import TrainRecord, TrainResult
 from dartboard.train.trainer import Trainer, TrainHook

@@ -10,10 +10,10 @@ from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import DataError
 from dartboard.nn.network import CellNet
 from dartboard.relax import Fixed
+from dartboard.search.build import check_pieces, make_objective, net_config
 from dartboard.search.loaders import check_classes, hold_out, make_stream
-from dartboard.search.objective import check_pieces, make_objective, net_config
 from dartboard.space.spec import SearchSpace
-from dartboard.train.options import TrainOptions
+from dartboard.train.config import TrainOptions
 
 VALID, TEST = "valid", "test"
 SHARE = 0.1

@@ -13,24 +13,24 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from dartboard.data import Batch, Dataset
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.loop import Loop
-from dartboard.engine.plan import Plan
+from dartboard.engine.schedule import Plan
 from dartboard.engine.step import Stepper
 from dartboard.errors import ModelError
 from dartboard.nn.costs import count_flops, count_parameters
 from dartboard.nn.model_file import Model, load_model, pack_model, unpack_model
 from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
+from dartboard.search.build import build_optimizer
 from dartboard.search.hooks import AnyHook, LoopHook
 from dartboard.search.loaders import make_sweep
-from dartboard.search.objective import build_optimizer
 from dartboard.space.files import space_to_json
 from dartboard.space.spec import SearchSpace
 from dartboard.tasks import Evaluation, measure
-from dartboard.train.anneal import learning_rate
 from dartboard.train.build import build_objective, divide
+from dartboard.train.config import TrainOptions
 from dartboard.train.mixup import mix
-from dartboard.train.options import TrainOptions
 from dartboard.train.record import Best, TrainRecord, TrainResult
+from dartboard.train.schedule import learning_rate
 from dartboard.utils.atomic import write_bytes
 
 log = logging.getLogger(__name__)

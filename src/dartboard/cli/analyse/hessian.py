@@ -111,7 +111,7 @@ def _of_weights(args: Namespace, device: "torch.device", tell: Progress) -> tupl
 def _of_architecture(args: Namespace, device: "torch.device", tell: Progress) -> tuple["Spectrum", str]:
     from dartboard.analysis.hessian import arch_spectrum
     from dartboard.runs import Run
-    from dartboard.search.revive import searcher_of
+    from dartboard.search.load import searcher_of
 
     for name in OF_WEIGHTS:
         if getattr(args, name) is not None:

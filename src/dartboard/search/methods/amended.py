@@ -16,4 +16,3 @@ def amended_darts(
     gradient = Amended(eta, hessian_products(product, radius))
     update = adam(lr, weight_decay)
     return Method(lambda space, _: categorical.softmax(space), gradient, update, bilevel=True)
-

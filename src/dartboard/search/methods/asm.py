@@ -10,4 +10,3 @@ def asm(*, cell_by_cell: bool = True) -> Method:
     """ASM-NAS: attention over the outputs of ops, no architecture parameters; decided cell by cell."""
     select = CellByCell() if cell_by_cell else FromStrengths()
     return Method(RELAXATIONS["attention"], select=select, preview=FromStrengths())
-

@@ -23,4 +23,3 @@ def darts_2nd(
     """DARTS, second order: the gradient after a virtual step of the weights (Liu et al. 2019)."""
     gradient = SecondOrder(hessian_products(product, radius))
     return Method(RELAXATIONS["softmax"], gradient, adam(lr, weight_decay), bilevel=True)
-

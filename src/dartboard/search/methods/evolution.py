@@ -19,4 +19,3 @@ def evolution(
         )
     select = Evolve(score, population, tournament, cycles)
     return Method(RELAXATIONS["random"], select=select, trains=False)
-

@@ -41,4 +41,3 @@ def gaea_gdas(
     """GAEA GDAS: samples from weights on the simplex, moved by exponentiated gradient (Li et al. 2021)."""
     parts = RELAXATIONS["gumbel-simplex"], FirstOrder(), exponentiated_gradient(lr, floor)
     return Method(*parts, bilevel=bilevel, joint=joint, hooks=(Temperature(start, end),))
-

@@ -15,4 +15,3 @@ def gdas(
     """GDAS: one op an edge runs, drawn by Gumbel noise that cools down (Dong & Yang 2019)."""
     parts = RELAXATIONS["gumbel-softmax"], FirstOrder(), adam(lr, weight_decay)
     return Method(*parts, bilevel=bilevel, joint=joint, hooks=(Temperature(start, end),))
-

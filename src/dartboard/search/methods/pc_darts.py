@@ -14,4 +14,3 @@ def pc_darts(
     """PC-DARTS: a quarter of the channels, and weights for edges (Xu et al. 2020)."""
     parts = RELAXATIONS["softmax-edges"], FirstOrder(), adam(lr, weight_decay)
     return Method(*parts, bilevel=bilevel, joint=joint, partial=partial, warmup=warmup)
-

@@ -16,4 +16,3 @@ def random_ws(*, samples: int = 100, epoch_samples: int = 10) -> Method:
 def random() -> Method:
     """One architecture, each as likely as any other; nothing is trained."""
     return Method(RELAXATIONS["random"], select=DrawOne(), trains=False)
-

@@ -15,4 +15,3 @@ def xnas(
     """XNAS: ops are experts, rewarded for each example, dropped when they cannot win (Nayman et al. 2019)."""
     parts = RELAXATIONS["simplex"], ClippedRewards(bound), expert_advice(bound, zeta, lr)
     return Method(*parts, bilevel=bilevel, joint=joint, hooks=(Wipeout(),))
-

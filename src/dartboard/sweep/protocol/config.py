@@ -19,8 +19,7 @@ from dartboard.config.schema import Count, Options
 from dartboard.data import DATASETS
 from dartboard.errors import OptionError
 from dartboard.search import config as search_config
-from dartboard.search.config import SOURCE, SearchConfig, full_name
-from dartboard.search.settings import SEARCH
+from dartboard.search.config import SEARCH, SOURCE, SearchConfig, full_name
 from dartboard.space import SPACES
 from dartboard.train.config import TRAIN, TrainSettings
 

@@ -14,8 +14,7 @@ from dartboard.jobs.job import Job
 from dartboard.jobs.loops import LoopBuilder
 from dartboard.plugins import check_plugins
 from dartboard.search import config as search_config
-from dartboard.search.config import build_space
-from dartboard.search.settings import SEARCH
+from dartboard.search.config import SEARCH, build_space
 from dartboard.space import GENOTYPE_FORMATS, Genotype, SearchSpace, adopt, load_space, sample, space_to_json
 from dartboard.sweep.protocol.config import ProtocolConfig
 from dartboard.train import config as train_config

@@ -3,7 +3,7 @@
 import math
 
 from dartboard.engine.schedule import SCHEDULES
-from dartboard.train.options import TrainWeightOptions
+from dartboard.train.config import TrainWeightOptions
 
 ROUNDING = 1e-9
 """Shares are quotients: 3 / 10 * 10 can fall short of 3."""

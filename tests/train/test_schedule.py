@@ -2,9 +2,9 @@ import math
 
 import pytest
 
-from dartboard.engine.options import WeightOptions
-from dartboard.train.anneal import learning_rate, powered
-from dartboard.train.options import TrainWeightOptions
+from dartboard.engine.config import WeightOptions
+from dartboard.train.config import TrainWeightOptions
+from dartboard.train.schedule import learning_rate, powered
 
 
 def rates(epochs, **options):

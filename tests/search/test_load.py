@@ -7,10 +7,9 @@ import torch
 from dartboard.errors import CheckpointError, RunError
 from dartboard.runs import Run, list_checkpoints
 from dartboard.search import Searcher
-from dartboard.search.config import SearchConfig, build, resolved
+from dartboard.search.config import SearchConfig, build, merge, resolved
 from dartboard.search.evaluate import accuracy, discrete_accuracy
-from dartboard.search.revive import revive, searcher_of
-from dartboard.search.settings import merge
+from dartboard.search.load import revive, searcher_of
 from dartboard.space import decode
 from protocols import few
 from searching import SHORT

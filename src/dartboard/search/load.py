@@ -6,9 +6,8 @@ from dartboard.engine.rng_scope import OwnChance
 from dartboard.engine.state import restore
 from dartboard.errors import CheckpointError, RunError
 from dartboard.runs import SPACE, Run
-from dartboard.search.config import build
+from dartboard.search.config import build, validate
 from dartboard.search.searcher import Searcher
-from dartboard.search.settings import validate
 from dartboard.space import load_space
 from dartboard.utils.progress import Progress
 

@@ -4,7 +4,7 @@ import torch
 from dartboard.data import Dataset, ImageSet
 from dartboard.errors import CompositionError
 from dartboard.search import SearchOptions, make_method
-from dartboard.search.objective import build_objective
+from dartboard.search.build import build_objective
 from dartboard.space import get_space
 from dartboard.tasks import Classification
 from searching import digits

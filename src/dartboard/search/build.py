@@ -10,13 +10,13 @@ from dartboard.arch.precision import Precision
 from dartboard.data import Dataset
 from dartboard.data.rng import generator
 from dartboard.distributed.group import SINGLE, Group
-from dartboard.engine.options import LoopOptions, WeightOptions
+from dartboard.engine.config import LoopOptions, WeightOptions
 from dartboard.errors import CompositionError
 from dartboard.nn.network import CellNet, NetConfig
 from dartboard.nn.sync_norm import synchronize
 from dartboard.relax.base import Relaxation
+from dartboard.search.config import SearchOptions
 from dartboard.search.method import Method
-from dartboard.search.options import SearchOptions
 from dartboard.space.spec import SearchSpace
 from dartboard.tasks import Classification
 
