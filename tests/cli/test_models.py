@@ -32,7 +32,7 @@ def test_a_network_is_ready_to_run(run):
     x = torch.randn(3, 1, 8, 8)
     for text in (run, run / "best.safetensors"):
         opened = find_network(str(text), None, torch.device("cpu"))
-        assert opened.about.classes == ("a", "b")
+        assert opened.metadata.classes == ("a", "b")
         assert torch.equal(opened.forward(x), find_model(str(run), None).model.net(x))
 
 

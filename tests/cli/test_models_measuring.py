@@ -4,7 +4,7 @@ import torch
 from dartboard.cli.models import choose_images, load_images, places
 from dartboard.data import Dataset, ImageFiles, ImageSet
 from dartboard.errors import DataError
-from dartboard.export.about import About
+from dartboard.export import Metadata
 from imagefiles import fill
 
 
@@ -40,5 +40,5 @@ def test_places_of_classes():
 
 @pytest.mark.parametrize(("crop_pct", "kind"), [(1.0, ImageSet), (0.875, ImageFiles)])
 def test_the_middle_of_images_is_that_of_their_files(tmp_path, crop_pct, kind):
-    about = About(("cat", "dog"), (3, 8, 8), (0.0,) * 3, (1.0,) * 3, crop_pct)
-    assert isinstance(load_images(str(fill(tmp_path / "photos")), about).train, kind)
+    metadata = Metadata(("cat", "dog"), (3, 8, 8), (0.0,) * 3, (1.0,) * 3, crop_pct)
+    assert isinstance(load_images(str(fill(tmp_path / "photos")), metadata).train, kind)

@@ -7,8 +7,7 @@ import torch
 from torch import nn
 
 from dartboard.errors import ModelError
-from dartboard.export import export_model, open_exported
-from dartboard.export.base import Order
+from dartboard.export import ExportRequest, export_model, open_exported
 from dartboard.export.python import pack, run_file
 from dartboard.nn import OPS, Op, PythonSource, Site
 from dartboard.nn.heads import STEMS
@@ -132,7 +131,7 @@ found.main([])
     named, random = alone(model, tmp_path, program).splitlines()
     assert named.startswith(f"{tmp_path / 'red.png'}: ")
     assert named.split(": ")[1].split(" (")[0] in model.classes
-    assert random.startswith("chance: ")
+    assert random.startswith("random image: ")
 
 
 @pytest.mark.parametrize("crop_pct", [1.0, 0.75])
@@ -152,7 +151,7 @@ def test_image_files_are_read_as_they_are_measured(tmp_path, make_model, channel
 
 
 def test_the_file_has_nothing_that_the_network_does_not_use(make_model):
-    darts = pack(Order(make_model("nb201"), "net"))[".py"].decode()
+    darts = pack(ExportRequest(make_model("nb201"), "net"))[".py"].decode()
     assert "Separable" not in darts
     assert "ImageNetStem" not in darts
     assert "AdaptedCell" not in darts
@@ -162,7 +161,7 @@ def test_the_file_has_nothing_that_the_network_does_not_use(make_model):
 def test_twenty_cells_are_written_no_longer_than_three(make_model):
     model = make_model("darts")
     longer = replace(model, net=make_model(model.net.space.resized(20)).net)
-    texts = [pack(Order(each, "net"))[".py"].decode() for each in (model, longer)]
+    texts = [pack(ExportRequest(each, "net"))[".py"].decode() for each in (model, longer)]
     assert abs(len(texts[0].splitlines()) - len(texts[1].splitlines())) < 5
 
 
@@ -170,7 +169,7 @@ def test_many_classes_with_strange_names(tmp_path, make_model):
     names = ('a "b"', "c'd", "e\\f", "both ' and \"", *map(str, range(96)))
     model = replace(make_model("nano", classes=100), classes=names)
     export_model(model, tmp_path / "net.py", "python")
-    assert open_exported(tmp_path / "net.py", CPU).about.classes == names
+    assert open_exported(tmp_path / "net.py", CPU).metadata.classes == names
 
 
 def test_an_op_of_a_plugin_is_refused_by_name(tmp_path, make_model, monkeypatch):

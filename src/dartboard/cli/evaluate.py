@@ -101,7 +101,7 @@ def run(args: Namespace) -> int:
     load_plugins(args.plugin)
     device = prepare_device(args.device, None)
     network = find_network(args.model, args.which, device)
-    chosen = choose_images(load_images(args.data, network.about), args.part)
+    chosen = choose_images(load_images(args.data, network.metadata), args.part)
     measured = measure_network(network, chosen, batch=args.batch, device=device)
     _print(measured, args)
     return 0

@@ -94,17 +94,17 @@ def _default(args: Namespace, form: "Format") -> Path:
 def _images(found: "Found", data: object, *, asked: bool) -> tuple["Tensor", str]:
     """Images to check with, and what they are, in words; noise if none can be had and none were asked for."""
     from dartboard.errors import DartboardError, one_line
-    from dartboard.export.exporting import noise
+    from dartboard.export import noise_images
 
     if not isinstance(data, str):
-        noisy = noise(found.model)
+        noisy = noise_images(found.model)
         return noisy, f"{len(noisy)} images of noise: the model does not say its data"
     try:
         return _real(found, data)
     except (DartboardError, OSError) as error:
         if asked:
             raise
-        noisy, reason = noise(found.model), one_line(error)
+        noisy, reason = noise_images(found.model), one_line(error)
         return noisy, f"{len(noisy)} images of noise: its data cannot be had ({reason})"
 
 
@@ -112,9 +112,9 @@ def _real(found: "Found", name: str) -> tuple["Tensor", str]:
     import torch
 
     from dartboard.cli.models import choose_images, load_images, normalised
-    from dartboard.export.about import about
+    from dartboard.export import model_metadata
 
-    facts = about(found.model)
+    facts = model_metadata(found.model)
     chosen = choose_images(load_images(name, facts))
     (batch,) = normalised(chosen.images, facts, batch=CHECKED, device=torch.device("cpu"), limit=CHECKED)
     return batch.x, f"{len(batch.y)} of the {chosen}"

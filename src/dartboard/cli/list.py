@@ -145,7 +145,7 @@ def _datasets() -> Rows:
 def _formats() -> Rows:
     from dartboard.export import FORMATS
 
-    return [(name, form.suffix, form.brief) for name, form in FORMATS.items()]
+    return [(name, form.suffix, form.description) for name, form in FORMATS.items()]
 
 
 def _settings() -> Rows:

@@ -14,9 +14,7 @@ from dartboard.cli.arguments import UsageError
 from dartboard.cli.progress import progress
 from dartboard.data import Batch, Dataset, Images, LoadOptions, evaluation_batches, load_dataset
 from dartboard.errors import DataError, ModelError
-from dartboard.export.about import About, about
-from dartboard.export.base import FORMATS, Opened
-from dartboard.export.exporting import open_exported
+from dartboard.export import FORMATS, LoadedNetwork, Metadata, model_metadata, open_exported
 from dartboard.nn.model_file import MODEL_KIND, Model, load_model
 from dartboard.runs import Run, is_run
 from dartboard.tasks import Evaluation, measure
@@ -73,24 +71,24 @@ class Measured:
         return where | self.found.facts() | {"images_per_second": self.speed, "device": self.device}
 
 
-def load_images(name: str, about: About) -> Dataset:
+def load_images(name: str, metadata: Metadata) -> Dataset:
     """A data set with images of the size that a network takes.
 
     Raises:
         DataError: If there is none, or its images cannot be what the network takes.
     """
-    _, height, width = about.input
+    _, height, width = metadata.input
     size, broken = height if height == width else None, dict[str, str]()
     with progress() as tell:
         loading = LoadOptions(size=size, progress=tell, broken=broken.__setitem__)
         # The centre is that of an image as it is in its file, as in training.
-        data = load_dataset(name, replace(loading, memory=0) if about.crop_pct < 1 else loading)
+        data = load_dataset(name, replace(loading, memory=0) if metadata.crop_pct < 1 else loading)
     if broken:
         words = f"{len(broken):,} files that cannot be read are left out; see dartboard data show {name}"
         print(f"dartboard: {words}", file=sys.stderr)
-    if data.shape != about.input:
+    if data.shape != metadata.input:
         raise DataError(
-            f"images of {data.name!r} are {_shape(data.shape)}, the network takes {_shape(about.input)} "
+            f"images of {data.name!r} are {_shape(data.shape)}, the network takes {_shape(metadata.input)} "
             "(channels x height x width)"
         )
     return data
@@ -115,7 +113,7 @@ def _shape(shape: tuple[int, int, int]) -> str:
     return "x".join(map(str, shape))
 
 
-def measure_network(network: Opened, chosen: Chosen, *, batch: int, device: torch.device) -> Measured:
+def measure_network(network: LoadedNetwork, chosen: Chosen, *, batch: int, device: torch.device) -> Measured:
     """Runs a network on images.
 
     Args:
@@ -127,36 +125,36 @@ def measure_network(network: Opened, chosen: Chosen, *, batch: int, device: torc
     Raises:
         DataError: If the classes are others.
     """
-    about = network.about
-    table = places(chosen.data.classes, about.classes)
+    metadata = network.metadata
+    table = places(chosen.data.classes, metadata.classes)
     start = time.perf_counter()
     with progress() as tell:
-        batches = _batches(chosen.images, about, table, batch=batch, device=device, tell=tell)
-        found = measure(network.forward, batches, len(about.classes))
-    return Measured(found, about.classes, chosen, time.perf_counter() - start, str(device))
+        batches = _batches(chosen.images, metadata, table, batch=batch, device=device, tell=tell)
+        found = measure(network.forward, batches, len(metadata.classes))
+    return Measured(found, metadata.classes, chosen, time.perf_counter() - start, str(device))
 
 
 def normalised(
-    images: Images, about: About, *, batch: int, device: torch.device, limit: int | None = None
+    images: Images, metadata: Metadata, *, batch: int, device: torch.device, limit: int | None = None
 ) -> Iterator[Batch]:
     """One pass over images as a network takes them; at most `limit` of them, spread evenly."""
     return evaluation_batches(
         images,
         batch=batch,
-        mean=about.mean,
-        std=about.std,
-        crop_pct=about.crop_pct,
+        mean=metadata.mean,
+        std=metadata.std,
+        crop_pct=metadata.crop_pct,
         device=device,
         limit=limit,
     )
 
 
 def _batches(
-    images: Images, about: About, table: Tensor, *, batch: int, device: torch.device, tell: Progress
+    images: Images, metadata: Metadata, table: Tensor, *, batch: int, device: torch.device, tell: Progress
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Normalised images and the network's numbers of their classes."""
     table, done = table.to(device), 0
-    for x, y in normalised(images, about, batch=batch, device=device):
+    for x, y in normalised(images, metadata, batch=batch, device=device):
         yield x, table[y]
         done += len(y)
         tell("measuring", done, len(images))
@@ -228,7 +226,7 @@ def _untrained(path: Path) -> str:
     return f"{folder} is no run of dartboard train: it has no {path.name}"
 
 
-def find_network(text: str, which: str | None, device: torch.device) -> Opened:
+def find_network(text: str, which: str | None, device: torch.device) -> LoadedNetwork:
     """The network that is meant, ready to run: of a run, in a model's file, or exported.
 
     Raises:
@@ -237,7 +235,7 @@ def find_network(text: str, which: str | None, device: torch.device) -> Opened:
     path = Path(text)
     if path.is_dir() or path.suffix == MODEL_KIND:
         model = find_model(text, which).model
-        return Opened(model.net.to(device), about(model))
+        return LoadedNetwork(model.net.to(device), model_metadata(model))
     if which is not None:
         raise UsageError(f"--which chooses between the networks of a run; {text} is a file")
     if path.suffix not in {form.suffix for form in FORMATS.values()}:

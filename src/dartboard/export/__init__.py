@@ -1,22 +1,38 @@
-"""Trained networks for the world outside: ONNX, TorchScript, PT2, plain Python and timm."""
+"""Trained networks for other programs: ONNX, TorchScript, PT2, plain Python and timm.
 
-from dartboard.export import onnx, pt2, python, timm, torchscript
-from dartboard.export.about import About
-from dartboard.export.base import FORMATS, Format, Opened
-from dartboard.export.exporting import Exported, export_model, open_exported, verify
+Every module in this package registers its format when the package is imported.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from dartboard.export.formats import (
+    FORMATS,
+    Exported,
+    ExportRequest,
+    Format,
+    LoadedNetwork,
+    export_model,
+    noise_images,
+    open_exported,
+    verify,
+)
+from dartboard.export.metadata import Metadata, model_metadata
+
+for _module in iter_modules(__path__):
+    if not _module.ispkg:
+        import_module(f"{__name__}.{_module.name}")
 
 __all__ = [
     "FORMATS",
-    "About",
+    "ExportRequest",
     "Exported",
     "Format",
-    "Opened",
+    "LoadedNetwork",
+    "Metadata",
     "export_model",
-    "onnx",
+    "model_metadata",
+    "noise_images",
     "open_exported",
-    "pt2",
-    "python",
-    "timm",
-    "torchscript",
     "verify",
 ]

@@ -3,9 +3,8 @@
 import io
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +12,35 @@ import torch
 from torch import Tensor
 
 from dartboard.errors import ModelError
-from dartboard.export.about import about, read_text
-from dartboard.export.base import FORMATS, Format, Logits, Opened, Order, example
+from dartboard.export.formats import FORMATS, ExportRequest, Format, LoadedNetwork, Logits, example_images
+from dartboard.export.metadata import Metadata, model_metadata
 
-EXTRA = "about.json"
-"""The file inside that says what the network is."""
+METADATA_FILE = "about.json"
+"""Name of the metadata inside the archive."""
 
 
-def pack(order: Order) -> dict[str, bytes]:
+def pack(request: ExportRequest) -> dict[str, bytes]:
     """The model as an exported program, with a batch axis of any length."""
-    buffer = io.BytesIO()
+    model, buffer = request.model, io.BytesIO()
     shapes = {"images": {0: torch.export.Dim("batch")}}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        program = torch.export.export(Logits(order.model), (example(order.model),), dynamic_shapes=shapes)
-        torch.export.save(program, buffer, extra_files={EXTRA: about(order.model).text()})
+        program = torch.export.export(Logits(model), (example_images(model),), dynamic_shapes=shapes)
+        torch.export.save(program, buffer, extra_files={METADATA_FILE: model_metadata(model).to_json()})
     return {".pt2": buffer.getvalue()}
 
 
-def load(path: Path, device: torch.device) -> Opened:
-    """Opens a file.
+def load(path: Path, device: torch.device) -> LoadedNetwork:
+    """Open a file.
 
     Raises:
         ModelError: If it is no program.
     """
-    extra = {EXTRA: ""}
+    extra = {METADATA_FILE: ""}
     try:
-        with _tensors_alone():
+        with _weights_only():
             program = torch.export.load(io.BytesIO(path.read_bytes()), extra_files=extra)
-    except Exception as error:  # noqa: BLE001  what a damaged archive leads to is of any kind
+    except Exception as error:  # noqa: BLE001  a damaged archive can raise anything
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ModelError(f"{path}: not a program of torch.export ({reason})") from None
     module = program.module().to(device)
@@ -50,31 +49,31 @@ def load(path: Path, device: torch.device) -> Opened:
         logits: Tensor = module(images)
         return logits
 
-    return Opened(forward, read_text(extra[EXTRA]))
+    return LoadedNetwork(forward, Metadata.from_json(extra[METADATA_FILE]))
 
 
 @contextmanager
-def _tensors_alone() -> Iterator[None]:
-    """Inside, torch unpickles nothing but tensors, says nothing, and warns of nothing.
+def _weights_only() -> Iterator[None]:
+    """Keep torch from unpickling anything but tensors, and from logging and warning.
 
-    Where an archive's pickles are not of tensors alone, torch would unpickle them all the same, and run what
-    they say.
+    Where the pickles of an archive hold more than tensors, torch would otherwise unpickle them all the same,
+    and run what they contain.
     """
-    load, logger = torch.load, logging.getLogger("torch")
+    original, logger = torch.load, logging.getLogger("torch")
     level = logger.level
-    torch.load = partial(_load_tensors, load)
+
+    def load_tensors(*args: Any, **options: Any) -> Any:
+        return original(*args, **(options | {"weights_only": True}))
+
+    torch.load = load_tensors
     logger.setLevel(logging.CRITICAL)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        torch.load = load
+        torch.load = original
         logger.setLevel(level)
-
-
-def _load_tensors(load: Callable[..., Any], *given: Any, **more: Any) -> Any:
-    return load(*given, **(more | {"weights_only": True}))
 
 
 FORMATS.register("pt2")(Format(".pt2", "a program of torch.export", pack, load))

@@ -1,9 +1,10 @@
-"""Python: one readable file that needs nothing but torch, and its weights beside it."""
+"""Python: one readable file that needs nothing but torch, and its weights next to it."""
 
 import importlib.util
 import keyword
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -12,45 +13,89 @@ from safetensors.torch import save
 from torch import Tensor
 
 from dartboard.errors import ModelError, one_line
-from dartboard.export.about import read_module
-from dartboard.export.base import FORMATS, Format, Opened, Order, plain
-from dartboard.export.blueprint import weights
-from dartboard.export.writing import write_network
+from dartboard.export.formats import FORMATS, ExportRequest, Format, LoadedNetwork, plain_network
+from dartboard.export.metadata import KEYS, Metadata
+from dartboard.export.python_source import exported_edges, is_adapted, op_on_edge, write_source
+from dartboard.nn.cell import CellModule
+from dartboard.nn.network import CellNet
+from dartboard.nn.ops import source_of
 
 WEIGHTS = ".safetensors"
-TAKEN = ("torch", "timm", "numpy", "PIL")
-"""Modules that a written file, or what it imports, may need."""
+RESERVED = ("torch", "timm", "numpy", "PIL")
+"""Modules that an exported file, or what it imports, may need."""
 
 
-def pack(order: Order) -> dict[str, bytes]:
+def pack(request: ExportRequest) -> dict[str, bytes]:
     """The model as a Python file and a file of weights."""
-    check_name(order.name)
-    return {WEIGHTS: pack_weights(order), ".py": write_network(order.model, order.name).encode()}
+    check_module_name(request.name)
+    return {WEIGHTS: pack_weights(request), ".py": write_source(request.model, request.name).encode()}
 
 
-def pack_weights(order: Order) -> bytes:
-    """The weights under the names of the written file."""
-    return save(weights(plain(order.model)))
+def pack_weights(request: ExportRequest) -> bytes:
+    """The weights under the names of the exported file."""
+    return save(exported_weights(plain_network(request.model)))
 
 
-def check_name(name: str) -> None:
-    """Raises unless a file of this name can be imported and hides nothing that others import."""
+def check_module_name(name: str) -> None:
+    """Raise unless a file of this name can be imported and hides no other module."""
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ModelError(
             f"a Python file called {name!r} cannot be imported; use letters, digits and _, a letter first"
         )
-    if name in sys.stdlib_module_names or name in TAKEN:
+    if name in sys.stdlib_module_names or name in RESERVED:
         raise ModelError(f"a Python file called {name!r} would hide the module {name}; choose another name")
 
 
-def load(path: Path, device: torch.device) -> Opened:
-    """Runs a written file and builds its network.
+def exported_weights(net: CellNet) -> dict[str, Tensor]:
+    """Parameters and buffers under the names of an exported file; every batch-norm has scale and shift."""
+    renames = dict(_renamed_prefixes(net))
+    weights: dict[str, Tensor] = {}
+    for name, value in net.state_dict().items():
+        parts = name.split(".")
+        prefixes = (".".join(parts[:count]) for count in range(len(parts), 0, -1))  # the longest first
+        prefix = next((prefix for prefix in prefixes if prefix in renames), None)
+        if prefix is not None:
+            weights[renames[prefix] + name.removeprefix(prefix)] = value.detach().cpu().contiguous()
+    for name, value in list(weights.items()):
+        if name.endswith("running_mean"):
+            weights.setdefault(name.replace("running_mean", "weight"), torch.ones_like(value))
+            weights.setdefault(name.replace("running_mean", "bias"), torch.zeros_like(value))
+    return weights
+
+
+def _renamed_prefixes(net: CellNet) -> Iterator[tuple[str, str]]:
+    """Prefixes of names in the network, and what replaces them."""
+    if len(net.stem.stages) == 1:
+        yield from (("stem.stages.0.0", "stem.conv"), ("stem.stages.0.1", "stem.norm"))
+    else:
+        yield from (("stem.stages.0", "stem.first"), ("stem.stages.1", "stem.second"))
+    for index, module in enumerate(net.slots):
+        slot, block = f"slots.{index}", f"blocks.{index}"
+        yield slot, block
+        if isinstance(module, CellModule):
+            yield from _renamed_ops(module, slot, f"{block}.cell" if is_adapted(module.cell) else block)
+    yield from (("head.norm", "norm.0"), ("head.linear", "head"))
+
+
+def _renamed_ops(module: CellModule, slot: str, cell: str) -> Iterator[tuple[str, str]]:
+    """Prefixes of the ops of a cell, and what replaces them."""
+    for number, edge in enumerate(exported_edges(module.cell)):
+        if edge.index is not None:
+            old, new = f"{slot}.edges.{edge.index}.{edge.op}", f"{cell}.ops.{number}"
+            yield old, new
+            source = source_of(op_on_edge(module, edge.index))
+            renames = {} if source is None else source.renames
+            yield from ((f"{old}.{part}", f"{new}.{renamed}") for part, renamed in renames.items())
+
+
+def load(path: Path, device: torch.device) -> LoadedNetwork:
+    """Run an exported file and build its network.
 
     Raises:
         ModelError: If it is none.
     """
     module = run_file(path)
-    about = read_module(module)
+    metadata = module_metadata(module)
     try:
         net = module.build().to(device)
     except (OSError, KeyError, ValueError, RuntimeError, AttributeError) as error:
@@ -61,11 +106,16 @@ def load(path: Path, device: torch.device) -> Opened:
         logits: Tensor = net(images)
         return logits
 
-    return Opened(forward, about)
+    return LoadedNetwork(forward, metadata)
+
+
+def module_metadata(module: ModuleType) -> Metadata:
+    """The metadata in the constants of an exported file."""
+    return Metadata.from_dict({key: getattr(module, key.upper(), None) for key in KEYS})
 
 
 def run_file(path: Path) -> ModuleType:
-    """The module in a file; it is not left among the imported ones."""
+    """The module in a file; it is not left in `sys.modules`."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise ModelError(f"{path}: not a Python file")
@@ -74,11 +124,10 @@ def run_file(path: Path) -> ModuleType:
     sys.modules[path.stem] = module
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", "Overwriting .* in registry"
-            )  # timm's, where a file is run again
+            # of timm, where a file is run again
+            warnings.filterwarnings("ignore", "Overwriting .* in registry")
             spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  somebody's code can fail in any way
+    except (Exception, SystemExit) as error:  # noqa: BLE001  other people's code can fail in any way
         reason = one_line(error)
         raise ModelError(f"{path}: cannot be run ({type(error).__name__}: {reason})") from None
     finally:

@@ -8,30 +8,30 @@ import torch
 from torch import Tensor
 
 from dartboard.errors import ModelError
-from dartboard.export.about import about, read_text
-from dartboard.export.base import FORMATS, Format, Logits, Opened, Order, example
+from dartboard.export.formats import FORMATS, ExportRequest, Format, LoadedNetwork, Logits, example_images
+from dartboard.export.metadata import Metadata, model_metadata
 
-EXTRA = "about.json"
-"""The file inside that says what the network is."""
+METADATA_FILE = "about.json"
+"""Name of the metadata inside the archive."""
 
 
-def pack(order: Order) -> dict[str, bytes]:
+def pack(request: ExportRequest) -> dict[str, bytes]:
     """The model as a traced program."""
-    buffer = io.BytesIO()
+    model, buffer = request.model, io.BytesIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it is old, and that sizes of images become constants
-        program = torch.jit.trace(Logits(order.model), example(order.model), check_trace=False)
-        torch.jit.save(program, buffer, _extra_files={EXTRA: about(order.model).text()})
+        warnings.simplefilter("ignore")  # deprecation, and image sizes that become constants
+        program = torch.jit.trace(Logits(model), example_images(model), check_trace=False)
+        torch.jit.save(program, buffer, _extra_files={METADATA_FILE: model_metadata(model).to_json()})
     return {".pt": buffer.getvalue()}
 
 
-def load(path: Path, device: torch.device) -> Opened:
-    """Opens a file.
+def load(path: Path, device: torch.device) -> LoadedNetwork:
+    """Open a file.
 
     Raises:
         ModelError: If it is no program.
     """
-    extra = {EXTRA: ""}
+    extra = {METADATA_FILE: ""}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -45,7 +45,7 @@ def load(path: Path, device: torch.device) -> Opened:
             logits: Tensor = program(images)
         return logits
 
-    return Opened(forward, read_text(extra[EXTRA]))
+    return LoadedNetwork(forward, Metadata.from_json(extra[METADATA_FILE]))
 
 
 FORMATS.register("torchscript")(Format(".pt", "TorchScript, for torch in Python and C++", pack, load))

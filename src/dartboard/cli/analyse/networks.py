@@ -115,13 +115,13 @@ def open_network(
         DartboardError: If there is no such network, or no images that fit it.
     """
     from dartboard.cli.models import choose_images, find_model, load_images
-    from dartboard.export.about import about
+    from dartboard.export import model_metadata
 
     model = find_model(text, which).model
     name = args.data or model.facts.get("data")
     if not isinstance(name, str):
         raise UsageError(f"{text} does not say what it was trained on; name images with --data")
-    data = load_images(name, about(model))
+    data = load_images(name, model_metadata(model))
     chosen = choose_images(data, args.part)
     images = _fitted(chosen.images, examples, data.classes, model.classes)
     train = _fitted(data.train, fresh, data.classes, model.classes)

@@ -1,4 +1,5 @@
-"""What written networks are made of: `dartboard.export.writing` copies from here what a network needs.
+"""The functions and classes of exported Python files: `dartboard.export.python_source` copies what a network
+needs.
 
-It needs nothing but torch, and is never run from here: it is read as text.
+They need nothing but torch, and are never imported: they are read as text.
 """

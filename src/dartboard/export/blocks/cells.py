@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-any-return"
-"""Cells of written networks, and what stands between stages of cells."""
+"""Cells of exported networks, and the blocks between stages of cells."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -12,15 +12,15 @@ from torch import Tensor, nn
 from dartboard.export.blocks.ops import FactorizedReduce, ReLUConvNorm
 
 OPS: dict[str, Callable[[int, int, int], nn.Module]] = {}
-"""Stands for the table of a written file."""
+"""Placeholder for the table of an exported file."""
 
 
-class Plan(NamedTuple):
-    """What a cell is made of.
+class CellSpec(NamedTuple):
+    """The graph of a cell.
 
-    The first nodes are its inputs: the outputs of the last blocks. Each other node is the sum of the edges
-    that enter it, or has them side by side if it is in `concat`. The nodes in `output`, side by side, leave
-    the cell.
+    The first nodes are its inputs: the outputs of the previous blocks. Every other node is the sum of the
+    edges that enter it, or their concatenation if it is in `concat`. The output of the cell is the
+    concatenation of the nodes in `output`.
     """
 
     inputs: int
@@ -28,84 +28,90 @@ class Plan(NamedTuple):
     edges: tuple[tuple[int, int, str], ...]  # source, target and op
     output: tuple[int, ...]
     concat: tuple[int, ...] = ()
-    adapt: bool = False  # whether a 1x1 convolution brings each input to the cell's width
-    project: bool = False  # whether a 1x1 convolution brings the output to the cell's width
+    adapt: bool = False  # whether a 1x1 convolution converts each input to the cell's width
+    project: bool = False  # whether a 1x1 convolution converts the output to the cell's width
 
 
 class Cell(nn.Module):
     """A graph of ops.
 
     Args:
-        plan: What the cell is made of.
-        feeds: Channels of what the blocks before hand on, and how many times smaller than the image it is.
-        width: Channels of the cell's own nodes.
+        spec: Graph of the cell.
+        features: Channels and reduction (image size over its size) of the outputs of the previous blocks.
+        width: Channels of the nodes.
         stride: 2 where the cell halves the resolution.
     """
 
-    def __init__(self, plan: Plan, feeds: list[tuple[int, int]], width: int, stride: int) -> None:
+    def __init__(self, spec: CellSpec, features: list[tuple[int, int]], width: int, stride: int) -> None:
         super().__init__()
-        self.plan, feeds = plan, feeds[-plan.inputs :]
-        channels = [own for own, _ in feeds]
-        for node in range(plan.inputs, plan.nodes):
-            entering = sum(target == node for _, target, _ in plan.edges)
-            channels.append(width * entering if node in plan.concat else width)
+        self.spec, features = spec, features[-spec.inputs :]
+        channels = [count for count, _ in features]
+        for node in range(spec.inputs, spec.nodes):
+            entering = sum(target == node for _, target, _ in spec.edges)
+            channels.append(width * entering if node in spec.concat else width)
         self.ops = nn.ModuleList(
-            OPS[op](channels[source], width, stride if source < plan.inputs else 1)
-            for source, _, op in plan.edges
+            OPS[op](channels[source], width, stride if source < spec.inputs else 1)
+            for source, _, op in spec.edges
         )
-        self.feed = sum(channels[node] for node in plan.output), max(scale for _, scale in feeds) * stride
+        reduction = max(value for _, value in features) * stride
+        self.features = sum(channels[node] for node in spec.output), reduction
 
     def forward(self, *states: Tensor) -> Tensor:
-        nodes = list(states[-self.plan.inputs :])
-        for node in range(self.plan.inputs, self.plan.nodes):
-            edges = zip(self.ops, self.plan.edges, strict=True)
+        nodes = list(states[-self.spec.inputs :])
+        for node in range(self.spec.inputs, self.spec.nodes):
+            edges = zip(self.ops, self.spec.edges, strict=True)
             entering = [op(nodes[source]) for op, (source, target, _) in edges if target == node]
-            nodes.append(torch.cat(entering, 1) if node in self.plan.concat else reduce(torch.add, entering))
-        return torch.cat([nodes[node] for node in self.plan.output], 1)
+            nodes.append(torch.cat(entering, 1) if node in self.spec.concat else reduce(torch.add, entering))
+        return torch.cat([nodes[node] for node in self.spec.output], 1)
 
 
-def adapter(feed: tuple[int, int], width: int, scale: int) -> nn.Module:
-    """What brings the output of a block to a cell's width, and to the size of the smaller input."""
-    channels, own = feed
-    return ReLUConvNorm(channels, width, kernel=1) if own == scale else FactorizedReduce(channels, width)
+def adapter(features: tuple[int, int], width: int, reduction: int) -> nn.Module:
+    """Converts the output of a block to a cell's width, and to the size of the smaller input."""
+    channels, own_reduction = features
+    if own_reduction == reduction:
+        return ReLUConvNorm(channels, width, kernel=1)
+    return FactorizedReduce(channels, width)
 
 
 class AdaptedCell(nn.Module):
-    """A cell with 1x1 convolutions before it, if its plan says `adapt`, and after it, if it says `project`.
+    """A cell with 1x1 convolutions before it, if its spec has `adapt`, and after it, if it has `project`.
 
     Args:
-        plan: What the cell is made of.
-        feeds: Channels of what the blocks before hand on, and how many times smaller than the image it is.
-        width: Channels of the cell's own nodes.
+        spec: Graph of the cell.
+        features: Channels and reduction (image size over its size) of the outputs of the previous blocks.
+        width: Channels of the nodes.
         stride: 2 where the cell halves the resolution.
     """
 
-    def __init__(self, plan: Plan, feeds: list[tuple[int, int]], width: int, stride: int) -> None:
+    def __init__(self, spec: CellSpec, features: list[tuple[int, int]], width: int, stride: int) -> None:
         super().__init__()
-        self.plan, feeds = plan, feeds[-plan.inputs :]
-        scale = max(own for _, own in feeds)
-        self.adapt = nn.ModuleList(adapter(feed, width, scale) for feed in feeds if plan.adapt)
-        self.cell = Cell(plan, [(width, scale)] * plan.inputs if plan.adapt else feeds, width, stride)
-        self.feed = (width if plan.project else self.cell.feed[0], scale * stride)
-        self.project = ReLUConvNorm(self.cell.feed[0], width, kernel=1) if plan.project else nn.Identity()
+        self.spec, features = spec, features[-spec.inputs :]
+        reduction = max(value for _, value in features)
+        self.adapt = nn.ModuleList(adapter(each, width, reduction) for each in features if spec.adapt)
+        adapted = [(width, reduction)] * spec.inputs
+        self.cell = Cell(spec, adapted if spec.adapt else features, width, stride)
+        self.features = (width if spec.project else self.cell.features[0], reduction * stride)
+        self.project: nn.Module = nn.Identity()
+        if spec.project:
+            self.project = ReLUConvNorm(self.cell.features[0], width, kernel=1)
 
     def forward(self, *states: Tensor) -> Tensor:
-        states = states[-self.plan.inputs :]
-        if self.plan.adapt:
+        states = states[-self.spec.inputs :]
+        if self.spec.adapt:
             states = tuple(adapt(x) for adapt, x in zip(self.adapt, states, strict=True))
         return self.project(self.cell(*states))
 
 
 class ResidualReduction(nn.Module):
-    """The block between stages: two 3x3 convolutions beside a pooled 1x1 convolution."""
+    """The block between stages: two 3x3 convolutions plus a pooled 1x1 convolution."""
 
-    def __init__(self, feeds: list[tuple[int, int]], width: int, stride: int) -> None:
+    def __init__(self, features: list[tuple[int, int]], width: int, stride: int) -> None:
         super().__init__()
-        inputs, scale = feeds[-1]
+        inputs, reduction = features[-1]
         self.first = ReLUConvNorm(inputs, width, stride, kernel=3)
         self.second = ReLUConvNorm(width, width, kernel=3)
         self.shortcut = nn.Conv2d(inputs, width, 1, bias=False)
-        self.feed = width, stride * scale
+        self.features = width, stride * reduction
 
     def forward(self, *states: Tensor) -> Tensor:
         pooled = F.avg_pool2d(states[-1], 2, ceil_mode=True, count_include_pad=False)
@@ -113,12 +119,12 @@ class ResidualReduction(nn.Module):
 
 
 class PoolReduction(nn.Module):
-    """The step between stages: a 2x2 max-pooling."""
+    """The block between stages: a 2x2 max-pooling."""
 
-    def __init__(self, feeds: list[tuple[int, int]], _width: int, stride: int) -> None:
+    def __init__(self, features: list[tuple[int, int]], _width: int, stride: int) -> None:
         super().__init__()
-        channels, scale = feeds[-1]
-        self.feed = channels, stride * scale
+        channels, reduction = features[-1]
+        self.features = channels, stride * reduction
 
     def forward(self, *states: Tensor) -> Tensor:
         return F.max_pool2d(states[-1], 2, ceil_mode=True)

@@ -1,7 +1,7 @@
 # mypy: disable-error-code="no-any-return"
-"""A written network around its cells, and how it is built and used.
+"""An exported network around its cells, and how it is built and used.
 
-The names in capital letters and `make_stem` stand for those of a written file.
+The names in capital letters and `make_stem` are placeholders for those of an exported file.
 """
 
 import json
@@ -26,14 +26,14 @@ WEIGHTS = Path()
 
 
 class Stem(nn.Module):
-    """A 3x3 convolution, whose output enters the first cell twice."""
+    """A 3x3 convolution, whose output is both inputs of the first cell."""
 
     def __init__(self, image: int, channels: int, *, stride: int, relu: bool) -> None:
         super().__init__()
         self.conv = nn.Conv2d(image, channels, 3, stride, 1, bias=False)
         self.norm = nn.BatchNorm2d(channels)
         self.relu = nn.ReLU() if relu else nn.Identity()
-        self.feeds = [(channels, stride)] * 2
+        self.features = [(channels, stride)] * 2
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         x = self.relu(self.norm(self.conv(x)))
@@ -41,7 +41,7 @@ class Stem(nn.Module):
 
 
 class ImageNetStem(nn.Module):
-    """Three 3x3 convolutions with stride 2; the outputs of the last two enter the first cell."""
+    """Three 3x3 convolutions with stride 2; the outputs of the last two are the inputs of the first cell."""
 
     def __init__(self, image: int, channels: int, *, relu: bool) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class ImageNetStem(nn.Module):
             nn.ReLU(), nn.Conv2d(channels, channels, 3, 2, 1, bias=False), nn.BatchNorm2d(channels)
         )
         self.relu = nn.ReLU() if relu else nn.Identity()
-        self.feeds = [(channels, 4), (channels, 8)]
+        self.features = [(channels, 4), (channels, 8)]
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         first = self.first(x)
@@ -67,29 +67,29 @@ make_stem: Callable[[int], Stem] = partial(Stem, channels=16, stride=1, relu=Fal
 
 
 class Network(nn.Module):
-    """The whole network: normalised images [N, C, H, W] to logits [N, classes].
+    """The network: normalized images [N, C, H, W] to logits [N, classes].
 
     Args:
-        classes: How many classes it tells apart.
+        classes: Number of classes.
         image: Channels of the images.
     """
 
     def __init__(self, classes: int = len(CLASSES), image: int = INPUT[0]) -> None:
         super().__init__()
         self.stem = make_stem(image)
-        self.blocks, feeds = nn.ModuleList(), list(self.stem.feeds)
+        self.blocks, features = nn.ModuleList(), list(self.stem.features)
         for kind, width, stride in STACK:
-            block = KINDS[kind](feeds[-2:], width, stride)
+            block = KINDS[kind](features[-2:], width, stride)
             self.blocks.append(block)
-            feeds.append(block.feed)
-        self.num_features = feeds[-1][0]
+            features.append(block.features)
+        self.num_features = features[-1][0]
         self.norm = (
             nn.Sequential(nn.BatchNorm2d(self.num_features), nn.ReLU()) if HEAD_NORM else nn.Identity()
         )
         self.head: nn.Module = nn.Linear(self.num_features, classes)
 
     def forward_features(self, x: Tensor) -> Tensor:
-        """What the classifier sees, before the pooling [N, num_features, H, W]."""
+        """Features before the global pooling [N, num_features, H, W]."""
         before, last = self.stem(x)
         for block in self.blocks:
             before, last = last, block(before, last)
@@ -111,26 +111,26 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     """The tensors in a file of safetensors: the length of a JSON header, the header, and the values."""
     data = bytearray(path.read_bytes())
     start = 8 + int.from_bytes(data[:8], "little")
-    types, found = {"F32": torch.float32, "I64": torch.int64}, {}
-    for name, about in json.loads(data[8:start]).items():
+    dtypes, weights = {"F32": torch.float32, "I64": torch.int64}, {}
+    for name, entry in json.loads(data[8:start]).items():
         if name != "__metadata__":
-            first, end = about["data_offsets"]
-            kind = types[about["dtype"]]
+            first, end = entry["data_offsets"]
+            dtype = dtypes[entry["dtype"]]
             values = torch.frombuffer(
-                data, dtype=kind, count=(end - first) // kind.itemsize, offset=start + first
+                data, dtype=dtype, count=(end - first) // dtype.itemsize, offset=start + first
             )
-            found[name] = values.reshape(about["shape"])
-    return found
+            weights[name] = values.reshape(entry["shape"])
+    return weights
 
 
 def preprocess(images: Tensor) -> Tensor:
-    """Images as the network takes them, float32 [N, C, H, W], from pixels, uint8 [N, C, H, W]."""
-    mean, std = (torch.tensor(each, device=images.device)[:, None, None] for each in (MEAN, DEVIATION))
+    """Normalized images, float32 [N, C, H, W], from pixels, uint8 [N, C, H, W]."""
+    mean, std = (torch.tensor(value, device=images.device)[:, None, None] for value in (MEAN, DEVIATION))
     return (images - mean) / std
 
 
 def read_image(path: str) -> Tensor:
-    """The pixels of an image file in the size that the network was trained for, uint8 [1, C, H, W]."""
+    """The pixels of an image file in the size of the training images, uint8 [1, C, H, W]."""
     from PIL import Image, ImageOps
 
     channels, height, width = INPUT
@@ -143,11 +143,11 @@ def read_image(path: str) -> Tensor:
 
 
 def main(files: Sequence[str]) -> None:
-    """Says what is in each image file, or in an image of chance if there is none."""
+    """Print the class of each image file, or of a random image if there is none."""
     net = build()
-    for file in files or ["chance"]:
+    for file in files or ["random image"]:
         pixels = read_image(file) if files else torch.randint(256, (1, *INPUT), dtype=torch.uint8)
         with torch.no_grad():
-            shares = net(preprocess(pixels)).softmax(1)[0]
-        best = int(shares.argmax())
-        sys.stdout.write(f"{file}: {CLASSES[best]} ({shares[best]:.1%})\n")
+            probabilities = net(preprocess(pixels)).softmax(1)[0]
+        best = int(probabilities.argmax())
+        sys.stdout.write(f"{file}: {CLASSES[best]} ({probabilities[best]:.1%})\n")

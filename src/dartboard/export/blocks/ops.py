@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-any-return"
-"""Ops of written networks: each is built from the channels that enter and leave, and the stride."""
+"""Ops of exported networks: each is built from input channels, output channels and stride."""
 
 import torch
 import torch.nn.functional as F

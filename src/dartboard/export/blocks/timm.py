@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-any-return"
-"""What timm asks of its models."""
+"""The interface of timm models."""
 
 from torch import Tensor, nn
 
@@ -7,10 +7,10 @@ from dartboard.export.blocks.network import CLASSES, INPUT, Network
 
 
 class TimmNetwork(Network):
-    """The network with what timm asks of its models.
+    """The network with the interface of timm models.
 
     Args:
-        num_classes: How many classes it tells apart; 0 for none, it gives its features then.
+        num_classes: Number of classes; 0 for none, it returns pooled features then.
         in_chans: Channels of the images.
     """
 
@@ -24,12 +24,12 @@ class TimmNetwork(Network):
         return self.head
 
     def reset_classifier(self, num_classes: int) -> None:
-        """Puts a fresh last layer for so many classes in the place of the old one; 0 for none."""
+        """Replace the last layer by a new one for a number of classes; 0 for none."""
         self.num_classes = num_classes
         self.head = nn.Linear(self.num_features, num_classes) if num_classes else nn.Identity()
 
     def forward_head(self, x: Tensor, pre_logits: bool = False) -> Tensor:
-        """Logits, or what the last layer sees, from features [N, num_features, H, W]."""
+        """Logits, or the input of the last layer, from features [N, num_features, H, W]."""
         pooled = x.mean(dim=(2, 3))
         return pooled if pre_logits else self.head(pooled)
 

@@ -3,7 +3,7 @@ import torch
 
 from dartboard.errors import ModelError, UnknownNameError
 from dartboard.export import FORMATS, export_model, open_exported, verify
-from dartboard.export.exporting import noise, write_all
+from dartboard.export.formats import noise_images, write_all
 from dartboard.nn import CellNet, Model, NetConfig
 from dartboard.space import get_space
 from lab import shrunk
@@ -16,7 +16,9 @@ def test_a_network_that_computes_something_else_is_not_written(tmp_path, make_mo
     monkeypatch.setitem(
         FORMATS._values,
         "torchscript",
-        type(form)(form.suffix, form.brief, lambda asked: order(type(asked)(other, asked.name)), form.load),
+        type(form)(
+            form.suffix, form.description, lambda asked: order(type(asked)(other, asked.name)), form.load
+        ),
     )
     with pytest.raises(ModelError, match=r"differs from torch's by .* nothing was written"):
         export_model(model, tmp_path / "net.pt", "torchscript")
@@ -31,10 +33,10 @@ def test_the_difference_is_the_largest_of_all_logits(make_model):
         y[-1, 1] += 5e-5
         return y
 
-    assert verify(forward, model, noise(model)) == pytest.approx(5e-5, rel=1e-2)
-    assert verify(model.net, model, noise(model)[:1]) == 0.0
+    assert verify(forward, model, noise_images(model)) == pytest.approx(5e-5, rel=1e-2)
+    assert verify(model.net, model, noise_images(model)[:1]) == 0.0
     with pytest.raises(ModelError, match="differs"):
-        verify(lambda x: model.net(x) * float("nan"), model, noise(model))
+        verify(lambda x: model.net(x) * float("nan"), model, noise_images(model))
 
 
 def test_checking_leaves_the_network_as_it_was(tmp_path, make_model):
@@ -50,7 +52,7 @@ def test_checking_leaves_the_network_as_it_was(tmp_path, make_model):
 
 def test_images_are_those_that_are_given(tmp_path, make_model):
     model = make_model("nano")
-    assert export_model(model, tmp_path / "a.pt", "torchscript").images == len(noise(model))
+    assert export_model(model, tmp_path / "a.pt", "torchscript").images == len(noise_images(model))
     exported = export_model(model, tmp_path / "b.pt", "torchscript", images=torch.randn(3, 3, 8, 8))
     assert exported.images == 3
 

@@ -2,8 +2,8 @@ import ast
 
 import pytest
 
-from dartboard.export.about import About
-from dartboard.export.tables import cell_table, constants, quoted, stack_table, title
+from dartboard.export import Metadata
+from dartboard.export.python_source import cell_table, constants, module_docstring, quoted, stack_table
 
 
 @pytest.mark.parametrize("text", ["a", "it's", 'say "x"', "tab\t", "back\\slash", "both ' and \"", "é"])
@@ -26,15 +26,15 @@ def test_an_edge_is_a_line(make_model):
 
 @pytest.mark.parametrize("count", [1, 3, 300])
 def test_constants_read_back(count):
-    about = About(tuple(map(str, range(count))), (1, 8, 8), (0.1 + 0.2,), (1e-3,), 0.5)
+    metadata = Metadata(tuple(map(str, range(count))), (1, 8, 8), (0.1 + 0.2,), (1e-3,), 0.5)
     found = {}
-    for node in ast.parse(constants(about)).body[:5]:
+    for node in ast.parse(constants(metadata)).body[:5]:
         found[node.targets[0].id] = ast.literal_eval(node.value)
     assert found == {
-        "CLASSES": about.classes,
+        "CLASSES": metadata.classes,
         "INPUT": (1, 8, 8),
         "CENTRE": 0.5,
-        "MEAN": about.mean,
+        "MEAN": metadata.mean,
         "DEVIATION": (1e-3,),
     }
 
@@ -42,6 +42,6 @@ def test_constants_read_back(count):
 def test_nothing_about_the_data_breaks_out_of_the_docstring(make_model):
     model = make_model("nano")
     model.facts["data"] = '/home/me/C:\\x"""\nimport os'
-    (node,) = ast.parse(title(model, "net")).body
+    (node,) = ast.parse(module_docstring(model, "net")).body
     assert "/home" not in node.value.value
     assert "trained on C:/x''' import os" in " ".join(ast.literal_eval(node.value).split())
