@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dartboard.errors import RunError
-from dartboard.report.load import gather
+from dartboard.report.load import load_runs
 from dartboard.runs import Run
 from dartboard.runs.directory import write_run_names
 from dartboard.space import get_space
@@ -14,29 +14,29 @@ from reports import found_cell, make_search, make_training
 
 def test_a_search_is_what_its_files_say(tmp_path: Path) -> None:
     run = make_search(tmp_path / "s", "darts", epochs=3, seed=4)
-    (found,) = gather([run.path]).searches
+    (found,) = load_runs([run.path]).searches
     assert (found.method, found.seed, found.data, found.space) == (
         "gaea-darts",
         4,
         "digits",
         get_space("darts"),
     )
-    assert [own.epoch for own in found.moments] == [1, 2, 3]
-    assert found.genotype == found_cell(run) == found.moments[-1].genotype
+    assert [own.epoch for own in found.epochs] == [1, 2, 3]
+    assert found.genotype == found_cell(run) == found.epochs[-1].genotype
     assert found.last == run.result()
     told = run.epoch(1)["strengths"]["reduce"]["ops"]
-    np.testing.assert_array_equal(found.moments[1].ops["reduce"], told)
-    assert found.origin.state == "finished"
+    np.testing.assert_array_equal(found.epochs[1].ops["reduce"], told)
+    assert found.info.state == "finished"
 
 
 def test_a_search_that_has_not_ended(tmp_path: Path) -> None:
     run = make_search(tmp_path / "s", epochs=2, finish=False)
-    (found,) = gather([run.path]).searches
+    (found,) = load_runs([run.path]).searches
     assert found.result is None
-    assert found.genotype == found.moments[-1].genotype
+    assert found.genotype == found.epochs[-1].genotype
     assert found.last["valid_accuracy"] == run.metrics()[-1]["valid_accuracy"]
-    (empty,) = gather([make_search(tmp_path / "e", epochs=0, finish=False).path]).searches
-    assert (empty.moments, empty.genotype, empty.last) == ([], None, {})
+    (empty,) = load_runs([make_search(tmp_path / "e", epochs=0, finish=False).path]).searches
+    assert (empty.epochs, empty.genotype, empty.last) == ([], None, {})
 
 
 def test_trainings_beside_a_search_that_train_what_it_found(tmp_path: Path) -> None:
@@ -45,16 +45,16 @@ def test_trainings_beside_a_search_that_train_what_it_found(tmp_path: Path) -> N
     made = make_training(tmp_path / "train-s-digits-s0", found_cell(run))
     make_training(tmp_path / "train-s-digits-s1", found_cell(other))
     make_training(tmp_path / "else", found_cell(run))
-    assert [own.origin.path for own in gather([run.path]).trainings] == [made.path]
-    both = gather([run.path, tmp_path / "else", made.path, run.path])
-    assert [own.origin.name for own in both.trainings] == ["else", "train-s-digits-s0"]
+    assert [own.info.path for own in load_runs([run.path]).trainings] == [made.path]
+    both = load_runs([run.path, tmp_path / "else", made.path, run.path])
+    assert [own.info.name for own in both.trainings] == ["else", "train-s-digits-s0"]
     assert len(both.searches) == 1
 
 
 def test_what_is_damaged_beside_a_search_does_not_spoil_it(tmp_path: Path) -> None:
     run = make_search(tmp_path / "s")
     (make_training(tmp_path / "train-s-x", found_cell(run)).path / "metrics.jsonl").write_text("?")
-    assert gather([run.path]).trainings == []
+    assert load_runs([run.path]).trainings == []
 
 
 def test_the_runs_of_a_protocol(tmp_path: Path) -> None:
@@ -62,11 +62,11 @@ def test_the_runs_of_a_protocol(tmp_path: Path) -> None:
         run = make_search(tmp_path / "p" / "search" / "s0")
         make_training(tmp_path / "p" / "final" / "found-s0", found_cell(run))
         make_training(tmp_path / "p" / "train" / "found-0", found_cell(run))
-        found = gather([tmp_path / "p"])
-    assert [own.origin.name for own in found.searches] == ["s0"]
-    assert [own.origin.name for own in found.trainings] == ["found-s0"]
-    assert [own.kind for own in found.origins] == ["protocol", "search", "train"]
-    assert found.running
+        found = load_runs([tmp_path / "p"])
+    assert [own.info.name for own in found.searches] == ["s0"]
+    assert [own.info.name for own in found.trainings] == ["found-s0"]
+    assert [own.kind for own in found.infos] == ["protocol", "search", "train"]
+    assert "running" in [info.state for info in found.infos]
 
 
 def begin(path: Path, kind: str) -> None:
@@ -74,14 +74,14 @@ def begin(path: Path, kind: str) -> None:
     path.mkdir()
     (path / f"{kind}.yaml").write_text("")
     with pytest.raises(RunError, match=f"is a {kind} that has no runs to report on"):
-        gather([path])
+        load_runs([path])
 
 
 def test_the_runs_of_a_bench(tmp_path: Path) -> None:
     begin(tmp_path / "b", "bench")
     for seed in range(2):
         make_search(tmp_path / "b" / "runs" / f"gaea-darts-s{seed}", seed=seed)
-    assert [own.seed for own in gather([tmp_path / "b"]).searches] == [0, 1]
+    assert [own.seed for own in load_runs([tmp_path / "b"]).searches] == [0, 1]
 
 
 def test_the_runs_of_a_sweep(tmp_path: Path) -> None:
@@ -90,9 +90,9 @@ def test_the_runs_of_a_sweep(tmp_path: Path) -> None:
         make_search(tmp_path / "w" / "search" / f"darts-s{seed}", seed=seed)
     run = make_search(tmp_path / "w" / "other" / "darts-s0", seed=5)
     make_training(tmp_path / "w" / "final" / "found-0-s0", found_cell(run))
-    found = gather([tmp_path / "w"])
+    found = load_runs([tmp_path / "w"])
     assert sorted(own.seed for own in found.searches) == [0, 1, 5]
-    assert [own.origin.name for own in found.trainings] == ["found-0-s0"]
+    assert [own.info.name for own in found.trainings] == ["found-0-s0"]
 
 
 @pytest.mark.parametrize(("method", "attends"), [("asm", True), ("darts", False), ("unheard-of", False)])
@@ -100,14 +100,14 @@ def test_whose_strengths_are_attention(tmp_path: Path, method: str, attends: boo
     run = make_search(tmp_path / "s", method="asm" if attends else "darts")
     text = (run.path / "config.yaml").read_text()
     (run.path / "config.yaml").write_text(text.replace("name: darts", f"name: {method}"))
-    assert gather([run.path]).searches[0].attends is attends
+    assert load_runs([run.path]).searches[0].uses_attention is attends
 
 
 def test_no_runs(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no runs to report on"):
-        gather([])
+        load_runs([])
     with pytest.raises(RunError, match="is no run"):
-        gather([tmp_path])
+        load_runs([tmp_path])
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_damaged_epochs(tmp_path: Path, details: dict[str, object]) -> None:
     whole = run.epoch(0) | details if "genotype" not in details and details else details
     (run.path / "epochs" / "0000.json").write_text(json.dumps(whole))
     with pytest.raises(RunError, match="has files that cannot be read"):
-        gather([run.path])
+        load_runs([run.path])
 
 
 def results(folder: Path, *rows: tuple[str, str, str]) -> None:
@@ -139,10 +139,11 @@ def test_what_a_sweep_says_of_its_runs(tmp_path: Path) -> None:
         ("screen/b", "dropped", "clearly bad"),
     ]
     results(tmp_path, *ends, ("final/a", "finished", ""), ("final/b", "failed", "never begun"))
-    found = gather([tmp_path])
-    assert [own.origin.name for own in found.searches] == ["s0"]
-    assert [own.origin.given_up for own in found.trainings] == [None, "dropped: clearly bad", None]
-    assert [own.origin.path.parent.name for own in found.compared] == ["final"]
+    found = load_runs([tmp_path])
+    assert [own.info.name for own in found.searches] == ["s0"]
+    assert [own.info.is_dropped for own in found.trainings] == [False, True, False]
+    assert found.trainings[1].info.sweep_entry.reason == "clearly bad"
+    assert [own.info.path.parent.name for own in found.comparable_trainings] == ["final"]
 
 
 def test_the_plan_of_a_sweep_says_which_runs_are_its_own(tmp_path: Path) -> None:
@@ -150,9 +151,9 @@ def test_the_plan_of_a_sweep_says_which_runs_are_its_own(tmp_path: Path) -> None
     for name in ("s0", "s1", "gone"):
         make_search(tmp_path / "search" / name)
     results(tmp_path, ("search/s0", "finished", ""), ("search/gone", "finished", ""))
-    assert len(gather([tmp_path]).searches) == 3  # nothing says which
+    assert len(load_runs([tmp_path]).searches) == 3  # nothing says which
     write_run_names(tmp_path, ["search/s0", "search/s1", "search/not-begun"])
-    assert [own.origin.name for own in gather([tmp_path]).searches] == ["s0", "s1"]
+    assert [own.info.name for own in load_runs([tmp_path]).searches] == ["s0", "s1"]
 
 
 @pytest.mark.parametrize("line", ["{}", "[]", '{"name": "a", "stage": "b", "state": 3, "reason": ""}'])
@@ -161,7 +162,7 @@ def test_damaged_results_of_a_sweep(line: str, tmp_path: Path) -> None:
     make_search(tmp_path / "search" / "s0")
     (tmp_path / "results.jsonl").write_text(line)
     with pytest.raises(RunError, match=r"results\.jsonl, line 1"):
-        gather([tmp_path])
+        load_runs([tmp_path])
 
 
 @pytest.mark.parametrize("file", ["config.yaml", "metrics.jsonl"])
@@ -171,10 +172,10 @@ def test_damaged_runs_that_a_sweep_knows_of(file: str, tmp_path: Path) -> None:
         make_search(tmp_path / "search" / name)
     (tmp_path / "search" / "s1" / file).write_text("[")
     results(tmp_path, ("search/s0", "finished", ""), ("search/s1", "failed", "damaged"))
-    assert [own.origin.name for own in gather([tmp_path]).searches] == ["s0"]
+    assert [own.info.name for own in load_runs([tmp_path]).searches] == ["s0"]
     results(tmp_path, ("search/s0", "finished", ""), ("search/s1", "finished", ""))
     with pytest.raises(RunError):
-        gather([tmp_path])
+        load_runs([tmp_path])
 
 
 @pytest.mark.parametrize(
@@ -197,4 +198,4 @@ def test_trainings_that_choose_are_not_compared_with_others(
             json.dumps(result | {"last": {"valid": result["last"]["test"]}})
         )
     results(tmp_path, ("screen/a", "finished", ""), ("final/a", "finished", ""))
-    assert [own.origin.path.parent.name for own in gather([tmp_path]).compared] == names
+    assert [own.info.path.parent.name for own in load_runs([tmp_path]).comparable_trainings] == names

@@ -1,5 +1,6 @@
 import base64
 import hashlib
+import html
 import json
 import re
 from pathlib import Path
@@ -7,8 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jinja2 import UndefinedError
 
 from dartboard.report import write_report
+from dartboard.report.page import make_environment, script_json
 from dartboard.runs import Run
 from dartboard.space import get_space
 from reports import NASTY, Reader, found_cell, make_search, make_training
@@ -26,12 +31,13 @@ def embedded(page: str, name: str) -> Any:
 
 
 def headings(page: str) -> list[str]:
-    return [text.replace("&#x27;", "'") for text in re.findall(r"<h2[^>]*>(.*?)</h2>", page)]
+    return [html.unescape(text) for text in re.findall(r"<h2[^>]*>(.*?)</h2>", page)]
 
 
 def bare(page: str) -> str:
-    """A page without scripts, styles and marks: the words."""
-    return re.sub(r"<[^>]*>", " ", re.sub(r"<(script|style).*?</\1>", " ", page, flags=re.DOTALL))
+    """The text of a page, without scripts and styles."""
+    marked = re.sub(r"<(script|style).*?</\1>", " ", page, flags=re.DOTALL)
+    return html.unescape(re.sub(r"<[^>]*>", " ", marked))
 
 
 def test_a_page_of_a_search(tmp_path: Path) -> None:
@@ -56,7 +62,7 @@ def test_a_page_of_a_search(tmp_path: Path) -> None:
 
 def test_a_search_that_was_stopped_can_be_resumed(tmp_path: Path) -> None:
     words = bare(page_of(tmp_path / "r.html", make_search(tmp_path / "s s", finish=False)))
-    assert f"dartboard search --resume &#x27;{tmp_path / 's s'}&#x27;" in words
+    assert f"dartboard search --resume '{tmp_path / 's s'}'" in words
 
 
 def test_before_the_first_epoch(tmp_path: Path) -> None:
@@ -213,6 +219,37 @@ def test_nothing_from_files_becomes_markup(tmp_path: Path, kind: str) -> None:
     assert not any(key.startswith("on") for _, own in read.tags for key in own)
 
 
+@given(st.text())
+def test_texts_and_attributes_come_back_as_they_are(text: str) -> None:
+    text = re.sub(r"[\r\x00]", "", text)  # HTML has no way to write these
+    template = make_environment().from_string('<p title="{{ text }}">{{ text }}</p>')
+    read = Reader(template.render(text=text))
+    assert [name for name, _ in read.tags] == ["p"]
+    assert read.tags[0][1]["title"] == text
+    assert "".join(read.words) == text
+
+
+@pytest.mark.parametrize("text", [NASTY, "</script>", "<!--", "]]>", "\u2028\u2029", "&lt;"])
+def test_data_cannot_leave_its_element(text: str) -> None:
+    made = script_json({text: [text, 1.5, None]})
+    assert not set("<>&\u2028\u2029") & set(made)
+    assert json.loads(made) == {text: [text, 1.5, None]}
+    macros: Any = make_environment().get_template("macros.html").module
+    element = macros.embedded("x", {text: text}).strip()
+    inner = element.removeprefix('<script type="application/json" id="x">').removesuffix("</script>")
+    assert json.loads(inner) == {text: text}
+
+
+def test_html_is_not_escaped_twice() -> None:
+    macros: Any = make_environment().get_template("macros.html").module
+    assert "<code>a &lt; b</code>" in macros.genotype("a < b")
+
+
+def test_a_name_that_a_template_misspells_is_an_error() -> None:
+    with pytest.raises(UndefinedError):
+        make_environment().from_string("{{ nothing }}").render()
+
+
 def test_the_page_may_run_its_own_scripts_alone(tmp_path: Path) -> None:
     page = page_of(tmp_path / "r.html", make_search(tmp_path / "s"))
     metas = [own for name, own in Reader(page).tags if name == "meta"]
@@ -235,7 +272,7 @@ def test_warnings_that_several_searches_share_are_said_once(tmp_path: Path) -> N
 
 def test_commands_bring_the_plugins_of_a_run(tmp_path: Path) -> None:
     run = make_search(tmp_path / "s", finish=False, plugins=["/a b.py"])
-    words = bare(page_of(tmp_path / "r.html", run)).replace("&#x27;", "'")
+    words = bare(page_of(tmp_path / "r.html", run))
     assert f"dartboard search --resume {run.path} --plugin '/a b.py'" in words
     assert f"dartboard train {run.path} --recipe quick --out {run.path}-trained --plugin '/a b.py'" in words
 

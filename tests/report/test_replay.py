@@ -2,8 +2,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dartboard.report.load import gather
-from dartboard.report.replay import CLOSE, FINE, SCALE, replay, still, thinned
+from dartboard.report.load import load_runs
+from dartboard.report.replay import CLOSE, FINE_SCALE, SCALE, replay_search, still_frame, thin_epochs
 from dartboard.space import Cell, get_space
 from dartboard.space.genotype import decisions
 from dartboard.viz.svg import svg_cell
@@ -12,12 +12,12 @@ from reports import found_cell, make_search
 
 def test_frames_are_the_strengths_and_choices_of_the_epochs(tmp_path: Path) -> None:
     run = make_search(tmp_path / "s", "darts", epochs=3)
-    (search,) = gather([run.path]).searches
-    made: Any = replay(search)
+    (search,) = load_runs([run.path]).searches
+    made: Any = replay_search(search)
     assert made["epochs"] == [1, 2, 3]
     assert made["words"] == ["epoch 1", "epoch 2", "epoch 3", "final choice"]
     assert made["left_out"] == 0
-    frame, moment = made["frames"][1]["normal"], search.moments[1]
+    frame, moment = made["frames"][1]["normal"], search.epochs[1]
     told = run.epoch(1)["strengths"]["normal"]
     assert frame["ops"] == [[round(SCALE * own) for own in row] for row in told["ops"]]
     assert frame["edges"] == [SCALE] * 14
@@ -28,31 +28,31 @@ def test_frames_are_the_strengths_and_choices_of_the_epochs(tmp_path: Path) -> N
 
 
 def test_epochs_are_left_out_where_there_are_too_many(tmp_path: Path) -> None:
-    (search,) = gather([make_search(tmp_path / "s", epochs=20, finish=False).path]).searches
+    (search,) = load_runs([make_search(tmp_path / "s", epochs=20, finish=False).path]).searches
     size = sum(len(edge.ops) for edge in search.space.cells["cell"].edges)
-    kept = thinned(search.moments, search.space, 5 * size)
+    kept = thin_epochs(search.epochs, search.space, 5 * size)
     assert [own.epoch for own in kept] == [1, 6, 11, 15, 20]
-    assert replay(search, 5 * size)["left_out"] == 15
-    assert [own.epoch for own in thinned(search.moments, search.space, 1)] == [1, 20]
-    assert thinned([], search.space, 1) == []
+    assert replay_search(search, 5 * size)["left_out"] == 15
+    assert [own.epoch for own in thin_epochs(search.epochs, search.space, 1)] == [1, 20]
+    assert thin_epochs([], search.space, 1) == []
 
 
 def test_strengths_that_are_close_are_told_finely(tmp_path: Path) -> None:
-    (search,) = gather([make_search(tmp_path / "s", epochs=3).path]).searches
-    assert replay(search)["scale"] == SCALE
-    near = [replace(own, ops={"cell": 0.2 + own.ops["cell"] * CLOSE / 2}) for own in search.moments]
-    made: Any = replay(replace(search, moments=near))
-    assert made["scale"] == FINE
-    told = [[round(FINE * own) for own in row] for row in near[1].ops["cell"].tolist()]
+    (search,) = load_runs([make_search(tmp_path / "s", epochs=3).path]).searches
+    assert replay_search(search)["scale"] == SCALE
+    near = [replace(own, ops={"cell": 0.2 + own.ops["cell"] * CLOSE / 2}) for own in search.epochs]
+    made: Any = replay_search(replace(search, epochs=near))
+    assert made["scale"] == FINE_SCALE
+    told = [[round(FINE_SCALE * own) for own in row] for row in near[1].ops["cell"].tolist()]
     assert made["frames"][1]["cell"]["ops"] == told
-    assert made["frames"][1]["cell"]["edges"] == [FINE] * 3
+    assert made["frames"][1]["cell"]["edges"] == [FINE_SCALE] * 3
     size = sum(len(edge.ops) for edge in search.space.cells["cell"].edges)
-    assert replay(search, 3 * size)["left_out"] == 0
-    assert replay(replace(search, moments=near), 3 * size)["left_out"] == 1
+    assert replay_search(search, 3 * size)["left_out"] == 0
+    assert replay_search(replace(search, epochs=near), 3 * size)["left_out"] == 1
 
 
 def test_a_discrete_cell_has_all_its_edges(tmp_path: Path) -> None:
-    made: Any = still(found_cell(make_search(tmp_path / "s", "darts")))
+    made: Any = still_frame(found_cell(make_search(tmp_path / "s", "darts")))
     for arch in made["archs"]:
         assert made["frames"][0][arch["name"]]["chosen"] == [0] * 8
         assert len([own for own in arch["plan"]["lines"] if own["edge"] is not None]) == 8

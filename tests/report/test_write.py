@@ -94,7 +94,7 @@ def test_any_mistake_is_put_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_run_of_another_process_is_followed_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LOOK", 0.01)
+    monkeypatch.setattr(module, "POLL_INTERVAL", 0.01)
     source = make_search(tmp_path / "source", epochs=3)
     run = make_search(tmp_path / "s", epochs=1, finish=False)
     out, written = tmp_path / "r.html", threading.Semaphore(0)
@@ -116,12 +116,12 @@ def test_a_run_of_another_process_is_followed_to_its_end(
 
 
 def _follow(run: Path, out: Path, written: threading.Semaphore) -> None:
-    watch([run], out, tell=lambda _: written.release())
+    watch([run], out, on_write=lambda _: written.release())
 
 
 def test_a_run_that_does_not_go_on_is_written_once(tmp_path: Path) -> None:
     told: list[int] = []
-    watch([make_search(tmp_path / "s").path], tmp_path / "r.html", tell=told.append)
+    watch([make_search(tmp_path / "s").path], tmp_path / "r.html", on_write=told.append)
     assert told == []
     assert LIVE not in (tmp_path / "r.html").read_text()
     with pytest.raises(RunError, match="is no run"):

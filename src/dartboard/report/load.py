@@ -1,170 +1,207 @@
-"""From run directories to what a report is about; everything is read, nothing is computed again."""
+"""Reads run directories for a report; nothing is computed again."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dartboard.analysis.trajectory import settings_of
 from dartboard.errors import DartboardError, RunError
 from dartboard.relax import RELAXATIONS
-from dartboard.report.models import Material, Member, Moment, Origin, ProtocolFound, SearchFound, TrainFound
-from dartboard.report.sweeps import members_of
+from dartboard.report.models import (
+    ProtocolRun,
+    ReportRuns,
+    RunInfo,
+    SearchEpoch,
+    SearchRun,
+    SweepEntry,
+    TrainRun,
+)
 from dartboard.runs import SPACE, Run, find_runs, is_run
-from dartboard.runs.directory import SWEEP
+from dartboard.runs.directory import SWEEP, SWEEP_RESULTS, read_run_names
+from dartboard.runs.text_files import as_object, parse, read_yaml
 from dartboard.scoreboard.store import CONFIG as BENCH
 from dartboard.search import make_method
 from dartboard.space import Genotype, SearchSpace, decode, load_space
 
-GROUPS = {BENCH: "bench", SWEEP: "sweep"}
-"""Directories of many runs, by the file that makes them such."""
-STAGES = ("search", "final")
+RUN_COLLECTIONS = {BENCH: "bench", SWEEP: "sweep"}
+"""Kinds of directories with many runs, by the file that marks them."""
+PROTOCOL_FOLDERS = ("search", "final")
 """The folders of a protocol whose runs are shown."""
 DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError)
-"""What files that were changed by hand give rise to."""
+"""Errors that files edited by hand give rise to."""
+RESULT_FIELDS = ("name", "stage", "state", "reason")
+
+T = TypeVar("T")
 
 
-def gather(paths: Sequence[str | Path]) -> Material:
-    """All that is known of runs, and of what belongs to them: runs of protocols, trainings of found cells.
+def load_runs(paths: Sequence[str | Path]) -> ReportRuns:
+    """Runs with what belongs to them: the runs of protocols, and trainings next to searches.
 
     Args:
-        paths: Directories of runs of any kind, of benches or of sweeps; one that is named twice counts once.
+        paths: Directories of runs of any kind, of benches or of sweeps; duplicates count once.
 
     Raises:
         RunError: If there are none, one is no run, or one is damaged.
     """
     if not paths:
         raise RunError("no runs to report on; name the directories of some")
-    inside = {own.resolve(): member for path in paths for own, member in _inside(Path(path)).items()}
-    runs = [run for path, member in inside.items() if (run := _read(path, member)) is not None]
+    entries = {run.resolve(): entry for path in paths for run, entry in _expand(Path(path)).items()}
+    readable = [_unless_failed(Run.read, path, entry) for path, entry in entries.items()]
+    runs = [run for run in readable if run is not None]
     protocols = [run for run in runs if _kind(run) == "protocol"]
-    runs = list({run.path: run for run in (*runs, *_inner(protocols))}.values())
-    whole = {run.path: own for run in runs if (own := _found(run, inside.get(run.path))) is not None}
-    searches = [own for own in whole.values() if isinstance(own, SearchFound)]
-    trainings = {path: own for path, own in whole.items() if isinstance(own, TrainFound)}
-    for search in searches:
-        trainings |= {
-            own.origin.path: own for own in trainings_of(search) if own.origin.path not in trainings
-        }
-    found = [ProtocolFound(_origin(run), run.result()) for run in protocols]
-    return Material(searches, list(trainings.values()), found)
+    for protocol in protocols:
+        for folder in PROTOCOL_FOLDERS:
+            runs += [Run.read(path) for path in sorted((protocol.path / folder).glob("*")) if is_run(path)]
+    searches: list[SearchRun] = []
+    trainings: dict[Path, TrainRun] = {}
+    for run in {run.path: run for run in runs}.values():
+        entry = entries.get(run.path)
+        if _kind(run) == "search":
+            search = _unless_failed(_load_search, run, entry)
+            if search is not None:
+                searches.append(replace(search, info=replace(search.info, sweep_entry=entry)))
+        elif _kind(run) == "train":
+            training = _unless_failed(_load_training, run, entry)
+            if training is not None:
+                trainings[run.path] = replace(training, info=replace(training.info, sweep_entry=entry))
+    for adjacent in (training for search in searches for training in adjacent_trainings(search)):
+        trainings.setdefault(adjacent.info.path, adjacent)
+    finished = [ProtocolRun(_load_info(run), run.result()) for run in protocols]
+    return ReportRuns(searches, list(trainings.values()), finished)
 
 
-def runs_in(path: Path) -> list[Path]:
+def run_paths(path: Path) -> list[Path]:
     """The directory itself, or the runs of the bench or the sweep that it is."""
-    return list(_inside(path))
+    return list(_expand(path))
 
 
-def _inside(path: Path) -> dict[Path, Member | None]:
-    """As `runs_in`, with what a sweep says of its runs."""
-    kind = next((word for name, word in GROUPS.items() if (path / name).is_file()), None)
+def _expand(path: Path) -> dict[Path, SweepEntry | None]:
+    """As `run_paths`, with what a sweep has recorded about its runs."""
+    kind = next((kind for name, kind in RUN_COLLECTIONS.items() if (path / name).is_file()), None)
     if is_run(path) or kind is None:
         return {path: None}
-    found = members_of(path) if kind == "sweep" else dict.fromkeys(find_runs(path / "runs"))
-    if not found:
+    runs = sweep_runs(path) if kind == "sweep" else dict.fromkeys(find_runs(path / "runs"))
+    if not runs:
         raise RunError(f"{path} is a {kind} that has no runs to report on")
-    return found
+    return runs
 
 
-def _read(path: Path, member: Member | None) -> Run | None:
-    """A run; None if it is damaged, which its sweep knows."""
+def _unless_failed(read: "Callable[[Any], T]", source: Any, entry: SweepEntry | None) -> "T | None":
+    """What is read; None if that is damaged and the sweep has recorded that the run failed."""
     try:
-        return Run.read(path)
+        return read(source)
     except RunError:
-        if member is None or member.state != "failed":
+        if entry is None or entry.state != "failed":
             raise
         return None
-
-
-def _found(run: Run, member: Member | None) -> SearchFound | TrainFound | None:
-    """What is in a run; None if it is damaged, which its sweep knows, or neither a search nor a training."""
-    read = {"search": _search, "train": _training}.get(_kind(run))
-    try:
-        own: SearchFound | TrainFound | None = None if read is None else _careful(read, run)
-    except RunError:
-        if member is None or member.state != "failed":
-            raise
-        return None
-    return None if own is None else replace(own, origin=replace(own.origin, member=member))
 
 
 def _kind(run: Run) -> str:
     return str(run.config.get("kind", "search"))
 
 
-def _inner(protocols: Iterable[Run]) -> Iterator[Run]:
-    """The searches of protocols, and the trainings of their last stage."""
-    for run in protocols:
-        for stage in STAGES:
-            paths = sorted((run.path / stage).glob("*"))
-            yield from (Run.read(path) for path in paths if is_run(path))
-
-
-def trainings_of(search: SearchFound) -> Iterator[TrainFound]:
-    """Trainings beside a search that are named after it and train what it found."""
-    start, named = f"train-{search.path.name}-", []
-    with suppress(OSError):  # a folder may let people enter and not look around
-        named = sorted(path for path in search.path.parent.iterdir() if path.name.startswith(start))
-    for path in named if search.genotype is not None else ():
-        with suppress(DartboardError):  # what was not asked for does not spoil what was
+def adjacent_trainings(search: SearchRun) -> Iterator[TrainRun]:
+    """Trainings next to a search that are named after it and train its genotype."""
+    prefix, paths = f"train-{search.path.name}-", []
+    with suppress(OSError):  # the parent directory may be searchable but not readable
+        paths = sorted(path for path in search.path.parent.iterdir() if path.name.startswith(prefix))
+    for path in paths if search.genotype is not None else ():
+        with suppress(DartboardError):  # damage in a run that was not named is no reason to fail
             run = Run.read(path)
-            if _kind(run) == "train" and (found := _careful(_training, run)).genotype == search.genotype:
-                yield found
+            if _kind(run) == "train" and (training := _load_training(run)).genotype == search.genotype:
+                yield training
 
 
-def _careful(read: Any, run: Run) -> Any:
-    """What is read from a run; RunError, with its name, if it is damaged."""
+def _load_info(run: Run) -> RunInfo:
+    return RunInfo(run.path, _kind(run), run.config, run.environment(), run.state)
+
+
+def _load_search(run: Run) -> SearchRun:
     try:
-        return read(run)
+        space = load_space(run.path / SPACE)
+        epochs = [_load_epoch(space, row, run.epoch(row["epoch"])) for row in run.metrics()]
+        result = run.result()
+        last = epochs[-1].genotype if epochs else None
+        return SearchRun(
+            info=_load_info(run),
+            settings=settings_of(run),
+            space=space,
+            epochs=epochs,
+            result=result,
+            genotype=last if result is None else _load_genotype(result["genotype"]),
+            uses_attention=_uses_attention(run),
+        )
     except DAMAGED as error:
         raise RunError(f"{run.path} has files that cannot be read: {error!r}") from None
 
 
-def _origin(run: Run) -> Origin:
-    return Origin(run.path, _kind(run), run.config, run.environment(), run.state)
-
-
-def _search(run: Run) -> SearchFound:
-    space = load_space(run.path / SPACE)
-    moments = [_moment(space, row, run.epoch(row["epoch"])) for row in run.metrics()]
-    result = run.result()
-    last = moments[-1].genotype if moments else None
-    return SearchFound(
-        origin=_origin(run),
-        settings=settings_of(run),
-        space=space,
-        moments=moments,
-        result=result,
-        genotype=last if result is None else _genotype(result["genotype"]),
-        attends=_attends(run),
-    )
-
-
-def _moment(space: SearchSpace, row: dict[str, Any], details: dict[str, Any]) -> Moment:
+def _load_epoch(space: SearchSpace, row: dict[str, Any], details: dict[str, Any]) -> SearchEpoch:
     strengths = details["strengths"]
     ops, edges = ({arch: np.array(strengths[arch][key]) for arch in space.cells} for key in ("ops", "edges"))
     for arch, cell in space.archs:
         if ops[arch].shape != cell.shape or edges[arch].shape != (len(cell.edges),):
             raise ValueError(f"epoch {row['epoch']} has strengths of another shape")
-    return Moment(row["epoch"] + 1, row, _genotype(details["genotype"]), ops, edges)
+    return SearchEpoch(row["epoch"] + 1, row, _load_genotype(details["genotype"]), ops, edges)
 
 
-def _genotype(values: Any) -> Genotype:
+def _load_genotype(values: Any) -> Genotype:
     return decode(json.dumps(values))
 
 
-def _attends(run: Run) -> bool:
-    """Whether the strengths of a search are means of attention; no if its method is not known here."""
-    given = dict(run.config.get("method") or {})
+def _uses_attention(run: Run) -> bool:
+    """True if the strengths of a search are mean attention; False if its method is not known here."""
+    options = dict(run.config.get("method") or {})
     with suppress(DartboardError):
-        return make_method(str(given.pop("name", "")), given).relax is RELAXATIONS["attention"]
+        return make_method(str(options.pop("name", "")), options).relax is RELAXATIONS["attention"]
     return False
 
 
-def _training(run: Run) -> TrainFound:
-    genotype, space = decode(run.config["cell"]), load_space(run.path / SPACE)
-    return TrainFound(_origin(run), genotype, space, run.metrics(), run.result())
+def _load_training(run: Run) -> TrainRun:
+    try:
+        genotype, space = decode(run.config["cell"]), load_space(run.path / SPACE)
+        return TrainRun(_load_info(run), genotype, space, run.metrics(), run.result())
+    except DAMAGED as error:
+        raise RunError(f"{run.path} has files that cannot be read: {error!r}") from None
+
+
+def sweep_runs(folder: Path) -> dict[Path, SweepEntry | None]:
+    """The runs of a sweep by directory; None for those that have not ended yet.
+
+    Runs that are no longer part of the sweep are left out.
+
+    Raises:
+        RunError: If its records are damaged.
+    """
+    path, selecting = folder / SWEEP_RESULTS, _selecting_stages(folder)
+    entries = {}
+    for number, line in enumerate(path.read_bytes().splitlines() if path.is_file() else [], 1):
+        place = f"{path}, line {number}"
+        row = as_object(parse(line, place), place)
+        if wrong := [name for name in RESULT_FIELDS if not isinstance(row.get(name), str)]:
+            raise RunError(f"{place} does not say {wrong[0]}; it was changed after it was written")
+        stage = row["stage"]
+        entries[folder / row["name"]] = SweepEntry(stage, row["state"], row["reason"], stage in selecting)
+    names = read_run_names(folder)
+    runs = [*entries, *find_runs(folder)] if names is None else [folder / name for name in names]
+    return {run: entries.get(run) for run in runs if is_run(run)}
+
+
+def _selecting_stages(folder: Path) -> set[str]:
+    """The stages that choose among networks, in which no test image is used."""
+    values: dict[str, Any] = {}
+    with suppress(RunError):  # a damaged sweep.yaml matters only to those who continue the sweep
+        values = read_yaml(folder / SWEEP)
+    stages = values.get("stages") or {str(values.get("do", "search")): values}
+    known = {name: stage for name, stage in stages.items() if isinstance(stage, Mapping)}
+    sources = [str(stage.get("cells")).split() for stage in known.values()]
+    selecting = {words[-1] for words in sources if words and words[0] == "best"}
+    for name, stage in known.items():
+        stop = stage.get("stop")
+        if isinstance(stop, Mapping) and stop.get("after"):
+            selecting.add(name)
+    return selecting

@@ -1,4 +1,4 @@
-"""What reports are about, as runs on disk tell it: searches, trainings and protocols."""
+"""What reports show, as read from run directories: searches, trainings and protocols."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,50 +13,50 @@ from dartboard.space import Genotype, SearchSpace
 
 Floats = NDArray[np.float64]
 Row = Mapping[str, Any]
+"""The metrics of one epoch."""
 
 
 @dataclass(frozen=True)
-class Member:
-    """A run of a sweep that has ended.
+class SweepEntry:
+    """What a sweep recorded about one of its runs.
 
     Args:
-        stage: What it belongs to.
+        stage: The stage that the run belongs to.
         state: `finished`, `dropped` or `failed`.
         reason: Why it was dropped, or what went wrong.
-        chooses: Whether the runs of its stage are compared, so that others are trained by what they say.
+        selects: True if runs of its stage are compared to choose what later stages train.
     """
 
     stage: str
     state: str
     reason: str
-    chooses: bool
+    selects: bool
 
 
 @dataclass(frozen=True)
-class Origin:
+class RunInfo:
     """Where something comes from.
 
     Args:
-        path: The directory of the run, in full.
+        path: The absolute path of the run directory.
         kind: `search`, `train` or `protocol`.
-        config: The configuration, resolved.
-        starts: What each process that worked on it said of itself; the last is the newest.
-        state: Whether it is finished, running or stopped.
-        member: What the sweep says of it that it belongs to; None if it belongs to none, or has not ended.
+        config: The resolved configuration.
+        environments: The environment of each process that worked on the run, the newest last.
+        state: `finished`, `running` or `stopped`.
+        sweep_entry: The record of the sweep it belongs to; None without sweep, or before the run has ended.
     """
 
     path: Path
     kind: str
     config: Mapping[str, Any]
-    starts: Sequence[Mapping[str, Any]]
+    environments: Sequence[Mapping[str, Any]]
     state: State
-    member: Member | None = None
+    sweep_entry: SweepEntry | None = None
 
     @property
-    def given_up(self) -> str | None:
-        """In words why its sweep goes no further with it; None if it does, or there is none."""
-        own = self.member
-        return None if own is None or own.state == "finished" else f"{own.state}: {own.reason}"
+    def is_dropped(self) -> bool:
+        """True if its sweep does not continue with it, because it was dropped or failed."""
+        return self.sweep_entry is not None and self.sweep_entry.state != "finished"
 
     @property
     def name(self) -> str:
@@ -64,7 +64,7 @@ class Origin:
         return self.path.name
 
     def setting(self, *keys: str) -> Any:
-        """A value of the configuration, by the keys that lead to it; None where there is none."""
+        """A nested value of the configuration; None where there is none."""
         value: Any = self.config
         for key in keys:
             value = value.get(key) if isinstance(value, Mapping) else None
@@ -72,15 +72,15 @@ class Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class SearchEpoch:
     """A search after an epoch.
 
     Args:
-        epoch: How many are complete.
-        row: Its metrics.
+        epoch: How many epochs are complete.
+        row: The metrics of the epoch.
         genotype: What would be chosen.
-        ops: By arch, the strengths of candidates [E, N].
-        edges: By arch, the weights of edges [E].
+        ops: For each arch, the strengths of candidates [E, N].
+        edges: For each arch, the weights of edges [E].
     """
 
     epoch: int
@@ -91,68 +91,73 @@ class Moment:
 
 
 @dataclass(frozen=True, eq=False)
-class SearchFound:
+class SearchRun:
     """A search.
 
     Args:
-        origin: Where it comes from.
-        settings: By dotted names all that make it another search, but for its seed.
-        space: What is searched.
-        moments: After each epoch.
-        result: What it came to; None as long as it is not finished.
-        genotype: What was chosen, or would be now; None before the first epoch is over.
-        attends: Whether its strengths are means of what attention gave to ops.
+        info: Where it comes from.
+        settings: By dotted name, all settings that identify the search except its seed.
+        space: The search space.
+        epochs: The state after each epoch.
+        result: The contents of result.json; None before the end.
+        genotype: What was chosen, or would be now; None before the end of the first epoch.
+        uses_attention: True if its strengths are mean attention weights.
     """
 
-    origin: Origin
+    info: RunInfo
     settings: Mapping[str, Any]
     space: SearchSpace
-    moments: Sequence[Moment]
+    epochs: Sequence[SearchEpoch]
     result: Mapping[str, Any] | None
     genotype: Genotype | None
-    attends: bool
+    uses_attention: bool
 
     @property
     def path(self) -> Path:
-        """The directory of its run."""
-        return self.origin.path
+        """The run directory."""
+        return self.info.path
 
     @property
     def seed(self) -> int:
-        """Where its chance started."""
-        return int(self.origin.config["seed"])
+        """The random seed."""
+        return int(self.info.config["seed"])
 
     @property
     def method(self) -> str:
         """The name of its method."""
-        return str(self.origin.setting("method", "name"))
+        return str(self.info.setting("method", "name"))
 
     @property
     def data(self) -> str:
-        """What its images are called."""
-        return str(self.origin.setting("data", "name"))
+        """The name of its data set."""
+        return str(self.info.setting("data", "name"))
+
+    @property
+    def rows(self) -> list[Row]:
+        """The metrics of each epoch."""
+        return [epoch.row for epoch in self.epochs]
 
     @property
     def last(self) -> Mapping[str, Any]:
         """The newest numbers: the result, or else the metrics of the last epoch, or nothing."""
         if self.result is not None:
             return self.result
-        return self.moments[-1].row if self.moments else {}
+        return self.epochs[-1].row if self.epochs else {}
 
 
 @dataclass(frozen=True, eq=False)
-class TrainFound:
+class TrainRun:
     """A training.
 
     Args:
-        origin: Where it comes from.
+        info: Where it comes from.
         genotype: What is trained.
         space: The stack with these cells.
         rows: The metrics of each epoch.
-        result: What it came to; None as long as it is not finished.
+        result: The contents of result.json; None before the end.
     """
 
-    origin: Origin
+    info: RunInfo
     genotype: Genotype
     space: SearchSpace
     rows: Sequence[Row]
@@ -160,86 +165,79 @@ class TrainFound:
 
     @property
     def seed(self) -> int:
-        """Where its chance started."""
-        return int(self.origin.config["seed"])
+        """The random seed."""
+        return int(self.info.config["seed"])
 
     @property
-    def part(self) -> str:
-        """What its accuracies are of: `valid` or `test` images."""
-        known = [part for part in ("valid", "test") for row in self.rows if f"{part}_accuracy" in row]
+    def split(self) -> str:
+        """The split that epochs are evaluated on: `valid` or `test`."""
+        known = [split for split in ("valid", "test") for row in self.rows if f"{split}_accuracy" in row]
         return known[0] if known else "valid"
 
     @property
-    def measured_on(self) -> str:
-        """What its accuracy is of in the end: `test` images where there are any, else `valid` ones."""
+    def final_split(self) -> str:
+        """The split of the final accuracy: `test` where there is one, else `valid`."""
         last = (self.result or {}).get("last") or {}
-        return next((part for part in ("test", "valid") if part in last), self.part)
+        return next((split for split in ("test", "valid") if split in last), self.split)
+
+    @property
+    def accuracy(self) -> float | None:
+        """The final accuracy, or else that after the last epoch that was evaluated."""
+        last = (self.result or {}).get("last") or {}
+        if self.final_split in last:
+            return float(last[self.final_split]["top1"])
+        values = self.curve(f"{self.split}_accuracy")[1]
+        return values[-1] if values else None
 
     def curve(self, name: str) -> tuple[list[int], list[float]]:
-        """A metric where it was measured, over complete epochs."""
+        """Complete epochs and the values of a metric, where it was measured."""
         known = [row for row in self.rows if row.get(name) is not None]
         return [row["epoch"] + 1 for row in known], [float(row[name]) for row in known]
 
 
 @dataclass(frozen=True)
-class ProtocolFound:
+class ProtocolRun:
     """A protocol.
 
     Args:
-        origin: Where it comes from.
-        result: What it came to; None as long as it is not finished.
+        info: Where it comes from.
+        result: The contents of result.json; None before the end.
     """
 
-    origin: Origin
+    info: RunInfo
     result: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
-class Material:
-    """All that a report is about.
+class ReportRuns:
+    """All runs that a report shows.
 
     Args:
-        searches: Those given and those of protocols.
-        trainings: Those given, those of protocols, and those that are found beside searches.
-        protocols: Those given.
+        searches: The searches, those of protocols included.
+        trainings: The trainings, with those of protocols and those next to searches whose cell they train.
+        protocols: The protocols.
     """
 
-    searches: Sequence[SearchFound]
-    trainings: Sequence[TrainFound]
-    protocols: Sequence[ProtocolFound]
+    searches: Sequence[SearchRun]
+    trainings: Sequence[TrainRun]
+    protocols: Sequence[ProtocolRun]
 
     @property
-    def origins(self) -> list[Origin]:
-        """Of everything, protocols first, then searches, then trainings."""
-        protocols = [own.origin for own in self.protocols]
-        searches = [own.origin for own in self.searches]
-        return [*protocols, *searches, *(own.origin for own in self.trainings)]
+    def infos(self) -> list[RunInfo]:
+        """Protocols first, then searches, then trainings."""
+        protocols = [run.info for run in self.protocols]
+        searches = [run.info for run in self.searches]
+        return [*protocols, *searches, *(run.info for run in self.trainings)]
 
     @property
-    def compared(self) -> list[TrainFound]:
-        """The trainings whose accuracies can be compared: they came to their end and saw the same images.
+    def comparable_trainings(self) -> list[TrainRun]:
+        """The trainings whose accuracies can be compared: they ended, on the same images.
 
-        Those of a sweep's stages that networks are chosen by count where there are no others alone, and so do
-        those that were measured on no test images.
+        Trainings of selecting stages of a sweep count only where there are no others, and so do trainings
+        that were not evaluated on test images.
         """
-        found = [own for own in self.trainings if own.origin.given_up is None]
-        for wanted in (_ended, _tells, _tested):
-            found = [own for own in found if wanted(own)] or found
-        return found
-
-    @property
-    def running(self) -> bool:
-        """Whether something is being written still."""
-        return any(own.state == "running" for own in self.origins)
-
-
-def _ended(training: TrainFound) -> bool:
-    return training.result is not None
-
-
-def _tells(training: TrainFound) -> bool:
-    return training.origin.member is None or not training.origin.member.chooses
-
-
-def _tested(training: TrainFound) -> bool:
-    return training.measured_on == "test"
+        chosen = [run for run in self.trainings if not run.info.is_dropped]
+        chosen = [run for run in chosen if run.result is not None] or chosen
+        entries = {run: run.info.sweep_entry for run in chosen}
+        chosen = [run for run, entry in entries.items() if entry is None or not entry.selects] or chosen
+        return [run for run in chosen if run.final_split == "test"] or chosen

@@ -1,36 +1,32 @@
-"""A page from its sections: one HTML file that needs nothing else, and that runs no script but its own."""
+"""Renders a report as one HTML file that needs no other file and runs no script but its own."""
 
 import base64
 import hashlib
+import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 import dartboard
 from dartboard.analysis.trajectories import grouped
 from dartboard.errors import DartboardError
-from dartboard.report.html import Html, data, tag
-from dartboard.report.models import Material
-from dartboard.report.sections import (
-    cell,
-    curves,
-    headline,
-    health,
-    protocol,
-    scoreboard,
-    settings,
-    training,
-)
-from dartboard.report.sections.base import Context, Section
-from dartboard.report.standing import Oracles
-from dartboard.report.words import moment
+from dartboard.report.formatting import format_time, percent
+from dartboard.report.models import ReportRuns
+from dartboard.report.ranks import SpaceTables
+from dartboard.report.sections import cell, curves, health, results, settings, training
+from dartboard.report.sections.base import ReportContext, Section
+from dartboard.report.sections.headline import make_headline
 
-SECTIONS: tuple[Callable[[Context], Section | None], ...] = (
-    protocol.protocol,
-    scoreboard.scoreboard,
+SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
+    results.protocol,
+    results.scoreboard,
     cell.cell,
     health.health,
     curves.curves,
@@ -41,74 +37,75 @@ SECTIONS: tuple[Callable[[Context], Section | None], ...] = (
     settings.commands,
     settings.settings,
 )
-"""What a page has, in this order; a section that has nothing to say is left out."""
+"""The sections of a page, in this order; each is left out where it returns None."""
 SCRIPTS = ("common.js", "cells.js", "heat.js", "charts.js", "live.js")
-SOONEST, LATEST = 5.0, 60.0
-"""Seconds between two looks of a live page at its file."""
+MIN_INTERVAL, MAX_INTERVAL = 5.0, 60.0
+"""Seconds between two reloads of a live page."""
+JSON_ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
+"""Characters that could end the script element around JSON."""
 
 
-def render(material: Material, oracles: Oracles, *, live: bool = False) -> str:
+def render(runs: ReportRuns, tables: SpaceTables, *, live: bool = False) -> str:
     """The page about runs.
 
     Args:
-        material: The runs.
-        oracles: Who knows where cells stand.
-        live: Whether the page shall look for a newer one by itself.
+        runs: The runs.
+        tables: Benchmark tables that rank cells.
+        live: Whether the page reloads itself.
     """
-    context = Context(material, grouped(material.searches), oracles, live)
-    sections = [made for make in SECTIONS if (made := make(context)) is not None]
-    library = _plotly() if any("data-chart" in own.body for own in sections) else ""
+    context = ReportContext(runs, grouped(runs.searches), tables, live)
+    sections = [section for make in SECTIONS if (section := make(context)) is not None]
+    plotly = _plotly() if any(section.charts for section in sections) else ""
     script = "\n".join(map(_asset, SCRIPTS))
-    name = f"{headline.title(context)} \N{MIDDLE DOT} dartboard"
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_policy([script, library])),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", name),
-        tag("style", Html(_asset("style.css"))),
+    page = make_environment().get_template("page.html")
+    return page.render(
+        headline=make_headline(context),
+        sections=sections,
+        live=live,
+        interval=_reload_interval(runs) if live else 0,
+        version=dartboard.__version__,
+        time=format_time(datetime.now(UTC).isoformat(timespec="seconds")),
+        policy=_content_policy([script, plotly]),
+        style=Markup(_asset("style.css")),  # noqa: S704  # files of this package
+        plotly=Markup(plotly),  # noqa: S704
+        script=Markup(script),  # noqa: S704
     )
-    waiting = tag("script", Html(library), type="text/plain", id="plotly")  # until the page is drawn
-    body = tag("body", *_body(context, sections), waiting, tag("script", Html(script)))
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _body(context: Context, sections: Sequence[Section]) -> list[Html]:
-    links = (tag("a", own.title, href=f"#{own.ident}") for own in sections)
-    contents = tag("nav", *links, aria_label="Contents")
-    seconds = _pause(context.material) if context.live else 0
-    watch = tag(
-        "p",
-        "This page looks for news every ",
-        tag("span", f"{seconds:.0f}"),
-        " seconds. ",
-        tag("button", "Pause", type="button", id="pause", aria_pressed="false"),
-        class_="live",
-        role="status",
+@cache
+def make_environment() -> Environment:
+    """Templates with autoescaping: whatever comes from files is text and stays text."""
+    environment = Environment(
+        loader=PackageLoader("dartboard.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-    main = tag("main", headline.headline(context), contents, *(own.html() for own in sections), id="top")
-    return [*([watch] if context.live else []), main, _footer(), data("page", {"live": seconds})]
+    environment.filters |= {"percent": percent, "script_json": script_json}
+    return environment
 
 
-def _pause(material: Material) -> float:
-    """How long an epoch takes, within limits: the time after which there is something new to see."""
-    rows = [own.moments[-1].row for own in material.searches if own.moments]
-    rows += [own.rows[-1] for own in material.trainings if own.rows]
+def script_json(value: Any) -> Markup:
+    """Values as JSON for a script element, in which nothing can end the element or begin a comment."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return Markup(text.translate(JSON_ESCAPES))  # noqa: S704
+
+
+def _reload_interval(runs: ReportRuns) -> float:
+    """Seconds that an epoch takes, within limits: after that there is something new to see."""
+    rows = [search.epochs[-1].row for search in runs.searches if search.epochs]
+    rows += [training.rows[-1] for training in runs.trainings if training.rows]
     paces = [float(row["seconds"]) / (row["epoch"] + 1) for row in rows if "seconds" in row]
-    return min(max(min(paces, default=SOONEST), SOONEST), LATEST)
+    return min(max(min(paces, default=MIN_INTERVAL), MIN_INTERVAL), MAX_INTERVAL)
 
 
-def _footer() -> Html:
-    when = moment(datetime.now(UTC).isoformat(timespec="seconds"))
-    return tag("footer", f"Written by dartboard {dartboard.__version__} on {when}.")
-
-
-def _policy(scripts: Sequence[str]) -> str:
-    """Lets the page run these scripts alone, and load nothing."""
-    allowed = " ".join(f"'sha256-{_digest(own)}'" for own in scripts)
+def _content_policy(scripts: Sequence[str]) -> str:
+    """A Content-Security-Policy that allows these scripts alone, and no loading of anything."""
+    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
     return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -125,11 +122,11 @@ def _asset(name: str) -> str:
 
 @cache
 def _plotly() -> str:
-    """The library that draws charts, out of the Python package, which need not be imported for it."""
-    found = find_spec("plotly")
-    if found is None or found.origin is None:
+    """Plotly's script from its Python package, which need not be imported for that."""
+    spec = find_spec("plotly")
+    if spec is None or spec.origin is None:
         raise DartboardError("plotly is not installed, and reports draw with it; pip install plotly")
-    path = Path(found.origin).parent / "package_data" / "plotly.min.js"
+    path = Path(spec.origin).parent / "package_data" / "plotly.min.js"
     if not path.is_file():
         raise DartboardError(f"{path} is missing, and reports draw with it; install plotly again")
     return path.read_text(encoding="utf-8").replace("</script", "<\\/script")

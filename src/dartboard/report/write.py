@@ -1,4 +1,4 @@
-"""Reports on disk: written once, after every epoch, or for as long as somebody else's run goes on."""
+"""Writes reports: once, after every epoch, or for as long as runs of other processes go on."""
 
 import logging
 import time
@@ -7,38 +7,38 @@ from pathlib import Path
 from typing import Any
 
 from dartboard.errors import RunError, one_line
-from dartboard.report.load import DAMAGED, gather, runs_in
+from dartboard.report.load import DAMAGED, load_runs, run_paths
 from dartboard.report.page import render
-from dartboard.report.standing import find_oracles
+from dartboard.report.ranks import find_tables
 from dartboard.runs import Run
 from dartboard.search.hooks import LoopHook
 from dartboard.utils.atomic import write_bytes
 
 REPORT = "report.html"
-"""What the report of a run is called in its directory."""
-LOOK = 1.0
-"""Seconds between two looks at runs that others write."""
+"""File name of a report in its run directory."""
+POLL_INTERVAL = 1.0
+"""Seconds between two checks of runs that other processes write."""
 log = logging.getLogger(__name__)
 
 
 def write_report(
     runs: Sequence[str | Path], out: str | Path, *, live: bool = False, table: str | Path | None = None
 ) -> Path:
-    """Writes one HTML file about runs, which needs no network and no other file, and returns its path.
+    """Writes one HTML file about runs that needs no network and no other file, and returns its path.
 
     Args:
         runs: Directories of searches, trainings, protocols, benches and sweeps; several runs are compared.
-        out: The file; one that is there is replaced.
-        live: Whether the page shall look for a newer one of itself by itself.
-        table: The file of a benchmark that does not ship with the package, to rank the cells with.
+        out: The file; an existing one is replaced.
+        live: Whether the page reloads itself.
+        table: The file of a benchmark table that does not ship with the package, to rank cells.
 
     Raises:
-        DartboardError: If a directory is no run or is damaged, or the table is of no use.
+        DartboardError: If a directory is no run or is damaged, or the table cannot be used.
     """
-    material = gather(runs)
-    oracles = find_oracles(material.searches, None if table is None else Path(table))
+    loaded = load_runs(runs)
+    tables = find_tables(loaded.searches, None if table is None else Path(table))
     try:
-        page = render(material, oracles, live=live)
+        page = render(loaded, tables, live=live)
     except DAMAGED as error:
         names = ", ".join(map(str, runs))
         raise RunError(
@@ -53,49 +53,49 @@ def watch(
     out: str | Path,
     *,
     table: str | Path | None = None,
-    tell: Callable[[int], None] = lambda _: None,
+    on_write: Callable[[int], None] = lambda _: None,
 ) -> Path:
-    """Writes a report again whenever one of its runs has come further, until none is running any more.
+    """Writes a report again whenever one of its runs has progressed, until none is running.
 
     Args:
         runs: As in `write_report`.
         out: The file.
         table: As in `write_report`.
-        tell: Is told how often it has been written.
+        on_write: Called after each writing with the number of times it has been written.
     """
-    seen, count = None, 0
-    while going(runs):
-        if (now := _signs(runs)) != seen:
+    written, count = None, 0
+    while any_running(runs):
+        if (now := _modification_times(runs)) != written:
             try:
                 write_report(runs, out, live=True, table=table)
-            except RunError:  # one may just be taking back epochs; if it is damaged, the last time says so
+            except RunError:  # a run may be rolling back epochs; if it is damaged, the last writing raises
                 log.debug("a run changed while it was read", exc_info=True)
             else:
-                seen, count = now, count + 1
-                tell(count)
-        time.sleep(LOOK)
+                written, count = now, count + 1
+                on_write(count)
+        time.sleep(POLL_INTERVAL)
     return write_report(runs, out, table=table)
 
 
-def going(runs: Sequence[str | Path]) -> bool:
-    """Whether a run is being written."""
-    inside = (own for path in runs for own in runs_in(Path(path)))
-    return any(Run.read(path).state == "running" for path in inside)
+def any_running(runs: Sequence[str | Path]) -> bool:
+    """True if a run is being written."""
+    paths = (path for directory in runs for path in run_paths(Path(directory)))
+    return any(Run.read(path).state == "running" for path in paths)
 
 
-def _signs(runs: Sequence[str | Path]) -> list[tuple[str, int]]:
-    """When the metrics of runs, and of runs inside them, were last written."""
+def _modification_times(runs: Sequence[str | Path]) -> list[tuple[str, int]]:
+    """When the metrics of runs, and of runs in them, were last written."""
     files = [file for path in runs for file in sorted(Path(path).rglob("metrics.jsonl"))]
     return [(str(file), file.stat().st_mtime_ns) for file in files]
 
 
 class ReportHook(LoopHook[Any, Any, Any]):
-    """Writes the report of a run after every epoch and at the end; a report that fails is only warned of.
+    """Writes the report of a run at the end, or after every epoch too; failures are logged as warnings.
 
     Args:
-        run: The run around loops, whose report is written when it ends by whoever runs it; by default each
-            loop has its own.
-        live: Whether to write after every epoch too, a page that refreshes itself.
+        run: The run that contains the runs of loops; its final report is written by its owner. By default
+            each loop has its own report.
+        live: Whether to write after every epoch too, a page that reloads itself.
     """
 
     def __init__(self, run: Path | None = None, *, live: bool = False) -> None:
@@ -111,12 +111,12 @@ class ReportHook(LoopHook[Any, Any, Any]):
 
     def _write(self, loop: Any, *, live: bool) -> None:
         path = self.run or (None if loop.run is None else loop.run.path)
-        if path is not None and (mistake := try_report(path, live=live)) is not None:
-            log.warning("%s", mistake)
+        if path is not None and (message := try_report(path, live=live)) is not None:
+            log.warning("%s", message)
 
 
 def try_report(run: Path, *, live: bool = False) -> str | None:
-    """Writes the report of a run into its directory; what went wrong, in words, instead of an error."""
+    """Writes the report of a run into its directory; returns a message instead of raising an error."""
     try:
         write_report([run], run / REPORT, live=live)
     except Exception as error:  # hours of searching are worth more than a page about them

@@ -1,64 +1,58 @@
-"""What sections of a page are made from and turn into."""
+"""What sections of a report are made from and turn into."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean, stdev
+from dataclasses import dataclass, field
 from typing import Any
 
-from dartboard.report.html import Html, join, tag
-from dartboard.report.models import Material, Origin, SearchFound, TrainFound
-from dartboard.report.standing import Oracles, Rank
-from dartboard.utils.statistics import mean_interval
+from dartboard.report.charts import Chart
+from dartboard.report.models import ReportRuns, RunInfo, SearchRun, TrainRun
+from dartboard.report.ranks import Rank, SpaceTables
+from dartboard.space import Genotype
 
 
 @dataclass(frozen=True)
-class Context:
-    """What a page is about.
+class ReportContext:
+    """What a report is about.
 
     Args:
-        material: The runs.
-        groups: By label, searches that differ by their seed alone.
-        oracles: Who knows where cells stand.
+        runs: The runs.
+        groups: By label, the searches that differ only in their seed.
+        tables: Benchmark tables that rank cells.
         live: Whether the page will be written again.
     """
 
-    material: Material
-    groups: Mapping[str, Sequence[SearchFound]]
-    oracles: Oracles
+    runs: ReportRuns
+    groups: Mapping[str, Sequence[SearchRun]]
+    tables: SpaceTables
     live: bool = False
 
     @property
-    def searches(self) -> Sequence[SearchFound]:
+    def searches(self) -> Sequence[SearchRun]:
         """All searches."""
-        return self.material.searches
+        return self.runs.searches
 
     @property
-    def alone(self) -> SearchFound | None:
-        """The search, if there is just one."""
+    def single_search(self) -> SearchRun | None:
+        """The search, if there is exactly one."""
         return self.searches[0] if len(self.searches) == 1 else None
 
     @property
-    def names(self) -> dict[SearchFound, str]:
-        """What each search is called: its label and seed, or the directory where that is not clear."""
+    def names(self) -> dict[SearchRun, str]:
+        """What each search is called: its label, and its seed if there are several searches."""
         return {
-            own: label if len(self.searches) == 1 else f"{label}, seed {own.seed}"
+            search: label if len(self.searches) == 1 else f"{label}, seed {search.seed}"
             for label, group in self.groups.items()
-            for own in group
+            for search in group
         }
 
-    def trainings_of(self, search: SearchFound) -> list[TrainFound]:
-        """The trainings of what a search found."""
-        return [own for own in self.material.trainings if own.genotype == search.genotype]
+    def comparable_trainings(self, searches: Sequence[SearchRun]) -> list[TrainRun]:
+        """The trainings of what searches chose that can be compared, each once."""
+        genotypes = [search.genotype for search in searches]
+        return [run for run in self.runs.comparable_trainings if run.genotype in genotypes]
 
-    def compared(self, searches: Sequence[SearchFound]) -> list[TrainFound]:
-        """The trainings of what searches found that can be compared, each once."""
-        return [
-            own for own in self.material.compared if any(own.genotype == each.genotype for each in searches)
-        ]
-
-    def rank(self, search: SearchFound) -> Rank | None:
-        """Where a search's cell stands, on the first data set that is known."""
-        return next(iter(self.oracles.ranks(search)), None)
+    def rank(self, search: SearchRun) -> Rank | None:
+        """The rank of a search's cell on the first data set of a table that has it."""
+        return next(iter(self.tables.ranks(search)), None)
 
 
 @dataclass(frozen=True)
@@ -66,95 +60,72 @@ class Section:
     """A part of a page with a title of its own.
 
     Args:
-        ident: For links.
-        title: What stands above it and in the list of contents.
-        body: What it holds.
+        ident: Its id, for links.
+        title: Its heading, also in the list of contents.
+        template: The file in `templates` that renders its body.
+        values: What the template reads.
         about: A sentence below the title.
+        charts: Charts that the template shows.
     """
 
     ident: str
     title: str
-    body: Html
+    template: str
+    values: Mapping[str, Any] = field(default_factory=dict)
     about: str = ""
-
-    def html(self) -> Html:
-        """The section as part of a page."""
-        about = tag("p", self.about, class_="about") if self.about else Html("")
-        head = tag("h2", self.title, id=f"{self.ident}-title")
-        return tag("section", head, about, self.body, id=self.ident, aria_labelledby=f"{self.ident}-title")
+    charts: Sequence[Chart] = ()
 
 
-def tile(label: str, value: str, note: str = "") -> Html:
-    """A number worth seeing first, with what it is above it and what to make of it below."""
-    parts = [tag("dt", label), tag("dd", value, class_="value")]
-    parts += [tag("dd", note, class_="note")] if note else []
-    return tag("div", *parts, class_="tile")
+@dataclass(frozen=True)
+class Badge:
+    """A colored label with the state of a run, and a reason after it."""
+
+    text: str
+    color: str
+    reason: str = ""
 
 
-def tiles(*parts: Html) -> Html:
-    """Numbers beside each other."""
-    return tag("dl", *parts, class_="tiles")
+@dataclass(frozen=True)
+class TableCell:
+    """A cell of a table that is more than text.
+
+    Args:
+        text: The text.
+        style: `strong` or `sub`.
+        badges: Badges instead of a text.
+    """
+
+    text: str = ""
+    style: str = ""
+    badges: Sequence[Badge] = ()
 
 
-def facts(pairs: Mapping[str, str]) -> Html:
-    """Names and values, below each other."""
-    return tag(
-        "dl", *(tag("div", tag("dt", key), tag("dd", value)) for key, value in pairs.items()), class_="facts"
-    )
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1, caption: str = "") -> Html:
+@dataclass(frozen=True)
+class DataTable:
     """A table that scrolls by itself where the page is narrow.
 
     Args:
-        head: The names of columns.
-        rows: Their cells, HTML or text; those of a row in the order of `head`.
-        words: So many first columns are words; the others are numbers, which stand below each other.
-        caption: What the table is, for people who do not see it.
+        head: Names of the columns.
+        rows: Their cells, in the order of `head`.
+        caption: What the table shows, for screen readers.
+        text_columns: How many columns from the left are text; the others are numbers, aligned right.
     """
 
-    def row(cells: Sequence[str], kind: str) -> Html:
-        made = [
-            tag(kind, own, class_=None if place < words else "number", scope="col" if kind == "th" else None)
-            for place, own in enumerate(cells)
-        ]
-        return tag("tr", *made)
-
-    inner = [tag("caption", caption)] if caption else []
-    inner += [tag("thead", row(head, "th")), tag("tbody", *(row(own, "td") for own in rows))]
-    return tag("div", tag("table", *inner), class_="scroll", tabindex="0", role="region", aria_label=caption)
+    head: Sequence[str]
+    rows: Sequence[Sequence[str | TableCell]]
+    caption: str
+    text_columns: int = 1
 
 
-def copyable(words: str, what: str) -> Html:
-    """A text with a button that copies it."""
-    button = tag("button", "Copy", type="button", class_="copy", aria_label=f"Copy {what}")
-    return tag("div", tag("pre", tag("code", words), tabindex="0"), button, class_="copyable")
+def state_badge(info: RunInfo, *, reason: bool = True) -> Badge:
+    """The state of a run, and why its sweep does not continue with it if that is so."""
+    if info.sweep_entry is None or not info.is_dropped:
+        return Badge(info.state, info.state)
+    return Badge(info.sweep_entry.state, "stopped", info.sweep_entry.reason if reason else "")
 
 
-def mean_and_spread(numbers: Sequence[float | None], form: Any) -> str:
-    """Such as `91.3 % ± 0.4`; a dash where nothing is known."""
-    known = [own for own in numbers if own is not None]
-    if not known:
-        return "\N{EN DASH}"
-    spread = f" \N{PLUS-MINUS SIGN} {form(stdev(known)).removesuffix(' %')}" if len(known) > 1 else ""
-    return f"{form(fmean(known))}{spread}"
+def genotype_text(genotype: Genotype | None) -> str | None:
+    """A genotype in its shortest text form; None where there is none yet."""
+    from dartboard.scoreboard.scoring import shortest
 
-
-def interval(numbers: Sequence[float | None], form: Any) -> str:
-    """Where the mean lies with 95 % confidence, such as `90.9 to 91.7 %`; a dash of fewer than two."""
-    ends = mean_interval([own for own in numbers if own is not None])
-    return "\N{EN DASH}" if ends is None else f"{form(ends[0]).removesuffix(' %')} to {form(ends[1])}"
-
-
-def badge(origin: Origin) -> Html:
-    """The state of a run, and why its sweep goes no further with it if that is so."""
-    state = tag("span", origin.state, class_=f"badge {origin.state}")
-    if origin.given_up is None or origin.member is None:
-        return state
-    reason = tag("span", origin.member.reason, class_="sub")
-    return join([tag("span", origin.member.state, class_="badge stopped"), reason], " ")
-
-
-def several(parts: Sequence[Html]) -> Html:
-    """Parts after each other."""
-    return join(parts)
+    return None if genotype is None else shortest(genotype)

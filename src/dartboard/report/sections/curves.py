@@ -1,110 +1,104 @@
-"""Entropy, accuracy, loss and what else was measured over the epochs of searches."""
+"""Entropy, accuracy, loss and whatever else was measured over the epochs of searches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from dartboard.report.curves import (
+from dartboard.report.charts import (
     Chart,
-    Line,
+    ChartLine,
     Quantity,
-    alive,
+    arch_metric,
     bands_of,
+    candidates_left,
+    curve_of,
     lines_of,
     metric,
-    of_cell,
-    rows_of,
-    values,
 )
-from dartboard.report.html import tag
-from dartboard.report.models import Row, SearchFound
-from dartboard.report.sections.base import Context, Section
+from dartboard.report.models import Row, SearchRun
+from dartboard.report.sections.base import ReportContext, Section
+from dartboard.viz.line_styles import COLORS
 
 COMPARED: dict[str, tuple[Quantity, str, bool]] = {
     "Entropy": (metric("entropy"), "nats", False),
     "Supernet accuracy": (metric("valid_accuracy"), "held-out images", True),
     "Accuracy of the cell alone": (metric("discrete_accuracy"), "held-out images", True),
     "Training loss": (metric("train_loss"), "cross-entropy", False),
-    "Experts alive": (alive, "candidates", False),
+    "Experts alive": (candidates_left, "candidates", False),
 }
-"""What several searches are compared by: the quantity, its axis, and whether it is a share."""
-SHOWN = 4
-"""Archs at most that have a line of their own."""
+"""Charts that compare several searches: the quantity, its axis, and whether it is a fraction."""
+MAX_ARCHS = 4
+"""With more archs than this, they have no lines of their own."""
 
 
-def curves(context: Context) -> Section | None:
+def curves(context: ReportContext) -> Section | None:
     """Charts over epochs, of one search or of groups of them."""
-    made = _single(context, context.alone) if context.alone is not None else _groups(context)
-    charts = [own for own in made if any(len(line.x) > 1 for line in own.lines)]
+    single = context.single_search
+    charts = _group_charts(context) if single is None else _search_charts(context, single)
+    charts = [chart for chart in charts if chart.has_curve]
     if not charts:
         return None
-    words = "Lines are means over seeds; bands reach one standard deviation to either side."
-    banded = any(line.spread for own in charts for line in own.lines)
-    body = tag("div", *(own.html() for own in charts), class_="charts")
-    return Section("curves", "Curves", body, words if banded else "")
+    has_bands = any(line.std for chart in charts for line in chart.lines)
+    about = "Lines are means over seeds; bands reach one standard deviation to either side."
+    return Section("curves", "Curves", "curves.html", about=about if has_bands else "", charts=charts)
 
 
-def _single(context: Context, search: SearchFound) -> list[Chart]:
-    rows = rows_of(search)
-    archs = list(search.space.cells)
+def _search_charts(context: ReportContext, search: SearchRun) -> list[Chart]:
+    rows, archs = search.rows, list(search.space.cells)
     entropy: dict[str, Quantity] = {"mean": metric("entropy")}
-    if 1 < len(archs) <= SHOWN:
-        entropy |= {arch: of_cell(arch, "entropy") for arch in archs}
+    if 1 < len(archs) <= MAX_ARCHS:
+        entropy |= {arch: arch_metric(arch, "entropy") for arch in archs}
     accuracy = {
         "supernet, held-out": metric("valid_accuracy"),
         "cell alone, held-out": metric("discrete_accuracy"),
         "supernet, training": metric("train_accuracy"),
     }
     loss = {"weights": metric("train_loss"), "architecture": metric("arch_loss")}
+    hessian = lines_of(rows, {"largest eigenvalue": metric("hessian")})
     return [
         Chart("Entropy", lines_of(rows, entropy), "nats", zero=True),
         Chart("Accuracy", lines_of(rows, accuracy), "of images", percent=True),
         Chart("Loss", lines_of(rows, loss), "cross-entropy"),
-        *_experts(rows, archs),
-        *_oracle(context, search),
-        *_hessian(rows),
+        Chart("Experts alive", _candidate_lines(rows, archs), "candidates", zero=True),
+        Chart(
+            "Test accuracy that the oracle tells",
+            _table_lines(context, search),
+            "of the epoch's cell",
+            percent=True,
+        ),
+        Chart("Curvature in the architecture", hessian, "largest eigenvalue"),
     ]
 
 
-def _experts(rows: Sequence[Row], archs: Sequence[str]) -> list[Chart]:
-    """The candidates that are left, where a method removes some."""
-    known = values(rows, alive)[1]
-    if not known or min(known) == max(known):
+def _candidate_lines(rows: Sequence[Row], archs: Sequence[str]) -> list[ChartLine]:
+    """The candidates that are left; nothing where a method removes none."""
+    counts = curve_of(rows, candidates_left)[1]
+    if not counts or min(counts) == max(counts):
         return []
-    parts: dict[str, Quantity] = {"all cells": alive}
-    if 1 < len(archs) <= SHOWN:
-        parts = {arch: of_cell(arch, "alive") for arch in archs}
-    return [Chart("Experts alive", lines_of(rows, parts), "candidates", zero=True)]
+    quantities: dict[str, Quantity] = {"all cells": candidates_left}
+    if 1 < len(archs) <= MAX_ARCHS:
+        quantities = {arch: arch_metric(arch, "alive") for arch in archs}
+    return lines_of(rows, quantities)
 
 
-def _oracle(context: Context, search: SearchFound) -> list[Chart]:
-    """What a benchmark says of the cell that each epoch would have chosen."""
-    told: dict[str, tuple[list[float], list[float]]] = {}
-    for moment in search.moments:
-        for rank in context.oracles.ranks(search, moment.genotype):
-            x, y = told.setdefault(rank.dataset, ([], []))
-            x.append(moment.epoch)
+def _table_lines(context: ReportContext, search: SearchRun) -> list[ChartLine]:
+    """The accuracies in a benchmark table of the cells that each epoch would have chosen."""
+    curves: dict[str, tuple[list[float], list[float]]] = {}
+    for epoch in search.epochs:
+        for rank in context.tables.ranks(search, epoch.genotype):
+            x, y = curves.setdefault(rank.dataset, ([], []))
+            x.append(epoch.epoch)
             y.append(rank.test)
-    colours = lines_of([{"epoch": 0}] * len(told), {name: lambda _: 0.0 for name in told})
-    lines = [Line(own.name, *told[own.name], own.colour) for own in colours]
-    return (
-        [Chart("Test accuracy that the oracle tells", lines, "of the epoch's cell", percent=True)]
-        if lines
-        else []
-    )
+    return [
+        ChartLine(name, x, y, COLORS[place % len(COLORS)])
+        for place, (name, (x, y)) in enumerate(curves.items())
+    ]
 
 
-def _hessian(rows: Sequence[Row]) -> list[Chart]:
-    lines = lines_of(rows, {"largest eigenvalue": metric("hessian")})
-    return [Chart("Curvature in the architecture", lines, "largest eigenvalue")] if lines else []
-
-
-def _groups(context: Context) -> list[Chart]:
-    groups: Mapping[str, Sequence[Sequence[Row]]] = {
-        label: [rows_of(own) for own in group] for label, group in context.groups.items()
-    }
-    made = []
-    for name, (of, axis, percent) in COMPARED.items():
-        lines = bands_of(groups, of)
-        if name == "Experts alive" and not any(min(own.y) < max(own.y) for own in lines):
+def _group_charts(context: ReportContext) -> list[Chart]:
+    groups = {label: [search.rows for search in group] for label, group in context.groups.items()}
+    charts = []
+    for name, (quantity, axis, percent) in COMPARED.items():
+        lines = bands_of(groups, quantity)
+        if quantity is candidates_left and not any(min(line.y) < max(line.y) for line in lines):
             continue
-        made.append(Chart(name, lines, axis, percent=percent, zero=axis in ("nats", "candidates")))
-    return made
+        charts.append(Chart(name, lines, axis, percent=percent, zero=axis in ("nats", "candidates")))
+    return charts

@@ -1,200 +1,201 @@
-"""What a report is about and what came out, to be read in ten seconds."""
+"""The top of a page: what the report is about and what came out, at a glance."""
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from dartboard.report.html import Html, join, tag
-from dartboard.report.models import Origin, ProtocolFound, SearchFound, TrainFound
-from dartboard.report.sections.base import Context, copyable, facts, tile, tiles
-from dartboard.report.words import counted, moment, percent
-from dartboard.space import Genotype
+from dartboard.report.formatting import count_noun, format_time, percent
+from dartboard.report.models import ProtocolRun, RunInfo, SearchRun, TrainRun
+from dartboard.report.sections.base import ReportContext, genotype_text
 from dartboard.utils.text import span
 
-STATES = {
+STATE_TITLES = {
     "finished": "finished",
     "running": "running",
     "stopped": "stopped before its end; it can be resumed",
 }
 
 
-def headline(context: Context) -> Html:
-    """The top of a page."""
-    material = context.material
-    if len(material.protocols) == 1:
-        return _protocol(material.protocols[0])
-    if context.alone is not None:
-        return _search(context, context.alone)
-    if not context.searches and len(material.trainings) == 1:
-        return _training(material.trainings[0])
-    return _comparison(context)
+@dataclass(frozen=True)
+class Tile:
+    """A number worth seeing first, with its name above and a note below."""
+
+    label: str
+    value: str
+    note: str = ""
 
 
-def title(context: Context) -> str:
-    """What the page is called."""
-    material, alone = context.material, context.alone
-    if len(material.protocols) == 1:
-        return f"Protocol {material.protocols[0].origin.name}"
-    if alone is not None:
-        return f"{short(alone.space.name)} with {alone.method} on {short(alone.data)}"
-    if not context.searches and len(material.trainings) == 1:
-        return f"Training {material.trainings[0].origin.name}"
-    return _count(context)
+@dataclass(frozen=True)
+class Headline:
+    """The top of a page.
+
+    Args:
+        kind: What is reported on.
+        title: The title of the page.
+        lead: The first sentence.
+        state: State of the run, shown after the lead; empty for none.
+        duration: How long the run took, shown after its state.
+        tiles: The most important numbers.
+        facts: Names and values.
+        verdict: The conclusion of a protocol.
+        has_genotype: Whether a genotype is shown.
+        genotype: Its text; None before the end of the first epoch.
+    """
+
+    kind: str
+    title: str
+    lead: str
+    state: str = ""
+    duration: str = ""
+    tiles: Sequence[Tile] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    verdict: str = ""
+    has_genotype: bool = False
+    genotype: str | None = None
+
+    @property
+    def state_title(self) -> str:
+        """What the state means."""
+        return STATE_TITLES[self.state]
 
 
-def short(name: str) -> str:
-    """A name as it is, a path by its last part."""
-    return Path(name).stem if "/" in name else name
+def make_headline(context: ReportContext) -> Headline:
+    """The top of a page about a protocol, a search, a training, or several runs."""
+    runs = context.runs
+    if len(runs.protocols) == 1:
+        return _protocol_headline(runs.protocols[0])
+    if context.single_search is not None:
+        return _search_headline(context, context.single_search)
+    if not context.searches and len(runs.trainings) == 1:
+        return _training_headline(runs.trainings[0])
+    return _comparison_headline(context)
 
 
-def _top(kind: str, name: str, lead: Html, *parts: Html) -> Html:
-    return tag(
-        "header", tag("p", kind, class_="kind"), tag("h1", name), tag("p", lead, class_="lead"), *parts
-    )
+def _short(name: object) -> str:
+    """A name unchanged, a path by its stem."""
+    return Path(str(name)).stem if "/" in str(name) else str(name)
 
 
-def _state(origin: Origin, seconds: object) -> Html:
-    words = STATES[origin.state]
-    badge = tag("span", origin.state, class_=f"badge {origin.state}", title=words)
-    begun = f"begun {moment(origin.starts[0].get('time', ''))}"
+def _duration(info: RunInfo, seconds: object) -> str:
+    begun = f"begun {format_time(info.environments[0].get('time', ''))}"
     if not isinstance(seconds, int | float):
-        return join([badge, f" {begun}"])
-    return join([badge, f" {'in' if origin.state == 'finished' else 'after'} {span(seconds)}, {begun}"])
+        return begun
+    return f"{'in' if info.state == 'finished' else 'after'} {span(seconds)}, {begun}"
 
 
-def _search(context: Context, search: SearchFound) -> Html:
-    origin, last = search.origin, search.last
-    epochs = counted(len(search.moments), "epoch")
-    lead = join([f"Seed {search.seed}, {epochs}. ", _state(origin, last.get("seconds"))])
-    return _top(
-        "Architecture search",
-        title(context),
-        lead,
-        tiles(*_search_tiles(context, search)),
-        genotype_text(search.genotype),
+def _search_headline(context: ReportContext, search: SearchRun) -> Headline:
+    return Headline(
+        kind="Architecture search",
+        title=f"{_short(search.space.name)} with {search.method} on {_short(search.data)}",
+        lead=f"Seed {search.seed}, {count_noun(len(search.epochs), 'epoch')}.",
+        state=search.info.state,
+        duration=_duration(search.info, search.last.get("seconds")),
+        tiles=_search_tiles(context, search),
+        has_genotype=True,
+        genotype=genotype_text(search.genotype),
     )
 
 
-def _search_tiles(context: Context, search: SearchFound) -> list[Html]:
-    last = search.last
-    mixed, alone, entropy = (last.get(key) for key in ("valid_accuracy", "discrete_accuracy", "entropy"))
-    parts = [tile("Supernet accuracy", percent(mixed), "on held-out images")] if mixed is not None else []
-    if alone is not None:
-        note = _against(alone - mixed) if mixed is not None else "on held-out images"
-        parts.append(tile("Cell alone", percent(alone), note))
+def _search_tiles(context: ReportContext, search: SearchRun) -> list[Tile]:
+    mixed, discrete, entropy = (
+        search.last.get(key) for key in ("valid_accuracy", "discrete_accuracy", "entropy")
+    )
+    tiles = [Tile("Supernet accuracy", percent(mixed), "on held-out images")] if mixed is not None else []
+    if discrete is not None:
+        note = _difference(discrete - mixed) if mixed is not None else "on held-out images"
+        tiles.append(Tile("Cell alone", percent(discrete), note))
     if (rank := context.rank(search)) is not None:
         note = (
             f"{percent(rank.test, 2)} test accuracy on {rank.dataset}, the best has {percent(rank.best, 2)}"
         )
-        parts.append(tile("Oracle rank", f"{rank.rank:,} of {rank.size:,}", note))
-    trained = [own for each in context.compared([search]) if (own := accuracy_of(each)) is not None]
-    if trained:
-        parts.append(
-            tile("Trained from scratch", percent(max(trained), 2), counted(len(trained), "training"))
-        )
+        tiles.append(Tile("Oracle rank", f"{rank.rank:,} of {rank.size:,}", note))
+    trainings = context.comparable_trainings([search])
+    if accuracies := [run.accuracy for run in trainings if run.accuracy is not None]:
+        note = count_noun(len(accuracies), "training")
+        tiles.append(Tile("Trained from scratch", percent(max(accuracies), 2), note))
     if entropy is not None:
-        parts.append(tile("Entropy", f"{entropy:.3f}", _entropy_note(search)))
-    return parts
+        edges = [edge for _, cell in search.space.archs for edge in cell.edges]
+        largest = [math.log(len(edge.ops)) for edge in edges if len(edge.ops) > 1]
+        note = (
+            f"of {sum(largest) / len(largest):.3f} when nothing is decided"
+            if largest
+            else "nothing to choose"
+        )
+        tiles.append(Tile("Entropy", f"{entropy:.3f}", note))
+    return tiles
 
 
-def _entropy_note(search: SearchFound) -> str:
-    sizes = [len(edge.ops) for _, cell in search.space.archs for edge in cell.edges if len(edge.ops) > 1]
-    if not sizes:
-        return "nothing to choose"
-    largest = sum(map(math.log, sizes)) / len(sizes)
-    return f"of {largest:.3f} when nothing is decided"
-
-
-def _against(difference: float) -> str:
+def _difference(difference: float) -> str:
     points = f"{abs(100 * difference):.1f}"
     if points == "0.0":
         return "the same as the supernet"
     return f"{'+' if difference > 0 else chr(0x2212)}{points} points against the supernet"
 
 
-def genotype_text(genotype: Genotype | None) -> Html:
-    """A genotype as it is typed, with a button that copies it."""
-    if genotype is None:
-        return tag("p", "No epoch is over yet, so there is no cell to show.", class_="empty")
-    from dartboard.scoreboard.scoring import shortest
-
-    body = copyable(shortest(genotype), "the genotype")
-    return tag("details", tag("summary", "Genotype as text"), body, id="genotype", class_="quiet")
-
-
-def accuracy_of(training: TrainFound) -> float | None:
-    """How good a trained network is: at the end where that is known, else after the last epoch measured."""
-    last = (training.result or {}).get("last") or {}
-    for part in ("test", "valid"):
-        if part in last:
-            return float(last[part]["top1"])
-    curve = training.curve(f"{training.part}_accuracy")[1]
-    return curve[-1] if curve else None
-
-
-def _training(training: TrainFound) -> Html:
-    origin, result = training.origin, training.result or {}
-    data = short(str(origin.setting("data", "name")))
-    epochs = counted(len(training.rows), "epoch")
-    words = f"A network of {training.space.name} cells on {data} images, seed {training.seed}, {epochs}. "
-    lead = join([words, _state(origin, result.get("seconds"))])
-    return _top(
-        "Training",
-        f"Training {origin.name}",
-        lead,
-        tiles(*training_tiles(training)),
-        genotype_text(training.genotype),
+def _training_headline(training: TrainRun) -> Headline:
+    data = _short(training.info.setting("data", "name"))
+    epochs = count_noun(len(training.rows), "epoch")
+    return Headline(
+        kind="Training",
+        title=f"Training {training.info.name}",
+        lead=f"A network of {training.space.name} cells on {data} images, seed {training.seed}, {epochs}.",
+        state=training.info.state,
+        duration=_duration(training.info, (training.result or {}).get("seconds")),
+        tiles=_training_tiles(training),
+        has_genotype=True,
+        genotype=genotype_text(training.genotype),
     )
 
 
-def training_tiles(training: TrainFound) -> list[Html]:
-    """What a training came to, at a glance."""
+def _training_tiles(training: TrainRun) -> list[Tile]:
     result = training.result or {}
-    parts = []
-    for part, own in (result.get("last") or {}).items():
-        note = f"of {own['examples']:,} images, at the end"
-        parts.append(tile(f"{part.capitalize()} accuracy", percent(own["top1"], 2), note))
-    accuracies = training.curve(f"{training.part}_accuracy")
-    if accuracies[1]:
-        best = max(accuracies[1])
-        epoch = accuracies[0][accuracies[1].index(best)]
-        parts.append(tile("Best epoch", percent(best, 2), f"on {training.part} images, after epoch {epoch}"))
+    tiles = []
+    for split, scores in (result.get("last") or {}).items():
+        note = f"of {scores['examples']:,} images, at the end"
+        tiles.append(Tile(f"{split.capitalize()} accuracy", percent(scores["top1"], 2), note))
+    epochs, accuracies = training.curve(f"{training.split}_accuracy")
+    if accuracies:
+        best = max(accuracies)
+        note = f"on {training.split} images, after epoch {epochs[accuracies.index(best)]}"
+        tiles.append(Tile("Best epoch", percent(best, 2), note))
     if "parameters" in result:
-        parts.append(tile("Parameters", f"{result['parameters']:,}", "weights of the network"))
-        parts.append(tile("FLOPs", f"{result['flops']:,}", "an image, two a multiply-add"))
-    return parts
+        tiles.append(Tile("Parameters", f"{result['parameters']:,}", "weights of the network"))
+        tiles.append(Tile("FLOPs", f"{result['flops']:,}", "an image, two a multiply-add"))
+    return tiles
 
 
-def _protocol(protocol: ProtocolFound) -> Html:
-    origin, result = protocol.origin, protocol.result
-    search = origin.setting("search", "method", "name")
-    space, data = (origin.setting("search", key, "name") for key in ("space", "data"))
-    lead = join([f"{search} on {short(str(space))} with {short(str(data))} images. ", _state(origin, None)])
-    parts = [tag("p", str(result["verdict"]), class_="verdict")] if result is not None else []
-    return _top("Protocol: search, choose, train with many seeds", f"Protocol {origin.name}", lead, *parts)
-
-
-def _comparison(context: Context) -> Html:
-    searches, trainings = context.searches, context.material.trainings
-    both: list[SearchFound | TrainFound] = [*searches, *trainings]
-    spaces = ", ".join(dict.fromkeys(short(own.space.name) for own in both))
-    data = ", ".join(dict.fromkeys(short(str(own.origin.setting("data", "name"))) for own in both))
-    methods = ", ".join(dict.fromkeys(own.method for own in searches))
-    seeds = sorted({own.seed for own in searches or trainings})
-    pairs = {"methods": methods, "space": spaces, "data": data, "seeds": ", ".join(map(str, seeds))}
-    running = sum(own.state == "running" for own in context.material.origins)
-    lead = f"{counted(running, 'run')} still going on." if running else "All runs have ended."
-    return _top(
-        "Comparison",
-        _count(context),
-        join([lead]),
-        facts({key: value for key, value in pairs.items() if value}),
+def _protocol_headline(protocol: ProtocolRun) -> Headline:
+    info, result = protocol.info, protocol.result
+    method = info.setting("search", "method", "name")
+    space, data = (_short(info.setting("search", key, "name")) for key in ("space", "data"))
+    return Headline(
+        kind="Protocol: search, choose, train with many seeds",
+        title=f"Protocol {info.name}",
+        lead=f"{method} on {space} with {data} images.",
+        state=info.state,
+        duration=_duration(info, None),
+        verdict="" if result is None else str(result["verdict"]),
     )
 
 
-def _count(context: Context) -> str:
+def _comparison_headline(context: ReportContext) -> Headline:
+    searches, trainings = context.searches, context.runs.trainings
+    both: list[SearchRun | TrainRun] = [*searches, *trainings]
+    facts = {
+        "methods": ", ".join(dict.fromkeys(search.method for search in searches)),
+        "space": ", ".join(dict.fromkeys(_short(run.space.name) for run in both)),
+        "data": ", ".join(dict.fromkeys(_short(run.info.setting("data", "name")) for run in both)),
+        "seeds": ", ".join(map(str, sorted({run.seed for run in searches or trainings}))),
+    }
+    running = sum(info.state == "running" for info in context.runs.infos)
     counts = (
-        (len(context.searches), "search", "searches"),
-        (len(context.material.trainings), "training", "trainings"),
+        (len(searches), "search", "searches"),
+        (len(trainings), "training", "trainings"),
     )
-    words = [f"{count} {one if count == 1 else many}" for count, one, many in counts if count]
-    return " and ".join(words)
+    return Headline(
+        kind="Comparison",
+        title=" and ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts if count),
+        lead=f"{count_noun(running, 'run')} still going on." if running else "All runs have ended.",
+        facts={key: value for key, value in facts.items() if value},
+    )

@@ -1,91 +1,77 @@
-"""What went wrong, in words, and how much is lost when a cell is made discrete."""
+"""Warnings of searches, and the discretization gap."""
 
 from collections.abc import Mapping, Sequence
 
-from dartboard.report.curves import Chart, bands_of, gap, lines_of, rows_of
-from dartboard.report.html import Html, join, tag
-from dartboard.report.models import SearchFound
-from dartboard.report.sections.base import Context, Section
-from dartboard.report.words import percent
+from dartboard.report.charts import Chart, bands_of, discretization_gap, lines_of
+from dartboard.report.formatting import percent
+from dartboard.report.models import SearchRun
+from dartboard.report.sections.base import ReportContext, Section
 
 
-def warnings_of(search: SearchFound) -> dict[str, str]:
-    """By warning, when it was given: `since epoch 3`, `in epochs 2 to 5`, `at the end`."""
+def warning_epochs(search: SearchRun) -> dict[str, str]:
+    """For each warning, when it was given: `since epoch 3`, `in epochs 2 to 5`, `at the end`."""
     epochs: dict[str, list[int]] = {}
-    for moment in search.moments:
-        for warning in moment.row.get("warnings", ()):
-            epochs.setdefault(str(warning), []).append(moment.epoch)
-    last = search.moments[-1].epoch if search.moments else 0
-    found = {warning: _when(own, last) for warning, own in epochs.items()}
+    for epoch in search.epochs:
+        for warning in epoch.row.get("warnings", ()):
+            epochs.setdefault(str(warning), []).append(epoch.epoch)
+    last = search.epochs[-1].epoch if search.epochs else 0
+    times = {warning: _format_epochs(given, last) for warning, given in epochs.items()}
     for warning in (search.result or {}).get("warnings", ()):
-        if str(warning) not in found or found[str(warning)] == f"in epoch {last}":
-            found[str(warning)] = "at the end"
-    return found
+        if str(warning) not in times or times[str(warning)] == f"in epoch {last}":
+            times[str(warning)] = "at the end"
+    return times
 
 
-def _when(epochs: Sequence[int], last: int) -> str:
+def _format_epochs(epochs: Sequence[int], last: int) -> str:
     if len(epochs) == 1:
         return f"in epoch {epochs[0]}"
     return f"since epoch {epochs[0]}" if epochs[-1] == last else f"in epochs {epochs[0]} to {epochs[-1]}"
 
 
-def health(context: Context) -> Section | None:
-    """Warnings of all searches, and the discretisation gap."""
-    if not any(own.last for own in context.searches):
+def health(context: ReportContext) -> Section | None:
+    """Warnings of all searches, each once, and the discretization gap."""
+    if not any(search.last for search in context.searches):
         return None
-    items = [
-        tag("li", tag("span", f"{_head(context, when, who)}: ", class_="when"), warning)
-        for (warning, when), who in _warned(context).items()
-    ]
-    calm = tag("p", "Nothing to warn of: no collapse into skip connections, no dead ends.", class_="calm")
-    parts = [tag("ul", *items, class_="warnings") if items else calm, *_gap(context)]
-    return Section("health", "Health", join(parts))
-
-
-def _warned(context: Context) -> dict[tuple[str, str], dict[str, list[int]]]:
-    """By warning and time, the searches that were warned so: their labels and seeds."""
-    found: dict[tuple[str, str], dict[str, list[int]]] = {}
+    seeds: dict[tuple[str, str], dict[str, list[int]]] = {}  # by warning and time, then by label
     for label, group in context.groups.items():
-        for own in group:
-            for item in warnings_of(own).items():
-                found.setdefault(item, {}).setdefault(label, []).append(own.seed)
-    return found
-
-
-def _head(context: Context, when: str, who: Mapping[str, Sequence[int]]) -> str:
-    """Such as `darts, seeds 0, 1: since epoch 3`; the time alone where there is one search."""
-    if context.alone is not None:
-        return when.capitalize()
-    words = (
-        f"{label}, seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
-        for label, seeds in who.items()
-    )
-    return f"{'; '.join(words)}: {when}"
-
-
-def _gap(context: Context) -> list[Html]:
-    """What making the cells discrete costs: a sentence where there is one search, and a chart."""
-    if context.alone is not None:
-        lines = lines_of(rows_of(context.alone), {"gap": gap})
+        for search in group:
+            for warning in warning_epochs(search).items():
+                seeds.setdefault(warning, {}).setdefault(label, []).append(search.seed)
+    single = context.single_search
+    warnings = [
+        (when.capitalize() if single is not None else f"{_format_searches(by_label)}: {when}", warning)
+        for (warning, when), by_label in seeds.items()
+    ]
+    if single is not None:
+        lines = lines_of(single.rows, {"gap": discretization_gap})
     else:
-        groups = {label: [rows_of(own) for own in group] for label, group in context.groups.items()}
-        lines = bands_of(groups, gap)
-    words = [_sentence(context.alone)] if context.alone is not None else []
-    if not any(len(own.x) > 1 for own in lines):
-        return words
+        groups = {label: [search.rows for search in group] for label, group in context.groups.items()}
+        lines = bands_of(groups, discretization_gap)
     chart = Chart("Discretisation gap", lines, "supernet less cell alone", percent=True, zero=True)
-    return [*words, tag("div", chart.html(), class_="charts")]
+    return Section(
+        "health",
+        "Health",
+        "health.html",
+        {"warnings": warnings, "gap": "" if single is None else _gap_sentence(single)},
+        charts=[chart] if chart.has_curve else [],
+    )
 
 
-def _sentence(search: SearchFound) -> Html:
-    mixed, alone = search.last.get("valid_accuracy"), search.last.get("discrete_accuracy")
-    if mixed is None or alone is None:
-        return Html("")
-    verb = "falls" if alone < mixed else "goes"
-    lost = f"{100 * (mixed - alone):.1f}".replace("-", "\N{MINUS SIGN}")
-    return tag(
-        "p",
-        tag("strong", "Discretisation gap. "),
+def _format_searches(seeds: Mapping[str, Sequence[int]]) -> str:
+    """Such as `darts, seeds 0, 1`."""
+    return "; ".join(
+        f"{label}, seed{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+        for label, numbers in seeds.items()
+    )
+
+
+def _gap_sentence(search: SearchRun) -> str:
+    mixed, discrete = search.last.get("valid_accuracy"), search.last.get("discrete_accuracy")
+    if mixed is None or discrete is None:
+        return ""
+    verb = "falls" if discrete < mixed else "goes"
+    lost = f"{100 * (mixed - discrete):.1f}".replace("-", "\N{MINUS SIGN}")
+    return (
         f"When the supernet keeps the chosen ops alone, its accuracy {verb} from {percent(mixed)} to "
-        f"{percent(alone)}: a gap of {lost} points. A network that is trained anew need not have it.",
+        f"{percent(discrete)}: a gap of {lost} points. A network that is trained anew need not have it."
     )

@@ -1,107 +1,94 @@
-"""Networks trained from scratch: their curves, how good they are, class by class."""
+"""Networks trained from scratch: curves, results, and accuracy by class."""
 
 from collections.abc import Sequence
 
-from dartboard.report.curves import DASHES, Chart, Line, Quantity, lines_of, metric, rows_of
-from dartboard.report.html import Html, join, tag
-from dartboard.report.models import TrainFound
-from dartboard.report.sections.base import Context, Section, badge, table
-from dartboard.report.sections.headline import accuracy_of
-from dartboard.report.words import percent
+from dartboard.report.charts import DASHES, Chart, ChartLine, lines_of, metric
+from dartboard.report.formatting import DASH, percent
+from dartboard.report.models import TrainRun
+from dartboard.report.sections.base import DataTable, ReportContext, Section, TableCell, state_badge
 from dartboard.utils.text import span
 from dartboard.viz.line_styles import line_styles
 
-CLASSES = 200
+MAX_CLASSES = 200
 """More classes than this are not listed."""
 
 
-def training(context: Context) -> Section | None:
-    """The trainings, of one with all its curves, of several a line each."""
-    found = context.material.trainings
-    if not found:
+def training(context: ReportContext) -> Section | None:
+    """The trainings: one with all its curves, of several a line each."""
+    runs = context.runs.trainings
+    if not runs:
         return None
-    charts = _single(found[0]) if len(found) == 1 else _several(found)
-    drawn = [own.html() for own in charts if any(len(line.x) > 1 for line in own.lines)]
-    parts = [tag("div", *drawn, class_="charts")] if drawn else []
-    if context.searches or len(found) > 1:
-        parts.insert(0, _table(found))
-    parts += [_classes(found[0])] if len(found) == 1 else []
-    heading = "Training" if not context.searches else "Trained from scratch"
-    return Section("training", heading, join(parts))
+    charts = _single_charts(runs[0]) if len(runs) == 1 else _comparison_charts(runs)
+    split, classes = _class_accuracies(runs[0]) if len(runs) == 1 else ("", [])
+    table = _results_table(runs) if context.searches or len(runs) > 1 else None
+    return Section(
+        "training",
+        "Trained from scratch" if context.searches else "Training",
+        "training.html",
+        {"table": table, "split": split, "classes": classes},
+        charts=[chart for chart in charts if chart.has_curve],
+    )
 
 
-def _single(found: TrainFound) -> list[Chart]:
-    rows, part = rows_of(found), found.part
-    accuracy = {f"{part} images": metric(f"{part}_accuracy"), "training images": metric("train_accuracy")}
-    loss = {f"{part} images": metric(f"{part}_loss"), "training images": metric("train_loss")}
-    rate: dict[str, Quantity] = {"learning rate": metric("lr")}
+def _single_charts(run: TrainRun) -> list[Chart]:
+    rows, split = run.rows, run.split
+    accuracy = {f"{split} images": metric(f"{split}_accuracy"), "training images": metric("train_accuracy")}
+    loss = {f"{split} images": metric(f"{split}_loss"), "training images": metric("train_loss")}
     return [
         Chart("Accuracy of the network", lines_of(rows, accuracy), "of images", percent=True),
         Chart("Loss of the network", lines_of(rows, loss), "cross-entropy"),
-        Chart("Learning rate", lines_of(rows, rate), "learning rate", zero=True),
+        Chart("Learning rate", lines_of(rows, {"learning rate": metric("lr")}), "learning rate", zero=True),
     ]
 
 
-def _several(found: Sequence[TrainFound]) -> list[Chart]:
-    names = labels(found)
-    look = line_styles(names)
+def _comparison_charts(runs: Sequence[TrainRun]) -> list[Chart]:
+    labels = run_labels(runs)
+    styles = line_styles(labels)
     charts = []
-    for title, key, share in (
-        ("Accuracy of the networks", "accuracy", True),
-        ("Loss of the networks", "loss", False),
-    ):
+    for title, key in (("Accuracy of the networks", "accuracy"), ("Loss of the networks", "loss")):
         lines = [
-            Line(name, *own.curve(f"{own.part}_{key}"), look[name].color, DASHES[look[name].line])
-            for name, own in zip(names, found, strict=True)
+            ChartLine(
+                label, *run.curve(f"{run.split}_{key}"), styles[label].color, DASHES[styles[label].line]
+            )
+            for label, run in zip(labels, runs, strict=True)
         ]
-        charts.append(Chart(title, [own for own in lines if own.y], "held-out images", percent=share))
+        measured = [line for line in lines if line.y]
+        charts.append(Chart(title, measured, "held-out images", percent=key == "accuracy"))
     return charts
 
 
-def labels(found: Sequence[TrainFound]) -> list[str]:
-    """The names of trainings' directories; with those around them where they would be the same."""
-    names = [own.origin.name for own in found]
+def run_labels(runs: Sequence[TrainRun]) -> list[str]:
+    """The names of run directories; with their parents where names are not unique."""
+    names = [run.info.name for run in runs]
     if len(set(names)) == len(names):
         return names
-    return ["/".join(own.origin.path.parts[-3:]) for own in found]
+    return ["/".join(run.info.path.parts[-3:]) for run in runs]
 
 
-def _table(found: Sequence[TrainFound]) -> Html:
-    head = ["run", "state", "epochs", "accuracy", "images", "parameters", "time"]
-    rows = []
-    for name, own in zip(labels(found), found, strict=True):
-        result = own.result or {}
-        known = result.get("parameters")
-        seconds = result.get("seconds", own.rows[-1]["seconds"] if own.rows else None)
+def _results_table(runs: Sequence[TrainRun]) -> DataTable:
+    rows: list[list[str | TableCell]] = []
+    for label, run in zip(run_labels(runs), runs, strict=True):
+        result = run.result or {}
+        parameters = result.get("parameters")
+        seconds = result.get("seconds", run.rows[-1]["seconds"] if run.rows else None)
         rows.append([
-            name,
-            badge(own.origin),
-            f"{len(own.rows):,}",
-            percent(accuracy_of(own), 2),
-            own.measured_on,
-            "\N{EN DASH}" if known is None else f"{known:,}",
-            "\N{EN DASH}" if seconds is None else span(seconds),
+            label,
+            TableCell(badges=[state_badge(run.info)]),
+            f"{len(run.rows):,}",
+            percent(run.accuracy, 2),
+            run.final_split,
+            DASH if parameters is None else f"{parameters:,}",
+            DASH if seconds is None else span(seconds),
         ])  # fmt: skip
-    return table(head, rows, words=2, caption="Trainings and what they came to")
+    head = ["run", "state", "epochs", "accuracy", "images", "parameters", "time"]
+    return DataTable(head, rows, "Trainings and what they came to", text_columns=2)
 
 
-def _classes(found: TrainFound) -> Html:
-    """How many images of each class are told rightly at the end."""
-    result = found.result or {}
+def _class_accuracies(run: TrainRun) -> tuple[str, list[tuple[str, float | None]]]:
+    """The split, and the final accuracy of each class; nothing where it is not known."""
+    result = run.result or {}
     last, names = result.get("last") or {}, result.get("classes") or []
-    part = next((own for own in ("test", "valid") if own in last), None)
-    if part is None or not 1 < len(names) <= CLASSES:
-        return Html("")
-    items = [
-        tag(
-            "li",
-            tag("span", str(name), class_="name"),
-            tag("span", tag("span", style=f"width: {100 * (share or 0.0):.1f}%"), class_="bar"),
-            tag("span", percent(share), class_="number"),
-        )
-        for name, share in zip(names, last[part]["per_class"], strict=True)
-    ]
-    return join([
-        tag("h3", f"Accuracy by class, {part} images"),
-        tag("ul", *items, class_="classes"),
-    ])  # fmt: skip
+    split = next((split for split in ("test", "valid") if split in last), None)
+    if split is None or not 1 < len(names) <= MAX_CLASSES:
+        return "", []
+    return split, list(zip(map(str, names), last[split]["per_class"], strict=True))

@@ -1,0 +1,150 @@
+"""Charts over epochs as data for the scripts of a page."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dartboard.analysis.trajectories import band
+from dartboard.report.formatting import slug
+from dartboard.report.models import Row
+from dartboard.viz.line_styles import COLORS, line_styles
+
+DASHES = {"-": "solid", "-.": "dashdot", ":": "dot"}
+"""Plotly's names of matplotlib's line styles."""
+Quantity = Callable[[Row], float | None]
+"""A number of an epoch's metrics; None where it was not measured."""
+
+
+@dataclass(frozen=True)
+class ChartLine:
+    """A line of a chart.
+
+    Args:
+        name: Name in the legend.
+        x: Complete epochs.
+        y: The values.
+        color: Color of the line and its band.
+        dash: Line style, as plotly names it.
+        std: Half the height of a band around the line; empty for none.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    color: str
+    dash: str = "solid"
+    std: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart over epochs.
+
+    Args:
+        name: The title.
+        lines: What it shows.
+        axis: What the values are.
+        percent: Whether they are fractions to show in percent.
+        zero: Whether the axis always includes zero.
+    """
+
+    name: str
+    lines: Sequence[ChartLine]
+    axis: str
+    percent: bool = False
+    zero: bool = False
+
+    @property
+    def ident(self) -> str:
+        """The id of the element that it is drawn into."""
+        return f"chart-{slug(self.name)}"
+
+    @property
+    def description(self) -> str:
+        """What it shows, for screen readers."""
+        return f"{self.name}: a chart over epochs of {', '.join(line.name for line in self.lines)}"
+
+    @property
+    def has_curve(self) -> bool:
+        """True if some line has more than one point."""
+        return any(len(line.x) > 1 for line in self.lines)
+
+    def data(self) -> dict[str, Any]:
+        """What the script that draws it reads, with five significant digits."""
+        lines = [
+            {"name": line.name, "x": line.x, "y": _rounded(line.y),
+             "colour": line.color, "dash": line.dash, "spread": _rounded(line.std)}
+            for line in self.lines
+        ]  # fmt: skip
+        return {
+            "name": self.name,
+            "lines": lines,
+            "axis": self.axis,
+            "percent": self.percent,
+            "zero": self.zero,
+        }
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    return [float(f"{value:.5g}") for value in values]
+
+
+def lines_of(rows: Sequence[Row], quantities: Mapping[str, Quantity]) -> list[ChartLine]:
+    """A line for each quantity of one run that was measured, under its name."""
+    lines = []
+    for place, (name, quantity) in enumerate(quantities.items()):
+        x, y = curve_of(rows, quantity)
+        if y:
+            lines.append(ChartLine(name, x, y, COLORS[place % len(COLORS)]))
+    return lines
+
+
+def curve_of(rows: Iterable[Row], quantity: Quantity) -> tuple[list[int], list[float]]:
+    """Complete epochs and the values of a quantity, where it was measured."""
+    known = [(row["epoch"] + 1, value) for row in rows if (value := quantity(row)) is not None]
+    return [x for x, _ in known], [float(y) for _, y in known]
+
+
+def bands_of(groups: Mapping[str, Sequence[Sequence[Row]]], quantity: Quantity) -> list[ChartLine]:
+    """A line for each group of runs: the mean of a quantity over the epochs that all have, with a band.
+
+    Args:
+        groups: For each label, the metrics of each run.
+        quantity: The quantity.
+    """
+    styles, lines = line_styles(groups), []
+    for label, runs in groups.items():
+        curves = [(x, np.array(y)) for x, y in (curve_of(rows, quantity) for rows in runs) if y]
+        mean = band(curves)
+        if mean is None or not len(mean.x):
+            continue
+        std = mean.std.tolist() if len(curves) > 1 else []
+        style = styles[label]
+        lines.append(
+            ChartLine(label, mean.x.tolist(), mean.mean.tolist(), style.color, DASHES[style.line], std)
+        )
+    return lines
+
+
+def metric(name: str) -> Quantity:
+    """A metric by its name."""
+    return lambda row: row.get(name)
+
+
+def arch_metric(arch: str, name: str) -> Quantity:
+    """A metric of one arch."""
+    return lambda row: row.get("cells", {}).get(arch, {}).get(name)
+
+
+def discretization_gap(row: Row) -> float | None:
+    """The accuracy that is lost when the supernet is made discrete."""
+    mixed, discrete = row.get("valid_accuracy"), row.get("discrete_accuracy")
+    return None if mixed is None or discrete is None else mixed - discrete
+
+
+def candidates_left(row: Row) -> float | None:
+    """Candidates that have not been removed, over all archs."""
+    cells = row.get("cells")
+    return None if not cells else float(sum(cell["alive"] for cell in cells.values()))
