@@ -10,13 +10,20 @@ from dartboard.space import load_space
 from dartboard.sweep.config import load_sweep
 from dartboard.sweep.protocol.config import load_protocol
 from dartboard.train.config import TRAIN
-from dartboard.utils.yaml_text import DuplicateKeyError, QuickReader, Reader, YamlError, load, shown
+from dartboard.utils.yaml_text import (
+    DuplicateKeyError,
+    FastYamlLoader,
+    YamlError,
+    YamlLoader,
+    format_value,
+    load,
+)
 
-READERS = pytest.mark.parametrize("reader", [Reader, QuickReader])
+READERS = pytest.mark.parametrize("reader", [YamlLoader, FastYamlLoader])
 
 
 @READERS
-def test_what_a_text_says(reader: type[Reader]) -> None:
+def test_what_a_text_says(reader: type[YamlLoader]) -> None:
     text = "a: &one {b: 1, c: [x, {b: 2}]}\nd: {<<: *one, b: 3}\ne: *one\n"
     own = {"b": 1, "c": ["x", {"b": 2}]}
     assert load(text, reader) == {"a": own, "d": {**own, "b": 3}, "e": own}
@@ -33,7 +40,7 @@ def test_what_a_text_says(reader: type[Reader]) -> None:
         ("2: 1\n2: 1", "line 2, column 1: 2 is said twice; leave out one of them"),
     ],
 )
-def test_a_key_that_is_said_twice(text: str, words: str, reader: type[Reader]) -> None:
+def test_a_key_that_is_said_twice(text: str, words: str, reader: type[YamlLoader]) -> None:
     with pytest.raises(DuplicateKeyError) as told:
         load(text, reader)
     assert str(told.value).startswith(words)
@@ -50,7 +57,7 @@ def test_a_key_that_is_said_twice(text: str, words: str, reader: type[Reader]) -
         (b"? [1]\n: 2", "line 1, column 3: found unhashable key"),
     ],
 )
-def test_what_is_not_yaml(text: bytes, words: str, reader: type[Reader]) -> None:
+def test_what_is_not_yaml(text: bytes, words: str, reader: type[YamlLoader]) -> None:
     with pytest.raises(YamlError) as told:
         load(text, reader)
     assert words in str(told.value)
@@ -87,4 +94,4 @@ def test_every_file_is_read_so(read: object, tmp_path: Path) -> None:
 
 
 def test_values_are_shown_as_they_are_written() -> None:
-    assert shown({"a": [True, None, 1.5, "x"], "b": False}) == "{a: [true, null, 1.5, 'x'], b: false}"
+    assert format_value({"a": [True, None, 1.5, "x"], "b": False}) == "{a: [true, null, 1.5, 'x'], b: false}"

@@ -152,7 +152,7 @@ def read_file(path: Path) -> dict[str, Any]:
     except yaml_text.YamlError as error:
         raise OptionError(error.about(path)) from None
     if found is not None and not isinstance(found, dict):
-        raise OptionError(f"{path}: expected lines such as 'epochs: 25', got {yaml_text.shown(found)}")
+        raise OptionError(f"{path}: expected lines such as 'epochs: 25', got {yaml_text.format_value(found)}")
     return {str(key): value for key, value in (found or {}).items()}
 
 
@@ -214,7 +214,7 @@ def explain(error: ValidationError, model: type[BaseModel]) -> OptionError | Unk
         reason = _expected(model, place)
     elif first["type"] in LIKE:
         reason = _like(model, place, *LIKE[first["type"]])
-    return OptionError(f"{key}={yaml_text.shown(first['input'])}: {reason}")
+    return OptionError(f"{key}={yaml_text.format_value(first['input'])}: {reason}")
 
 
 def _expected(model: type[BaseModel], groups: Sequence[str]) -> str:

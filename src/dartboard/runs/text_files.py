@@ -116,7 +116,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 def _mapping(text: bytes, path: Path) -> dict[str, Any]:
     try:
-        config = yaml_text.load(text, yaml_text.QuickReader)
+        config = yaml_text.load(text, yaml_text.FastYamlLoader)
     except yaml_text.YamlError as error:
         raise RunError(error.about(path)) from None
     if not isinstance(config, dict):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dartboard.utils.statistics import SEED, Difference, middle, resampled_means
+from dartboard.utils.statistics import SEED, Difference, percentile_interval, resampled_means
 
 BETTER, WORSE, UNCLEAR, ONE_SEED = "better", "worse", "no difference shown", "one seed"
 """What an interval says in a word."""
@@ -31,7 +31,7 @@ def difference(one: Sequence[float], other: Sequence[float]) -> Difference:
         return Difference(gap, None, None)
     rng = np.random.default_rng(SEED)
     gaps = resampled_means(first, rng) - resampled_means(second, rng)
-    return Difference(gap, *middle(gaps))
+    return Difference(gap, *percentile_interval(gaps))
 
 
 def word(found: Difference) -> str:

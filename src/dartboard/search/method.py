@@ -23,7 +23,7 @@ from dartboard.relax.base import Relaxation
 from dartboard.search.hooks import Hook
 from dartboard.search.select import FromStrengths, Selector
 from dartboard.space.spec import SearchSpace
-from dartboard.utils.yaml_text import shown
+from dartboard.utils.yaml_text import format_value
 
 STRONGEST = FromStrengths()
 Relax = Callable[[SearchSpace, torch.Generator], Relaxation]
@@ -128,10 +128,10 @@ def _checked(name: str, key: str, kind: Any, value: Any) -> Any:
         check_number(kind, value)
         checked = TypeAdapter(kind).validate_python(value)
     except PydanticCustomError as error:
-        raise OptionError(f"method.{key}={shown(value)} of {name}: {error.message()}") from None
+        raise OptionError(f"method.{key}={format_value(value)} of {name}: {error.message()}") from None
     except ValidationError as error:
         reason = error.errors()[0]["msg"].lower()
-        raise OptionError(f"method.{key}={shown(value)} of {name}: {reason}") from None
+        raise OptionError(f"method.{key}={format_value(value)} of {name}: {reason}") from None
     if isinstance(checked, float) and not math.isfinite(checked):
         raise OptionError(f"method.{key}={value!r} of {name}: input should be a finite number")
     return checked

@@ -37,7 +37,7 @@ from dartboard.sweep.grid import (
     settings,
     spread_all,
 )
-from dartboard.utils.yaml_text import shown
+from dartboard.utils.yaml_text import format_value
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 """Names of stages are names of folders and parts of settings."""
@@ -195,7 +195,9 @@ def validate(layer: Layer) -> SweepConfig:
     """The sweep that plain values say; raises as `load_sweep`."""
     stages = layer.get("stages") or {}
     if not isinstance(stages, Mapping):
-        raise OptionError(f"stages={shown(stages)}: expected a group such as {{search: {{do: search}}}}")
+        raise OptionError(
+            f"stages={format_value(stages)}: expected a group such as {{search: {{do: search}}}}"
+        )
     if stages and (wrong := [key for key in OUTSIDE if key in layer]):
         raise OptionError(f"{wrong[0]}: a sweep of several stages says it in each; move it into one of them")
     parts = {str(name): _stage(str(name), values) for name, values in stages.items()}
@@ -226,7 +228,7 @@ def _stage(name: str, values: object) -> Stage:
         raise OptionError(f"stages.{name}: {words}")
     values = {} if values is None else values
     if not isinstance(values, Mapping):
-        raise OptionError(f"stages.{name}={shown(values)}: expected a group such as {{do: search}}")
+        raise OptionError(f"stages.{name}={format_value(values)}: expected a group such as {{do: search}}")
     try:
         return STAGE.validate(values)
     except DartboardError as error:

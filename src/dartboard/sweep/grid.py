@@ -10,7 +10,7 @@ from typing import Any
 
 from dartboard.config.loader import CHOICES, NAMED
 from dartboard.errors import OptionError
-from dartboard.utils.yaml_text import shown
+from dartboard.utils.yaml_text import format_value
 
 RANGE = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
 ODD = re.compile(r"[^A-Za-z0-9.+_-]+")
@@ -140,14 +140,14 @@ def spread(name: str, value: object) -> tuple[Any, ...]:
     several = value if isinstance(value, list | tuple) else (value,)
     found = [one for own in several for one in _range(name, own)]
     if not found or {} in found or value is None:
-        raise OptionError(f"grid.{name}={shown(value)}: expected values such as [1, 2] or 0..4")
+        raise OptionError(f"grid.{name}={format_value(value)}: expected values such as [1, 2] or 0..4")
     _check_once(name, found)
     return tuple(found)
 
 
 def _check_once(name: str, values: Iterable[object]) -> None:
     seen: set[str] = set()
-    for text in map(shown, values):
+    for text in map(format_value, values):
         if text in seen:
             raise OptionError(
                 f"grid.{name.removesuffix('.name')}: {text} stands there twice; leave out one of them"

@@ -1,4 +1,4 @@
-"""Arrays in .npz archives, read so that damage of any kind is one error; nothing is unpickled."""
+"""Arrays in .npz archives: any damage is one type of error, and nothing is unpickled."""
 
 import lzma
 import zipfile
@@ -24,18 +24,18 @@ DAMAGED = (
     zlib.error,
     lzma.LZMAError,
 )
-"""What numpy and Python raise on damaged arrays of one kind or another."""
+"""Errors of numpy and Python that damaged arrays cause."""
 
 
 class DamagedArrayError(ValueError):
-    """Why an array cannot be read, in one line."""
+    """An array that cannot be read; the message is one line."""
 
 
 def read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    """The array of that name in an archive that is open.
+    """The array of that name in an open archive.
 
     Raises:
-        DamagedArrayError: If it is not there, or damaged.
+        DamagedArrayError: If it is missing or damaged.
     """
     try:
         with archive.open(f"{name}.npy") as member, np.errstate(invalid="ignore"):

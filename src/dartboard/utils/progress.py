@@ -1,9 +1,9 @@
-"""The one callback through which long work reports how far it is."""
+"""The progress callback of long tasks."""
 
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is to do."""
+"""Called with the name of the task, the amount done and the total amount."""
 
 
 def no_progress(what: str, done: int, total: int) -> None:

@@ -1,29 +1,29 @@
-"""Names out of files and folders, made fit for a line of text."""
+"""Text for terminals: escaped names, durations, command lines."""
 
 import shlex
 from collections.abc import Iterable
 
 
 def printable(text: str) -> str:
-    """The text, with escapes for characters that a terminal would obey rather than show."""
-    return "".join(own if own.isprintable() else own.encode("unicode_escape").decode() for own in text)
+    """The text with control characters escaped, so that a terminal shows them instead of acting on them."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def span(seconds: float) -> str:
-    """A time such as `8 s`, `3 min 20 s`, `5 h 10 min` or `2 d 4 h`."""
-    whole = max(round(seconds), 0)
-    units = (("d", whole // 86400), ("h", whole // 3600 % 24), ("min", whole // 60 % 60), ("s", whole % 60))
-    first = next((place for place, (_, count) in enumerate(units) if count), len(units) - 1)
+    """A duration such as `8 s`, `3 min 20 s`, `5 h 10 min` or `2 d 4 h`."""
+    total = max(round(seconds), 0)
+    units = (("d", total // 86400), ("h", total // 3600 % 24), ("min", total // 60 % 60), ("s", total % 60))
+    first = next((index for index, (_, count) in enumerate(units) if count), len(units) - 1)
     parts = [f"{count} {unit}" for unit, count in units[first : first + 2] if count]
     return " ".join(parts) or "0 s"
 
 
 def command(*words: object, plugins: Iterable[object] = ()) -> str:
-    """A command of this program.
+    """A dartboard command line, quoted for the shell.
 
     Args:
-        words: What follows its name.
-        plugins: Python files that it must load.
+        words: Arguments after `dartboard`.
+        plugins: Plugin files to load.
     """
-    flags = [word for own in plugins for word in ("--plugin", own)]
+    flags = [word for plugin in plugins for word in ("--plugin", plugin)]
     return shlex.join(["dartboard", *map(str, (*words, *flags))])
