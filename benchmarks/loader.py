@@ -191,7 +191,7 @@ def waiting(data: Dataset, images: ImageSet | ImageFiles, workers: int, steps: i
     searcher = Searcher(get_space("darts").resized(4), make_method("darts", {}), own, options)
     searcher.net.train()
     waits: list[float] = []
-    for source in (searcher.supply.train, searcher.supply.arch):
+    for source in (searcher.loaders.train, searcher.loaders.arch):
         source.batch = timed(source.batch, waits)
     searcher.train_step()
     waits.clear()
@@ -199,7 +199,7 @@ def waiting(data: Dataset, images: ImageSet | ImageFiles, workers: int, steps: i
     for _ in range(steps):
         searcher.train_step()
     total = time.perf_counter() - start
-    searcher.supply.close()
+    searcher.loaders.close()
     return {"step": total / steps, "share": sum(waits) / total}
 
 

@@ -76,7 +76,7 @@ def make(case: Case, group: Group, *, sync: bool) -> Searcher | Trainer:
         loop = _make(case, values, group)
     finally:
         torch.set_default_dtype(before)
-    for stream in vars(loop.supply).values():
+    for stream in vars(loop.loaders).values():
         if isinstance(stream, BatchLoader):
             stream.batch = _wide(stream.batch)  # type: ignore[method-assign]
     if isinstance(loop, Searcher):

@@ -16,7 +16,7 @@ from dartboard.errors import CheckpointError
 from dartboard.nn.mixture import Blend, Mixture
 from dartboard.relax import RELAXATIONS
 from dartboard.runs import list_checkpoints
-from dartboard.search.load import searcher_of
+from dartboard.search.load import load_searcher
 from dartboard.space import get_space
 from histories import histories
 from searching import state
@@ -114,7 +114,7 @@ def test_from_a_run_and_its_picture(tmp_path: Path) -> None:
     run = histories(tmp_path, "asm")["asm-0"]
     told = list[tuple[str, int, int]]()
     maps = attention(run.path, tell=lambda *words: told.append(words))
-    searcher = searcher_of(run)
+    searcher = load_searcher(run)
     total = sum(len(y) for _, y in searcher.valid_batches())
     assert told[-1] == ("attention", 0, total)  # all images are one batch
     for own, again in zip(maps, heat_maps(searcher.objective, searcher.valid_batches), strict=True):

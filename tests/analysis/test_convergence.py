@@ -69,7 +69,7 @@ def test_cells_see_the_same_batches_and_seeds_other_ones(data: str) -> None:
     def batch(cell: str, lr: float, seed: int) -> torch.Tensor:
         trainer = Maker(plan).job(Entry(cell, lr, seed), CPU).make(())
         assert isinstance(trainer, Trainer)
-        return torch.stack([trainer.supply.train.batch(step).x for step in range(3)])
+        return torch.stack([trainer.loaders.train.batch(step).x for step in range(3)])
 
     first = batch("darts", 0.05, 0)
     assert torch.equal(first, batch("other", 0.2, 0))

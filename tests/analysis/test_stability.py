@@ -8,7 +8,7 @@ import pytest
 from dartboard.analysis.stability import RunStability, measure, stability
 from dartboard.errors import RunError
 from dartboard.runs import Run
-from dartboard.search.load import searcher_of
+from dartboard.search.load import load_searcher
 from dartboard.search.stability import EdgeStability
 from dartboard.search.stability import stability as direct
 from dartboard.space import decode
@@ -28,7 +28,7 @@ def test_it_is_what_the_search_itself_measures(runs: dict[str, Run]) -> None:
     run, told = runs["asm-0"], list[tuple[str, int, int]]()
     found, result = measure(run, tell=lambda *words: told.append(words)), run.result()
     assert result is not None
-    searcher = searcher_of(run)
+    searcher = load_searcher(run)
     genotype = decode(json.dumps(result["genotype"]))
     assert list(found.edges) == direct(searcher.objective, genotype, searcher.valid_batches)
     assert found.accuracy == pytest.approx(result["valid_accuracy"])
@@ -64,7 +64,7 @@ def test_groups_and_their_picture(runs: dict[str, Run]) -> None:
 def test_only_edges_with_a_choice_are_counted(tmp_path: Path) -> None:
     run = histories(tmp_path, "darts", space="oneshot1", epochs=1)["darts-0"]
     found = measure(run.path)
-    cell = searcher_of(run).space.cells["cell"]
+    cell = load_searcher(run).space.cells["cell"]
     for own in found.edges:
         assert len(cell.edges[own.edge].ops) > 1 or cell.contest_of(own.edge) is not None
     assert 4 < len(found.edges) < len(cell.edges)

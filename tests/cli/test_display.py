@@ -10,7 +10,7 @@ import pytest
 from dartboard.cli import display
 from dartboard.cli.display import Display, Lines, Screen, choose_display, current_choice
 from dartboard.cli.render import Terminal, numbers
-from dartboard.search import Hook, Record, Searcher
+from dartboard.search import EpochRecord, Hook, Searcher
 from dartboard.utils.text import span
 from searching import search
 
@@ -95,7 +95,7 @@ class Compare(Hook):
     def __init__(self) -> None:
         self.same: list[bool] = []
 
-    def on_epoch_end(self, searcher: Searcher, record: Record) -> None:
+    def on_epoch_end(self, searcher: Searcher, record: EpochRecord) -> None:
         self.same.append(current_choice(searcher) == (record.genotype, record.metrics["entropy"]))
 
 

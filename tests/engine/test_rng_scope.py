@@ -3,12 +3,12 @@ import logging
 import pytest
 import torch
 
-from dartboard.engine.rng_scope import OwnChance, deterministic, logged
+from dartboard.engine.rng_scope import RngScope, deterministic, logged
 from dartboard.runs import Run
 
 
 def test_chance_goes_on_inside_and_is_untouched_outside():
-    own = OwnChance(torch.device("cpu"))
+    own = RngScope(torch.device("cpu"))
     before = torch.get_rng_state()
     with own():
         torch.manual_seed(7)
@@ -23,7 +23,7 @@ def test_chance_goes_on_inside_and_is_untouched_outside():
 
 
 def test_chance_is_kept_when_the_block_fails():
-    own = OwnChance(torch.device("cpu"))
+    own = RngScope(torch.device("cpu"))
 
     def fail():
         with own():

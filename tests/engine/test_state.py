@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dartboard.distributed.group import Group
-from dartboard.engine.state import capture, chance, copied, restore, set_chance
+from dartboard.engine.state import capture, copied, restore, rng_states, set_rng_states
 from dartboard.errors import CheckpointError
 from dartboard.runs import Run
 from dartboard.search import Hook
@@ -136,10 +136,10 @@ def test_a_copied_state_stands_alone():
 def test_chance_is_part_of_it():
     device = torch.device("cpu")
     torch.manual_seed(3)
-    states = chance(device)
+    states = rng_states(device)
     first = torch.rand(3)
     torch.manual_seed(4)
-    set_chance(device, states)
+    set_rng_states(device, states)
     assert torch.equal(torch.rand(3), first)
 
 

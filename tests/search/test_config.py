@@ -19,7 +19,7 @@ from dartboard.search.config import (
     search_options,
     validate,
 )
-from dartboard.search.loaders import divide
+from dartboard.search.loaders import make_loaders
 from dartboard.space import get_space
 
 YAML_SPACE = """
@@ -138,8 +138,8 @@ def test_memory_changes_no_batch(folder: Path, area: str) -> None:
     def batch(memory: float) -> Tensor:
         words = [f"data.area={area}", "data.size=6", f"data.memory={memory}", "data.workers=0", "batch=4"]
         parts = build(load_config(flags={"data": str(folder)}, words=words))
-        supply = divide(parts.data, parts.method, parts.options, torch.device("cpu"))
-        return supply.train.batch(0).x
+        loaders = make_loaders(parts.data, parts.method, parts.options, torch.device("cpu"))
+        return loaders.train.batch(0).x
 
     assert torch.equal(batch(0), batch(2))
 

@@ -172,7 +172,7 @@ def test_the_loss_stays_the_same():
     searcher.relaxation.arch_parameters()[0].grad = torch.zeros(3, 6)
     searcher.update.step()  # now the weights are zero, and the candidates still there
     assert len(searcher.relaxation.live("cell")[0]) == 6
-    given = searcher.supply.train.batch(0)
+    given = searcher.loaders.train.batch(0)
     with searcher.objective.preserve_buffers():
         before = searcher.objective.loss(given)[0]
     searcher.step = 10

@@ -9,7 +9,7 @@ from dartboard.runs import Run, list_checkpoints
 from dartboard.search import Searcher
 from dartboard.search.config import SearchConfig, build, merge, resolved
 from dartboard.search.evaluate import accuracy, discrete_accuracy
-from dartboard.search.load import revive, searcher_of
+from dartboard.search.load import load_searcher, restore_search
 from dartboard.space import decode
 from protocols import few
 from searching import SHORT
@@ -38,7 +38,7 @@ def finished(tmp_path: Path, **more: Any) -> Run:
 @pytest.mark.parametrize("method", ["asm", "xnas", "gaea-darts"])
 def test_a_finished_search_comes_back_as_it_was(tmp_path: Path, method: str) -> None:
     run, chance = finished(tmp_path, method=method), torch.get_rng_state()
-    searcher, result = searcher_of(run), run.result()
+    searcher, result = load_searcher(run), run.result()
     assert torch.equal(torch.get_rng_state(), chance)
     assert result is not None
     assert searcher.epoch == result["epochs"]
@@ -59,7 +59,7 @@ def test_a_run_without_checkpoints(tmp_path: Path) -> None:
     searcher = make(config)
     message = "has no checkpoint, and with it no trained weights; remove the run, and do it again"
     with Run.create(tmp_path / "run", resolved(config)) as run, pytest.raises(CheckpointError, match=message):
-        revive(searcher, run)
+        restore_search(searcher, run)
 
 
 def test_an_older_checkpoint_will_do_if_it_may(tmp_path: Path) -> None:
@@ -67,12 +67,12 @@ def test_an_older_checkpoint_will_do_if_it_may(tmp_path: Path) -> None:
     before, last = list_checkpoints(run.path / "checkpoints")[-2:]
     (last / "state.json").write_text("")
     with pytest.raises(CheckpointError, match="use it with --fall-back"):
-        searcher_of(run)
-    assert searcher_of(run, fall_back=True).step == int(before.name.removeprefix("step-"))
+        load_searcher(run)
+    assert load_searcher(run, fall_back=True).step == int(before.name.removeprefix("step-"))
 
 
 def test_a_run_of_something_else(tmp_path: Path) -> None:
     with Run.create(tmp_path / "run", {"kind": "train"}) as run:
         message = "is a run of dartboard train; name one of dartboard search"
         with pytest.raises(RunError, match=message):
-            searcher_of(run)
+            load_searcher(run)

@@ -5,7 +5,7 @@ from dartboard.data import CENTER_CROP, Augment, BatchLoader, Dataset, ImageSet,
 from dartboard.engine.config import DataOptions
 from dartboard.errors import CompositionError, DataError
 from dartboard.search import SearchOptions, make_method
-from dartboard.search.loaders import divide, make_stream, make_sweep
+from dartboard.search.loaders import make_evaluation_batches, make_loaders, make_train_loader
 from searching import digits
 
 CPU = torch.device("cpu")
@@ -14,7 +14,7 @@ CPU = torch.device("cpu")
 def divided(method="darts", method_options=None, images=None, device="cpu", **options):
     given = SearchOptions.model_validate({"batch": 8} | options)
     made = make_method(method, method_options or {})
-    return divide(images or digits(), made, given, torch.device(device))
+    return make_loaders(images or digits(), made, given, torch.device(device))
 
 
 def pixels(images) -> set[bytes]:
@@ -22,19 +22,19 @@ def pixels(images) -> set[bytes]:
 
 
 def test_a_bilevel_method_gets_two_halves_that_share_nothing():
-    supply = divided()
-    assert len(supply.train.images) == len(supply.arch.images) == 48
-    assert not pixels(supply.train.images) & pixels(supply.valid)
-    assert pixels(supply.arch.images) == pixels(supply.valid)
+    loaders = divided()
+    assert len(loaders.train.images) == len(loaders.arch.images) == 48
+    assert not pixels(loaders.train.images) & pixels(loaders.valid)
+    assert pixels(loaders.arch.images) == pixels(loaders.valid)
 
 
 def test_a_single_level_method_learns_both_from_nine_tenths():
-    supply = divided("gaea-darts-erm")
-    assert pixels(supply.train.images) == pixels(supply.arch.images)
-    assert not pixels(supply.train.images) & pixels(supply.valid)
-    assert len(supply.train.images) == 96 - len(supply.valid)
-    assert 8 <= len(supply.valid) <= 12
-    assert not torch.equal(supply.train.batch(0).y, supply.arch.batch(0).y)  # in an order of their own
+    loaders = divided("gaea-darts-erm")
+    assert pixels(loaders.train.images) == pixels(loaders.arch.images)
+    assert not pixels(loaders.train.images) & pixels(loaders.valid)
+    assert len(loaders.train.images) == 96 - len(loaders.valid)
+    assert 8 <= len(loaders.valid) <= 12
+    assert not torch.equal(loaders.train.batch(0).y, loaders.arch.batch(0).y)  # in an order of their own
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_nobody_judges_where_nothing_is_judged(method, options):
 
 def test_the_share_can_be_given():
     assert len(divided(data={"valid": 0.25}).arch.images) == pytest.approx(24, abs=3)
-    supply = divided("asm", data={"valid": 0.0})
-    assert len(supply.train.images) == len(supply.valid) == 96
+    loaders = divided("asm", data={"valid": 0.0})
+    assert len(loaders.train.images) == len(loaders.valid) == 96
 
 
 def own_valid() -> Dataset:
@@ -60,17 +60,17 @@ def own_valid() -> Dataset:
 @pytest.mark.parametrize("method", ["darts", "gaea-darts-erm"])
 def test_the_own_validation_images_are_held_out(method):
     images = own_valid()
-    supply = divided(method, images=images)
-    assert pixels(supply.train.images) == pixels(images.train)
-    assert pixels(supply.valid) == pixels(images.valid)
+    loaders = divided(method, images=images)
+    assert pixels(loaders.train.images) == pixels(images.train)
+    assert pixels(loaders.valid) == pixels(images.valid)
     judges = images.valid if method == "darts" else images.train
-    assert pixels(supply.arch.images) == pixels(judges)
+    assert pixels(loaders.arch.images) == pixels(judges)
 
 
 def test_a_share_goes_before_the_own_validation_images():
-    supply = divided(images=own_valid(), data={"valid": 0.5})
-    assert len(supply.train.images) == len(supply.valid) == 32
-    assert not pixels(supply.valid) & pixels(own_valid().valid)
+    loaders = divided(images=own_valid(), data={"valid": 0.5})
+    assert len(loaders.train.images) == len(loaders.valid) == 32
+    assert not pixels(loaders.valid) & pixels(own_valid().valid)
 
 
 def test_bilevel_needs_images_to_judge_by():
@@ -92,12 +92,12 @@ def test_a_share_must_hold_out_an_image():
 
 @pytest.mark.parametrize(("method", "share"), [("darts", 0.5), ("gaea-darts-erm", 0.1), ("random-ws", 0.0)])
 def test_every_image_is_moved_to_the_device_once(method, share):
-    supply = divided(method, device="meta", data={"valid": share})
-    train, valid = supply.train.images.images, supply.valid.images
+    loaders = divided(method, device="meta", data={"valid": share})
+    train, valid = loaders.train.images.images, loaders.valid.images
     assert train.is_meta
     assert (valid is train) == (not share)
-    if supply.arch is not None:
-        assert supply.arch.images.images is (valid if method == "darts" else train)
+    if loaders.arch is not None:
+        assert loaders.arch.images.images is (valid if method == "darts" else train)
 
 
 def test_a_batch_must_fit():
@@ -120,14 +120,14 @@ def test_a_stream_varies_images_as_the_options_say():
     given = {"batch": 8, "seed": 3, "name": "mine", "device": CPU}
     augment = Augment(pad=2)
     expected = BatchLoader(data.train, mean=data.mean, std=data.std, augment=augment, **given)
-    assert torch.equal(make_stream(data.train, data, chosen, **given).batch(5).x, expected.batch(5).x)
+    assert torch.equal(make_train_loader(data.train, data, chosen, **given).batch(5).x, expected.batch(5).x)
 
 
 def test_a_stream_has_the_workers_that_the_options_say(monkeypatch):
     given = {"batch": 8, "seed": 3, "name": "mine", "device": CPU}
     seen = []
     monkeypatch.setattr("dartboard.search.loaders.BatchLoader", lambda *_, **own: seen.append(own))
-    make_stream(digits().train, digits(), DataOptions(workers=5, area=0.3), **given)
+    make_train_loader(digits().train, digits(), DataOptions(workers=5, area=0.3), **given)
     assert (seen[0]["workers"], seen[0]["augment"]) == (5, Augment(area=0.3))
 
 
@@ -135,12 +135,12 @@ def test_a_stream_has_the_workers_that_the_options_say(monkeypatch):
 def test_who_trains_on_parts_is_shown_the_middle(area):
     data = digits()
     given = {"batch": 96, "device": CPU}
-    (found,) = make_sweep(data.train, data, DataOptions(area=area), **given)
+    (found,) = make_evaluation_batches(data.train, data, DataOptions(area=area), **given)
     crop_pct = CENTER_CROP if area else 1.0
     scales = {"mean": data.mean, "std": data.std}
     (expected,) = evaluation_batches(data.train, **given, **scales, crop_pct=crop_pct)
     assert torch.equal(found.x, expected.x)
-    (few,) = make_sweep(data.train, data, DataOptions(), **given, limit=5)
+    (few,) = make_evaluation_batches(data.train, data, DataOptions(), **given, limit=5)
     assert few.size == 5
 
 
@@ -148,4 +148,4 @@ def test_a_cutout_that_leaves_nothing_is_refused():
     data = digits()
     options = DataOptions(cutout=8)
     with pytest.raises(DataError, match="a cutout of 8 leaves little of images of 8x8; set"):
-        make_stream(data.train, data, options, batch=4, seed=0, name="train", device=CPU)
+        make_train_loader(data.train, data, options, batch=4, seed=0, name="train", device=CPU)

@@ -8,7 +8,7 @@ from dartboard.arch.gradient import Amended, ClippedRewards, FirstOrder, SecondO
 from dartboard.arch.hvp import Exact, Finite
 from dartboard.errors import CompositionError, OptionError, UnknownNameError
 from dartboard.relax import RELAXATIONS
-from dartboard.search import METHODS, Method, Plan, make_method
+from dartboard.search import METHODS, Method, ScheduleLengths, make_method
 from dartboard.search.updates import adam, exponentiated_gradient
 from dartboard.space import get_space, restrict, sample
 
@@ -16,9 +16,9 @@ SOFTMAX, ADAM = RELAXATIONS["softmax"], adam(1e-3, 0.0)
 
 
 def test_a_plan_counts_the_steps_of_the_architecture():
-    assert Plan(10, 7, 64).arch_steps == 70
-    assert Plan(10, 7, 64, warmup=4).arch_steps == 42
-    assert Plan(3, 7, 64, warmup=4).arch_steps == 0
+    assert ScheduleLengths(10, 7, 64).arch_steps == 70
+    assert ScheduleLengths(10, 7, 64, warmup=4).arch_steps == 42
+    assert ScheduleLengths(3, 7, 64, warmup=4).arch_steps == 0
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_wrong_update_for_the_parameters_is_refused_when_it_is_made():
     method = Method(SOFTMAX, FirstOrder(), exponentiated_gradient(0.1))
     relaxation = method.compose(get_space("nano"), torch.Generator())
     with pytest.raises(CompositionError, match="use a simplex relaxation, or Adam"):
-        method.update(relaxation, Plan(1, 1, 1))
+        method.update(relaxation, ScheduleLengths(1, 1, 1))
 
 
 def test_every_method_says_in_a_line_what_it_is():

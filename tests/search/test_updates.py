@@ -7,11 +7,11 @@ from torch.optim import Adam
 from dartboard.arch.optim import ExpertAdvice, ExponentiatedGradient
 from dartboard.errors import CompositionError, UpdateError
 from dartboard.relax import Attention, Gumbel, simplex, softmax
-from dartboard.search import Plan
+from dartboard.search import ScheduleLengths
 from dartboard.search.updates import adam, expert_advice, exponentiated_gradient
 from dartboard.space import get_space
 
-PAPER = Plan(epochs=50, steps=250, batch=100)  # 25,000 validation images an epoch
+PAPER = ScheduleLengths(epochs=50, steps=250, batch=100)  # 25,000 validation images an epoch
 NANO = get_space("nano")
 
 
@@ -41,7 +41,7 @@ def test_the_parameters_of_each_arch_are_in_its_own_group():
 
 
 def test_epochs_of_rest_do_not_count_towards_the_horizon():
-    update = expert_advice(1.0, 1.0)(simplex(NANO), Plan(10, 5, 8, warmup=4))
+    update = expert_advice(1.0, 1.0)(simplex(NANO), ScheduleLengths(10, 5, 8, warmup=4))
     assert update.param_groups[0]["horizon"] == 6 * 5 * 8 * 2
 
 
@@ -59,7 +59,7 @@ def test_a_rate_of_zero_is_a_rate():
 
 
 def test_a_search_without_steps_has_a_horizon_all_the_same():
-    assert expert_advice(1.0, 1.0)(simplex(NANO), Plan(0, 5, 8)).param_groups[0]["horizon"] == 16
+    assert expert_advice(1.0, 1.0)(simplex(NANO), ScheduleLengths(0, 5, 8)).param_groups[0]["horizon"] == 16
 
 
 def test_adam_has_darts_moments():

@@ -165,7 +165,7 @@ def test_epochs_that_are_not_measured(run):
 def test_a_step_is_that_of_sgd_by_hand():
     options = {"weights": {"clip": 0.0, "momentum": 0.0, "weight_decay": 0.01, "lr": 0.1}, "batch": 16}
     trainer, other = train(**options), train(**options)
-    x, y = other.supply.train.batch(0)
+    x, y = other.loaders.train.batch(0)
     other.net.train()
     torch.nn.functional.cross_entropy(other.net(x), y).backward()
     trainer._start_epoch()
@@ -177,7 +177,7 @@ def test_a_step_is_that_of_sgd_by_hand():
 
 def test_mixed_labels_and_smoothing_are_those_of_the_formula():
     trainer = train(data={"mixup": 1.0}, weights={"smoothing": 0.1})
-    batch = trainer.supply.train.batch(0)
+    batch = trainer.loaders.train.batch(0)
     (x, shares), labels = trainer._mixed(batch)
     assert torch.equal(labels, batch.y)
     loss, logits = trainer.objective.loss((x, shares))
@@ -247,21 +247,21 @@ def with_valid() -> Dataset:
 
 
 def test_what_is_held_out():
-    assert set(train().supply.held_out) == {"test"}
+    assert set(train().loaders.held_out) == {"test"}
     assert train().measured_on == "test"
     shared = train(data={"valid": 0.25})
-    assert {part: len(own) for part, own in shared.supply.held_out.items()} == {"valid": 16, "test": 40}
+    assert {part: len(own) for part, own in shared.loaders.held_out.items()} == {"valid": 16, "test": 40}
     assert shared.measured_on == "valid"
-    assert shared.supply.train.steps == 3
+    assert shared.loaders.train.steps == 3
     own = train(data_set=with_valid())
-    assert {part: len(images) for part, images in own.supply.held_out.items()} == {"valid": 10, "test": 40}
+    assert {part: len(images) for part, images in own.loaders.held_out.items()} == {"valid": 10, "test": 40}
     alone = train(data_set=digits(test=0))
-    assert {part: len(images) for part, images in alone.supply.held_out.items()} == {"valid": 6}
+    assert {part: len(images) for part, images in alone.loaders.held_out.items()} == {"valid": 6}
 
 
 def test_held_out_images_are_not_trained_on():
     trainer = train(data={"valid": 0.25})
-    held, kept = trainer.supply.held_out["valid"], trainer.supply.train.images
+    held, kept = trainer.loaders.held_out["valid"], trainer.loaders.train.images
     both = [{image.numpy().tobytes() for image in own.images} for own in (held, kept)]
     assert not both[0] & both[1]
 
@@ -299,7 +299,7 @@ def test_the_result_says_how_large_and_how_good(run):
     assert result.parameters == count_parameters(trainer.net)
     assert result.flops == count_flops(trainer.space, trainer.net.config)
     assert result.measured_on == "test"
-    test = trainer.supply.held_out["test"]
+    test = trainer.loaders.held_out["test"]
     trainer.net.eval()
     mean, std = (torch.tensor(own)[:, None, None] for own in (trainer.data.mean, trainer.data.std))
     expected = measure(trainer.net, [((test.images - mean) / std, test.labels)], 10)

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from dartboard.runs import Run
 from dartboard.search.config import SearchConfig, build
-from dartboard.search.loaders import divide
+from dartboard.search.loaders import make_loaders
 from dartboard.space import Genotype
 from dartboard.space.catalog import DARTS_OPS, dense_edges, fixed_edges_cell, keep_per_node, stacked
 from dartboard.space.files import space_to_json
@@ -83,9 +83,9 @@ def keep_space(space: SearchSpace, folder: Path) -> str:
 def count_steps(config: SearchConfig) -> int:
     """How many steps the architecture takes in a search."""
     parts = build(config)
-    supply = divide(parts.data, parts.method, parts.options, torch.device("cpu"))
-    supply.close()
-    return supply.train.steps * (config.epochs - parts.method.warmup)
+    loaders = make_loaders(parts.data, parts.method, parts.options, torch.device("cpu"))
+    loaders.close()
+    return loaders.train.steps * (config.epochs - parts.method.warmup)
 
 
 def with_travel(config: SearchConfig, travel: float) -> SearchConfig:

@@ -16,8 +16,8 @@ from dartboard.errors import DataError
 from dartboard.runs import Run
 from dartboard.search.config import SearchOptions, load_images
 from dartboard.search.evaluate import accuracy
-from dartboard.search.load import searcher_of
-from dartboard.search.loaders import make_sweep
+from dartboard.search.load import load_searcher
+from dartboard.search.loaders import make_evaluation_batches
 from dartboard.search.method import Method
 from dartboard.search.searcher import EVALUATION_BATCH, Searcher
 from dartboard.space.files import load_space
@@ -177,7 +177,7 @@ def _varied(training: Training) -> dict[str, Any]:
 
 def train_supernet(training: Training, device: torch.device) -> float:
     """The test error of a search's supernet, in percent: weights from scratch, its mixtures as found."""
-    relaxation = searcher_of(Run.read(training.run), device).relaxation
+    relaxation = load_searcher(Run.read(training.run), device).relaxation
     for values in relaxation.arch_parameters():
         values.requires_grad_(False)
     method = Method(lambda _space, _generator: relaxation)
@@ -203,5 +203,7 @@ def error_on_test(searcher: Searcher) -> float:
     """The error of a supernet on test images, in percent."""
     data: Any = searcher.data
     images = data.test.to(searcher.device)
-    batches = make_sweep(images, data, searcher.options.data, batch=EVALUATION_BATCH, device=searcher.device)
+    batches = make_evaluation_batches(
+        images, data, searcher.options.data, batch=EVALUATION_BATCH, device=searcher.device
+    )
     return 100 * (1 - accuracy(searcher.objective, searcher.relaxation, batches))

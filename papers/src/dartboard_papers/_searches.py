@@ -40,7 +40,7 @@ def searches(
     settings, so that a search with other settings is another run. `setting.jobs` of them are done at a time,
     each in a process with one thread; after a kill they go on from their last checkpoints. Records, strengths
     and checkpoints are read from the runs: `Run.metrics`, `Run.epoch`, `Run.result`, and
-    `dartboard.search.load.searcher_of` for the supernet at the end.
+    `dartboard.search.load.load_searcher` for the supernet at the end.
 
     Args:
         configs: What each does, seeds included; `configure` makes one.

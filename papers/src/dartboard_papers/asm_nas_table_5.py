@@ -74,7 +74,7 @@ def make_steps(scale: Cost, device: torch.device) -> dict[str, Step]:
         return searcher
 
     darts, second, asm = make("darts"), make("darts-2nd", product="finite"), make("asm")
-    batch = darts.supply.train.batch(0)
+    batch = darts.loaders.train.batch(0)
     return {
         WEIGHTS: lambda: darts.stepper.weight_step(batch),
         FIRST: lambda: darts.stepper.arch_step(batch, batch),

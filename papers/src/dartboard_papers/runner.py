@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from dartboard.config.loader import Form, from_words
+from dartboard.config.loader import ConfigLoader, from_words
 from dartboard.errors import OptionError
 from dartboard.runs import Lock
 from dartboard.utils.atomic import write_text
@@ -74,7 +74,7 @@ def choose_scale(reproduction: Reproduction[Any], words: Sequence[str] = (), *, 
     for word in words:
         if "=" not in word:
             raise OptionError(f"{_expected_setting(reproduction)}, got {word!r}")
-    form = Form(type(base), {}, "")
+    form = ConfigLoader(type(base), {}, "")
     return form.merge([base.model_dump(), from_words(words)])
 
 

@@ -14,7 +14,7 @@ from dartboard.errors import CompositionError, RunError
 from dartboard.runs import Run
 from dartboard.search import Searcher
 from dartboard.search.config import SearchConfig, build, merge, resolved
-from dartboard.search.load import searcher_of
+from dartboard.search.load import load_searcher
 from dartboard_papers.theory.stationarity import measure, movement, slopes, stationarity
 from protocols import few
 from searching import SHORT
@@ -50,7 +50,7 @@ def logits_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def own_gradient(run: Run) -> tuple[torch.Tensor, torch.Tensor, float, float]:
     """Weights, gradient in the relaxation's own parameters, loss, and squared gradient of the net."""
-    searcher = searcher_of(run)
+    searcher = load_searcher(run)
     searcher.net.eval()
     (batch,) = searcher.valid_batches()
     loss, _ = searcher.objective.loss(batch)
@@ -103,7 +103,7 @@ def test_movement_is_the_symmetric_divergence_between_epochs(simplex_run):
 
 
 def test_batches_come_one_by_one_to_the_slopes_of_all_together(simplex_run):
-    searcher = searcher_of(simplex_run)
+    searcher = load_searcher(simplex_run)
     objective, ops = (
         searcher.objective,
         {name: own.ops for name, own in searcher.relaxation.strengths().items()},

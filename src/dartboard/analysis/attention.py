@@ -15,7 +15,7 @@ from dartboard.arch.objective import Batch, Objective
 from dartboard.relax.attention import Attention, SlotAttention
 from dartboard.runs import Run
 from dartboard.search.evaluate import accuracy
-from dartboard.search.load import searcher_of
+from dartboard.search.load import load_searcher
 from dartboard.search.select import Batches
 from dartboard.space.spec import Cell, SearchSpace
 from dartboard.utils.progress import Progress, no_progress
@@ -99,8 +99,8 @@ def attention(
         DartboardError: If it is no run of a search, or has no checkpoint that can be read.
     """
     run = run if isinstance(run, Run) else Run.read(run)
-    searcher = searcher_of(run, device, fall_back=fall_back, progress=tell)
-    total = min(len(searcher.supply.valid), searcher.options.health.examples)
+    searcher = load_searcher(run, device, fall_back=fall_back, progress=tell)
+    total = min(len(searcher.loaders.valid), searcher.options.health.examples)
     return heat_maps(searcher.objective, lambda: _told(searcher.valid_batches(), total, tell))
 
 

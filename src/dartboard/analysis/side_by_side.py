@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from dartboard.analysis.comparison import Entry
-from dartboard.config.loader import Form, Layer, from_words
+from dartboard.config.loader import ConfigLoader, Layer, from_words
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import OptionError, RunError
 from dartboard.jobs.job import Job
@@ -47,7 +47,7 @@ def make_settings(*layers: Layer, words: Sequence[str] = ()) -> TrainSettings:
         UnknownNameError: If there is no such setting.
         OptionError: If a value cannot be used.
     """
-    return Form(TrainSettings, {}, "").merge([PLAIN, *layers, from_words(words)])
+    return ConfigLoader(TrainSettings, {}, "").merge([PLAIN, *layers, from_words(words)])
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dartboard.arch.objective import Batch
 from dartboard.errors import GenotypeError, RunError
 from dartboard.runs import Run
 from dartboard.search import stability as search_stability
-from dartboard.search.load import searcher_of
+from dartboard.search.load import load_searcher
 from dartboard.search.searcher import Searcher
 from dartboard.search.stability import EdgeStability
 from dartboard.space import GENOTYPE_FORMATS, Genotype
@@ -91,7 +91,7 @@ def measure(
     """
     run = run if isinstance(run, Run) else Run.read(run)
     genotype = _chosen(run)
-    searcher = searcher_of(run, device, fall_back=fall_back, progress=tell)
+    searcher = load_searcher(run, device, fall_back=fall_back, progress=tell)
     total = 1 + sum(len(cell.edges) for _, cell in searcher.space.archs)
     passes = _Told(searcher, tell, total)
     found = search_stability.stability(searcher.objective, genotype, passes)

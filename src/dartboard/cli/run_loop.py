@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dartboard.cli.display import Display
     from dartboard.distributed.group import Group
-    from dartboard.engine.loop import Loop, Outcome
+    from dartboard.engine.loop import Loop, LoopResult
     from dartboard.runs import Run
     from dartboard.search.config import SearchConfig
     from dartboard.search.forecast import Forecast
@@ -126,11 +126,11 @@ def _tensorboard_folder(args: Namespace) -> Path | None:
     return folder
 
 
-E = TypeVar("E", bound="Outcome")
+E = TypeVar("E", bound="LoopResult")
 L = TypeVar("L", bound="Loop[Any, Any]")
 Make = Callable[["Run", "SearchSpace", "Progress"], L]
 """Makes the loop of a run in its space; the last is told how far the loading of images is."""
-E_co = TypeVar("E_co", bound="Outcome", covariant=True)
+E_co = TypeVar("E_co", bound="LoopResult", covariant=True)
 
 
 class Fitting(Protocol[E_co]):

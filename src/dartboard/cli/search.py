@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from dartboard.cli.display import Display
     from dartboard.distributed.group import Group
     from dartboard.runs import Run
-    from dartboard.search import Result, Searcher
-    from dartboard.search.config import Parts
+    from dartboard.search import Searcher, SearchResult
+    from dartboard.search.config import SearchParts
     from dartboard.space import SearchSpace
     from dartboard.utils.progress import Progress
 
@@ -106,7 +106,7 @@ def _reopen(
     return reopen(args, device, make, group)
 
 
-def _searcher(parts: "Parts", device: "torch.device", display: "Display", group: "Group") -> "Searcher":
+def _searcher(parts: "SearchParts", device: "torch.device", display: "Display", group: "Group") -> "Searcher":
     from dartboard.search import Searcher
 
     return Searcher(*parts, device=device, hooks=[display], group=group)
@@ -127,7 +127,7 @@ def _forecast(searcher: "Searcher") -> str:
     return in_words(lambda: forecast.forecast(searcher), searcher.group)
 
 
-def _print(result: "Result", path: Path, args: Namespace) -> None:
+def _print(result: "SearchResult", path: Path, args: Namespace) -> None:
 
     if args.json:
         facts: dict[str, Any] = {"run": str(path)} | result.facts()
@@ -136,7 +136,7 @@ def _print(result: "Result", path: Path, args: Namespace) -> None:
         print_outcome(result, path, args.plugin)
 
 
-def print_outcome(result: "Result", path: Path, plugins: Sequence[str] = ()) -> None:
+def print_outcome(result: "SearchResult", path: Path, plugins: Sequence[str] = ()) -> None:
     """Prints the cells that were found, how well the supernet does, and what to do next."""
     terminal = Terminal()
     terminal.write(["", *draw_cells(result.genotype.archs, terminal), ""])

@@ -39,7 +39,7 @@ C = TypeVar("C", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class Form(Generic[C]):
+class ConfigLoader(Generic[C]):
     """A kind of configuration, and where its settings may come from.
 
     Args:

@@ -18,8 +18,8 @@ from dartboard.engine.config import LoopOptions
 from dartboard.engine.memory import is_out_of_memory
 from dartboard.engine.meter import Meter
 from dartboard.engine.nan_check import check_finite, check_state
-from dartboard.engine.rng_scope import OwnChance, deterministic, logged
-from dartboard.engine.schedule import Plan
+from dartboard.engine.rng_scope import RngScope, deterministic, logged
+from dartboard.engine.schedule import ScheduleLengths
 from dartboard.engine.state import IMAGES, capture, copied, restore
 from dartboard.engine.step import Stepper
 from dartboard.errors import DistributedError, Stopped
@@ -35,7 +35,7 @@ AGREE_STEPS = 10
 """Processes that share a loop ask each other every so many steps whether to stop."""
 
 
-class Measured(Protocol):
+class EpochMetrics(Protocol):
     """An epoch, measured."""
 
     @property
@@ -50,14 +50,14 @@ class Measured(Protocol):
     def details(self) -> dict[str, Any]: ...
 
 
-class Outcome(Protocol):
+class LoopResult(Protocol):
     """What all of it came to."""
 
     def facts(self) -> dict[str, Any]: ...
 
 
-R = TypeVar("R", bound=Measured)
-E = TypeVar("E", bound=Outcome)
+R = TypeVar("R", bound=EpochMetrics)
+E = TypeVar("E", bound=LoopResult)
 
 
 class Loop(ABC, Generic[R, E]):
@@ -81,7 +81,7 @@ class Loop(ABC, Generic[R, E]):
     """
 
     data: Dataset
-    plan: Plan
+    plan: ScheduleLengths
     objective: Objective
     net: CellNet
     optimizer: Optimizer
@@ -104,11 +104,11 @@ class Loop(ABC, Generic[R, E]):
         self.meter = Meter(self.device, group)
         self._clock = self._saved = monotonic()
         self._stopping = False
-        self._own_chance = OwnChance(self.device)
+        self._rng_scope = RngScope(self.device)
 
     def _begin(self) -> None:
         """Builds all that is trained, from the seed; the last thing a constructor does."""
-        with self._own_chance():
+        with self._rng_scope():
             torch.manual_seed(self.options.seed)
             self._build()
         for hook in self.hooks:
@@ -173,7 +173,7 @@ class Loop(ABC, Generic[R, E]):
             DivergedError: If a loss became infinite or no number.
             CheckpointError: If the run's last checkpoint is damaged.
         """
-        with deterministic(self.options.deterministic), self._own_chance(), logged(self.run):
+        with deterministic(self.options.deterministic), self._rng_scope(), logged(self.run):
             self._resume(fall_back)
             try:
                 return self._run()

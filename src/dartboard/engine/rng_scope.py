@@ -7,11 +7,11 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from dartboard.engine.state import chance, set_chance
+from dartboard.engine.state import rng_states, set_rng_states
 from dartboard.runs import Run
 
 
-class OwnChance:
+class RngScope:
     """Torch's generators as a search has left them, apart from everybody else's use of them.
 
     Args:
@@ -27,11 +27,11 @@ class OwnChance:
         """Inside, torch draws for the search; outside, its generators are as everybody else left them."""
         with torch.random.fork_rng([self._device] if self._device.type == "cuda" else []):
             if self._states:
-                set_chance(self._device, self._states)
+                set_rng_states(self._device, self._states)
             try:
                 yield
             finally:
-                self._states = chance(self._device)
+                self._states = rng_states(self._device)
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def deterministic(wanted: bool) -> Iterator[None]:
 
 
 @contextmanager
-def unheard() -> Iterator[None]:
+def mute_warnings() -> Iterator[None]:
     """Inside, what loops warn of is written to their logs alone."""
     handler, logger = logging.NullHandler(), logging.getLogger("dartboard")
     logger.addHandler(handler)

@@ -38,7 +38,7 @@ def constant(start: float, _end: float, _share: float) -> float:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScheduleLengths:
     """How long a search will be, for those who must know before it starts.
 
     Args:

@@ -35,7 +35,7 @@ def capture(loop: "Loop[Any, Any]") -> dict[str, Any]:
         "optimiser": loop.optimizer.state_dict(),
         "scaler": None if scaler is None else scaler.state_dict(),
         "meter": loop.meter.state_dict(),
-        "chance": chance(loop.device),
+        "chance": rng_states(loop.device),
         **loop.extra_state(),
     }
 
@@ -86,7 +86,7 @@ def _restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
     loop.objective.micro_batches, loop.changed = _pieces(loop, state)
     loop.epoch, loop.step = state["epoch"], state["step"]
     loop.seconds = state["seconds"]
-    set_chance(loop.device, state["chance"])
+    set_rng_states(loop.device, state["chance"])
 
 
 def _pieces(loop: "Loop[Any, Any]", state: dict[str, Any]) -> tuple[int, str]:
@@ -114,14 +114,14 @@ def copied(state: Any) -> Any:
     return tree_map_only(Tensor, lambda tensor: tensor.detach().clone().cpu(), state)
 
 
-def chance(device: torch.device) -> dict[str, Tensor]:
+def rng_states(device: torch.device) -> dict[str, Tensor]:
     """The state of torch's generators that a search on the device draws from."""
     states = {"cpu": torch.get_rng_state()}
     return states | ({"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {})
 
 
-def set_chance(device: torch.device, states: dict[str, Tensor]) -> None:
-    """Puts torch's generators into a state from `chance`."""
+def set_rng_states(device: torch.device, states: dict[str, Tensor]) -> None:
+    """Puts torch's generators into a state from `rng_states`."""
     torch.set_rng_state(states["cpu"])
     if device.type == "cuda" and "cuda" in states:
         torch.cuda.set_rng_state(states["cuda"], device)

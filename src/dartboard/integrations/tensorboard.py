@@ -12,7 +12,7 @@ from dartboard.errors import OptionError
 from dartboard.relax.base import Strength
 from dartboard.runs import flat
 from dartboard.search.hooks import LoopHook
-from dartboard.search.record import Record, Result
+from dartboard.search.record import EpochRecord, SearchResult
 from dartboard.space import Genotype, SearchSpace
 from dartboard.viz.cells import cell_figure
 
@@ -73,14 +73,14 @@ class TensorBoardHook(LoopHook[Any, Any, Any]):
             writer.add_scalar(name, value, step)
         if record.warnings:
             writer.add_text("warnings", "\n\n".join(record.warnings), step)
-        if isinstance(record, Record):
+        if isinstance(record, EpochRecord):
             for arch, values in histograms(loop.space, record.strengths).items():
                 writer.add_histogram(f"strengths/{arch}", values, step)
             self._draw("cell", record.genotype, step)
         writer.flush()
 
     def on_end(self, loop: Any, result: Any) -> None:
-        if isinstance(result, Result):
+        if isinstance(result, SearchResult):
             self._drawn = None
             self._draw("chosen cell", result.genotype, loop.epoch + 1)
         self.close()

@@ -23,7 +23,7 @@ from dartboard.plugins import check_plugins
 from dartboard.runs import SPACE, Run, RunReader, flat, is_run
 from dartboard.search import Searcher
 from dartboard.search import config as search_config
-from dartboard.search.config import SEARCH, SOURCE, KeptImages, build
+from dartboard.search.config import SEARCH, SOURCE, ImageCache, build
 from dartboard.search.hooks import AnyHook, LoopHook
 from dartboard.space import SearchSpace, adopt, decode, load_space, space_from_json
 from dartboard.train import Trainer
@@ -53,7 +53,7 @@ class Pause(LoopHook[Loop[Any, Any], Any, Any]):
             loop.stop()
 
 
-class LoopBuilder(KeptImages):
+class LoopBuilder(ImageCache):
     """Builds searchers and trainers; images that several have in common are loaded once.
 
     Args:

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dartboard.engine.memory import is_out_of_memory
-from dartboard.engine.rng_scope import unheard
+from dartboard.engine.rng_scope import mute_warnings
 from dartboard.errors import DartboardError, RunInUseError, one_line
 from dartboard.jobs.job import Job, JobResult, State
 from dartboard.plugins import load_plugin
@@ -120,7 +120,7 @@ class JobRunner:
         The traceback of an unexpected error is in the log of its run.
         """
         try:
-            with unheard():
+            with mute_warnings():
                 for path in job.plugins:
                     load_plugin(path)
                 kind = kind_of(job)

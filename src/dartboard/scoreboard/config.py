@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from dartboard.config.loader import (
-    Form,
+    ConfigLoader,
     Layer,
     environment_words,
     from_environment,
@@ -116,8 +116,8 @@ class _Anything(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-BENCH = Form(BenchConfig, {}, "DARTBOARD_BENCH_")
-_ANY = Form(_Anything, {}, "")
+BENCH = ConfigLoader(BenchConfig, {}, "DARTBOARD_BENCH_")
+_ANY = ConfigLoader(_Anything, {}, "")
 GROUPS = ("search", "methods")
 
 

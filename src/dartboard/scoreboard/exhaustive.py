@@ -72,7 +72,7 @@ class Curves(TrainHook):
         began = time.process_time()
         for part in PARTS:
             share = loop.evaluate(loop.used_net, part).top1
-            self.right[part].append(round(share * len(loop.supply.held_out[part])))
+            self.right[part].append(round(share * len(loop.loaders.held_out[part])))
         self.loss.append(float(record.metrics["train_loss"]))
         self.seconds += time.process_time() - began
 

@@ -17,7 +17,7 @@ from dartboard.scoreboard.scoring import ask
 from dartboard.scoreboard.store import find_record
 from dartboard.search import Searcher
 from dartboard.search.config import SEARCH
-from dartboard.search.load import revive
+from dartboard.search.load import restore_search
 from dartboard.tables import Table, load_table
 
 
@@ -126,5 +126,5 @@ def _correlation(job: Job, runner: JobRunner, run: Run, table: Table) -> Correla
     if not searcher.method.trains:
         return None
     with runner.stoppable(searcher.stop):
-        revive(searcher, run, fall_back=job.fall_back)
+        restore_search(searcher, run, fall_back=job.fall_back)
         return correlate(searcher, table, (job.options or {})["correlation"])

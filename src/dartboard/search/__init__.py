@@ -1,11 +1,11 @@
 """Searching: methods as compositions, and the loop that runs them."""
 
-from dartboard.engine.schedule import SCHEDULES, Plan
+from dartboard.engine.schedule import SCHEDULES, ScheduleLengths
 from dartboard.search import methods
 from dartboard.search.config import SearchOptions
 from dartboard.search.hooks import Hook, Temperature, Wipeout
 from dartboard.search.method import METHODS, Method, make_method
-from dartboard.search.record import Record, Result
+from dartboard.search.record import EpochRecord, SearchResult
 from dartboard.search.searcher import Searcher
 from dartboard.search.select import BestOfSamples, CellByCell, DrawOne, Evolve, FromStrengths, Selector
 
@@ -15,14 +15,14 @@ __all__ = [
     "BestOfSamples",
     "CellByCell",
     "DrawOne",
+    "EpochRecord",
     "Evolve",
     "FromStrengths",
     "Hook",
     "Method",
-    "Plan",
-    "Record",
-    "Result",
+    "ScheduleLengths",
     "SearchOptions",
+    "SearchResult",
     "Searcher",
     "Selector",
     "Temperature",

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from dartboard.config.loader import NAMED, Form
+from dartboard.config.loader import NAMED, ConfigLoader
 from dartboard.config.schema import Count, Options
 from dartboard.data import DATASETS, Dataset, LoadOptions, load_dataset
 from dartboard.engine.config import DataOptions, LoopOptions, SourceOptions
@@ -89,7 +89,7 @@ class SearchConfig(SearchOptions):
     )
 
 
-class Parts(NamedTuple):
+class SearchParts(NamedTuple):
     """What a search is made of."""
 
     space: SearchSpace
@@ -102,8 +102,8 @@ def build(
     config: SearchConfig,
     space: SearchSpace | None = None,
     progress: Progress | None = None,
-    images: "KeptImages | None" = None,
-) -> Parts:
+    images: "ImageCache | None" = None,
+) -> SearchParts:
     """The parts that a configuration names.
 
     Args:
@@ -119,8 +119,8 @@ def build(
     SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
     method = make_method(config.method.name, config.method.options)
     space = space or build_space(config.space)
-    data = (images or KeptImages(progress)).images(config.data)
-    return Parts(space, method, data, search_options(config))
+    data = (images or ImageCache(progress)).images(config.data)
+    return SearchParts(space, method, data, search_options(config))
 
 
 def load_images(name: str, loading: LoadOptions) -> Dataset:
@@ -142,7 +142,7 @@ def load_images(name: str, loading: LoadOptions) -> Dataset:
     )
 
 
-class KeptImages:
+class ImageCache:
     """Loads images; those that several ask for one after the other are loaded once.
 
     Args:
@@ -199,5 +199,5 @@ def full_name(name: str, known: Mapping[str, object]) -> str:
     return name if name in known else str(Path(name).resolve())
 
 
-SEARCH = Form(SearchConfig, RECIPES, "DARTBOARD_SEARCH_")
+SEARCH = ConfigLoader(SearchConfig, RECIPES, "DARTBOARD_SEARCH_")
 load_config, merge, validate = SEARCH.load, SEARCH.merge, SEARCH.validate

@@ -77,7 +77,7 @@ def _evaluation_seconds(searcher: Searcher) -> tuple[float, float]:
     """The time of what is measured after an epoch, and at the end."""
     objective, method, health = searcher.objective, searcher.method, searcher.options.health
     batch = next(iter(searcher.valid_batches()))
-    batches = math.ceil(min(len(searcher.supply.valid), health.examples) / batch.size)
+    batches = math.ceil(min(len(searcher.loaders.valid), health.examples) / batch.size)
     device, rng = searcher.device, Random(0)
     select = seconds_of(device, lambda: method.select(objective, lambda: [batch], rng))
     preview = method.preview

@@ -11,7 +11,7 @@ from dartboard.relax import Gumbel
 from dartboard.space.spec import NONE
 
 if TYPE_CHECKING:
-    from dartboard.search.record import Record, Result  # noqa: F401  # named by a base class below
+    from dartboard.search.record import EpochRecord, SearchResult  # noqa: F401  # named by a base class below
     from dartboard.search.searcher import Searcher
 
 
@@ -52,7 +52,7 @@ class LoopHook(Generic[L, R, E]):
 AnyHook = LoopHook[Any, Any, Any]
 
 
-class Hook(LoopHook["Searcher", "Record", "Result"]):
+class Hook(LoopHook["Searcher", "EpochRecord", "SearchResult"]):
     """Things to do at certain times of a search; see `LoopHook`."""
 
 

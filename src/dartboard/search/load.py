@@ -2,7 +2,7 @@
 
 import torch
 
-from dartboard.engine.rng_scope import OwnChance
+from dartboard.engine.rng_scope import RngScope
 from dartboard.engine.state import restore
 from dartboard.errors import CheckpointError, RunError
 from dartboard.runs import SPACE, Run
@@ -12,7 +12,7 @@ from dartboard.space import load_space
 from dartboard.utils.progress import Progress
 
 
-def revive(searcher: Searcher, run: Run, *, fall_back: bool = False) -> None:
+def restore_search(searcher: Searcher, run: Run, *, fall_back: bool = False) -> None:
     """Puts a searcher where the search of a run was at its end.
 
     Args:
@@ -28,11 +28,11 @@ def revive(searcher: Searcher, run: Run, *, fall_back: bool = False) -> None:
         raise CheckpointError(
             f"{run.path} has no checkpoint, and with it no trained weights; remove the run, and do it again"
         )
-    with OwnChance(searcher.device)():
+    with RngScope(searcher.device)():
         restore(searcher, found[1])
 
 
-def searcher_of(
+def load_searcher(
     run: Run, device: torch.device | str = "cpu", *, fall_back: bool = False, progress: Progress | None = None
 ) -> Searcher:
     """The searcher of a run as its last checkpoint has it: supernet, relaxation and held-out images.
@@ -53,5 +53,5 @@ def searcher_of(
         raise RunError(f"{run.path} is a run of dartboard {kind}; name one of dartboard search")
     parts = build(validate(run.config), load_space(str(run.path / SPACE)), progress)
     searcher = Searcher(*parts, device=device)
-    revive(searcher, run, fall_back=fall_back)
+    restore_search(searcher, run, fall_back=fall_back)
     return searcher

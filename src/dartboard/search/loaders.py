@@ -14,7 +14,7 @@ from dartboard.search.method import Method
 
 
 @dataclass(frozen=True)
-class Supply:
+class SearchLoaders:
     """The images of a search, divided.
 
     Args:
@@ -34,9 +34,9 @@ class Supply:
                 stream.close()
 
 
-def divide(
+def make_loaders(
     data: Dataset, method: Method, options: SearchOptions, device: torch.device, group: Group = SINGLE
-) -> Supply:
+) -> SearchLoaders:
     """The images of a data set for the weights, for the architecture and to measure with.
 
     What is held out are the data set's own validation images where it has them and no share is given, else a
@@ -52,7 +52,7 @@ def divide(
     train, valid = _split(data, method, options.data, device)
 
     def make(images: Images, name: str) -> BatchLoader:
-        return make_stream(
+        return make_train_loader(
             images,
             data,
             options.data,
@@ -65,10 +65,10 @@ def divide(
 
     judged = method.gradient is not None and not method.joint
     arch = make(valid if method.bilevel else train, "arch") if judged else None
-    return Supply(make(train, "train"), arch, valid)
+    return SearchLoaders(make(train, "train"), arch, valid)
 
 
-def make_stream(
+def make_train_loader(
     images: Images,
     data: Dataset,
     chosen: DataOptions,
@@ -118,7 +118,7 @@ def _check_cutout(data: Dataset, chosen: DataOptions) -> None:
         )
 
 
-def make_sweep(
+def make_evaluation_batches(
     images: Images,
     data: Dataset,
     chosen: DataOptions,

@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 
 from dartboard.arch.gradient import ArchGradient
 from dartboard.config.schema import check_number
-from dartboard.engine.schedule import Plan
+from dartboard.engine.schedule import ScheduleLengths
 from dartboard.errors import CompositionError, OptionError, UnknownNameError
 from dartboard.registry import Registry
 from dartboard.relax.base import Relaxation
@@ -27,7 +27,7 @@ from dartboard.utils.yaml_text import format_value
 
 STRONGEST = FromStrengths()
 Relax = Callable[[SearchSpace, torch.Generator], Relaxation]
-Update = Callable[[Relaxation, Plan], Optimizer]
+Update = Callable[[Relaxation, ScheduleLengths], Optimizer]
 
 
 @dataclass(frozen=True)

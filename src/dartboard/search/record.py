@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Record:
+class EpochRecord:
     """An epoch, measured.
 
     Args:
@@ -49,7 +49,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Result:
+class SearchResult:
     """What a search came to.
 
     Args:
@@ -82,7 +82,7 @@ def to_json(genotype: Genotype) -> Any:
     return json.loads(GENOTYPE_FORMATS["json"].encode(genotype))
 
 
-def measure_epoch(searcher: "Searcher") -> Record:
+def measure_epoch(searcher: "Searcher") -> EpochRecord:
     """Measures the epoch that has just ended; changes nothing."""
     method = searcher.method
     genotype, strengths, cells = _choose(searcher, method.preview or method.select, f"epoch {searcher.epoch}")
@@ -96,7 +96,7 @@ def measure_epoch(searcher: "Searcher") -> Record:
     )
     warnings = tuple(warned)
     metrics |= {"warnings": list(warnings)}
-    return Record(searcher.epoch, metrics, genotype, strengths, warnings)
+    return EpochRecord(searcher.epoch, metrics, genotype, strengths, warnings)
 
 
 def _choose(
@@ -139,7 +139,7 @@ def _hessian_batch(searcher: "Searcher") -> Batch:
     return x[:most], y[:most]
 
 
-def conclude(searcher: "Searcher") -> Result:
+def conclude(searcher: "Searcher") -> SearchResult:
     """Selects and measures when all is trained; changes nothing."""
     objective = searcher.objective
     genotype, strengths, cells = _choose(searcher, searcher.method.select, "end")
@@ -148,7 +148,7 @@ def conclude(searcher: "Searcher") -> Result:
     discrete = discrete_accuracy(objective, genotype, searcher.valid_batches()) if trained else None
     learns = searcher.update is not None
     weighed = {arch: {"ops": own.ops, "edges": own.edges} for arch, own in strengths.items()}
-    return Result(
+    return SearchResult(
         genotype=genotype,
         epochs=searcher.epoch,
         seconds=searcher.seconds,

@@ -11,22 +11,22 @@ from torch.optim import Optimizer
 from dartboard.data import Batch, Dataset
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.loop import Loop
-from dartboard.engine.schedule import SCHEDULES, Plan
+from dartboard.engine.schedule import SCHEDULES, ScheduleLengths
 from dartboard.engine.step import Stepper
 from dartboard.errors import OptionError
 from dartboard.runs import Run
 from dartboard.search.build import build_objective, build_optimizer
 from dartboard.search.config import SearchOptions
 from dartboard.search.hooks import AnyHook
-from dartboard.search.loaders import divide, make_sweep
+from dartboard.search.loaders import make_evaluation_batches, make_loaders
 from dartboard.search.method import Method
-from dartboard.search.record import Record, Result, conclude, measure_epoch
+from dartboard.search.record import EpochRecord, SearchResult, conclude, measure_epoch
 from dartboard.space.spec import SearchSpace
 
 EVALUATION_BATCH = 256
 
 
-class Searcher(Loop[Record, Result]):
+class Searcher(Loop[EpochRecord, SearchResult]):
     """Searches a space with a method on images.
 
     Everything it does follows from its arguments: the same ones give the same result to the last bit on the
@@ -64,9 +64,9 @@ class Searcher(Loop[Record, Result]):
         all_hooks = *method.hooks, *hooks
         super().__init__(options or SearchOptions(), device=device, run=run, hooks=all_hooks, group=group)
         self.space, self.method, self.data = space, method, data
-        self.supply = divide(data, method, self.options, self.device, group)
+        self.loaders = make_loaders(data, method, self.options, self.device, group)
         epochs = self.options.epochs if method.trains else 0
-        self.plan = Plan(epochs, self.supply.train.steps, self.options.batch, method.warmup)
+        self.plan = ScheduleLengths(epochs, self.loaders.train.steps, self.options.batch, method.warmup)
         self._check_warmup()
         self._begin()
 
@@ -91,8 +91,8 @@ class Searcher(Loop[Record, Result]):
     def valid_batches(self) -> Iterator[Batch]:
         """One pass over held-out images, at most as many as the options say; stops if that was asked."""
         self.stop_if_asked()
-        return make_sweep(
-            self.supply.valid,
+        return make_evaluation_batches(
+            self.loaders.valid,
             self.data,
             self.options.data,
             batch=max(EVALUATION_BATCH // self.objective.micro_batches, 1),
@@ -101,7 +101,7 @@ class Searcher(Loop[Record, Result]):
         )
 
     def _close(self) -> None:
-        self.supply.close()
+        self.loaders.close()
 
     def _start_epoch(self) -> None:
         self.net.train()
@@ -111,23 +111,23 @@ class Searcher(Loop[Record, Result]):
 
     def train_step(self) -> None:
         """One step: moves the architecture, unless it rests or has no parameters, and the weights."""
-        train = self.supply.train.batch(self.step)
+        train = self.loaders.train.batch(self.step)
         searching = self.update is not None and self.epoch >= self.plan.warmup
         arch_loss: Tensor | None = None
         if searching and self.method.joint:
             loss, logits = self.stepper.joint_step(train)
             arch_loss = loss
         else:
-            if searching and self.supply.arch is not None:
-                arch_loss = self.stepper.arch_step(train, self.supply.arch.batch(self.step))
+            if searching and self.loaders.arch is not None:
+                arch_loss = self.stepper.arch_step(train, self.loaders.arch.batch(self.step))
             loss, logits = self.stepper.weight_step(train)
         self.meter.add(loss, logits, train.y, arch_loss)
         self.step += 1
 
-    def _measure(self) -> Record:
+    def _measure(self) -> EpochRecord:
         return measure_epoch(self)
 
-    def _conclude(self) -> Result:
+    def _conclude(self) -> SearchResult:
         return conclude(self)
 
     def settings(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from torch.optim import Adam, Optimizer
 from dartboard.arch.checks import check_not_negative, check_number
 from dartboard.arch.optim import ExpertAdvice, ExponentiatedGradient
 from dartboard.arch.optim.expert_advice import theoretical_lr
-from dartboard.engine.schedule import Plan
+from dartboard.engine.schedule import ScheduleLengths
 from dartboard.errors import CompositionError
 from dartboard.relax.base import Relaxation
 from dartboard.search.method import Update
@@ -18,7 +18,7 @@ def adam(lr: float, weight_decay: float) -> Update:
     check_not_negative("lr", lr)
     check_not_negative("weight_decay", weight_decay)
 
-    def make(relaxation: Relaxation, _: Plan) -> Optimizer:
+    def make(relaxation: Relaxation, _: ScheduleLengths) -> Optimizer:
         parameters = relaxation.arch_parameters()
         return Adam(parameters, lr, betas=(0.5, 0.999), weight_decay=weight_decay)
 
@@ -30,7 +30,7 @@ def exponentiated_gradient(lr: float, floor: float = 0.0) -> Update:
     check_not_negative("lr", lr)
     check_number("floor", floor, "a number >= 0 and < 1", lambda own: 0 <= own < 1)
 
-    def make(relaxation: Relaxation, _: Plan) -> Optimizer:
+    def make(relaxation: Relaxation, _: ScheduleLengths) -> Optimizer:
         check_simplex(relaxation, "the exponentiated gradient")
         return ExponentiatedGradient(relaxation.arch_parameters(), lr, floor=floor)
 
@@ -50,7 +50,7 @@ def expert_advice(bound: float, zeta: float, lr: float | None = None) -> Update:
     if lr is not None:
         check_not_negative("lr", lr)
 
-    def make(relaxation: Relaxation, plan: Plan) -> Optimizer:
+    def make(relaxation: Relaxation, plan: ScheduleLengths) -> Optimizer:
         check_simplex(relaxation, "expert advice")
         slots = [slot.arch for slot in relaxation.space.slots]
         groups: list[dict[str, Any]] = []

@@ -25,7 +25,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator
 
-from dartboard.config.loader import Form, Layer, from_words, read_file
+from dartboard.config.loader import ConfigLoader, Layer, from_words, read_file
 from dartboard.config.schema import Count, Options
 from dartboard.errors import DartboardError, OptionError
 from dartboard.sweep.grid import (
@@ -159,8 +159,8 @@ class SweepConfig(Stage):
         return stage.model_copy(update={"words": overlaid(self.words, stage.words)})
 
 
-SWEEP = Form(SweepConfig, {}, "")
-STAGE = Form(Stage, {}, "")
+SWEEP = ConfigLoader(SweepConfig, {}, "")
+STAGE = ConfigLoader(Stage, {}, "")
 
 
 def load_sweep(file: str | Path, words: Iterable[str] = (), flags: Layer | None = None) -> SweepConfig:

@@ -232,9 +232,9 @@ class SweepPlanner:
         """How many held-out images the epochs of a run are measured on."""
         loop = self._builder.build(run.kind, run.config, test=run.test)
         if isinstance(loop, Trainer):
-            return len(loop.supply.held_out[VALID])
+            return len(loop.loaders.held_out[VALID])
         assert isinstance(loop, Searcher)  # noqa: S101
-        return min(len(loop.supply.valid), loop.options.health.examples)
+        return min(len(loop.loaders.valid), loop.options.health.examples)
 
     def job(self, run: PlannedRun, until: int | None = None) -> Job:
         """The job of a run."""

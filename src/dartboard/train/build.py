@@ -11,7 +11,7 @@ from dartboard.errors import DataError
 from dartboard.nn.network import CellNet
 from dartboard.relax import Fixed
 from dartboard.search.build import check_pieces, make_objective, net_config
-from dartboard.search.loaders import check_classes, hold_out, make_stream
+from dartboard.search.loaders import check_classes, hold_out, make_train_loader
 from dartboard.space.spec import SearchSpace
 from dartboard.train.config import TrainOptions
 
@@ -21,7 +21,7 @@ SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Supply:
+class TrainLoaders:
     """The images of a training, divided.
 
     Args:
@@ -34,7 +34,9 @@ class Supply:
     held_out: dict[str, Images]
 
 
-def divide(data: Dataset, options: TrainOptions, device: torch.device, group: Group = SINGLE) -> Supply:
+def make_loaders(
+    data: Dataset, options: TrainOptions, device: torch.device, group: Group = SINGLE
+) -> TrainLoaders:
     """Divides the images.
 
     Held out to choose with are a share of the training images, if one is asked for; else the validation
@@ -52,7 +54,7 @@ def divide(data: Dataset, options: TrainOptions, device: torch.device, group: Gr
             f"no images of {data.name!r} are left to measure with; set data.valid to a share, such as 0.1"
         )
     group.local_batch(options.batch)  # an uneven one is better known before the first step
-    batches = make_stream(
+    batches = make_train_loader(
         train,
         data,
         options.data,
@@ -62,7 +64,7 @@ def divide(data: Dataset, options: TrainOptions, device: torch.device, group: Gr
         device=device,
         group=SINGLE if options.data.mixup else group,
     )
-    return Supply(batches, held_out)
+    return TrainLoaders(batches, held_out)
 
 
 def _split(data: Dataset, options: TrainOptions) -> tuple[Images, Images | None]:

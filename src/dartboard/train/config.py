@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dartboard.config.loader import Form
+from dartboard.config.loader import ConfigLoader
 from dartboard.config.schema import Count, Options
 from dartboard.data import DATASETS, Dataset
 from dartboard.engine.config import DataOptions, LoopOptions, NetOptions, WeightOptions
@@ -129,7 +129,7 @@ class TrainConfig(TrainSettings):
     cell: str = Field(description="a genotype, in any notation")
 
 
-TRAIN = Form(TrainConfig, RECIPES, "DARTBOARD_TRAIN_")
+TRAIN = ConfigLoader(TrainConfig, RECIPES, "DARTBOARD_TRAIN_")
 
 
 @dataclass(frozen=True)

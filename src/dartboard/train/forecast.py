@@ -28,7 +28,7 @@ def forecast(trainer: Trainer, steps: int = 3) -> Forecast:
 
 def _evaluation_seconds(trainer: Trainer) -> float:
     """The time of one pass over the images that epochs are measured on, from one batch of it."""
-    images = trainer.supply.held_out[trainer.measured_on]
+    images = trainer.loaders.held_out[trainer.measured_on]
     x, _ = next(trainer.batches(trainer.measured_on, SINGLE))
     net, batches = trainer.net.eval(), math.ceil(len(images) / len(x))
     return seconds_of(trainer.device, lambda: net(x)) * math.ceil(batches / trainer.group.size)

@@ -13,7 +13,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from dartboard.data import Batch, Dataset
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.loop import Loop
-from dartboard.engine.schedule import Plan
+from dartboard.engine.schedule import ScheduleLengths
 from dartboard.engine.step import Stepper
 from dartboard.errors import ModelError
 from dartboard.nn.costs import count_flops, count_parameters
@@ -22,11 +22,11 @@ from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
 from dartboard.search.build import build_optimizer
 from dartboard.search.hooks import AnyHook, LoopHook
-from dartboard.search.loaders import make_sweep
+from dartboard.search.loaders import make_evaluation_batches
 from dartboard.space.files import space_to_json
 from dartboard.space.spec import SearchSpace
 from dartboard.tasks import Evaluation, measure
-from dartboard.train.build import build_objective, divide
+from dartboard.train.build import build_objective, make_loaders
 from dartboard.train.config import TrainOptions
 from dartboard.train.mixup import mix
 from dartboard.train.record import Best, TrainRecord, TrainResult
@@ -79,8 +79,8 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         super().__init__(options or TrainOptions(), device=device, run=run, hooks=hooks, group=group)
         self.space = space if self.options.net.cells is None else space.resized(self.options.net.cells)
         self.data, self.facts = data, dict(facts or {})
-        self.supply = divide(data, self.options, self.device, group)
-        self.plan = Plan(self.options.epochs, self.supply.train.steps, self.options.batch)
+        self.loaders = make_loaders(data, self.options, self.device, group)
+        self.plan = ScheduleLengths(self.options.epochs, self.loaders.train.steps, self.options.batch)
         self.best = Best()
         self._kept: dict[str, bytes] = {}
         self._begin()
@@ -111,7 +111,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         return averaged
 
     def _close(self) -> None:
-        self.supply.train.close()
+        self.loaders.train.close()
 
     def _start_epoch(self) -> None:
         self.net.train()
@@ -127,7 +127,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         """One step of the weights, and of their moving average."""
         if self.options.weights.by == "step":
             self._set_rate(self.step / (self.plan.epochs * self.plan.steps))
-        batch = self.supply.train.batch(self.step)
+        batch = self.loaders.train.batch(self.step)
         blended, labels = self._mixed(batch)
         loss, logits = self.stepper.weight_step(blended)
         if self.average is not None:
@@ -147,7 +147,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
     @property
     def measured_on(self) -> str:
         """The kind of held-out images that epochs are measured on: `valid` if there are any, else `test`."""
-        return next(iter(self.supply.held_out))
+        return next(iter(self.loaders.held_out))
 
     def batches(self, part: str, group: Group | None = None) -> Iterator[Batch]:
         """This rank's share of one pass over the held-out images of a kind; stops if that was asked.
@@ -156,9 +156,11 @@ class Trainer(Loop[TrainRecord, TrainResult]):
             part: The kind.
             group: The processes that share the pass; None for those that train.
         """
-        images, size = self.supply.held_out[part], max(EVALUATION_BATCH // self.objective.micro_batches, 1)
+        images, size = self.loaders.held_out[part], max(EVALUATION_BATCH // self.objective.micro_batches, 1)
         parts = images, self.data, self.options.data
-        for batch in make_sweep(*parts, batch=size, device=self.device, group=group or self.group):
+        for batch in make_evaluation_batches(
+            *parts, batch=size, device=self.device, group=group or self.group
+        ):
             if self.group.size == 1:  # else some have one batch more than others to ask each other at
                 self.stop_if_asked()
             yield batch
@@ -242,7 +244,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         return unpack_model(self._kept[BEST]) if self.run is None else load_model(self.run.path / BEST)
 
     def _evaluate_all(self, net: CellNet) -> dict[str, Evaluation]:
-        return {part: self.evaluate(net, part) for part in self.supply.held_out}
+        return {part: self.evaluate(net, part) for part in self.loaders.held_out}
 
     def settings(self) -> dict[str, Any]:
         """What must be the same for a state to be of use: the cells, however their number was given."""

@@ -398,7 +398,7 @@ def small(folder: Path) -> dict[str, Any]:
         ("train.data.name=digits", lambda _, *both: {len(own.data.train) for own in both} == {1500}),
         (
             "train.data.valid=0.5",
-            lambda _, *both: {len(own.supply.held_out["valid"]) for own in both} == {32},
+            lambda _, *both: {len(own.loaders.held_out["valid"]) for own in both} == {32},
         ),
     ],
 )

@@ -34,7 +34,7 @@ from dartboard.relax import Gumbel
 from dartboard.relax.base import Relaxation
 from dartboard.relax.categorical import Categorical
 from dartboard.runs import Run
-from dartboard.search.load import searcher_of
+from dartboard.search.load import load_searcher
 from dartboard.search.searcher import Searcher
 from dartboard.utils.progress import Progress, no_progress
 from dartboard_papers.theory.bregman import bregman_stationarity, proximal_point
@@ -88,7 +88,7 @@ def stationarity(
         CompositionError: If the search has no weights of candidates on a simplex.
         DartboardError: If the run cannot be brought back.
     """
-    searcher = searcher_of(run, device, fall_back=fall_back, progress=tell)
+    searcher = load_searcher(run, device, fall_back=fall_back, progress=tell)
     return measure(searcher, movement(run), scale, iterations, tell)
 
 

@@ -111,7 +111,7 @@ def _of_weights(args: Namespace, device: "torch.device", tell: Progress) -> tupl
 def _of_architecture(args: Namespace, device: "torch.device", tell: Progress) -> tuple["Spectrum", str]:
     from dartboard.analysis.hessian import arch_spectrum
     from dartboard.runs import Run
-    from dartboard.search.load import searcher_of
+    from dartboard.search.load import load_searcher
 
     for name in OF_WEIGHTS:
         if getattr(args, name) is not None:
@@ -120,18 +120,18 @@ def _of_architecture(args: Namespace, device: "torch.device", tell: Progress) ->
         raise UsageError(
             f"{args.what} is a search, whose settings are settled; leave out {args.overrides[0]}"
         )
-    searcher = searcher_of(Run.read(args.what), device, fall_back=args.fall_back, progress=tell)
+    searcher = load_searcher(Run.read(args.what), device, fall_back=args.fall_back, progress=tell)
     found = arch_spectrum(searcher.objective, _batches(searcher, args.examples), count=args.count, tell=tell)
     return found, f"{found.examples:,} held-out images of {searcher.data.name}"
 
 
 def _batches(searcher: "Searcher", examples: int) -> "list[Batch]":
     """At most so many held-out images, spread evenly, in batches as large as one piece of a step."""
-    from dartboard.search.loaders import make_sweep
+    from dartboard.search.loaders import make_evaluation_batches
 
     return list(
-        make_sweep(
-            searcher.supply.valid,
+        make_evaluation_batches(
+            searcher.loaders.valid,
             searcher.data,
             searcher.options.data,
             batch=max(searcher.options.batch // searcher.objective.micro_batches, 1),

@@ -132,9 +132,9 @@ def _look(args: Namespace, out: Path, device: "torch.device", tell: Progress) ->
 
 def _options(args: Namespace) -> "GridOptions":
     from dartboard.analysis.site import GridOptions
-    from dartboard.config.loader import Form
+    from dartboard.config.loader import ConfigLoader
 
-    return Form(GridOptions, {}, "").validate({name: getattr(args, name) for name in OPTIONS})
+    return ConfigLoader(GridOptions, {}, "").validate({name: getattr(args, name) for name in OPTIONS})
 
 
 def _report(args: Namespace, found: "Landscape", out: Path, words: str) -> int:

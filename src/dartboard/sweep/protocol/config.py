@@ -14,7 +14,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dartboard.config.loader import Form, Layer, environment_words, from_environment, from_words, read_file
+from dartboard.config.loader import (
+    ConfigLoader,
+    Layer,
+    environment_words,
+    from_environment,
+    from_words,
+    read_file,
+)
 from dartboard.config.schema import Count, Options
 from dartboard.data import DATASETS
 from dartboard.errors import OptionError
@@ -59,10 +66,10 @@ class _Anything(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-PROTOCOL = Form(ProtocolConfig, {}, "DARTBOARD_PROTOCOL_")
-_OWN = Form(_Anything, PROTOCOL.recipes, PROTOCOL.prefix)
-_KINDS: dict[str, Form[Any]] = {"search": SEARCH, "train": TRAIN}
-_INNER = {name: Form(_Anything, form.recipes, form.prefix) for name, form in _KINDS.items()}
+PROTOCOL = ConfigLoader(ProtocolConfig, {}, "DARTBOARD_PROTOCOL_")
+_OWN = ConfigLoader(_Anything, PROTOCOL.recipes, PROTOCOL.prefix)
+_KINDS: dict[str, ConfigLoader[Any]] = {"search": SEARCH, "train": TRAIN}
+_INNER = {name: ConfigLoader(_Anything, form.recipes, form.prefix) for name, form in _KINDS.items()}
 """What a protocol is made of, by the group in which its settings are."""
 
 

@@ -144,4 +144,4 @@ class ProtocolJobs:
             self.builder.build_job(job)
         trainer = self.builder.build_job(self.screening("any", genotype))
         assert isinstance(trainer, Trainer)  # noqa: S101
-        return len(trainer.supply.held_out[VALID])
+        return len(trainer.loaders.held_out[VALID])
