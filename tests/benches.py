@@ -1,15 +1,19 @@
 """What the tests of benches share: made-up numbers to ask for, a bench that takes seconds, its records."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torch
-from dartboard.scoreboard.runner import Desk, Place
-
+from dartboard.jobs.executors import Executor
+from dartboard.jobs.executors.inline import InlineExecutor
+from dartboard.jobs.job import JobResult
+from dartboard.jobs.queue import JobQueue
 from dartboard.plugins import load_plugin
 from dartboard.scoreboard.config import BenchConfig, load_bench
+from dartboard.scoreboard.jobs import BenchSearch
 from dartboard.scoreboard.records import BenchRecord, read_records
+from dartboard.scoreboard.scored_search import Scoring
 from dartboard.tables import Table, load_table
 from protocols import timeless
 
@@ -38,20 +42,38 @@ def settings(data: str, *words: str, methods: str = "darts", seeds: str = "0") -
     return load_bench(flags=flags, words=[*TINY, *words], labels=methods.split(","))
 
 
-def place(path: Path, correlation: int = 4) -> Place:
-    """Where a bench is done whose runs and records are below `path`."""
-    return Place(path / "runs", path / "records", "toy", None, correlation, torch.device("cpu"))
+def scoring(path: Path, correlation: int = 4, **options: Any) -> Scoring:
+    """Where a bench runs whose runs and records are below `path`."""
+    more = {"device": "cpu", "plugins": (PLUGIN,)} | options
+    return Scoring(path / "runs", path / "records", "toy", None, correlation, **more)
 
 
-def desk(path: Path, correlation: int = 4) -> Desk:
-    """Does searches below `path`."""
-    return Desk(place(path, correlation))
+def run_searches(
+    path: Path, searches: Sequence[BenchSearch], executor: Executor | None = None, *, correlation: int = 4
+) -> dict[str, JobResult]:
+    """Results of searches that run below `path`, in the order of completion; the executor is closed."""
+    executor = executor or InlineExecutor()
+    try:
+        queue = JobQueue(executor)
+        jobs = [scoring(path, correlation).job(search) for search in searches]
+        return {result.job.name: result for result in queue.run(jobs)}
+    finally:
+        executor.close()
 
 
-def story(folder: Path) -> list[Any]:
+def record_of(path: Path, search: BenchSearch, correlation: int = 4) -> BenchRecord:
+    """The record of a search that runs below `path`."""
+    result = run_searches(path, [search], correlation=correlation)[search.name]
+    assert result.state == "finished", result.error
+    record = scoring(path).record(search)
+    assert record is not None
+    return record
+
+
+def read_story(folder: Path) -> list[Any]:
     """All that the records in a folder say but for times and versions."""
-    return [said(record) for record in read_records(folder)]
+    return [story_of(record) for record in read_records(folder)]
 
 
-def said(record: BenchRecord) -> Any:
+def story_of(record: BenchRecord) -> Any:
     return timeless(asdict(record) | {"versions": None})

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 from dartboard.jobs.executors import Executor
 from dartboard.jobs.job import Job, JobResult
@@ -110,3 +111,21 @@ def assert_as_done_here(jobs: Sequence[Job], found: Mapping[str, JobResult]) -> 
         ]
         if found[job.name].state == "finished":
             assert digest(job.path) == digest(other.path)
+
+
+def when_saved(path: Path, act: Callable[[], None]) -> Thread:
+    """Does something as soon as a running search has a checkpoint."""
+
+    def is_saved() -> bool:
+        running = is_run(path) and Run.read(path).state == "running"
+        return running and bool(list_checkpoints(path / "checkpoints"))
+
+    def watch() -> None:
+        until = time.monotonic() + PATIENCE
+        while not is_saved() and time.monotonic() < until:
+            time.sleep(0.02)
+        act()
+
+    thread = Thread(target=watch)
+    thread.start()
+    return thread

@@ -1,7 +1,9 @@
 """Cells trained side by side: the same batches, the same results however they are done, and kills."""
 
 import json
+import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,12 +16,16 @@ import torch
 from dartboard.analysis import convergence
 from dartboard.analysis.comparison import ACCURACY, LOSS, METRICS, Comparison, Entry
 from dartboard.analysis.convergence import Comparer, compare, make_settings
-from dartboard.analysis.side_by_side import FILE, Maker, Plan
+from dartboard.analysis.side_by_side import FILE, ComparisonJobs, Plan
 from dartboard.analysis.variants import random_connections
 from dartboard.errors import DivergedError, OptionError, RunError, Stopped, UnknownNameError
+from dartboard.jobs.executors import make_executor
+from dartboard.jobs.executors.inline import InlineExecutor
+from dartboard.jobs.runner import JobRunner
 from dartboard.runs import Run
 from dartboard.space import get_published
 from dartboard.train import Trainer, TrainHook
+from executing import holder, when_saved
 from killing import started, story
 from protocols import few
 
@@ -63,11 +69,11 @@ def test_nothing_regularises_by_default(once: tuple[Path, Comparison]) -> None:
     assert make_settings().batch == 80
 
 
-def test_cells_see_the_same_batches_and_seeds_other_ones(data: str) -> None:
-    plan = Plan.of(CELLS, tiny(data))
+def test_cells_see_the_same_batches_and_seeds_other_ones(data: str, tmp_path: Path) -> None:
+    jobs = ComparisonJobs(Plan.of(CELLS, tiny(data)), tmp_path, CPU)
 
     def batch(cell: str, lr: float, seed: int) -> torch.Tensor:
-        trainer = Maker(plan).job(Entry(cell, lr, seed), CPU).make(())
+        trainer = jobs.builder.build_job(jobs.job(Entry(cell, lr, seed)))
         assert isinstance(trainer, Trainer)
         return torch.stack([trainer.loaders.train.batch(step).x for step in range(3)])
 
@@ -76,8 +82,22 @@ def test_cells_see_the_same_batches_and_seeds_other_ones(data: str) -> None:
     assert not torch.equal(first, batch("darts", 0.05, 1))
 
 
-def test_several_processes_come_to_the_same(once: tuple[Path, Comparison], data: str, tmp_path: Path) -> None:
-    again = compare(CELLS, tiny(data), tmp_path / "out", lrs=(0.05, 0.2), jobs=2)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("pool", {"jobs": 2, "threads": 1}),
+        pytest.param("ray", {"jobs": 2, "threads": 1}, marks=pytest.mark.slow),
+        pytest.param("slurm", {"cluster": "local", "jobs": 2, "poll": 0.1}, marks=pytest.mark.slow),
+    ],
+)
+def test_a_killed_worker_of_any_executor_loses_nothing(
+    once: tuple[Path, Comparison], data: str, tmp_path: Path, name: str, options: dict[str, Any]
+) -> None:
+    first = tmp_path / "out" / "runs" / "darts-lr0.05-s0"
+    killer = when_saved(first, lambda: os.kill(holder(first), signal.SIGKILL))
+    executor = make_executor(name, options)
+    again = compare(CELLS, tiny(data), tmp_path / "out", lrs=(0.05, 0.2), executor=executor)
+    killer.join()
     assert numbers(again) == numbers(once[1])
 
 
@@ -90,12 +110,12 @@ def test_one_thread_computes_and_the_others_come_back(data: str, tmp_path: Path)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        compare({"darts": DARTS}, tiny(data), tmp_path / "out", tell=tell)
+        compare({"darts": DARTS}, tiny(data), tmp_path / "out", progress=tell)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
     assert Run.read(tmp_path / "out/runs/darts-lr0.025-s0").environment()[0]["threads"] == 1
-    assert (seen[0], seen[-1]) == (("training", 0, 2), ("training", 2, 2))
+    assert seen[-1] == ("training", 2, 2)
 
 
 def test_the_same_call_again_trains_nothing(
@@ -122,9 +142,9 @@ def test_a_comparison_that_was_stopped_goes_on_to_the_same_bits(
     once: tuple[Path, Comparison], data: str, tmp_path: Path
 ) -> None:
     comparer = Comparer(Plan.of(CELLS, tiny(data)), tmp_path / "out")
-    comparer._inner.hooks = [Halt(comparer.stop)]
-    with pytest.raises(Stopped, match=r"other-lr0\.05-s0"):
-        comparer.run((0.05, 0.2), (0,))
+    executor = InlineExecutor(JobRunner([Halt(comparer.stop)]))
+    with pytest.raises(Stopped, match="runs not begun: 2"):
+        comparer.run((0.05, 0.2), (0,), executor=executor)
     assert Run.read(tmp_path / "out/runs/other-lr0.05-s0").state == "stopped"
     again = compare(CELLS, tiny(data), tmp_path / "out", lrs=(0.05, 0.2))
     assert numbers(again) == numbers(once[1])
@@ -132,28 +152,28 @@ def test_a_comparison_that_was_stopped_goes_on_to_the_same_bits(
         assert story(path) == story(tmp_path / "out/runs" / path.name)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("name", ["here", "pool"])
 def test_a_comparison_that_is_stopped_before_it_begins_trains_nothing(
-    data: str, tmp_path: Path, jobs: int
+    data: str, tmp_path: Path, name: str
 ) -> None:
     comparer = Comparer(Plan.of(CELLS, tiny(data)), tmp_path / "out")
     comparer.stop()
-    with pytest.raises(Stopped, match="before"):
-        comparer.run((0.05,), (0,), jobs=jobs)
+    with pytest.raises(Stopped, match="runs not begun: 2"):
+        comparer.run((0.05,), (0,), executor=make_executor(name, {}))
     assert not (tmp_path / "out/runs").exists()
 
 
 KILLED = """
 import sys
 from pathlib import Path
-from analyse.test_convergence import CELLS, tiny
+from analysis.test_convergence import CELLS, tiny
 from dartboard.analysis.convergence import compare
 
 def tell(what, done, total):
     print(done, flush=True)
 
 if __name__ == "__main__":
-    compare(CELLS, tiny(sys.argv[1]), Path(sys.argv[2]), lrs=(0.05, 0.2), tell=tell)
+    compare(CELLS, tiny(sys.argv[1]), Path(sys.argv[2]), lrs=(0.05, 0.2), progress=tell)
 """
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from dartboard.data import load_dataset
-from dartboard.errors import TableError
-from dartboard.scoreboard import exhaustive
-from dartboard.scoreboard.exhaustive import Plan, gather, make, train
+from dartboard.errors import RunError, TableError
+from dartboard.jobs.executors.inline import InlineExecutor
+from dartboard.jobs.executors.pool import PoolExecutor
+from dartboard.scoreboard.exhaustive import BenchmarkPlan, gather, make, train
 from dartboard.space import enumerate_genotypes, get_space
 from dartboard.train import TrainOptions
 
@@ -19,14 +20,14 @@ OPTIONS = {
     "weights": {"lr": 0.1},
     "evaluation": {"every": 2},
 }
-JOBS = [(0, 0), (215, 0), (0, 1), (215, 1)]
+TRAININGS = [(0, 0), (215, 0), (0, 1), (215, 1)]
 
 
-class Few(Plan):
+class Few(BenchmarkPlan):
     """Two architectures of nano, as if there were no others."""
 
-    def jobs(self) -> list[tuple[int, int]]:
-        return JOBS
+    def trainings(self) -> list[tuple[int, int]]:
+        return TRAININGS
 
 
 PLAN = Few("nano", "cluttered-digits", OPTIONS, 2, 1)
@@ -35,7 +36,7 @@ PLAN = Few("nano", "cluttered-digits", OPTIONS, 2, 1)
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("work")
-    assert list(make(PLAN, folder, 1)) == [(done, 4) for done in range(5)]
+    assert list(make(PLAN, folder, InlineExecutor())) == [(done, 4) for done in range(5)]
     return folder
 
 
@@ -43,7 +44,7 @@ def test_arrays_are_in_the_order_of_cells_seeds_and_epochs(work: Path) -> None:
     found = gather(PLAN, work)
     assert found["valid"].shape == found["test"].shape == found["loss"].shape == (2, 2, 2)
     assert found["seconds"].shape == (2, 2)
-    own = PLAN.do(215, 1)
+    own = PLAN.train(215, 1)
     np.testing.assert_array_equal(found["test"][1, 1], own.right["test"])
     np.testing.assert_array_equal(found["valid"][1, 1], own.right["valid"])
     np.testing.assert_allclose(found["loss"][1, 1], own.loss, rtol=1e-6)
@@ -51,12 +52,19 @@ def test_arrays_are_in_the_order_of_cells_seeds_and_epochs(work: Path) -> None:
     assert found["parameters"][0] < found["parameters"][1]
 
 
+def test_a_pool_makes_the_same(work: Path, tmp_path: Path) -> None:
+    assert list(make(PLAN, tmp_path, PoolExecutor(jobs=2, threads=1)))[-1] == (4, 4)
+    first, second = gather(PLAN, work), gather(PLAN, tmp_path)
+    for name in ("valid", "test", "loss", "parameters", "flops"):
+        np.testing.assert_array_equal(first[name], second[name])
+
+
 def test_what_is_there_is_not_made_again(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(exhaustive, "_train_into", refuse)
-    assert list(make(PLAN, work, 1)) == [(4, 4)]
+    monkeypatch.setattr(BenchmarkPlan, "train", refuse)
+    assert list(make(PLAN, work, InlineExecutor())) == [(4, 4)]
 
 
 def test_missing_trainings_are_counted(work: Path, tmp_path: Path) -> None:
@@ -69,19 +77,19 @@ def test_missing_trainings_are_counted(work: Path, tmp_path: Path) -> None:
 def test_a_folder_has_the_trainings_of_one_plan(work: Path) -> None:
     other = Few("nano", "cluttered-digits", OPTIONS | {"epochs": 3}, 2, 1)
     with pytest.raises(TableError, match="has trainings of another plan"):
-        next(make(other, work, 1))
+        next(make(other, work, InlineExecutor()))
     with pytest.raises(TableError, match="has trainings of another plan"):
         gather(other, work)
 
 
 def test_a_training_that_fails_is_not_waited_for(tmp_path: Path) -> None:
     wrong = Few("nano", "cluttered-digits", OPTIONS | {"batch": 0}, 2, 1)
-    with pytest.raises(ValueError, match="batch"):
-        list(make(wrong, tmp_path, 1))
+    with pytest.raises(RunError, match="batch"):
+        list(make(wrong, tmp_path, InlineExecutor()))
 
 
 def test_a_plan_trains_every_architecture_with_every_seed() -> None:
-    jobs = Plan("nano", "cluttered-digits", OPTIONS, 3, 1).jobs()
+    jobs = BenchmarkPlan("nano", "cluttered-digits", OPTIONS, 3, 1).trainings()
     assert len(jobs) == len(set(jobs)) == 3 * 216
     assert jobs[:216] == [(number, 0) for number in range(216)]
 

@@ -3,14 +3,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from benches import settings, toy
 from dartboard.errors import DartboardError, OptionError, TableError, UnknownNameError
 from dartboard.scoreboard.config import BENCH, load_bench
 from dartboard.scoreboard.jobs import (
-    Job,
-    Maker,
+    BenchSearch,
     bare,
     check_space,
     oracle_name,
@@ -18,9 +16,7 @@ from dartboard.scoreboard.jobs import (
     resolved,
     searches,
 )
-from dartboard.search import config as config_module
 from dartboard.search.config import load_config
-from protocols import few
 
 
 def bench(methods: Any, *words: str, **search: Any) -> Any:
@@ -119,7 +115,7 @@ def test_every_method_has_one_seed_before_any_has_the_next() -> None:
 def test_a_job_is_what_the_same_settings_are_to_a_search() -> None:
     [job] = plan_jobs(bench({"darts": {"method": {"lr": 0.5}}}, "seeds=4", epochs=3))
     words = ["epochs=3", "seed=4", "method=darts", "method.lr=0.5"]
-    assert job.settings() == Job("darts", load_config(words=words)).settings()
+    assert job.settings() == BenchSearch("darts", load_config(words=words)).settings()
 
 
 def test_resolved_settings_are_the_same_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,16 +151,3 @@ def test_records_name_files_without_their_folders(tmp_path: Path) -> None:
     assert found["plugins"] == ["mine.py"]
     assert str(tmp_path) not in str(found)
     assert settings_["data"]["name"] == str(tmp_path / "few.npz")
-
-
-def test_images_are_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = []
-    load = config_module.load_images
-    monkeypatch.setattr(config_module, "load_images", lambda *given: loaded.append(given[0]) or load(*given))
-    one, other = few(tmp_path / "one.npz"), few(tmp_path / "other.npz")
-    found = plan_jobs(settings(one, methods="darts,gdas"))
-    last = plan_jobs(settings(other))
-    maker = Maker(torch.device("cpu"))
-    for job in [*found, *last]:
-        assert maker.make(job.config).options.epochs == 2
-    assert loaded == [one, other]

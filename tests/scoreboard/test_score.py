@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from benches import desk, settings, toy
+from benches import run_searches, settings, toy
 from dartboard.errors import TableError
 from dartboard.scoreboard.config import BenchConfig
 from dartboard.scoreboard.jobs import plan_jobs
@@ -17,8 +17,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """Images, and the records of a bench on them."""
     path = tmp_path_factory.mktemp("finished")
     data = few(path / "few.npz")
-    found = plan_jobs(settings(data, methods="gaea-darts,darts", seeds="0-1"))
-    assert all(outcome.failure is None for outcome in desk(path, correlation=0).run(found))
+    searches = plan_jobs(settings(data, methods="gaea-darts,darts", seeds="0-1"))
+    results = run_searches(path, searches, correlation=0)
+    assert {result.state for result in results.values()} == {"finished"}
     return data, path / "records"
 
 

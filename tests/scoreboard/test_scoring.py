@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from benches import desk, settings, toy
+from benches import record_of, settings, toy
 from dartboard.errors import RunError
 from dartboard.runs import Run
-from dartboard.scoreboard.jobs import Job, bare, plan_jobs
+from dartboard.scoreboard.jobs import BenchSearch, bare, plan_jobs
 from dartboard.scoreboard.records import BenchRecord, Correlation
 from dartboard.scoreboard.scoring import ask, shortest
 from dartboard.space import Genotype, decode, get_space, sample
@@ -17,11 +17,11 @@ from protocols import few
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, Run]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchSearch, Run]:
     """A search of two epochs, and where it was done."""
     path = tmp_path_factory.mktemp("finished")
     [job] = plan_jobs(settings(few(path / "few.npz"), methods="gaea-darts", seeds="3"))
-    desk(path, correlation=0).do(job)
+    record_of(path, job, 0)
     return job, Run.read(path / "runs" / "gaea-darts-s3")
 
 
@@ -29,7 +29,7 @@ def genotype_of(found: dict[str, object]) -> Genotype:
     return decode(json.dumps(found["genotype"]))
 
 
-def test_every_epoch_and_the_end_are_asked_about(finished: tuple[Job, Run]) -> None:
+def test_every_epoch_and_the_end_are_asked_about(finished: tuple[BenchSearch, Run]) -> None:
     job, run = finished
     oracle, result = toy(), run.result()
     assert result is not None
@@ -45,7 +45,7 @@ def test_every_epoch_and_the_end_are_asked_about(finished: tuple[Job, Run]) -> N
     assert record.correlation == Correlation(0.5, 0.25, 7)
 
 
-def test_a_record_says_what_it_is_of(finished: tuple[Job, Run]) -> None:
+def test_a_record_says_what_it_is_of(finished: tuple[BenchSearch, Run]) -> None:
     job, run = finished
     oracle = toy()
     record = ask(job, run, oracle, None)
@@ -57,13 +57,13 @@ def test_a_record_says_what_it_is_of(finished: tuple[Job, Run]) -> None:
     assert record.versions["revision"] == last["git"]["revision"]
 
 
-def test_a_record_comes_back_from_its_file(finished: tuple[Job, Run], tmp_path: Path) -> None:
+def test_a_record_comes_back_from_its_file(finished: tuple[BenchSearch, Run], tmp_path: Path) -> None:
     job, run = finished
     record = ask(job, run, toy(), None)
     assert BenchRecord.read(record.write(tmp_path)) == record
 
 
-def test_equal_cells_are_asked_about_once(finished: tuple[Job, Run]) -> None:
+def test_equal_cells_are_asked_about_once(finished: tuple[BenchSearch, Run]) -> None:
     job, run = finished
     oracle = toy()
     record = ask(job, run, oracle, None)
@@ -95,7 +95,7 @@ def test_nothing_is_asked_before_a_search_is_over(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_run_is_named(
-    finished: tuple[Job, Run], tmp_path: Path, file: str, change: dict[str, Any] | None, words: str
+    finished: tuple[BenchSearch, Run], tmp_path: Path, file: str, change: dict[str, Any] | None, words: str
 ) -> None:
     job, run = finished
     path = tmp_path / "run"
@@ -107,7 +107,7 @@ def test_a_damaged_run_is_named(
     assert str(caught.value).startswith(f"{path} was changed after it was written: {words}")
 
 
-def test_a_source_without_a_revision(finished: tuple[Job, Run], tmp_path: Path) -> None:
+def test_a_source_without_a_revision(finished: tuple[BenchSearch, Run], tmp_path: Path) -> None:
     job, run = finished
     path = tmp_path / "run"
     shutil.copytree(run.path, path)

@@ -89,15 +89,15 @@ class RunOptions:
     """Options of one run of a reproduction.
 
     Args:
-    folder: Folder of intermediate results, from which the same run resumes.
-    data: Images instead of the reproduction's default: a data set, a folder or a file.
-    table: File of the benchmark table that the reproduction queries.
-    device: Device to compute on.
-    jobs: Number of worker processes.
-    executor: Name of the executor that runs searches and trainings; None for this machine.
-    executor_options: Its options.
-    tell: Progress callback.
-    full: True if it must be the paper's own experiment, without a smaller substitute.
+        folder: Folder of intermediate results, from which the same run resumes.
+        data: Images instead of the reproduction's default: a data set, a folder or a file.
+        table: File of the benchmark table that the reproduction queries.
+        device: Device to compute on.
+        jobs: Number of worker processes.
+        executor: Name of the executor that runs searches and trainings; None for this machine.
+        executor_options: Its options.
+        tell: Progress callback.
+        full: True if it must be the paper's own experiment, without a smaller substitute.
     """
 
     folder: Path

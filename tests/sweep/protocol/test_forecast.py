@@ -4,7 +4,7 @@ import pytest
 
 from dartboard.sweep.protocol.config import load_protocol
 from dartboard.sweep.protocol.forecast import forecast, total_seconds
-from dartboard.sweep.protocol.jobs import Jobs
+from dartboard.sweep.protocol.jobs import ProtocolJobs
 from dartboard.sweep.protocol.protocol import Protocol
 from protocols import few, settings
 
@@ -26,7 +26,7 @@ def test_the_sum_of_all_stages(words: list[str], seconds: float) -> None:
 
 
 def test_steps_are_timed(tmp_path: Path) -> None:
-    jobs: Jobs = Protocol(settings(few(tmp_path / "few.npz"))).jobs
+    jobs: ProtocolJobs = Protocol(settings(few(tmp_path / "few.npz"))).jobs
     ahead = forecast(jobs)
     assert ahead.seconds > 10 * ahead.step_seconds > 0
     assert ahead.memory_bytes > 0

@@ -18,8 +18,8 @@ from dartboard.relax import Gumbel
 from dartboard.runs import Run
 from dartboard.runs.lookup import find_genotype
 from dartboard.search import Hook, Searcher
+from dartboard.search import config as search_config
 from dartboard.space import decode, get_space, space_to_json
-from dartboard.sweep.protocol import jobs
 from dartboard.sweep.protocol.protocol import Protocol, reopen
 from dartboard.train import Trainer, TrainHook
 from dartboard.utils.statistics import DIVERGED, compare, sift
@@ -136,8 +136,10 @@ def test_the_same_again_is_the_same(folder: Path, data: str, tmp_path: Path) -> 
 
 def test_images_are_loaded_once(data: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     loaded: list[str] = []
-    load = jobs.load_images
-    monkeypatch.setattr(jobs, "load_images", lambda name, how: loaded.append(name) or load(name, how))
+    load = search_config.load_images
+    monkeypatch.setattr(
+        search_config, "load_images", lambda name, how: loaded.append(name) or load(name, how)
+    )
     whole(tmp_path / "run", settings(data, "random=none", "seeds=1"))
     assert loaded == [data]
     Protocol(settings(data, "train.data.name=digits"))
@@ -170,19 +172,20 @@ class Forbidden(ImageSet):
 def test_networks_are_chosen_without_test_images(
     data: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    load = jobs.load_images
+    load = search_config.load_images
 
     def guarded(name: str, how: LoadOptions) -> Dataset:
         found = load(name, how)
         assert isinstance(found.test, ImageSet)
         return replace(found, test=Forbidden(found.test.images, found.test.labels))
 
-    monkeypatch.setattr(jobs, "load_images", guarded)
+    monkeypatch.setattr(search_config, "load_images", guarded)
     protocol = start(tmp_path / "run", settings(data))
-    protocol.jobs.material.searched.fingerprint  # noqa: B018  # which searches save; it is of all images
+    data_set = protocol.jobs.builder.images(protocol.config.search.data)
+    data_set.fingerprint  # noqa: B018  # which searches save; it is of all images
     monkeypatch.setattr(Forbidden, "closed", True)
     assert protocol.run is not None
-    with protocol.run, pytest.raises(AssertionError, match="test images are looked at"):
+    with protocol.run, pytest.raises(RunError, match="test images are looked at"):
         protocol.fit()
     assert {name.split("/")[0] for name in inner(tmp_path / "run")} == {"search", "train"}
     taken = json.loads((tmp_path / "run/decisions.json").read_text())
@@ -192,7 +195,7 @@ def test_networks_are_chosen_without_test_images(
 @pytest.mark.parametrize("share", ["0", "null"])
 def test_a_tenth_is_held_out_where_nothing_is(share: str, data: str) -> None:
     protocol = Protocol(settings(data, f"train.data.valid={share}"))
-    config = protocol.jobs.choosing("any", SKIPS).config
+    config = protocol.jobs.screening("any", SKIPS).config
     assert config["data"]["valid"] == 0.1
     assert protocol.examples == 6
 
@@ -213,7 +216,7 @@ def test_equal_genotypes_are_trained_once(data: str, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Searcher, "_conclude", fixed)
     said: list[str] = []
-    found = whole(tmp_path / "run", same, tell=said.append)
+    found = whole(tmp_path / "run", same, message=said.append)
     assert [own["network"] for own in found["searches"]] == ["found-0", "found-0"]
     (network,) = found["arms"]["found"]["networks"]
     assert list(network["seeds"]) == [0, 1]
@@ -255,7 +258,7 @@ def test_slow_random_networks_get_no_more_time(
 
     monkeypatch.setattr(Trainer, "seconds", property(clock, lambda *_: None), raising=False)
     said: list[str] = []
-    found = whole(tmp_path / "run", settings(data, "random=time", "seeds=1"), tell=said.append)
+    found = whole(tmp_path / "run", settings(data, "random=time", "seeds=1"), message=said.append)
     assert len(found["arms"]["found"]["networks"]) == 2
     assert len(found["arms"]["random"]["networks"]) == 2  # of 4: a third would come to 60 s, more than 45
     assert "the time is spent after 2 random networks" in said
@@ -326,12 +329,12 @@ def test_a_protocol_that_was_stopped_goes_on(steps: int, data: str, folder: Path
     assert chronicle(tmp_path / "run") == chronicle(folder / "usual")
 
 
-def test_who_is_stopped_before_he_begins_does_nothing(data: str, tmp_path: Path) -> None:
+def test_a_protocol_that_is_stopped_before_it_begins_does_nothing(data: str, tmp_path: Path) -> None:
     protocol = start(tmp_path / "run", settings(data))
     protocol.stop()
     assert protocol.run is not None
     with protocol.run:
-        with pytest.raises(Stopped, match="stopped before search/s0"):
+        with pytest.raises(Stopped, match="stopped; runs not begun"):
             protocol.fit()
         assert inner(tmp_path / "run") == {}
         assert protocol.fit().searches[0].seed == 0
