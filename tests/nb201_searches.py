@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dartboard.scoreboard import BenchRecord, Point
-from dartboard_papers._bench import Board
+from dartboard_papers._bench import BenchResults
 
 BEST = 0.95
 OPS = ("nor_conv_3x3", "skip_connect")
@@ -31,7 +31,7 @@ def search(label: str, seed: int, tests: Sequence[float], skips: Sequence[int]) 
     return BenchRecord(label, seed, "nb201", best, points, points[-1], None, settings, {})
 
 
-def board(**finals: Sequence[tuple[float, int]]) -> Board:
+def board(**finals: Sequence[tuple[float, int]]) -> BenchResults:
     """By label (- as _), the test accuracy and the skip connections that each seed ended with."""
     groups = {
         label.replace("_", "-"): tuple(
@@ -40,4 +40,4 @@ def board(**finals: Sequence[tuple[float, int]]) -> Board:
         )
         for label, own in finals.items()
     }
-    return Board(groups, None, 1)
+    return BenchResults(groups, None, 1)

@@ -8,7 +8,7 @@ from dartboard.errors import DataError
 from dartboard_papers import RunOptions
 from dartboard_papers._amended_training import (
     TRAINED,
-    Training,
+    TrainingSpec,
     _name,
     cell_options,
     errors,
@@ -79,7 +79,7 @@ def test_images_without_test_images_are_refused(monkeypatch):
 def test_every_number_of_a_training_makes_another(tmp_path):
     """Files are called by all there is to a training."""
     place = options(tmp_path)
-    base = Training("space", "cells", "digits", 4, 1, 8, 0.1, 0)
+    base = TrainingSpec("space", "cells", "digits", 4, 1, 8, 0.1, 0)
     folder = tmp_path / TRAINED
     changes = {
         "channels": 8,
@@ -132,7 +132,7 @@ def test_trainings_are_regularised_as_the_scale_says(tmp_path):
 
 @pytest.mark.parametrize("make", [cell_options, supernet_options])
 def test_regularisation_reaches_the_networks(make):
-    base = Training("space", "cells", "digits", 4, 1, 8, 0.1, 0)
+    base = TrainingSpec("space", "cells", "digits", 4, 1, 8, 0.1, 0)
     for key, value in REGULARISED.items():
         for training, expected in ((base, 0), (replace(base, **{key: value}), value)):
             options = make(training)

@@ -4,7 +4,7 @@ import pytest
 
 from dartboard.space.formats.catalog import GENOTYPE_FORMATS
 from dartboard_papers import RunOptions
-from dartboard_papers._amended_training import TRAINED, Training
+from dartboard_papers._amended_training import TRAINED, TrainingSpec
 from dartboard_papers.amended_darts_a4 import (
     AMENDED,
     DARTS,
@@ -41,7 +41,7 @@ def test_random_search_keeps_the_best_by_validation(tmp_path, monkeypatch):
         return {label: float(place) for place, label in zip((2, 0, 1), trainings, strict=True)}
 
     monkeypatch.setattr("dartboard_papers.amended_darts_a4.errors", known)
-    like = Training("", "", "digits", 4, 8, 64, 0.1, 0)
+    like = TrainingSpec("", "", "digits", 4, 8, 64, 0.1, 0)
     kept = best_samples(options(tmp_path), TINY.model_copy(update={"kept": 2}), like)
     drawn = list(asked.values())
     assert [GENOTYPE_FORMATS["json"].encode(own) for own in kept] == [drawn[1].genotype, drawn[2].genotype]

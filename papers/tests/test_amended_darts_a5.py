@@ -8,13 +8,13 @@ from dartboard.arch.hypergradient import amended, first_order, train_slopes
 from dartboard.errors import OptionError
 from dartboard_papers import REPRODUCTIONS, RunOptions, Verdict
 from dartboard_papers.amended_darts_a5 import (
-    Problem,
+    SecondOrderProblem,
     Sizes,
     at_minimum,
     derivatives,
-    find,
-    look_at,
     make_network,
+    measure_all,
+    measure_angles,
     moved,
     random_problems,
     reproduce,
@@ -32,7 +32,7 @@ def matrix(*rows):
 
 def test_a_counterexample_by_hand():
     """H = diag(1, 9), M = (1, -1), v = (1, 0.5): M H v = -3.5 and M H^-1 v = 17/18, of different signs."""
-    problem = Problem(matrix([1.0, 0.0], [0.0, 9.0]), matrix([1.0, -1.0]), matrix(1.0, 0.5))
+    problem = SecondOrderProblem(matrix([1.0, 0.0], [0.0, 9.0]), matrix([1.0, -1.0]), matrix(1.0, 0.5))
     assert problem.estimates()[0].item() == pytest.approx(3.5)
     assert problem.estimates()[1].item() == pytest.approx(-0.5)
     assert problem.true().item() == pytest.approx(-17 / 18)
@@ -50,14 +50,14 @@ def test_fewer_architecture_parameters_than_weights_always_leave_a_slope_that_br
     assert (worst < 0).all()
     turned = torch.linalg.solve(problem.hessian, problem.mixed.mT @ problem.mixed @ problem.hessian)
     slope = torch.linalg.eigh(turned + turned.mT).eigenvectors[..., 0]
-    assert (Problem(problem.hessian, problem.mixed, slope).cosines()[0] < 0).all()
+    assert (SecondOrderProblem(problem.hessian, problem.mixed, slope).cosines()[0] < 0).all()
 
 
 @given(st.integers(0, 1000), st.floats(1.5, 100.0))
 def test_a_hessian_that_keeps_the_kernel_keeps_the_claim(seed, condition):
     """With a multiple of the identity both estimates point where g2 does."""
     drawn = random_problems(1, 6, 2, condition, seed)
-    plain = Problem(condition * torch.eye(6, dtype=torch.float64), drawn.mixed[0], drawn.slope[0])
+    plain = SecondOrderProblem(condition * torch.eye(6, dtype=torch.float64), drawn.mixed[0], drawn.slope[0])
     assert [own.item() for own in plain.cosines()] == pytest.approx([1.0, 1.0])
     assert plain.worst().item() > -1e-9 * condition
 
@@ -77,7 +77,7 @@ def test_whole_matrices_give_the_term_that_searches_compute(steps):
 def test_the_true_term_is_how_the_minimum_moves():
     """g1 + g2 is the slope of the validation loss at the minimum, here by central differences."""
     point = at_minimum(make_network(1))
-    assert look_at(point, 0.1).minimum
+    assert measure_angles(point, 0.1).minimum
     true = first_order(point)[0].flatten() + derivatives(point).true()
     (alpha,) = point.arch
     for place in range(2):
@@ -126,7 +126,7 @@ def test_problems_that_are_none_are_refused(words):
 
 def test_it_would_hold_where_nothing_breaks_it(tmp_path):
     tame = TINY.model_copy(update={"conditions": (1.0,), "networks": 1})
-    found = find(RunOptions(tmp_path), tame)
+    found = measure_all(RunOptions(tmp_path), tame)
     assert set(found.random.values()) == {100.0}
     assert found.broken == (share_right([own.amending for own in found.minima]) < 100)
 

@@ -8,9 +8,9 @@ from dartboard_papers.asm_nas_section_4_4 import (
     KNOWN,
     Case,
     Constants,
+    Descent,
     Descents,
     Edge,
-    Path,
     check,
     descend_edge,
     descend_waves,
@@ -61,19 +61,19 @@ def test_noise_has_the_variance_that_is_asked_for():
 
 def test_both_sides_of_the_inequality_by_hand():
     squares = torch.tensor([[4.0, 2.0], [1.0, 1.0]], dtype=torch.float64)
-    case = Case(0.5, Path([1, 2], squares, torch.ones(2, 2)), Constants(2.0, 3.0))
+    case = Case(0.5, Descent([1, 2], squares, torch.ones(2, 2)), Constants(2.0, 3.0))
     assert case.path.averages().tolist() == [3.0, 2.0]
     # 0.5 * 2 * 3 + 2 * 1 / (K * 0.5)
     assert case.bound().tolist() == [7.0, 5.0]
     assert case.allowed
-    assert case.kept() == 100.0
+    assert case.satisfied() == 100.0
     assert not Case(0.51, case.path, case.constants).allowed
 
 
 def test_a_broken_inequality_is_seen():
     squares = torch.full((4, 1), 100.0, dtype=torch.float64)
-    case = Case(0.5, Path([1, 2, 3, 4], squares, torch.ones(4, 1)), Constants(1.0, 0.0))
-    assert case.kept() == 0.0
+    case = Case(0.5, Descent([1, 2, 3, 4], squares, torch.ones(4, 1)), Constants(1.0, 0.0))
+    assert case.satisfied() == 0.0
     assert not case.falls()
     seen = check({KNOWN: [case], EDGE: [case]}, case.path)
     assert not seen["the inequality on the known problem"]
@@ -113,7 +113,7 @@ def test_the_edge_learns():
 
 def test_seeds_are_joined_with_the_largest_constants():
     parts = [
-        (Path([1], torch.tensor([[value]]), torch.tensor([[value]])), Constants(value, 4 - value))
+        (Descent([1], torch.tensor([[value]]), torch.tensor([[value]])), Constants(value, 4 - value))
         for value in (1.0, 3.0)
     ]
     path, constants = join(parts)

@@ -12,12 +12,12 @@ from dartboard_papers._bench import (
     NANO,
     NB201,
     ONESHOT,
-    Board,
+    BenchResults,
     Searches,
-    choose_world,
+    choose_benchmark,
     find_table,
-    make_board,
-    read_board,
+    read_bench,
+    run_bench,
 )
 from nb201_data import made_up
 from protocols import few
@@ -41,45 +41,45 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_without_a_table_nano_is_searched(tmp_path: Path, table: Path) -> None:
     bare = RunOptions(tmp_path)
-    assert choose_world(bare, TINY) is NANO
-    assert choose_world(replace(bare, table=table), TINY) is NB201
+    assert choose_benchmark(bare, TINY) is NANO
+    assert choose_benchmark(replace(bare, table=table), TINY) is NB201
     with pytest.raises(OptionError, match="nano has accuracies of its own images alone"):
-        choose_world(replace(bare, data="digits"), TINY)
+        choose_benchmark(replace(bare, data="digits"), TINY)
 
 
 def test_nano_stands_in_for_no_more_than_it_can(tmp_path: Path, table: Path) -> None:
     bare = RunOptions(tmp_path)
     with pytest.raises(OptionError, match=r"the paper's own numbers are of NAS-Bench-201; name --table"):
-        choose_world(replace(bare, full=True), TINY)
+        choose_benchmark(replace(bare, full=True), TINY)
     wide = TINY.model_copy(update={"pixels": 24})
     with pytest.raises(OptionError, match="pixels=24 does nothing to nano's own images; leave it out"):
-        choose_world(bare, wide)
-    assert choose_world(replace(bare, full=True, table=table), wide) is NB201
+        choose_benchmark(bare, wide)
+    assert choose_benchmark(replace(bare, full=True, table=table), wide) is NB201
     done = Searches(records="kept")
-    assert choose_world(bare, done) is NANO
+    assert choose_benchmark(bare, done) is NANO
     with pytest.raises(OptionError, match="records=kept are of searches that were done; leave out --full"):
-        choose_world(replace(bare, full=True), done)
+        choose_benchmark(replace(bare, full=True), done)
 
 
 def test_searches_are_done_once(tmp_path: Path, images: str) -> None:
     told: list[tuple[str, int, int]] = []
     options = RunOptions(tmp_path, images, tell=lambda *words: told.append(words))
-    board = make_board(NANO, ("darts", "gdas"), options, TINY)
-    assert {label: [own.seed for own in group] for label, group in board.groups.items()} == {
+    bench = run_bench(NANO, ("darts", "gdas"), options, TINY)
+    assert {label: [own.seed for own in group] for label, group in bench.groups.items()} == {
         "darts": [0, 1],
         "gdas": [0, 1],
     }
-    assert (board.seeds, board.queries, board.missing, board.kept) == (2, 8, (), None)
+    assert (bench.seeds, bench.queries, bench.missing, bench.folder) == (2, 8, (), None)
     assert told == [("searching nano", done, 4) for done in range(5)]
-    again = make_board(NANO, ("darts", "gdas"), options, TINY)
-    assert again.groups == board.groups
+    again = run_bench(NANO, ("darts", "gdas"), options, TINY)
+    assert again.groups == bench.groups
     assert len(Run.read(tmp_path / "runs" / "darts-s0").environment()) == 1
 
 
 @pytest.mark.slow
 def test_several_processes_find_the_same(tmp_path: Path, images: str) -> None:
     alone, together = (
-        make_board(NANO, ("darts",), RunOptions(tmp_path / str(jobs), images, jobs=jobs), TINY)
+        run_bench(NANO, ("darts",), RunOptions(tmp_path / str(jobs), images, jobs=jobs), TINY)
         for jobs in (1, 2)
     )
     assert [own.final.cell for own in alone.records] == [own.final.cell for own in together.records]
@@ -87,15 +87,15 @@ def test_several_processes_find_the_same(tmp_path: Path, images: str) -> None:
 
 def test_every_number_is_a_setting_of_the_searches(tmp_path: Path, images: str, table: Path) -> None:
     scale = TINY.model_copy(update={"seeds": 1, "epochs": 2, "pixels": 16, "cells": 2})
-    board = make_board(NB201, ("gaea-darts",), RunOptions(tmp_path, images, table), scale)
-    [record] = board.records
+    bench = run_bench(NB201, ("gaea-darts",), RunOptions(tmp_path, images, table), scale)
+    [record] = bench.records
     settings = record.settings
     assert (settings["data"]["size"], settings["data"]["pad"], settings["data"]["flip"]) == (16, 2, True)
     assert settings["space"] == {"name": "nb201", "cells": 2, "without": ["none"]}
     assert (settings["epochs"], settings["batch"], settings["net"]["channels"]) == (2, 16, 2)
     assert settings["method"]["lr"] == pytest.approx(0.1 * (25_000 * 25) / (32 * 2) * 15 / 6, rel=1e-2)
-    assert board.datasets == ("cifar10", "cifar100", "imagenet16-120")
-    assert board.oracle is not None
+    assert bench.datasets == ("cifar10", "cifar100", "imagenet16-120")
+    assert bench.oracle is not None
 
 
 def test_a_table_may_be_named_by_its_folder(tmp_path: Path, table: Path) -> None:
@@ -112,26 +112,26 @@ def test_a_table_may_be_named_by_its_folder(tmp_path: Path, table: Path) -> None
         find_table(ONESHOT[0], RunOptions(tmp_path))
 
 
-def from_results(name: str, *labels: str, options: RunOptions | None = None) -> Board:
+def from_results(name: str, *labels: str, options: RunOptions | None = None) -> BenchResults:
     scale = Searches(records=str(RESULTS / name))
-    return make_board(NB201, labels, options or RunOptions(Path("nowhere")), scale)
+    return run_bench(NB201, labels, options or RunOptions(Path("nowhere")), scale)
 
 
 def test_records_of_a_bench_in_the_place_of_searches() -> None:
-    board = from_results("nb201", "gaea-darts", "darts", "asm")
-    assert list(board.groups) == ["gaea-darts", "darts"]
-    assert [own.seed for own in board.groups["darts"]] == [0, 1, 2]
-    assert board.oracle is None
-    assert (board.queries, board.missing, board.kept) == (100, ("asm",), RESULTS / "nb201")
+    bench = from_results("nb201", "gaea-darts", "darts", "asm")
+    assert list(bench.groups) == ["gaea-darts", "darts"]
+    assert [own.seed for own in bench.groups["darts"]] == [0, 1, 2]
+    assert bench.oracle is None
+    assert (bench.queries, bench.missing, bench.folder) == (100, ("asm",), RESULTS / "nb201")
     assert from_results("nano", "darts").oracle is not None
 
 
 def test_searches_that_a_bench_lacks(tmp_path: Path) -> None:
     for name in ("bench.yaml", "darts-s1.json"):
         copy(RESULTS / "nb201" / name, tmp_path)
-    board = read_board(tmp_path, ["darts"], RunOptions(tmp_path), Searches(records=str(tmp_path)))
-    assert [own.seed for own in board.records] == [1]
-    assert board.missing == ("darts-s0", "darts-s2")
+    bench = read_bench(tmp_path, ["darts"], RunOptions(tmp_path), Searches(records=str(tmp_path)))
+    assert [own.seed for own in bench.records] == [1]
+    assert bench.missing == ("darts-s0", "darts-s2")
 
 
 def test_records_of_another_table(tmp_path: Path, table: Path) -> None:
@@ -150,7 +150,7 @@ def test_records_of_another_table(tmp_path: Path, table: Path) -> None:
 def test_records_that_cannot_be_used(change: dict[str, object], message: str, tmp_path: Path) -> None:
     scale = Searches(records=str(RESULTS / "nb201")).model_copy(update=change)
     with pytest.raises(OptionError, match=message):
-        make_board(NB201, ("darts",), RunOptions(tmp_path), scale)
+        run_bench(NB201, ("darts",), RunOptions(tmp_path), scale)
 
 
 def test_records_and_images(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from dartboard_papers import Verdict
-from dartboard_papers._bench import Searches, read_board
+from dartboard_papers._bench import Searches, read_bench
 from dartboard_papers._bench_summary import (
     accuracies,
     curve,
@@ -18,7 +18,7 @@ from dartboard_papers._bench_summary import (
 )
 from dartboard_papers._learning_curves import draw, final_skips, nearly_all, numbers, seed_rows
 from dartboard_papers.base import Row, RunOptions
-from nb201_searches import board, search
+from nb201_searches import bench, search
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -31,7 +31,7 @@ def test_skip_connections_are_counted(count: int) -> None:
 
 
 def test_skip_connections_of_nano() -> None:
-    found = read_board(
+    found = read_bench(
         RESULTS / "nano", ["xnas"], RunOptions(Path()), Searches(records=str(RESULTS / "nano"))
     )
     assert edges(found.records[0]) == 3
@@ -61,7 +61,7 @@ def test_what_was_chosen_at_the_end_is_the_last_point() -> None:
 
 
 def test_accuracies_in_words() -> None:
-    found = board(darts=[(0.9, 1), (0.92, 1)])
+    found = bench(darts=[(0.9, 1), (0.92, 1)])
     assert spread(accuracies(found.groups["darts"], "cifar10")) == "91.00 +- 1.41"
     assert spread(accuracies(found.groups["darts"][:1], "cifar10")) == "90.00"
 
@@ -79,14 +79,14 @@ def test_verdicts(tested: tuple[bool | None, ...], verdict: Verdict) -> None:
 
 
 def test_sizes_in_words() -> None:
-    found = board(darts=[(0.9, 1)])
+    found = bench(darts=[(0.9, 1)])
     assert size(found) == "nb201 with 2 cells a stage and 4 channels; few.npz at 8x8 pixels; 2 epochs"
     longer = replace(found, groups={**found.groups, "gdas": (search("gdas", 0, [0.5] * 3, [0] * 3),)})
     assert size(longer).endswith("2 to 3 epochs")
 
 
 def test_remarks() -> None:
-    found = board(darts=[(0.9, 1), (0.9, 2)])
+    found = bench(darts=[(0.9, 1), (0.9, 2)])
     assert list(remarks(found)) == []
     assert list(remarks(replace(found, missing=("darts-s2",), kept=Path("kept")))) == [
         "Searches that are not there: darts-s2.",
@@ -96,13 +96,13 @@ def test_remarks() -> None:
 
 @pytest.mark.parametrize(("counts", "alike"), [((5, 5), True), ((6, 4), True), ((5, 4), False)])
 def test_nearly_all_is_all_but_one(counts: tuple[int, int], alike: bool) -> None:
-    records = board(xnas=[(0.9, count) for count in counts]).groups["xnas"]
+    records = bench(xnas=[(0.9, count) for count in counts]).groups["xnas"]
     assert final_skips(records) == sum(counts) / 2
     assert nearly_all(records) is alike
 
 
 def test_learning_curves() -> None:
-    found = board(darts=[(0.9, 5), (0.8, 6)], gaea_darts=[(0.94, 1)])
+    found = bench(darts=[(0.9, 5), (0.8, 6)], gaea_darts=[(0.94, 1)])
     assert numbers(found)["darts"][1] == {"seed": 1, "epoch": [1, 2], "test": [0.5, 0.8], "skips": [0, 6]}
     assert seed_rows("darts", found.groups["darts"][:1], "cifar10") == [
         Row("DARTS (bilevel), seed 0: test accuracy and skip connections", None, "90.00, 5 of 6")

@@ -5,17 +5,17 @@ import pytest
 
 from dartboard.errors import OptionError, TableError
 from dartboard_papers import REPRODUCTIONS, RunOptions, Verdict
-from dartboard_papers.gaea_figure_2 import OneShot, check_table, find_boards, in_words, is_lower, reproduce
-from nb201_searches import BEST, board
+from dartboard_papers.gaea_figure_2 import OneShot, check_table, find_benches, in_words, is_lower, reproduce
+from nb201_searches import BEST, bench
 
 RESULTS = Path(__file__).parents[2] / "results"
 
 
 def test_the_lower_mean_counts() -> None:
-    both = board(pc_darts=[(0.9, 0), (0.92, 0)], gaea_pc_darts=[(0.94, 0), (0.89, 0)])
+    both = bench(pc_darts=[(0.9, 0), (0.92, 0)], gaea_pc_darts=[(0.94, 0), (0.89, 0)])
     assert is_lower(both) is True
-    assert is_lower(board(pc_darts=[(0.9, 0)], gaea_pc_darts=[(0.9, 0)])) is False
-    assert is_lower(board(pc_darts=[(0.9, 0)])) is None
+    assert is_lower(bench(pc_darts=[(0.9, 0)], gaea_pc_darts=[(0.9, 0)])) is False
+    assert is_lower(bench(pc_darts=[(0.9, 0)])) is None
     assert both.groups["pc-darts"][0].regret("cifar10") == pytest.approx(BEST - 0.9)
 
 
@@ -47,7 +47,7 @@ def test_a_space_without_records(tmp_path: Path) -> None:
 
 def test_no_records_at_all(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="there are no records in its folders oneshot1, oneshot2, oneshot3"):
-        find_boards(RunOptions(tmp_path), OneShot(records=str(tmp_path)))
+        find_benches(RunOptions(tmp_path), OneShot(records=str(tmp_path)))
 
 
 def test_a_table_is_needed_for_searches(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from dartboard_papers import RunOptions, Verdict
 from dartboard_papers._bench import Searches
 from dartboard_papers._bench_summary import judge
 from dartboard_papers.gaea_figure_4 import check, in_words, reproduce, rows
-from nb201_searches import board
+from nb201_searches import bench
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -21,18 +21,18 @@ RESULTS = Path(__file__).parents[2] / "results"
     ],
 )
 def test_the_claim(darts: list[tuple[float, int]], gaea: list[tuple[float, int]], verdict: Verdict) -> None:
-    assert judge(*check(board(darts=darts, gaea_darts=gaea))) is verdict
+    assert judge(*check(bench(darts=darts, gaea_darts=gaea))) is verdict
 
 
 def test_without_gaea_it_cannot_be_tested() -> None:
-    alone = board(darts=[(0.54, 6)])
+    alone = bench(darts=[(0.54, 6)])
     assert check(alone) == (True, None, None)
     assert judge(*check(alone)) is Verdict.NOT_TESTABLE
     assert in_words(alone, check(alone)).endswith("one is missing.")
 
 
 def test_rows() -> None:
-    found = rows(board(darts=[(0.54, 6), (0.6, 5)], gaea_darts=[(0.93, 1)]))
+    found = rows(bench(darts=[(0.54, 6), (0.6, 5)], gaea_darts=[(0.93, 1)]))
     assert [(row.paper, row.here) for row in found] == [
         ("nearly all", 5.5),
         ("54.30 +- 0.00", "57.00 +- 4.24"),

@@ -4,15 +4,15 @@ import pytest
 import yaml
 
 from dartboard.space import get_space
-from dartboard_papers._gaea_settings import NB201_CELLS, ONESHOT_CELLS, WAYS
+from dartboard_papers._gaea_settings import METHOD_SETTINGS, NB201_CELLS, ONESHOT_CELLS
 
 RESULTS = Path(__file__).parents[2] / "results"
 IMAGES = 10_000
 
 
-@pytest.mark.parametrize("label", WAYS)
+@pytest.mark.parametrize("label", METHOD_SETTINGS)
 def test_the_papers_own_size_has_the_papers_own_rate(label: str) -> None:
-    way = WAYS[label]
+    way = METHOD_SETTINGS[label]
     assert way.scaled(way.images, way.epochs, way.cells) == way.rate
 
 
@@ -21,7 +21,7 @@ def test_rates_are_those_that_were_worked_out_for_the_benches(bench: str) -> Non
     config = yaml.safe_load((RESULTS / bench / "bench.yaml").read_text())
     checked = 0
     for label, own in config["methods"].items():
-        way, rate = WAYS.get(label), own.get("method", {}).get("lr")
+        way, rate = METHOD_SETTINGS.get(label), own.get("method", {}).get("lr")
         if way is None or way.rate is None or (bench == "nb201" and label == "pc-darts"):
             continue
         images = IMAGES // 2 if way.bilevel else IMAGES * 9 // 10
@@ -32,10 +32,14 @@ def test_rates_are_those_that_were_worked_out_for_the_benches(bench: str) -> Non
 
 
 def test_fewer_cells_matter_where_the_gradient_does() -> None:
-    assert WAYS["darts"].scaled(5_000, 25, 3) == WAYS["darts"].scaled(5_000, 25, 15) == 0.0015
-    assert WAYS["gaea-darts"].scaled(5_000, 25, 3) == 2.5
-    assert WAYS["gaea-darts"].scaled(5_000, 25, 15) == 0.5
-    assert WAYS["xnas"].scaled(5_000, 25, 3) is None
+    assert (
+        METHOD_SETTINGS["darts"].scaled(5_000, 25, 3)
+        == METHOD_SETTINGS["darts"].scaled(5_000, 25, 15)
+        == 0.0015
+    )
+    assert METHOD_SETTINGS["gaea-darts"].scaled(5_000, 25, 3) == 2.5
+    assert METHOD_SETTINGS["gaea-darts"].scaled(5_000, 25, 15) == 0.5
+    assert METHOD_SETTINGS["xnas"].scaled(5_000, 25, 3) is None
 
 
 def test_cells_are_those_of_the_spaces() -> None:

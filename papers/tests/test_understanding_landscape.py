@@ -14,7 +14,7 @@ from dartboard.data import load_dataset
 from dartboard.errors import OptionError
 from dartboard.nn import load_model
 from dartboard_papers import understanding_figure_6, understanding_figure_7, understanding_figure_8
-from dartboard_papers._understanding_landscape import Landscapes, Surveyed, judge, survey
+from dartboard_papers._understanding_landscape import Landscapes, LandscapeSurvey, judge, measure_landscapes
 from dartboard_papers._understanding_training import shape
 from dartboard_papers.base import REPRODUCTIONS, ReproductionResult, RunOptions, Verdict
 from dartboard_papers.runner import choose_scale
@@ -48,10 +48,12 @@ def judged(
     """What a figure says of bowls that are as steep as the place of the cell says, from wide to narrow."""
     cells, module = family(4, 0), FIGURES[number]
 
-    def fake(_: RunOptions, __: Landscapes, of: str) -> Surveyed:
-        return Surveyed(cells, {name: [bowl(scale(place), of)] * 2 for place, name in enumerate(cells)})
+    def fake(_: RunOptions, __: Landscapes, of: str) -> LandscapeSurvey:
+        return LandscapeSurvey(
+            cells, {name: [bowl(scale(place), of)] * 2 for place, name in enumerate(cells)}
+        )
 
-    monkeypatch.setattr(module, "survey", fake)
+    monkeypatch.setattr(module, "measure_landscapes", fake)
     told = REPRODUCTIONS[f"understanding-figure-{number}"]
     return told.work(RunOptions(tmp_path), told.laptop)
 
@@ -73,7 +75,7 @@ def test_wide_cells_in_narrow_bowls(
 
 def test_the_best_alone_is_not_enough() -> None:
     cells = family(4, 0)
-    own = Surveyed(cells, {name: [bowl(1.0)] for name in cells})
+    own = LandscapeSurvey(cells, {name: [bowl(1.0)] for name in cells})
     values = dict(zip(cells, (5.0, 1.0, 2.0, 3.0, 4.0), strict=True))
     widths = [shape(cell)[0] for cell in cells.values()]
     held, best, trend = judge(own, values, rising=True)
@@ -113,12 +115,12 @@ def test_variants_that_are_not_those_of_figure_3(
 
 def test_regions_are_below_the_median_of_all_cells_with_the_same_seed() -> None:
     cells = family(1, 0)
-    own = Surveyed(cells, {"darts": [bowl(1.0), bowl(9.0)], "c1": [bowl(4.0), bowl(1.0)]})
+    own = LandscapeSurvey(cells, {"darts": [bowl(1.0), bowl(9.0)], "c1": [bowl(4.0), bowl(1.0)]})
     found = understanding_figure_7.regions(own)
     for seed in (0, 1):
-        middle = np.median([own.found[name][seed].values for name in cells])
+        middle = np.median([own.landscapes[name][seed].values for name in cells])
         for name in cells:
-            assert found[name][seed] == pytest.approx((own.found[name][seed].values < middle).mean())
+            assert found[name][seed] == pytest.approx((own.landscapes[name][seed].values < middle).mean())
     assert found["darts"][0] > 0.5 > found["darts"][1]
 
 
@@ -133,16 +135,16 @@ def test_landscapes_are_those_of_the_trained_networks(tmp_path: Path) -> None:
     told: list[tuple[str, int, int]] = []
     options = RunOptions(tmp_path / "work", data=images, tell=lambda *words: told.append(words))
     scale = Landscapes.model_validate(TINY | {"directions": 3, "radius": 0.2})
-    own = survey(options, scale, of)
+    own = measure_landscapes(options, scale, of)
     assert list(own.cells) == ["darts", "c1"]
     model = load_model(tmp_path / "work/comparison/runs/c1-lr0.025-s0/last.safetensors")
     test = load_dataset(images).test
     assert test is not None
     options = GridOptions.model_validate({"of": of, "grid": 3, "radius": 0.2, "examples": 12, "seed": 3})
-    assert np.array_equal(own.found["c1"][0].values, landscape(model, test, options).values)
+    assert np.array_equal(own.landscapes["c1"][0].values, landscape(model, test, options).values)
     assert told[-1] == ("landscapes", 2, 2)
-    again = survey(options, scale, of)
-    assert np.array_equal(again.found["darts"][0].values, own.found["darts"][0].values)
+    again = measure_landscapes(options, scale, of)
+    assert np.array_equal(again.landscapes["darts"][0].values, own.landscapes["darts"][0].values)
 
 
 def test_a_whole_figure(tmp_path: Path) -> None:

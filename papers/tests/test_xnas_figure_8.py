@@ -16,9 +16,9 @@ from dartboard_papers.xnas_figure_8 import (
     NAMES,
     UNIT,
     XNAS,
-    Curve,
+    GridPoint,
     MonteCarlo,
-    Point,
+    RegretCurve,
     conclude,
     measure,
     reproduce,
@@ -27,17 +27,17 @@ from dartboard_papers.xnas_figure_8 import (
 TINY = MonteCarlo(runs=20, steps=30, experts=(2, 4, 8), noises=(0.5, 1.0), among=4, rates=(0.1, 1.0))
 
 
-def curve(regrets: dict[str, list[float]]) -> Curve:
+def curve(regrets: dict[str, list[float]]) -> RegretCurve:
     """Experts 2, 8 and 32 with these regrets; the more regret, the fewer correct selections."""
     found = [
         {name: Standing(name, n, 0.1, own[place], 0.0, 1 / own[place]) for name, own in regrets.items()}
         for place, n in enumerate((2, 8, 32))
     ]
-    return Curve("experts", (2, 8, 32), found)
+    return RegretCurve("experts", (2, 8, 32), found)
 
 
 def test_a_point_has_the_best_of_the_rates(tmp_path):
-    found = {own.forecaster: own for own in measure(Point(4, 2.0, TINY, tmp_path, "cpu"))}
+    found = {own.forecaster: own for own in measure(GridPoint(4, 2.0, TINY, tmp_path, "cpu"))}
     assert set(found) == set(NAMES)
     bound = 3 * math.sqrt(5)
     assert found[XNAS].lr == found[GD].lr == theoretical_lr(4, 30, bound)
@@ -50,13 +50,13 @@ def test_a_point_has_the_best_of_the_rates(tmp_path):
 
 
 def test_what_is_measured_is_not_measured_again(tmp_path):
-    point = Point(4, 2.0, TINY, tmp_path, "cpu")
+    point = GridPoint(4, 2.0, TINY, tmp_path, "cpu")
     measure(point)
     kept = json.loads(point.file.read_text())
     kept[0]["regret"] = 12345.0
     point.file.write_text(json.dumps(kept))
     assert measure(point)[0].regret == 12345.0
-    assert Point(4, 2.0, TINY.model_copy(update={"seed": 1}), tmp_path, "cpu").file != point.file
+    assert GridPoint(4, 2.0, TINY.model_copy(update={"seed": 1}), tmp_path, "cpu").file != point.file
 
 
 def test_the_claim_is_held_where_regrets_are_as_the_paper_says():
@@ -89,7 +89,7 @@ def test_correct_selection_may_rise_by_chance_alone(runs, rise, verdict):
     shares = (0.9, 0.8, 0.8 + rise)
     found = [
         {name: replace(each, correct=share) for name, each in at.items()}
-        for at, share in zip(own.found, shares, strict=True)
+        for at, share in zip(own.standings, shares, strict=True)
     ]
     two = 2 * math.sqrt((0.8 * 0.2 + shares[2] * (1 - shares[2])) / runs)
     assert (rise <= two) == (verdict is Verdict.HELD)

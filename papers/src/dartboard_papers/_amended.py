@@ -1,4 +1,4 @@
-"""What reproductions that search with DARTS' cells share: small spaces, rates, counts of ops, judgements."""
+"""Shared parts of reproductions that search with DARTS' cells: spaces, rates, counts of ops, verdicts."""
 
 import json
 import math
@@ -33,30 +33,30 @@ FAMILIES = {
     "dil_conv_3x3": CONVOLUTION,
     "dil_conv_5x5": CONVOLUTION,
 }
-"""What kind of op each of DARTS' is."""
+"""Kind of each of DARTS' ops."""
 KINDS = (SKIP, MAXIMUM, AVERAGE, CONVOLUTION)
 NOISE = 2.0
-"""A difference counts if its mean is above so many of its standard errors."""
+"""A difference counts if its mean is above this many standard errors."""
 
 
 class Images(Scale):
-    """The images that are searched with, and how they are varied."""
+    """Images to search with, and their augmentation."""
 
     images: str = Field(default="digits", description="what is told apart")
     pad: int = Field(default=0, ge=0, description="zeros around images, of which crops are taken")
     flip: bool = Field(default=False, description="flip images at random")
 
     def chosen(self, options: RunOptions) -> str:
-        """The images: those of the setting where it has some."""
+        """Name of the images: those of the options if they name some."""
         return options.data or self.images
 
     def data(self, options: RunOptions) -> dict[str, Any]:
-        """The same as settings of a search."""
+        """The images and their augmentation as settings of a search."""
         return {"name": self.chosen(options), "pad": self.pad, "flip": self.flip}
 
 
 def small_darts(nodes: int, cells: int) -> SearchSpace:
-    """DARTS' space with so many inner nodes a cell and cells; with 4 and 8 it is DARTS' own.
+    """DARTS' space with fewer inner nodes a cell and fewer cells; DARTS has 4 and 8.
 
     Fewer cells than three make as many resolutions as there are cells.
     """
@@ -67,13 +67,13 @@ def small_darts(nodes: int, cells: int) -> SearchSpace:
 
 
 def small_s2(cells: int) -> SearchSpace:
-    """S2 with so many cells."""
+    """S2 with another number of cells."""
     cell = fixed_edges_cell(("skip_connect", "sep_conv_3x3"))
     return stacked(f"s2-{cells}", cell, Stack(cells=cells, shared=False))
 
 
 def keep_space(space: SearchSpace, folder: Path) -> str:
-    """The path of a file that has the space, for searches to name."""
+    """Writes the space to a file that searches can name; returns its path."""
     path = folder / f"{space.name}.json"
     folder.mkdir(parents=True, exist_ok=True)
     write_text(path, space_to_json(space) + "\n")
@@ -81,7 +81,7 @@ def keep_space(space: SearchSpace, folder: Path) -> str:
 
 
 def count_steps(config: SearchConfig) -> int:
-    """How many steps the architecture takes in a search."""
+    """Number of architecture steps of a search."""
     parts = build(config)
     loaders = make_loaders(parts.data, parts.method, parts.options, torch.device("cpu"))
     loaders.close()
@@ -89,35 +89,35 @@ def count_steps(config: SearchConfig) -> int:
 
 
 def with_travel(config: SearchConfig, travel: float) -> SearchConfig:
-    """The same search with a learning rate of the architecture that makes rate times steps come to `travel`.
+    """The same search with an architecture learning rate such that rate times steps is `travel`.
 
-    A search of few steps goes as far as the paper's long one that way.
+    So a search of few steps moves the architecture as far as the paper's long one.
     """
     method = {"name": config.method.name, **config.method.options, "lr": travel / count_steps(config)}
     return configure(config.model_dump(mode="json") | {"method": method})
 
 
 def amended_searches(base: Mapping[str, Any], eta: float, travel: float, seeds: int) -> list[SearchConfig]:
-    """Searches with an amending coefficient that go as far as `with_travel` says, one for each seed."""
+    """Searches with an amending coefficient and the learning rate of `with_travel`, one for each seed."""
     first = with_travel(configure(base, {"method": {"name": "amended-darts", "eta": eta}}), travel)
     return [first.model_copy(update={"seed": seed}) for seed in range(seeds)]
 
 
 def read_genotype(values: Any) -> Genotype:
-    """A genotype as runs have it."""
+    """A genotype from its JSON value in a run."""
     return decode(json.dumps(values))
 
 
 def count_kinds(genotypes: Iterable[Genotype]) -> dict[str, int]:
-    """How many edges of all cells carry each kind of op."""
-    found = Counter(
+    """Number of edges of all cells with each kind of op."""
+    counts = Counter(
         FAMILIES[edge.ops[0]]
         for genotype in genotypes
         for cell in genotype.cells.values()
         for edge in cell.edges
         if edge.ops[0] != NONE
     )
-    return {kind: found[kind] for kind in KINDS}
+    return {kind: counts[kind] for kind in KINDS}
 
 
 def shares(counts: Mapping[str, int]) -> dict[str, float]:
@@ -126,24 +126,24 @@ def shares(counts: Mapping[str, int]) -> dict[str, float]:
     return {kind: 100 * count / total for kind, count in counts.items()}
 
 
-def found_in(run: Run) -> Genotype:
-    """What a finished search chose."""
+def final_genotype(run: Run) -> Genotype:
+    """Genotype of a finished search."""
     result = run.result()
     assert result is not None  # noqa: S101
     return read_genotype(result["genotype"])
 
 
-def over_epochs(run: Run) -> list[Genotype]:
-    """What a search would have chosen after each epoch."""
+def epoch_genotypes(run: Run) -> list[Genotype]:
+    """Genotype that a search would have selected after each epoch."""
     return [read_genotype(run.epoch(row["epoch"])["genotype"]) for row in run.metrics()]
 
 
 def in_words(cell: Cell) -> str:
-    """A cell in one line: of each node its sources and ops, such as `2: skip_connect(0) sep_conv_3x3(1)`."""
+    """A cell in one line: for each node its ops and sources, such as `2: skip_connect(0) sep_conv_3x3(1)`."""
     nodes: dict[int, list[str]] = {}
     for edge in cell.edges:
         nodes.setdefault(edge.target, []).append(f"{edge.ops[0]}({edge.source})")
-    return "; ".join(f"{node}: {' '.join(own)}" for node, own in nodes.items())
+    return "; ".join(f"{node}: {' '.join(inputs)}" for node, inputs in nodes.items())
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
@@ -156,15 +156,15 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 
 
 def judge(mean: float, error: float) -> Verdict:
-    """Whether a difference that a paper says is positive is: not told from noise, it is not testable."""
+    """Verdict on a difference that the paper says is positive; not testable if it is within the noise."""
     if mean <= 0:
         return Verdict.NOT_HELD
     return Verdict.HELD if mean > NOISE * error else Verdict.NOT_TESTABLE
 
 
 def judge_all(differences: Iterable[tuple[float, float]]) -> Verdict:
-    """Held if every difference was seen, not held if one was not; means with their standard errors."""
-    found = {judge(*own) for own in differences}
-    if Verdict.NOT_HELD in found:
+    """Held if every difference holds, not held if one does not; each is a mean with its standard error."""
+    verdicts = {judge(*difference) for difference in differences}
+    if Verdict.NOT_HELD in verdicts:
         return Verdict.NOT_HELD
-    return Verdict.HELD if found == {Verdict.HELD} else Verdict.NOT_TESTABLE
+    return Verdict.HELD if verdicts == {Verdict.HELD} else Verdict.NOT_TESTABLE

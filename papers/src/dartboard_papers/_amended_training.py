@@ -1,4 +1,4 @@
-"""Networks that are trained to compare cells, for Amended-DARTS: results are kept, several at a time."""
+"""Trains networks from scratch to compare cells, for Amended-DARTS; results are cached."""
 
 import json
 from collections.abc import Mapping
@@ -37,14 +37,14 @@ from dartboard_papers._amended import Images
 from dartboard_papers.base import RunOptions
 
 TRAINED = "trained"
-"""The folder of what trainings came to, inside the setting's."""
+"""Folder of the results of trainings, inside that of the options."""
 Part = Literal["valid", "test"]
 SHARE = 0.2
-"""Of the training images, held out where cells are compared by validation images."""
+"""Fraction of the training images held out where cells are compared by validation error."""
 
 
 class Regularised(Images):
-    """The images, and what keeps networks from fitting them by heart; by default nothing does."""
+    """The images, and regularization of the networks; none by default."""
 
     images: str = Field(default="cluttered-digits", description="what is told apart")
     cutout: int = Field(default=0, ge=0, description="side of a square that is cut out of images; 0 for none")
@@ -56,7 +56,7 @@ class Regularised(Images):
     )
 
     def in_training(self) -> dict[str, Any]:
-        """What a `Training` is given of it."""
+        """Arguments of a `TrainingSpec`."""
         return self.model_dump(include={"pad", "flip", "cutout", "auxiliary", "drop_path"})
 
 
@@ -68,29 +68,29 @@ REGULARISED: dict[str, Any] = {
     "auxiliary": 0.4,
     "drop_path": 0.2,
 }
-"""As DARTS trains what it found."""
+"""Regularization with which DARTS trains its cells."""
 
 
 @dataclass(frozen=True)
-class Training:
-    """The training of a network from scratch, as it travels to another process.
+class TrainingSpec:
+    """Training of a network from scratch, as it is sent to a worker process.
 
     Args:
-        space: The file of the space that the network is of.
-        genotype: Its cells as JSON; those that the supernet's mixtures are of, if `run` is given.
-        data: The images.
-        channels: Of the first stage.
+        space: File of the search space.
+        genotype: Cells as JSON; unused if `run` is given.
+        data: Name of the images.
+        channels: Channels of the first stage.
         epochs: Passes over the training images.
         batch: Images in a step.
         lr: Learning rate at the start; it falls to zero.
-        seed: Of the start and the order of images.
+        seed: Random seed of the initial weights and the order of images.
         pad: Zeros around images, of which crops are taken.
         flip: Whether images are flipped at random.
         cutout: Side of a square that is cut out of images.
         auxiliary: Weight of an auxiliary classifier's loss.
-        drop_path: Chance of an edge to be dropped; of cells that at the end, of supernets that of all epochs.
-        part: What it is measured on; for `test` it is trained on all training images.
-        run: A finished search whose supernet, with its mixtures, is trained in the place of the cells.
+        drop_path: Probability that an edge is dropped; at the last epoch for cells, constant for supernets.
+        part: Images it is evaluated on; for `test` it is trained on all training images.
+        run: A finished search whose supernet is trained, with its mixtures fixed, instead of the cells.
     """
 
     space: str
@@ -110,33 +110,33 @@ class Training:
     run: str = ""
 
 
-def errors(trainings: Mapping[str, Training], options: RunOptions, what: str) -> dict[str, float]:
-    """The error of each training in percent, by label: those that were done before are not done again."""
+def errors(trainings: Mapping[str, TrainingSpec], options: RunOptions, what: str) -> dict[str, float]:
+    """Error of each training in percent, by label; results that exist are read."""
     folder = options.folder / TRAINED
     folder.mkdir(parents=True, exist_ok=True)
-    asked = {
-        label: (own, folder / _name(label, own), str(options.device)) for label, own in trainings.items()
+    jobs = {
+        label: (spec, folder / _name(label, spec), str(options.device)) for label, spec in trainings.items()
     }
-    left = [own for own in asked.values() if not own[1].exists()]
-    options.tell(what, len(asked) - len(left), len(asked))
-    for done, _ in enumerate(parallel_map(_finish, left, options.jobs), len(asked) - len(left) + 1):
-        options.tell(what, done, len(asked))
-    return {label: float(json.loads(path.read_text("utf-8"))) for label, (_, path, _) in asked.items()}
+    missing = [job for job in jobs.values() if not job[1].exists()]
+    options.tell(what, len(jobs) - len(missing), len(jobs))
+    for done, _ in enumerate(parallel_map(_finish, missing, options.jobs), len(jobs) - len(missing) + 1):
+        options.tell(what, done, len(jobs))
+    return {label: float(json.loads(path.read_text("utf-8"))) for label, (_, path, _) in jobs.items()}
 
 
-def _name(label: str, training: Training) -> str:
+def _name(label: str, training: TrainingSpec) -> str:
     text = json.dumps(asdict(training), sort_keys=True)
     return f"{label}-{sha256(text.encode()).hexdigest()[:8]}.json"
 
 
-def _finish(job: tuple[Training, Path, str]) -> None:
+def _finish(job: tuple[TrainingSpec, Path, str]) -> None:
     training, path, device = job
     train = train_supernet if training.run else train_cells
     write_text(path, json.dumps(train(training, torch.device(device))) + "\n")
 
 
 def load_tested(name: str) -> Dataset:
-    """Images that have test images among them.
+    """A data set with test images.
 
     Raises:
         DataError: If there are none.
@@ -147,15 +147,15 @@ def load_tested(name: str) -> Dataset:
     return data
 
 
-def train_cells(training: Training, device: torch.device) -> float:
-    """The error of a discrete network, in percent."""
+def train_cells(training: TrainingSpec, device: torch.device) -> float:
+    """Trains a discrete network; returns its error in percent."""
     space = restrict(load_space(training.space), decode(training.genotype))
-    found = Trainer(space, load_tested(training.data), cell_options(training), device=device).fit()
-    return 100 * (1 - found.last[training.part].top1)
+    report = Trainer(space, load_tested(training.data), cell_options(training), device=device).fit()
+    return 100 * (1 - report.last[training.part].top1)
 
 
-def cell_options(training: Training) -> TrainOptions:
-    """How a discrete network is trained."""
+def cell_options(training: TrainingSpec) -> TrainOptions:
+    """Options of the training of a discrete network."""
     return TrainOptions(
         epochs=training.epochs,
         batch=training.batch,
@@ -167,19 +167,19 @@ def cell_options(training: Training) -> TrainOptions:
     )
 
 
-def _net(training: Training) -> dict[str, Any]:
+def _net(training: TrainingSpec) -> dict[str, Any]:
     return {key: getattr(training, key) for key in ("channels", "auxiliary", "drop_path")}
 
 
-def _varied(training: Training) -> dict[str, Any]:
+def _varied(training: TrainingSpec) -> dict[str, Any]:
     return {key: getattr(training, key) for key in ("pad", "flip", "cutout")}
 
 
-def train_supernet(training: Training, device: torch.device) -> float:
-    """The test error of a search's supernet, in percent: weights from scratch, its mixtures as found."""
+def train_supernet(training: TrainingSpec, device: torch.device) -> float:
+    """Trains a search's supernet from scratch, its mixtures fixed; returns the test error in percent."""
     relaxation = load_searcher(Run.read(training.run), device).relaxation
-    for values in relaxation.arch_parameters():
-        values.requires_grad_(False)
+    for parameter in relaxation.arch_parameters():
+        parameter.requires_grad_(False)
     method = Method(lambda _space, _generator: relaxation)
     space, data = load_space(training.space), load_tested(training.data)
     searcher = Searcher(space, method, data, supernet_options(training), device=device)
@@ -187,8 +187,8 @@ def train_supernet(training: Training, device: torch.device) -> float:
     return error_on_test(searcher)
 
 
-def supernet_options(training: Training) -> SearchOptions:
-    """How a supernet is trained."""
+def supernet_options(training: TrainingSpec) -> SearchOptions:
+    """Options of the training of a supernet."""
     return SearchOptions(
         epochs=training.epochs,
         batch=training.batch,
@@ -200,7 +200,7 @@ def supernet_options(training: Training) -> SearchOptions:
 
 
 def error_on_test(searcher: Searcher) -> float:
-    """The error of a supernet on test images, in percent."""
+    """Error of a supernet on test images, in percent."""
     data: Any = searcher.data
     images = data.test.to(searcher.device)
     batches = make_evaluation_batches(

@@ -24,7 +24,7 @@ from dartboard.scoreboard.table import check_records
 from dartboard.search.config import load_images
 from dartboard.space import get_space
 from dartboard.tables import SHIPPED, Table, load_table
-from dartboard_papers._gaea_settings import WAYS, Way
+from dartboard_papers._gaea_settings import METHOD_SETTINGS, MethodSettings
 from dartboard_papers._jobs import run_jobs
 from dartboard_papers.base import RunOptions, Scale
 
@@ -52,7 +52,7 @@ class Searches(Scale):
 
 
 @dataclass(frozen=True)
-class World:
+class Benchmark:
     """What is searched.
 
     Args:
@@ -70,51 +70,51 @@ class World:
     queries: int = 100
 
 
-NB201 = World("nb201", file="nb201.csv.gz")
-NANO = World("nano", "cluttered-digits", weights={"lr": 0.1, "lr_end": 0.0}, queries=8)
-ONESHOT = tuple(World(f"oneshot{number}", file="nb101.npz") for number in (1, 2, 3))
+NB201 = Benchmark("nb201", file="nb201.csv.gz")
+NANO = Benchmark("nano", "cluttered-digits", weights={"lr": 0.1, "lr_end": 0.0}, queries=8)
+ONESHOT = tuple(Benchmark(f"oneshot{number}", file="nb101.npz") for number in (1, 2, 3))
 
 
 @dataclass(frozen=True)
-class Board:
+class BenchResults:
     """Records of searches.
 
     Args:
-        groups: By label, in the order that was asked for; those of which there is at least one.
-        oracle: The benchmark; None where its table was not given.
-        queries: How many architectures random search and evolution may ask about.
-        missing: The names of searches that were asked for and are not there.
-        kept: The folder that the records were read from; None where the searches are this reproduction's.
+        groups: Records by label, in the order of the request; labels without records are left out.
+        oracle: Table of the benchmark; None if it was not given.
+        queries: Number of architectures that random search and evolution may query.
+        missing: Names of requested searches that do not exist.
+        folder: Folder that the records were read from; None if the searches were run here.
     """
 
     groups: Mapping[str, tuple[BenchRecord, ...]]
     oracle: Table | None
     queries: int
     missing: tuple[str, ...] = ()
-    kept: Path | None = None
+    folder: Path | None = None
 
     @property
     def records(self) -> tuple[BenchRecord, ...]:
-        """All of them."""
-        return tuple(own for group in self.groups.values() for own in group)
+        """All records."""
+        return tuple(record for group in self.groups.values() for record in group)
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """That the benchmark knows."""
+        """Data sets of the benchmark."""
         return tuple(self.records[0].best)
 
     @property
     def seeds(self) -> int:
-        """The fewest that any method has."""
+        """Least number of seeds of any method."""
         return min(map(len, self.groups.values()))
 
 
-def choose_world(options: RunOptions, scale: Searches) -> World:
-    """NAS-Bench-201 where its table is given, else nano, which ships with the package.
+def choose_benchmark(options: RunOptions, scale: Searches) -> Benchmark:
+    """NAS-Bench-201 if its table is given, else nano, which ships with the package.
 
     Raises:
-        OptionError: If nano cannot stand in: for the paper's own numbers, or for images of another size or
-            kind; or if there are searches that were done, and more is asked for.
+        OptionError: If nano cannot be used: for the paper's own numbers, or for images of another size or
+            kind; or if options do not apply to finished searches.
     """
     if not scale.needs_inputs:
         check_alone(options, scale)
@@ -124,8 +124,8 @@ def choose_world(options: RunOptions, scale: Searches) -> World:
 
 
 def _check_nano(options: RunOptions, scale: Searches) -> None:
-    """Refuses what nano, which has accuracies of its own images alone, cannot be searched with."""
-    own = type(scale)().pixels
+    """Refuses options that do not apply to nano, whose accuracies are of its own images alone."""
+    default = type(scale)().pixels
     if options.full:
         raise OptionError(
             "the paper's own numbers are of NAS-Bench-201; name --table nb201.csv.gz, or its folder "
@@ -135,61 +135,61 @@ def _check_nano(options: RunOptions, scale: Searches) -> None:
         raise OptionError(
             "nano has accuracies of its own images alone; with --data name --table nb201.csv.gz"
         )
-    if scale.pixels != own:
+    if scale.pixels != default:
         raise OptionError(f"pixels={scale.pixels} does nothing to nano's own images; leave it out")
 
 
-def make_board(
-    world: World,
+def run_bench(
+    benchmark: Benchmark,
     labels: Sequence[str],
     options: RunOptions,
     scale: Searches,
     more: Mapping[str, Any] | None = None,
-) -> Board:
-    """The records of searches with these methods, which are done unless that was before.
+) -> BenchResults:
+    """Records of searches with these methods; those that are missing are run.
 
     Args:
-        world: What is searched.
-        labels: The methods.
-        options: Where and with what.
-        scale: How large; its `records` are read in the place of searches.
-        more: By label, what else is set.
+        benchmark: The benchmark.
+        labels: Labels of the methods.
+        options: Options of the run.
+        scale: Scale; its `records` are read instead of running searches.
+        more: Further settings by label.
 
     Raises:
         TableError: If a table or a record is missing or not what it should be.
         RunError: If a search fails.
     """
     if scale.records is not None:
-        return read_board(Path(scale.records), labels, options, scale)
-    table = find_table(world, options)
-    oracle = load_table(world.space, table)
-    images = load_images(options.data or world.images, LoadOptions())
-    config = load_bench(flags=_bench(world, labels, options, scale, images, more or {}))
-    found = _search(plan_jobs(config), world, table, options)
-    return Board(_grouped(labels, found), oracle, world.queries)
+        return read_bench(Path(scale.records), labels, options, scale)
+    table = find_table(benchmark, options)
+    oracle = load_table(benchmark.space, table)
+    images = load_images(options.data or benchmark.images, LoadOptions())
+    config = load_bench(flags=_bench(benchmark, labels, options, scale, images, more or {}))
+    records = _search(plan_jobs(config), benchmark, table, options)
+    return BenchResults(_grouped(labels, records), oracle, benchmark.queries)
 
 
-def find_table(world: World, options: RunOptions) -> Path | None:
-    """The file of the benchmark, which may be named by its folder; None for one that ships.
+def find_table(benchmark: Benchmark, options: RunOptions) -> Path | None:
+    """File of the benchmark's table, which may be given by its folder; None for one that ships.
 
     Raises:
-        TableError: If it is not given, or not there.
+        TableError: If it is not given, or does not exist.
     """
-    if world.file is None:
+    if benchmark.file is None:
         return None
     if options.table is None:
         raise TableError(
-            f"{world.space} is looked up in {world.file}, which does not ship with dartboard; name it or its "
-            "folder with --table (docs/oracles.md), or searches that were done with records=DIR"
+            f"{benchmark.space} is looked up in {benchmark.file}, which does not ship with dartboard; name "
+            "it or its folder with --table (docs/oracles.md), or searches that were done with records=DIR"
         )
-    path = options.table / world.file if options.table.is_dir() else options.table
+    path = options.table / benchmark.file if options.table.is_dir() else options.table
     if not path.exists():
-        raise TableError(f"there is no {path}; docs/oracles.md says how to make {world.file}")
+        raise TableError(f"there is no {path}; docs/oracles.md says how to make {benchmark.file}")
     return path
 
 
 def _bench(
-    world: World,
+    benchmark: Benchmark,
     labels: Sequence[str],
     options: RunOptions,
     scale: Searches,
@@ -199,79 +199,92 @@ def _bench(
     """The settings of the bench."""
     varied = {"size": scale.pixels, "pad": scale.pixels // 8, "flip": True}
     search = {
-        "space": {"name": world.space, "cells": scale.cells},
-        "data": {"name": options.data or world.images, **(varied if options.data or world.file else {})},
+        "space": {"name": benchmark.space, "cells": scale.cells},
+        "data": {
+            "name": options.data or benchmark.images,
+            **(varied if options.data or benchmark.file else {}),
+        },
         "epochs": scale.epochs,
         "batch": scale.batch,
         "net": {"channels": scale.channels},
-        "weights": dict(world.weights or {}),
+        "weights": dict(benchmark.weights or {}),
     }
-    cells = scale.cells * get_space(world.space).stack.stages
+    cells = scale.cells * get_space(benchmark.space).stack.stages
     methods = {
-        label: _settings(WAYS[label], images, {"epochs": scale.epochs, **more.get(label, {})}, cells)
+        label: _settings(
+            METHOD_SETTINGS[label], images, {"epochs": scale.epochs, **more.get(label, {})}, cells
+        )
         for label in labels
     }
     seeds = list(range(scale.seeds))
-    return {"oracle": world.space, "search": search, "methods": methods, "seeds": seeds, "correlation": 0}
+    return {"oracle": benchmark.space, "search": search, "methods": methods, "seeds": seeds, "correlation": 0}
 
 
-def _settings(way: Way, images: Dataset, own: Mapping[str, Any], cells: int) -> dict[str, Any]:
-    """What a search with this method has for settings besides those of all."""
-    share = 1.0 if images.valid is not None else 0.5 if way.bilevel else 1 - HELD_OUT
-    rate = way.scaled(round(share * len(images.train)), own["epochs"], cells)
-    method = {**way.method, **own.get("method", {}), **({} if rate is None else {"lr": rate})}
-    return {**own, "method": method, **({"space": {"without": list(way.without)}} if way.without else {})}
+def _settings(
+    settings: MethodSettings, images: Dataset, overrides: Mapping[str, Any], cells: int
+) -> dict[str, Any]:
+    """Settings of searches with this method, besides those that all share."""
+    share = 1.0 if images.valid is not None else 0.5 if settings.bilevel else 1 - HELD_OUT
+    rate = settings.scaled(round(share * len(images.train)), overrides["epochs"], cells)
+    method = {**settings.method, **overrides.get("method", {}), **({} if rate is None else {"lr": rate})}
+    return {
+        **overrides,
+        "method": method,
+        **({"space": {"without": list(settings.without)}} if settings.without else {}),
+    }
 
 
 def _search(
-    searches: Sequence[BenchSearch], world: World, table: Path | None, options: RunOptions
+    searches: Sequence[BenchSearch], benchmark: Benchmark, table: Path | None, options: RunOptions
 ) -> list[BenchRecord]:
-    """Records of the searches, which are run unless they were before."""
+    """Records of the searches, which are run if they are missing."""
     folder, device = options.folder, str(options.device)
-    scoring = Scoring(folder / "runs", folder / "records", world.space, table, device=device)
-    run_jobs([scoring.job(search) for search in searches], options, f"searching {world.space}")
+    scoring = Scoring(folder / "runs", folder / "records", benchmark.space, table, device=device)
+    run_jobs([scoring.job(search) for search in searches], options, f"searching {benchmark.space}")
     records = [scoring.record(search) for search in searches]
     return [record for record in records if record is not None]
 
 
-def read_board(folder: Path, labels: Sequence[str], options: RunOptions, scale: Searches) -> Board:
-    """The records in the folder of a bench; raises as `make_board`."""
+def read_bench(folder: Path, labels: Sequence[str], options: RunOptions, scale: Searches) -> BenchResults:
+    """The records in the folder of a bench; raises as `run_bench` does."""
     check_alone(options, scale)
     config = read_config(folder)
     if config is None:
         raise OptionError(f"records={folder}: there is no {CONFIG} in it; name the folder of a bench")
     jobs = [job for job in plan_jobs(config) if job.label in labels]
-    found = {job.name: find_record(job, folder, oracle_name(config)) for job in jobs}
-    records = [own for own in found.values() if own is not None]
+    records_by_job = {job.name: find_record(job, folder, oracle_name(config)) for job in jobs}
+    records = [record for record in records_by_job.values() if record is not None]
     if not records:
         raise OptionError(f"records={folder}: it has none of {', '.join(labels)}")
     oracle = _known(config, options)
     if oracle is not None:
         check_records(records, oracle)
     absent = set(labels) - {job.label for job in jobs}
-    missing = [*(name for name, own in found.items() if own is None), *absent]
-    return Board(_grouped(labels, records), oracle, config.queries or 1, tuple(sorted(missing)), folder)
+    missing = [*(name for name, record in records_by_job.items() if record is None), *absent]
+    return BenchResults(
+        _grouped(labels, records), oracle, config.queries or 1, tuple(sorted(missing)), folder
+    )
 
 
 def check_alone(options: RunOptions, scale: Searches) -> None:
-    """Refuses what has no effect on searches that were done."""
+    """Refuses options that have no effect on finished searches."""
     if options.full:
         raise OptionError(f"records={scale.records} are of searches that were done; leave out --full")
-    usual = type(scale)()
-    other = [key for key in type(scale).model_fields if getattr(scale, key) != getattr(usual, key)]
-    given = [*(key for key in other if key != "records"), *(["--data"] if options.data else [])]
-    if given:
-        raise OptionError(f"records={scale.records} are of searches that were done; leave out {given[0]}")
+    defaults = type(scale)()
+    changed = [key for key in type(scale).model_fields if getattr(scale, key) != getattr(defaults, key)]
+    ignored = [*(key for key in changed if key != "records"), *(["--data"] if options.data else [])]
+    if ignored:
+        raise OptionError(f"records={scale.records} are of searches that were done; leave out {ignored[0]}")
 
 
 def _known(config: BenchConfig, options: RunOptions) -> Table | None:
     name = oracle_name(config)
-    worlds = {world.space: world for world in (NB201, NANO, *ONESHOT)}
+    benchmarks = {benchmark.space: benchmark for benchmark in (NB201, NANO, *ONESHOT)}
     if options.table is None and name not in SHIPPED:
         return None
-    return load_table(name, find_table(worlds[name], options) if name in worlds else options.table)
+    return load_table(name, find_table(benchmarks[name], options) if name in benchmarks else options.table)
 
 
 def _grouped(labels: Sequence[str], records: Sequence[BenchRecord]) -> dict[str, tuple[BenchRecord, ...]]:
-    groups = {label: tuple(own for own in records if own.label == label) for label in labels}
+    groups = {label: tuple(record for record in records if record.label == label) for label in labels}
     return {label: group for label, group in groups.items() if group}

@@ -1,4 +1,4 @@
-"""What the reproductions of theorems 4.2 and 4.3 share: how many random linear cells, and of what kind."""
+"""Shared parts of the reproductions of theorems 4.2 and 4.3: random linear cells."""
 
 from typing import Annotated
 
@@ -22,16 +22,16 @@ class Cells(Scale):
     nodes: Count = Field(default=4, description="nodes of a cell")
     size: Count = Field(default=4, description="entries of a node")
     examples: Count = Field(default=32, description="examples, over which means are exact")
-    seed: Seed = Field(default=0, description="where the chance of the first problem starts")
+    seed: Seed = Field(default=0, description="random seed of the first problem")
 
     def words(self) -> str:
-        """How large it is."""
+        """Description of the size."""
         cells = f"{self.nodes} nodes of {self.size} entries, {self.examples} examples"
         return f"{cells}, {self.problems} problems for each of {len(self.lengths)} norms"
 
 
-def look(options: RunOptions, scale: Cells, loss: str) -> Survey:
-    """The random cells, measured with a loss."""
+def survey_cells(options: RunOptions, scale: Cells, loss: str) -> Survey:
+    """Measurements of the random cells with a loss."""
     return survey(
         scale.lengths,
         problems=scale.problems,

@@ -1,4 +1,4 @@
-"""The cells that understanding-cells calls popular, and how they are drawn."""
+"""The popular cells of "Understanding", and their drawings."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ NAMES = {
     "DARTS": "darts-v2",
     "SNAS": "snas",
 }
-"""The paper's names and ours."""
+"""Published cells by their names in the paper."""
 NORMAL = "normal"
 
 
@@ -39,9 +39,9 @@ def shape_words(shape: Shape) -> str:
     return f"{shape.width:g}c, {shape.depth}"
 
 
-def topologies(every: Sequence[Axes], cells: Sequence[tuple[str, Cell]]) -> None:
+def topologies(panels: Sequence[Axes], cells: Sequence[tuple[str, Cell]]) -> None:
     """Draws cells without labels, all to one scale, under their titles."""
-    drawn = list(zip(every, cells, strict=False))
+    drawn = list(zip(panels, cells, strict=False))
     for axes, (title, cell) in drawn:
         draw_cell(axes, cell, labels=False)
         axes.set_title(title, fontsize=9)
@@ -50,18 +50,18 @@ def topologies(every: Sequence[Axes], cells: Sequence[tuple[str, Cell]]) -> None
         for axes, _ in drawn:
             middle = sum(get(axes)) / 2
             put(axes, (middle - span / 2, middle + span / 2))
-    for axes in every[len(drawn) :]:
+    for axes in panels[len(drawn) :]:
         axes.set_axis_off()
 
 
-def dots(axes: Axes, shapes: Sequence[tuple[float, float]], colour: str, marker: str, label: str) -> None:
-    """Places as markers, those of one place beside each other."""
+def dots(axes: Axes, shapes: Sequence[tuple[float, float]], color: str, marker: str, label: str) -> None:
+    """Shapes as markers; equal ones beside each other."""
     seen: dict[tuple[float, float], int] = {}
     spots = []
-    for wide, deep in shapes:
-        place = seen[wide, deep] = seen.get((wide, deep), -1) + 1
-        spots.append((wide + 0.07 * (place % 3 - 1), deep + 0.16 * (place // 3)))
+    for width, depth in shapes:
+        count = seen[width, depth] = seen.get((width, depth), -1) + 1
+        spots.append((width + 0.07 * (count % 3 - 1), depth + 0.16 * (count // 3)))
     x, y = zip(*spots, strict=True)
     axes.scatter(
-        x, y, s=22, marker=marker, facecolor=colour, edgecolor="white", linewidth=0.5, label=label, zorder=2
+        x, y, s=22, marker=marker, facecolor=color, edgecolor="white", linewidth=0.5, label=label, zorder=2
     )

@@ -1,4 +1,4 @@
-"""Small searches for reproductions: ordinary runs, kept and gone on with, several at a time."""
+"""Small searches for reproductions: ordinary runs, which are reused and resumed, several at a time."""
 
 import json
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from dartboard_papers._jobs import run_jobs
 from dartboard_papers.base import RunOptions
 
 RUNS = "runs"
-"""The folder of the runs, inside the setting's."""
+"""Folder of the runs, inside that of the options."""
 
 
 def configure(*layers: Mapping[str, Any]) -> SearchConfig:
-    """What a search does, from nested settings of which later ones win.
+    """Configuration of a search from nested settings, of which later ones win.
 
     Names alone will do for space, method and data: `configure({"space": "nano", "epochs": 5}, {"seed": 1})`.
 
@@ -26,7 +26,7 @@ def configure(*layers: Mapping[str, Any]) -> SearchConfig:
         DartboardError: If there is no such setting, space or method, or a value cannot be used.
     """
     config = merge(layers)
-    build_space(config.space)  # what is wrong is better known before the first search
+    build_space(config.space)  # fail fast, before the first search
     make_method(config.method.name, config.method.options)
     return config
 
@@ -34,18 +34,18 @@ def configure(*layers: Mapping[str, Any]) -> SearchConfig:
 def searches(
     configs: Mapping[str, SearchConfig], options: RunOptions, what: str = "searches"
 ) -> dict[str, Run]:
-    """The runs of searches, done to their ends unless they were before, to look at: by label, in order.
+    """Finished runs of searches by label; those that are missing or unfinished are run.
 
-    Each is an ordinary run directory in `setting.folder/runs`, called by its label and a digest of its
-    settings, so that a search with other settings is another run. `setting.jobs` of them are done at a time,
-    each in a process with one thread; after a kill they go on from their last checkpoints. Records, strengths
+    Each is an ordinary run directory in `options.folder/runs`, named after its label and a digest of its
+    settings, so that a search with other settings is another run. `options.jobs` of them run at a time,
+    each in a process with one thread; interrupted ones resume from their last checkpoints. Records, strengths
     and checkpoints are read from the runs: `Run.metrics`, `Run.epoch`, `Run.result`, and
     `dartboard.search.load.load_searcher` for the supernet at the end.
 
     Args:
-        configs: What each does, seeds included; `configure` makes one.
-        options: Where, with how many processes, and who is told how many are done.
-        what: What the searches are called while they are done.
+        configs: Configurations by label, seeds included; see `configure`.
+        options: Folder, device, number of processes and progress callback.
+        what: Name of the searches in progress reports.
 
     Raises:
         DartboardError: If a search fails.

@@ -1,4 +1,4 @@
-"""What figures 6 to 8 of understanding-cells share: DARTS' cell and its variants, and what lies around them.
+"""Shared parts of figures 6 to 8 of "Understanding": landscapes around DARTS' cell and its variants.
 
 Variants are drawn as those of figure 3 are, from another draw; in the paper they are the same.
 
@@ -33,20 +33,20 @@ from dartboard_papers.base import RunOptions
 from dartboard_papers.understanding_figure_3 import ORIGINAL, family
 
 ENOUGH = 0.5
-"""The size of Spearman's correlation with the width that a claim asks for."""
+"""Size of Spearman's correlation with the width that a claim needs to hold."""
 LARGEST = 1001
 """Points along a side, at the most."""
 
 
 class Landscapes(Variants):
-    """The networks, and how much of what lies around them is looked at."""
+    """The networks, and the grid around them."""
 
     variants: Count = Field(default=4, description="randomly connected variants")
     lr: float = Field(default=0.025, gt=0, description="learning rate at the start")
     grid: int = Field(default=13, ge=3, le=LARGEST, description="points along each side of the grid; odd")
     radius: float = Field(default=0.4, gt=0, description="how far the grid reaches along each direction")
     examples: Count = Field(default=256, description="test images, at the most")
-    directions: Seed = Field(default=0, description="where the drawing of directions starts")
+    directions: Seed = Field(default=0, description="random seed of the directions")
 
     @field_validator("grid")
     @classmethod
@@ -69,32 +69,34 @@ class Variances(Landscapes):
 
 
 @dataclass(frozen=True, eq=False)
-class Surveyed:
-    """Cells with what lies around their trained networks.
+class LandscapeSurvey:
+    """Cells and the landscapes around their trained networks.
 
     Args:
         cells: By label, from wide to narrow.
-        found: Landscapes by label, one a seed.
+        landscapes: Landscapes by label, one a seed.
     """
 
     cells: Mapping[str, Genotype]
-    found: Mapping[str, list[Landscape]]
+    landscapes: Mapping[str, list[Landscape]]
 
     def mean(self, values: Mapping[str, list[float]]) -> dict[str, float]:
-        """The mean over seeds of a number of each landscape, by label."""
+        """Mean over seeds of a number of each landscape, by label."""
         return {label: fmean(values[label]) for label in self.cells}
 
     def trend(self, values: Mapping[str, float]) -> float | None:
         """Spearman's correlation of the width with a number of each cell."""
-        return spearman([shape(own)[0] for own in self.cells.values()], [values[own] for own in self.cells])
+        return spearman(
+            [shape(cell)[0] for cell in self.cells.values()], [values[cell] for cell in self.cells]
+        )
 
     def first(self, called: Mapping[str, str]) -> dict[str, Landscape]:
-        """The landscapes of the first seed by what the cells are called."""
-        return {called[label]: own[0] for label, own in self.found.items()}
+        """Landscapes of the first seed by the names of the cells."""
+        return {called[label]: seeds[0] for label, seeds in self.landscapes.items()}
 
 
-def survey(options: RunOptions, scale: Landscapes, of: str) -> Surveyed:
-    """Trains DARTS' cell and its variants, and looks around each; what is finished is in the folder."""
+def measure_landscapes(options: RunOptions, scale: Landscapes, of: str) -> LandscapeSurvey:
+    """Trains DARTS' cell and its variants, and measures the landscape around each; finished ones are read."""
     cells = family(scale.variants, scale.draw)
     trained = train(options, scale, cells, [scale.lr])
     images = load_images(options.data or scale.images, LoadOptions(progress=options.tell)).test
@@ -102,14 +104,16 @@ def survey(options: RunOptions, scale: Landscapes, of: str) -> Surveyed:
     work = partial(look_around, options.folder, images, scale.options(of), str(options.device))
     entries, done = _entries(trained), dict[Entry, Landscape]()
     options.tell("landscapes", 0, len(entries))
-    for entry, found in parallel_map(work, entries, options.jobs):
-        done[entry] = found
+    for entry, surface in parallel_map(work, entries, options.jobs):
+        done[entry] = surface
         options.tell("landscapes", len(done), len(entries))
-    return Surveyed(cells, {label: [done[own] for own in entries if own.cell == label] for label in cells})
+    return LandscapeSurvey(
+        cells, {label: [done[entry] for entry in entries if entry.cell == label] for label in cells}
+    )
 
 
 def _entries(trained: Comparison) -> list[Entry]:
-    return [own.entry for label in trained.cells for own in trained.of(label)]
+    return [training.entry for label in trained.cells for training in trained.of(label)]
 
 
 def look_around(folder: Path, images: Images, options: GridOptions, device: str, entry: Entry) -> Landscape:
@@ -118,17 +122,19 @@ def look_around(folder: Path, images: Images, options: GridOptions, device: str,
     return landscape(model, images, options, folder=folder / "landscapes" / entry.name, device=device)
 
 
-def judge(own: Surveyed, values: Mapping[str, float], *, rising: bool) -> tuple[bool, str, float | None]:
+def judge(
+    survey: LandscapeSurvey, values: Mapping[str, float], *, rising: bool
+) -> tuple[bool, str, float | None]:
     """Whether wide cells have the best of something: if the claim held, whose value is best, and the trend.
 
     It held if the original cell has the best value and Spearman's correlation with the width is at least
     `ENOUGH`, or at most its negative where values shall fall with the width.
 
     Args:
-        own: The cells.
+        survey: The cells.
         values: A number of each.
         rising: Whether the largest value is best, not the smallest.
     """
     sign = 1 if rising else -1
-    best, trend = max(values, key=lambda label: sign * values[label]), own.trend(values)
+    best, trend = max(values, key=lambda label: sign * values[label]), survey.trend(values)
     return best == ORIGINAL and trend is not None and sign * trend >= ENOUGH, best, trend

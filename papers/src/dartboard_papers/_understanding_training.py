@@ -1,4 +1,4 @@
-"""What the trainings of understanding-cells share: the networks of A.3, and variants from wide to narrow."""
+"""Shared parts of the trainings of "Understanding": the networks of A.3, and variants from wide to narrow."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,9 @@ from dartboard_papers._jobs import open_executor
 from dartboard_papers.base import RunOptions, Scale
 
 BASES = {"DARTS": "darts-v2", "ENAS": "enas", "AmoebaNet": "amoebanet-a", "NASNet": "nasnet-a"}
-"""The paper's names of the cells of figures 5 and 9, and ours."""
+"""Published cells of figures 5 and 9 by their names in the paper."""
 DRAWN = 13
-"""So many connection variants of a cell the paper draws (table 2)."""
+"""Number of connection variants of a cell that the paper draws (table 2)."""
 NORMAL = "normal"
 KEPT = (
     "The paper does not say whether reduction cells are varied too; here they are kept, and width and depth "
@@ -41,7 +41,7 @@ class Networks(Scale):
 
 
 class Variants(Networks):
-    """The same for cells and variants of them, which are drawn."""
+    """The same for cells and randomly drawn variants of them."""
 
     draw: Seed = Field(default=0, description="where the drawing of variants starts")
 
@@ -55,7 +55,7 @@ FULL: dict[str, Any] = {
     "epochs": 600,
     "seeds": 1,
 }
-"""The paper's own numbers where they are others."""
+"""The paper's settings where they differ."""
 
 
 def train(
@@ -65,7 +65,7 @@ def train(
     lrs: Sequence[float],
     more: Mapping[str, Any] | None = None,
 ) -> Comparison:
-    """The cells trained side by side; what is finished is in the setting's folder.
+    """Trains the cells for comparison; finished trainings are read from the folder of the options.
 
     Args:
         options: Where and with what.
@@ -76,10 +76,10 @@ def train(
     """
     data = {"name": options.data or scale.images, "pad": scale.pad, "flip": scale.flip}
     net = {"cells": scale.cells, "channels": scale.channels}
-    own = {"data": data, "net": net, "batch": scale.batch, "epochs": scale.epochs}
+    settings = {"data": data, "net": net, "batch": scale.batch, "epochs": scale.epochs}
     return compare(
         cells,
-        make_settings(own, more or {}),
+        make_settings(settings, more or {}),
         options.folder / "comparison",
         lrs=lrs,
         seeds=range(scale.seeds),
@@ -90,7 +90,7 @@ def train(
 
 
 def size(options: RunOptions, scale: Networks) -> str:
-    """How large the trainings are, in words."""
+    """Description of the size of the trainings."""
     images = options.data or scale.images
     return (
         f"{scale.cells} cells, {scale.channels} channels; {images}, {scale.epochs} epochs of batches of "
@@ -99,12 +99,12 @@ def size(options: RunOptions, scale: Networks) -> str:
 
 
 def ladder(genotype: Genotype, count: int, draw: int) -> list[Genotype]:
-    """Of the 13 connection variants of a draw as many as asked for, the widest first and the narrowest last.
+    """`count` of the 13 connection variants of a draw, from the widest to the narrowest.
 
     They are ranked by width, of equal widths by depth, shallow ones first, and taken at even distances.
     """
     drawn = random_connections(genotype, max(DRAWN, count), seed=draw, archs=[NORMAL])
-    drawn.sort(key=lambda own: (-shape(own)[0], shape(own)[1]))
+    drawn.sort(key=lambda variant: (-shape(variant)[0], shape(variant)[1]))
     return [drawn[(place + 1) * len(drawn) // count - 1] for place in range(count)]
 
 
@@ -125,16 +125,16 @@ def titled(name: str, genotype: Genotype) -> str:
     return f"{name} ({wide:g}c, {deep})"
 
 
-def area(found: Comparison, cell: str, lr: float | None = None, metric: str = LOSS) -> float:
-    """The mean area of a cell; what broke off is as bad as can be."""
-    known = found.area(cell, lr, metric)
+def area(comparison: Comparison, cell: str, lr: float | None = None, metric: str = LOSS) -> float:
+    """Mean area of a cell; diverged trainings count as the worst possible."""
+    known = comparison.area(cell, lr, metric)
     worst = 0.0 if metric == ACCURACY else math.inf
     return worst if known is None else known
 
 
-def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Spearman's rank correlation, equal values with their mean rank; None where one side is all equal."""
-    if len(set(one)) < 2 or len(set(other)) < 2:
+def spearman(x: Sequence[float], y: Sequence[float]) -> float | None:
+    """Spearman's rank correlation with mean ranks for ties; None if all values of one side are equal."""
+    if len(set(x)) < 2 or len(set(y)) < 2:
         return None
-    first, second = (rankdata(values) - (len(values) + 1) / 2 for values in (one, other))
+    first, second = (rankdata(values) - (len(values) + 1) / 2 for values in (x, y))
     return float(first @ second / math.sqrt((first @ first) * (second @ second)))

@@ -38,8 +38,8 @@ class Steps(Scale):
 
 
 @dataclass(frozen=True)
-class Path:
-    """Where a rule went.
+class Trajectory:
+    """Trajectory of a rule over the simplex.
 
     Args:
         points: The predictions, from the start on, [T + 1, N].
@@ -51,12 +51,12 @@ class Path:
 
     @property
     def distance(self) -> Tensor:
-        """From the optimum of section 8.2, [T + 1]."""
+        """Distance from the optimum of section 8.2, [T + 1]."""
         return (self.points - OPTIMUM).square().sum(-1).sqrt()
 
     @property
     def magnitude(self) -> Tensor:
-        """Of the update terms, [T]."""
+        """Norm of the update terms, [T]."""
         return self.terms.square().sum(-1).sqrt()
 
 
@@ -66,18 +66,18 @@ def update_term(rule: str, weights: Tensor, slope: Tensor) -> Tensor:
     return -(rewards if rule == XNAS else softmax_rewards(weights, rewards))
 
 
-def follow(rule: str, slope: Slope, start: Tensor, *, steps: int, lr: float) -> Path:
-    """The path of a rule from log weights `start` [N]."""
+def follow(rule: str, slope: Slope, start: Tensor, *, steps: int, lr: float) -> Trajectory:
+    """Trajectory of a rule from log weights `start` [N]."""
     logs, points, terms = start.double(), [start.double().softmax(-1)], []
     for step in range(steps):
         terms.append(update_term(rule, points[-1], slope(step, points[-1])))
         logs = update_log_weights(logs, terms[-1], -lr)
         points.append(logs.softmax(-1))
-    return Path(torch.stack(points), torch.stack(terms))
+    return Trajectory(torch.stack(points), torch.stack(terms))
 
 
-def both(slope: Slope, start: Tensor, scale: Steps) -> dict[str, Path]:
-    """The paths of both rules in a problem of section 8.2."""
+def both(slope: Slope, start: Tensor, scale: Steps) -> dict[str, Trajectory]:
+    """Trajectories of both rules in a problem of section 8.2."""
     return {rule: follow(rule, slope, start, steps=scale.steps, lr=scale.lr) for rule in RULES}
 
 
@@ -96,14 +96,16 @@ def quadratic(_: int, point: Tensor) -> Tensor:
     return point - OPTIMUM
 
 
-def numbers(paths: Mapping[str, Path]) -> dict[str, dict[str, list[list[float]]]]:
+def numbers(paths: Mapping[str, Trajectory]) -> dict[str, dict[str, list[list[float]]]]:
     """Paths and terms for JSON."""
     return {
         rule: {"points": path.points.tolist(), "terms": path.terms.tolist()} for rule, path in paths.items()
     }
 
 
-def draw_plane(paths: Mapping[str, Path], contours: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Figure:
+def draw_plane(
+    paths: Mapping[str, Trajectory], contours: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> Figure:
     """The picture of figures 4, 5 and 7: paths, distances from the optimum, and sizes of the terms.
 
     Args:
@@ -113,10 +115,10 @@ def draw_plane(paths: Mapping[str, Path], contours: Callable[[np.ndarray, np.nda
     figure = Figure((12, 3.8), layout="constrained")
     plane, middle, right = figure.subplots(1, 3)
     _draw_loss(plane, contours)
-    for place, (rule, look) in enumerate(line_styles(paths).items()):
-        _draw_path(plane, paths[rule], look, rule, 0.035 * (place - 0.5))
-        middle.plot(paths[rule].distance, look.line, color=look.color, label=rule)
-        right.plot(paths[rule].magnitude, look.line, color=look.color, label=rule)
+    for index, (rule, style) in enumerate(line_styles(paths).items()):
+        _draw_path(plane, paths[rule], style, rule, 0.035 * (index - 0.5))
+        middle.plot(paths[rule].distance, style.line, color=style.color, label=rule)
+        right.plot(paths[rule].magnitude, style.line, color=style.color, label=rule)
     middle.set(xlabel="step", ylabel="distance from (1, 0)", ylim=(0, None))
     right.set(xlabel="step", ylabel="size of the update term", ylim=(0, None))
     plane.legend(loc="upper right", fontsize=8)
@@ -132,9 +134,9 @@ def _draw_loss(axes: Axes, contours: Callable[[np.ndarray, np.ndarray], np.ndarr
     axes.set(xlabel="x", ylabel="y", aspect="equal")
 
 
-def _draw_path(axes: Axes, path: Path, look: LineStyle, label: str, aside: float) -> None:
-    """A path along the simplex, a little aside so that two on the same line are both seen."""
-    x, y = (path.points[:, axis].numpy() + aside for axis in (0, 1))
-    axes.plot(x, y, look.line, color=look.color, label=label, linewidth=2)
-    axes.plot(x[0], y[0], "o", color=look.color, fillstyle="none")
-    axes.plot(x[-1], y[-1], "o", color=look.color)
+def _draw_path(axes: Axes, path: Trajectory, style: LineStyle, label: str, offset: float) -> None:
+    """A trajectory along the simplex, with an offset so that two on the same line are both visible."""
+    x, y = (path.points[:, axis].numpy() + offset for axis in (0, 1))
+    axes.plot(x, y, style.line, color=style.color, label=label, linewidth=2)
+    axes.plot(x[0], y[0], "o", color=style.color, fillstyle="none")
+    axes.plot(x[-1], y[-1], "o", color=style.color)

@@ -52,7 +52,7 @@ def reproduce(options: RunOptions, scale: Toy) -> ReproductionResult:  # noqa: A
     rows = [
         Row(f"{name} at alpha = {scale.alpha:g}", PAPER[name] * scale.alpha, measured[name]) for name in TERMS
     ]
-    same, wrong = are_the_papers(grid, curves), is_wrong(curves)
+    same, wrong = agrees(grid, curves), is_wrong(curves)
     words = f"{'are' if same else 'differ from'} the paper's, and the direct one has the "
     return ReproductionResult(
         rows=rows,
@@ -65,23 +65,23 @@ def reproduce(options: RunOptions, scale: Toy) -> ReproductionResult:  # noqa: A
     )
 
 
-def are_the_papers(grid: Floats, curves: Curves) -> bool:
-    """Whether every term is what the paper derives, at every alpha."""
+def agrees(grid: Floats, curves: Curves) -> bool:
+    """True if every term is what the paper derives, at every alpha."""
     return all(np.allclose(curves[name], PAPER[name] * grid) for name in TERMS)
 
 
 def is_wrong(curves: Curves) -> bool:
-    """Whether the direct term points away from the whole gradient wherever that is not zero."""
-    direct, whole = np.array(curves["g1"]), np.array(curves["g1 + g2"])
-    return bool(np.all(direct * whole < 0, where=~np.isclose(whole, 0)))
+    """True if the direct term is opposite to the gradient wherever that is not zero."""
+    direct, total = np.array(curves["g1"]), np.array(curves["g1 + g2"])
+    return bool(np.all(direct * total < 0, where=~np.isclose(total, 0)))
 
 
 def draw(grid: list[float], curves: Curves) -> Figure:
     """The terms of the gradient against alpha."""
     figure = Figure((6, 3.6), layout="constrained")
     axes = figure.add_subplot(xlabel="alpha", ylabel="slope of the validation loss")
-    for name, look in line_styles(TERMS).items():
-        axes.plot(grid, curves[name], look.line, color=look.color, label=name)
+    for name, style in line_styles(TERMS).items():
+        axes.plot(grid, curves[name], style.line, color=style.color, label=name)
     axes.axhline(0.0, color="0.6", linewidth=0.8)
     axes.legend()
     return figure

@@ -33,14 +33,14 @@ from dartboard.viz.line_styles import line_styles
 from dartboard_papers._amended import (
     amended_searches,
     count_kinds,
-    found_in,
+    final_genotype,
     judge_all,
     keep_space,
     mean_and_error,
     shares,
     small_darts,
 )
-from dartboard_papers._amended_training import REGULARISED, Regularised, Training, errors
+from dartboard_papers._amended_training import REGULARISED, Regularised, TrainingSpec, errors
 from dartboard_papers._searches import searches
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
 
@@ -80,22 +80,22 @@ def plan(options: RunOptions, scale: Trap) -> dict[str, SearchConfig]:
         "net": {"channels": scale.channels},
         "weights": {"lr": scale.lr},
     }
-    found = {}
+    configs = {}
     for kind, eta in ((WITH, scale.eta), (WITHOUT, 0.0)):
-        for own in amended_searches(base, eta, scale.travel, scale.seeds):
-            found[_label(kind, own.seed)] = own
-    return found
+        for config in amended_searches(base, eta, scale.travel, scale.seeds):
+            configs[_label(kind, config.seed)] = config
+    return configs
 
 
 def _label(kind: str, seed: int) -> str:
     return f"{'with' if kind == WITH else 'without'}-{seed}"
 
 
-def follow(run: Run, config: SearchConfig, scale: Trap) -> dict[str, Training]:
+def follow(run: Run, config: SearchConfig, scale: Trap) -> dict[str, TrainingSpec]:
     """The two trainings after a search, by statement."""
-    cells = Training(
+    cells = TrainingSpec(
         space=config.space.name,
-        genotype=GENOTYPE_FORMATS["json"].encode(found_in(run)),
+        genotype=GENOTYPE_FORMATS["json"].encode(final_genotype(run)),
         data=config.data.name,
         channels=scale.channels,
         epochs=scale.retrain,
@@ -118,59 +118,64 @@ def follow(run: Run, config: SearchConfig, scale: Trap) -> dict[str, Training]:
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Trap) -> ReproductionResult:
-    """The three errors, with and without the amending term."""
+    """Measures the three errors, with and without the amending term."""
     configs = plan(options, scale)
     runs = searches(configs, options)
     after = {
-        f"{label}-{'cells' if what == CELLS else 'supernet'}": own
+        f"{label}-{'cells' if what == CELLS else 'supernet'}": spec
         for label, run in runs.items()
-        for what, own in follow(run, configs[label], scale).items()
+        for what, spec in follow(run, configs[label], scale).items()
     }
-    found = gather(runs, errors(after, options, "trainings"), scale.seeds)
-    gains = {what: gain(own) for what, own in found.items()}
+    errors_by_kind = gather(runs, errors(after, options, "trainings"), scale.seeds)
+    gains = {what: gain(values) for what, values in errors_by_kind.items()}
     return ReproductionResult(
-        rows=_rows(found, gains, runs, scale.seeds),
+        rows=_rows(errors_by_kind, gains, runs, scale.seeds),
         verdict=judge_all(gains.values()),
         sentence=_sentence(gains),
         size=f"DARTS' ops in two cells of {scale.nodes} nodes, {scale.channels} channels, "
         f"{scale.chosen(options)}, {scale.epochs} epochs of search and {scale.retrain} of training",
         seeds=scale.seeds,
-        figures={"errors": draw(found)},
-        numbers={what: {kind: list(values) for kind, values in own.items()} for what, own in found.items()},
+        figures={"errors": draw(errors_by_kind)},
+        numbers={
+            what: {kind: list(values) for kind, values in by_kind.items()}
+            for what, by_kind in errors_by_kind.items()
+        },
         remarks=["A.3 states errors of an experiment; it has no derivation, and no number of runs."],
     )
 
 
 def gather(runs: Mapping[str, Run], trained: Mapping[str, float], seeds: int) -> Errors:
-    """All errors by statement."""
+    """All errors, by statement."""
 
-    def each(kind: str, ending: str) -> list[float]:
+    def errors_of(kind: str, ending: str) -> list[float]:
         labels = [_label(kind, seed) for seed in range(seeds)]
         if ending:
             return [trained[f"{label}-{ending}"] for label in labels]
         return [100 * (1 - runs[label].metrics()[-1]["valid_accuracy"]) for label in labels]
 
     endings = {SEARCH: "", SUPERNET: "supernet", CELLS: "cells"}
-    return {what: {kind: each(kind, end) for kind in (WITH, WITHOUT)} for what, end in endings.items()}
+    return {what: {kind: errors_of(kind, end) for kind in (WITH, WITHOUT)} for what, end in endings.items()}
 
 
-def gain(own: Mapping[str, Sequence[float]]) -> tuple[float, float]:
-    """By how much g2' lowers the error, seed by seed: the mean and its standard error."""
-    return mean_and_error([bare - amended for amended, bare in zip(own[WITH], own[WITHOUT], strict=True)])
+def gain(values: Mapping[str, Sequence[float]]) -> tuple[float, float]:
+    """Mean reduction of the error by g2' over seeds, and its standard error."""
+    return mean_and_error(
+        [bare - amended for amended, bare in zip(values[WITH], values[WITHOUT], strict=True)]
+    )
 
 
 def _rows(
-    found: Errors, gains: Mapping[str, tuple[float, float]], runs: Mapping[str, Run], seeds: int
+    errors_by_kind: Errors, gains: Mapping[str, tuple[float, float]], runs: Mapping[str, Run], seeds: int
 ) -> list[Row]:
     rows = []
-    for what, own in found.items():
+    for what, values in errors_by_kind.items():
         for kind, paper in zip((WITH, WITHOUT), PAPER[what], strict=True):
-            rows.append(Row(f"{what}, {kind}: error, %", paper, mean_and_error(own[kind])[0]))
+            rows.append(Row(f"{what}, {kind}: error, %", paper, mean_and_error(values[kind])[0]))
         lower = PAPER[what][1] - PAPER[what][0]
         rows.append(Row(f"{what}: g2' lowers the error by, points", round(lower, 2), gains[what][0]))
     for kind in (WITH, WITHOUT):
-        cells = [found_in(runs[_label(kind, seed)]) for seed in range(seeds)]
-        words = ", ".join(f"{own} {share:.0f} %" for own, share in shares(count_kinds(cells)).items())
+        cells = [final_genotype(runs[_label(kind, seed)]) for seed in range(seeds)]
+        words = ", ".join(f"{op} {share:.0f} %" for op, share in shares(count_kinds(cells)).items())
         rows.append(Row(f"ops of the cells, {kind}", None, words))
     return rows
 
@@ -180,14 +185,14 @@ def _sentence(gains: Mapping[str, tuple[float, float]]) -> str:
     return f"Points of error that g2' takes away, with standard errors: {words}."
 
 
-def draw(found: Errors) -> Figure:
+def draw(errors_by_kind: Errors) -> Figure:
     """The errors of all seeds, with and without the amending term."""
     figure = Figure((9, 3.6), layout="constrained")
-    panels = figure.subplots(1, len(found))
-    for axes, (what, own) in zip(panels, found.items(), strict=True):
-        for place, (kind, look) in enumerate(line_styles((WITH, WITHOUT)).items()):
-            axes.bar(place, mean_and_error(own[kind])[0], width=0.6, color=look.color, alpha=0.5)
-            axes.plot([place] * len(own[kind]), own[kind], "o", color=look.color)
+    panels = figure.subplots(1, len(errors_by_kind))
+    for axes, (what, values) in zip(panels, errors_by_kind.items(), strict=True):
+        for place, (kind, style) in enumerate(line_styles((WITH, WITHOUT)).items()):
+            axes.bar(place, mean_and_error(values[kind])[0], width=0.6, color=style.color, alpha=0.5)
+            axes.plot([place] * len(values[kind]), values[kind], "o", color=style.color)
             axes.plot([place - 0.3, place + 0.3], [PAPER[what][place]] * 2, "k--", linewidth=1.2)
         axes.set(title=what, xticks=(0, 1), xticklabels=(WITH, WITHOUT), ylim=(0, None))
     panels[0].set_ylabel("error, %; dashed: the paper")

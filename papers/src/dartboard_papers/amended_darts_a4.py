@@ -31,30 +31,30 @@ from dartboard_papers._amended import (
     SKIP,
     amended_searches,
     count_kinds,
-    found_in,
+    final_genotype,
     judge_all,
     keep_space,
     mean_and_error,
     shares,
     small_s2,
 )
-from dartboard_papers._amended_training import REGULARISED, Regularised, Training, errors
+from dartboard_papers._amended_training import REGULARISED, Regularised, TrainingSpec, errors
 from dartboard_papers._searches import searches
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
 
 AMENDED, DARTS, RANDOM = "amended-darts", "darts", "random"
-WAYS = {AMENDED: 0.1, DARTS: 0.0}
+COEFFICIENTS = {AMENDED: 0.1, DARTS: 0.0}
 """The searches and their amending coefficients."""
 DEFICITS = {DARTS: 0.25, RANDOM: 0.29}
 LOWEST, HIGHEST = "2.57 +- 0.11", "2.63 +- 0.13"
 SMALLER = {"lowest": "2.71 +- 0.15", "highest": "2.92 +- 0.09"}
-"""The same in S1."""
+"""The same for S1."""
 ALL_SKIPS = "all (500 epochs)"
 EPOCH = 3e-4 * (25_000 // 96)
-"""How far an epoch of the paper's takes the architecture, rate times steps."""
-Found = Mapping[str, Sequence[Genotype]]
+"""Learning rate times steps of an epoch of the paper."""
+Genotypes = Mapping[str, Sequence[Genotype]]
 Errors = Mapping[str, Sequence[Sequence[float]]]
-"""By way and by network, the errors of its trainings in percent."""
+"""By method and by network, the errors of its trainings in percent."""
 
 
 class Comparison(Regularised):
@@ -99,24 +99,26 @@ def plan(options: RunOptions, scale: Comparison) -> dict[str, SearchConfig]:
         "net": {"channels": scale.channels, "auxiliary": scale.auxiliary, "drop_path": scale.drop_path},
         "weights": {"lr": scale.lr},
     }
-    found = {}
-    for way, eta in WAYS.items():
-        for own in amended_searches(base, eta, scale.travel, scale.seeds):
-            found[f"{way}-{own.seed}"] = own
-    return found
+    configs = {}
+    for method, eta in COEFFICIENTS.items():
+        for config in amended_searches(base, eta, scale.travel, scale.seeds):
+            configs[f"{method}-{config.seed}"] = config
+    return configs
 
 
-def best_samples(options: RunOptions, scale: Comparison, like: Training) -> list[Genotype]:
-    """What random search finds: the best of its samples by the validation error of short trainings."""
+def best_samples(options: RunOptions, scale: Comparison, like: TrainingSpec) -> list[Genotype]:
+    """The best samples of random search by the validation error of short trainings."""
     rng = Random("amended-darts-a4")
     drawn = [sample(small_s2(scale.cells), rng) for _ in range(scale.samples)]
-    texts = {f"sample-{place}": GENOTYPE_FORMATS["json"].encode(own) for place, own in enumerate(drawn)}
+    texts = {
+        f"sample-{index}": GENOTYPE_FORMATS["json"].encode(genotype) for index, genotype in enumerate(drawn)
+    }
     short = {
         label: replace(like, genotype=text, epochs=scale.short, part="valid") for label, text in texts.items()
     }
-    found = list(errors(short, options, "short trainings").values())
-    order = sorted(range(len(drawn)), key=lambda place: found[place])
-    return [drawn[place] for place in order[: scale.kept]]
+    valid_errors = list(errors(short, options, "short trainings").values())
+    order = sorted(range(len(drawn)), key=lambda index: valid_errors[index])
+    return [drawn[index] for index in order[: scale.kept]]
 
 
 @reproduction(
@@ -130,11 +132,11 @@ def best_samples(options: RunOptions, scale: Comparison, like: Training) -> list
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Comparison) -> ReproductionResult:
-    """Test errors of what each way finds, trained several times."""
+    """Measures the test errors of the networks of each method, trained several times."""
     configs = plan(options, scale)
     runs = searches(configs, options)
     any_config = next(iter(configs.values()))
-    like = Training(
+    like = TrainingSpec(
         space=any_config.space.name,
         genotype="",
         data=any_config.data.name,
@@ -145,14 +147,15 @@ def reproduce(options: RunOptions, scale: Comparison) -> ReproductionResult:
         seed=0,
         **scale.in_training(),
     )
-    found: dict[str, list[Genotype]] = {
-        way: [found_in(runs[f"{way}-{seed}"]) for seed in range(scale.seeds)] for way in WAYS
+    genotypes: dict[str, list[Genotype]] = {
+        method: [final_genotype(runs[f"{method}-{seed}"]) for seed in range(scale.seeds)]
+        for method in COEFFICIENTS
     }
-    found[RANDOM] = best_samples(options, scale, like)
-    measured = train_all(found, options, scale, like)
-    gaps = {way: gap(measured, way) for way in DEFICITS}
+    genotypes[RANDOM] = best_samples(options, scale, like)
+    measured = train_all(genotypes, options, scale, like)
+    gaps = {method: gap(measured, method) for method in DEFICITS}
     return ReproductionResult(
-        rows=_rows(found, measured, gaps),
+        rows=_rows(genotypes, measured, gaps),
         verdict=judge_all(gaps.values()),
         sentence=_sentence(gaps),
         size=f"S2, {scale.cells} cells, {scale.channels} channels, {scale.chosen(options)}, "
@@ -160,55 +163,63 @@ def reproduce(options: RunOptions, scale: Comparison) -> ReproductionResult:
         f"of training, {scale.repeats} times",
         seeds=scale.seeds,
         figures={"errors": draw(measured)},
-        numbers={way: [list(own) for own in each] for way, each in measured.items()},
+        numbers={method: [list(networks) for networks in errors] for method, errors in measured.items()},
         remarks=_remarks(scale),
     )
 
 
-def train_all(found: Found, options: RunOptions, scale: Comparison, like: Training) -> Errors:
+def train_all(genotypes: Genotypes, options: RunOptions, scale: Comparison, like: TrainingSpec) -> Errors:
     """The test errors of all networks."""
-    texts = {way: [GENOTYPE_FORMATS["json"].encode(own) for own in each] for way, each in found.items()}
-    asked = {
-        f"{way}-{place}-training-{seed}": replace(like, genotype=text, seed=seed)
-        for way, own in texts.items()
-        for place, text in enumerate(own)
+    texts = {
+        method: [GENOTYPE_FORMATS["json"].encode(genotype) for genotype in group]
+        for method, group in genotypes.items()
+    }
+    specs = {
+        f"{method}-{index}-training-{seed}": replace(like, genotype=text, seed=seed)
+        for method, group in texts.items()
+        for index, text in enumerate(group)
         for seed in range(scale.repeats)
     }
-    done = errors(asked, options, "trainings")
+    test_errors = errors(specs, options, "trainings")
     return {
-        way: [
-            [done[f"{way}-{place}-training-{seed}"] for seed in range(scale.repeats)]
-            for place in range(len(own))
+        method: [
+            [test_errors[f"{method}-{index}-training-{seed}"] for seed in range(scale.repeats)]
+            for index in range(len(group))
         ]
-        for way, own in texts.items()
+        for method, group in texts.items()
     }
 
 
 def _means(networks: Sequence[Sequence[float]]) -> list[float]:
-    return [mean_and_error(own)[0] for own in networks]
+    return [mean_and_error(trainings)[0] for trainings in networks]
 
 
-def gap(measured: Errors, way: str) -> tuple[float, float]:
-    """By how many points a way is worse than amended DARTS, and the standard error of that."""
-    (other, first), (own, second) = (mean_and_error(_means(measured[key])) for key in (way, AMENDED))
-    return other - own, hypot(first, second)
+def gap(measured: Errors, method: str) -> tuple[float, float]:
+    """Points by which a method is worse than amended DARTS, and their standard error."""
+    (error, first), (reference, second) = (mean_and_error(_means(measured[key])) for key in (method, AMENDED))
+    return error - reference, hypot(first, second)
 
 
-def _rows(found: Found, measured: Errors, gaps: Mapping[str, tuple[float, float]]) -> list[Row]:
-    networks = sorted(measured[AMENDED], key=lambda own: mean_and_error(own)[0])
+def _rows(genotypes: Genotypes, measured: Errors, gaps: Mapping[str, tuple[float, float]]) -> list[Row]:
+    networks = sorted(measured[AMENDED], key=lambda trainings: mean_and_error(trainings)[0])
     rows = [
         Row("amended-darts, lowest error of a network, %", LOWEST, _spread(networks[0])),
         Row("amended-darts, highest error of a network, %", HIGHEST, _spread(networks[-1])),
     ]
     rows += [
-        Row(f"{way}: mean error, %", None, mean_and_error(_means(own))[0]) for way, own in measured.items()
+        Row(f"{method}: mean error, %", None, mean_and_error(_means(networks))[0])
+        for method, networks in measured.items()
     ]
-    rows += [Row(f"{way}: worse by, points", DEFICITS[way], own[0]) for way, own in gaps.items()]
-    rows += [Row(f"S1, {which} error of a network, %", own, None) for which, own in SMALLER.items()]
-    skips = {way: shares(count_kinds(own))[SKIP] for way, own in found.items()}
-    said = {DARTS: ALL_SKIPS}
+    rows += [
+        Row(f"{method}: worse by, points", DEFICITS[method], gap_and_error[0])
+        for method, gap_and_error in gaps.items()
+    ]
+    rows += [Row(f"S1, {which} error of a network, %", value, None) for which, value in SMALLER.items()]
+    skips = {method: shares(count_kinds(group))[SKIP] for method, group in genotypes.items()}
+    paper = {DARTS: ALL_SKIPS}
     return rows + [
-        Row(f"{way}: skip-connects, % of edges", said.get(way), share) for way, share in skips.items()
+        Row(f"{method}: skip-connects, % of edges", paper.get(method), share)
+        for method, share in skips.items()
     ]
 
 
@@ -227,21 +238,21 @@ def _spread(values: Sequence[float]) -> str:
 
 
 def _sentence(gaps: Mapping[str, tuple[float, float]]) -> str:
-    words = " and ".join(f"{way} by {mean:.2f} +- {error:.2f}" for way, (mean, error) in gaps.items())
+    words = " and ".join(f"{method} by {mean:.2f} +- {error:.2f}" for method, (mean, error) in gaps.items())
     return f"Worse than amended DARTS, in points of error with standard errors: {words}."
 
 
 def draw(measured: Errors) -> Figure:
-    """The errors of all networks of each way: a dot a training, a line for the mean of a network."""
+    """The errors of all networks of each method: a dot for a training, a line for the mean of a network."""
     figure = Figure((7, 3.8), layout="constrained")
     axes = figure.add_subplot(ylabel="test error, %")
-    for place, (way, look) in enumerate(line_styles(measured).items()):
-        count = len(measured[way])
-        for number, own in enumerate(measured[way]):
-            x = place + 0.6 * ((number + 0.5) / count - 0.5)
-            axes.plot([x] * len(own), own, look.marker, color=look.color, alpha=0.7)
-            axes.plot([x - 0.08, x + 0.08], [mean_and_error(own)[0]] * 2, color=look.color)
-        mean = mean_and_error(_means(measured[way]))[0]
-        axes.plot([place - 0.35, place + 0.35], [mean, mean], "--", color="0.4", linewidth=1.0)
+    for index, (method, style) in enumerate(line_styles(measured).items()):
+        count = len(measured[method])
+        for network, trainings in enumerate(measured[method]):
+            x = index + 0.6 * ((network + 0.5) / count - 0.5)
+            axes.plot([x] * len(trainings), trainings, style.marker, color=style.color, alpha=0.7)
+            axes.plot([x - 0.08, x + 0.08], [mean_and_error(trainings)[0]] * 2, color=style.color)
+        mean = mean_and_error(_means(measured[method]))[0]
+        axes.plot([index - 0.35, index + 0.35], [mean, mean], "--", color="0.4", linewidth=1.0)
     axes.set_xticks(range(len(measured)), list(measured))
     return figure

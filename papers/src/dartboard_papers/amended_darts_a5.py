@@ -1,4 +1,22 @@
-"""Second derivatives in full, of random problems and of small networks, and the angles that A.5 is about."""
+"""Amended-DARTS A.5: whether the amending term makes less than a right angle with what it stands for.
+
+The paper takes g2' = -eta M H v for g2 = -M H^-1 v (M the mixed derivative of the training loss, H its
+Hessian in the weights, v the slope of the validation loss) and claims <g2', g2> >= 0, since M'M is positive
+semi-definite and "so is the matrix after similarity transformation", H^-1 M'M H. Its eigenvalues are not
+negative, but the matrix is not symmetric, and they say nothing about v' H^-1 M'M H v. A.5 looks at the
+symmetric part, S = H^-1 M'M H + H M'M H^-1, and assumes "in most cases" what it needs of it.
+
+What is true: let M have fewer rows than columns, as it always has (A.5: "hundreds compared to millions"), and
+let z be in its kernel. With x = H^-1 z, x'Sx = 0; were S positive semi-definite, S x = H M'M H^-2 z would be
+zero, and H would map the kernel to itself. Wherever it does not, S has a negative eigenvalue, and some v
+breaks the claim. How often a v does is measured here.
+
+The test, fixed before: the claim is of a guarantee, so it holds if no problem with a positive definite H
+breaks it. The problems are random ones and small networks with mixtures of activations at minima of their
+training losses. Networks that are trained little have indefinite Hessians and are counted apart: the paper
+uses g2' there as well, but claims nothing. Changed after a first result: how minima are found, as only 22 of
+60 networks came to one; the claim was broken there too.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,15 +38,15 @@ from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Ve
 
 INPUTS, HIDDEN, EXAMPLES, PENALTY = 4, 5, 24, 0.05
 WEIGHTS, ARCHS = INPUTS * HIDDEN + HIDDEN, 6
-"""Of a small network."""
+"""Sizes of a small network."""
 FLAT = 1e-11
-"""A slope of the training loss below this is that of a minimum."""
+"""Norm of the training gradient below which a point counts as a minimum."""
 LEAST, LONGEST = 1e-3, 0.3
 """The least curvature that Newton's step divides by, and the longest step."""
 
 
 @dataclass(frozen=True)
-class Problem:
+class SecondOrderProblem:
     """Second derivatives at a point, or at many with leading axes.
 
     Args:
@@ -50,9 +68,11 @@ class Problem:
         return -_times(self.mixed, _times(self.hessian, self.slope)), -_times(self.mixed, self.slope)
 
     def cosines(self) -> tuple[Tensor, Tensor]:
-        """Of the angles that g2' and g2'' make with g2."""
+        """Cosines of the angles that g2' and g2'' make with g2."""
         true = self.true()
-        amending, second = (torch.cosine_similarity(own, true, dim=-1, eps=0) for own in self.estimates())
+        amending, second = (
+            torch.cosine_similarity(estimate, true, dim=-1, eps=0) for estimate in self.estimates()
+        )
         return amending, second
 
     def worst(self) -> Tensor:
@@ -66,7 +86,9 @@ def _times(matrix: Tensor, vector: Tensor) -> Tensor:
     return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
 
 
-def random_problems(count: int, weights: int, archs: int, condition: float, seed: int = 0) -> Problem:
+def random_problems(
+    count: int, weights: int, archs: int, condition: float, seed: int = 0
+) -> SecondOrderProblem:
     """Problems with a positive definite Hessian, `count` of them along the first axis.
 
     Its axes are random and its eigenvalues lie evenly on a logarithmic scale; M and v are normal.
@@ -78,11 +100,11 @@ def random_problems(count: int, weights: int, archs: int, condition: float, seed
 
     axes = torch.linalg.qr(draw(weights, weights)).Q
     scales = torch.logspace(0.0, float(np.log10(condition)), weights, dtype=torch.float64)
-    return Problem((axes * scales) @ axes.mT, draw(archs, weights), draw(weights))
+    return SecondOrderProblem((axes * scales) @ axes.mT, draw(archs, weights), draw(weights))
 
 
 def make_network(seed: int) -> BilevelProblem:
-    """The start of a network of two layers, each with a mixture of three activations, and data of its own."""
+    """The start of a network of two layers, each with a mixture of three activations, with its own data."""
     generator = torch.Generator().manual_seed(seed)
 
     def draw(*shape: int) -> Tensor:
@@ -95,8 +117,8 @@ def make_network(seed: int) -> BilevelProblem:
     train, valid = ((x, torch.sin(x @ teacher) + 0.3 * draw(EXAMPLES, 1)) for x in images)
 
     def loss(data: tuple[Tensor, Tensor], at: Sequence[Tensor]) -> Tensor:
-        said = _mixture(_mixture(data[0] @ at[0], alpha[0]) @ at[1], alpha[1])
-        return (said - data[1]).square().mean()
+        outputs = _mixture(_mixture(data[0] @ at[0], alpha[0]) @ at[1], alpha[1])
+        return (outputs - data[1]).square().mean()
 
     def penalised(at: Sequence[Tensor]) -> Tensor:
         return loss(train, at) + PENALTY * torch.stack([weight.square().sum() for weight in at]).sum()
@@ -115,7 +137,7 @@ def moved(point: BilevelProblem, weights: Sequence[Tensor]) -> BilevelProblem:
 
 
 def trained(point: BilevelProblem, steps: int, lr: float = 0.1) -> BilevelProblem:
-    """The same after so many steps of descent on the training loss."""
+    """The same problem after gradient descent on the training loss."""
     for _ in range(steps):
         pairs = zip(point.weights, train_grads(point), strict=True)
         point = moved(point, [weight - lr * slope for weight, slope in pairs])
@@ -123,7 +145,7 @@ def trained(point: BilevelProblem, steps: int, lr: float = 0.1) -> BilevelProble
 
 
 def at_minimum(point: BilevelProblem, steps: int = 300, most: int = 100) -> BilevelProblem:
-    """The same at a minimum of the training loss: descent, then Newton's steps that leave saddles."""
+    """The same problem at a minimum of the training loss: descent, then Newton's steps that leave saddles."""
     point = trained(point, steps)
     for _ in range(most):
         slope = _flat(train_grads(point))
@@ -145,20 +167,20 @@ def _like(flat: Tensor, weights: Sequence[Tensor]) -> list[Tensor]:
     return [part.view_as(weight) for part, weight in zip(parts, weights, strict=True)]
 
 
-def derivatives(point: BilevelProblem) -> Problem:
-    """Whole matrices of second derivatives."""
+def derivatives(point: BilevelProblem) -> SecondOrderProblem:
+    """Full matrices of second derivatives."""
     flat = _flat(point.weights).requires_grad_()
     loss = point.train[0](_like(flat, point.weights))
     (slope,) = torch.autograd.grad(loss, flat, create_graph=True)
     rows = torch.eye(len(flat), dtype=flat.dtype)
     hessian, mixed = torch.autograd.grad(slope, [flat, *point.arch], rows, is_grads_batched=True)
     (valid,) = torch.autograd.grad(point.valid[0](_like(flat, point.weights)), flat)
-    return Problem(hessian, mixed.flatten(1).mT, valid)
+    return SecondOrderProblem(hessian, mixed.flatten(1).mT, valid)
 
 
 @dataclass(frozen=True)
 class Angles:
-    """What was found at a network.
+    """Angles at the weights of a network.
 
     Args:
         curvature: The smallest eigenvalue of its Hessian.
@@ -178,23 +200,23 @@ class Angles:
 
     @property
     def minimum(self) -> bool:
-        """Whether this is a minimum with a positive definite Hessian."""
+        """True at a minimum with a positive definite Hessian."""
         return self.curvature > 0 and self.slope < 1e3 * FLAT
 
 
-def look_at(point: BilevelProblem, eta: float) -> Angles:
+def measure_angles(point: BilevelProblem, eta: float) -> Angles:
     """The angles at a network, with g1 and the amended gradient as searches compute them."""
-    found = derivatives(point)
-    direct, near = (own[0].flatten() for own in (first_order(point), amended(point, eta, Exact())))
-    true = direct + found.true()
-    alone, together = (torch.cosine_similarity(own, true, dim=0).item() for own in (direct, near))
-    amending, second = (own.item() for own in found.cosines())
+    problem = derivatives(point)
+    direct, near = (gradient[0].flatten() for gradient in (first_order(point), amended(point, eta, Exact())))
+    true = direct + problem.true()
+    alone, together = (torch.cosine_similarity(gradient, true, dim=0).item() for gradient in (direct, near))
+    amending, second = (cosine.item() for cosine in problem.cosines())
     return Angles(
-        curvature=torch.linalg.eigvalsh(found.hessian)[0].item(),
+        curvature=torch.linalg.eigvalsh(problem.hessian)[0].item(),
         slope=_flat(train_grads(point)).norm().item(),
         amending=amending,
         second=second,
-        worst=found.worst().item(),
+        worst=problem.worst().item(),
         nearer=together > alone,
     )
 
@@ -215,7 +237,7 @@ ESTIMATES = {"amending": "g2' (amended)", "second": "g2'' (second order)"}
 
 
 class Sizes(Scale):
-    """How many problems there are, and of what kind."""
+    """Number and kind of the problems."""
 
     problems: Count = Field(default=2000, description="random problems of each kind")
     weights: Count = Field(default=24, description="weights of a random problem")
@@ -233,13 +255,13 @@ class Sizes(Scale):
 
 
 def share_right(cosines: ArrayLike) -> float:
-    """The percentage of cosines that are not negative."""
+    """Percentage of cosines that are not negative."""
     return 100 * float(np.mean(np.asarray(cosines) >= -ROUNDING))
 
 
 @dataclass(frozen=True)
-class Found:
-    """What all problems came to.
+class AngleStudy:
+    """Results of all problems.
 
     Args:
         random: By architecture parameters and condition number, how often the claim holds, in percent.
@@ -253,13 +275,13 @@ class Found:
 
     @property
     def broken(self) -> bool:
-        """Whether some problem with a positive definite Hessian breaks the claim."""
-        shares = [*self.random.values(), share_right([own.amending for own in self.minima])]
+        """True if some problem with a positive definite Hessian breaks the claim."""
+        shares = [*self.random.values(), share_right([angles.amending for angles in self.minima])]
         return min(shares) < 100.0
 
 
-def find(options: RunOptions, scale: Sizes) -> Found:
-    """Looks at all problems."""
+def measure_all(options: RunOptions, scale: Sizes) -> AngleStudy:
+    """Measures the angles of all problems."""
     kinds = [(archs, condition) for archs in scale.archs for condition in scale.conditions]
     random = {}
     for done, (archs, condition) in enumerate(kinds, 1):
@@ -269,11 +291,11 @@ def find(options: RunOptions, scale: Sizes) -> Found:
     ends, early = [], []
     for seed in range(scale.networks):
         start = make_network(seed)
-        ends.append(look_at(at_minimum(start), scale.eta))
-        early.append(look_at(trained(start, scale.short), scale.eta))
+        ends.append(measure_angles(at_minimum(start), scale.eta))
+        early.append(measure_angles(trained(start, scale.short), scale.eta))
         options.tell("networks", seed + 1, scale.networks)
-    minima = [own for own in ends if own.minimum]
-    return Found(random, minima, [own for own in early if own.curvature < 0])
+    minima = [angles for angles in ends if angles.minimum]
+    return AngleStudy(random, minima, [angles for angles in early if angles.curvature < 0])
 
 
 @reproduction(
@@ -284,72 +306,76 @@ def find(options: RunOptions, scale: Sizes) -> Found:
     laptop=Sizes(),
 )
 def reproduce(options: RunOptions, scale: Sizes) -> ReproductionResult:
-    """How often the claim holds: random positive definite problems, networks at minima, networks before."""
-    found = find(options, scale)
+    """Measures how often the claim holds: on random problems, on networks at minima, on networks before."""
+    study = measure_all(options, scale)
     return ReproductionResult(
-        rows=_rows(scale, found),
-        verdict=Verdict.NOT_HELD if found.broken else Verdict.HELD,
-        sentence=_sentence(found),
+        rows=_rows(scale, study),
+        verdict=Verdict.NOT_HELD if study.broken else Verdict.HELD,
+        sentence=_sentence(study),
         size=f"random problems of {scale.weights} weights, {scale.problems:,} of each kind; "
         f"{scale.networks} networks of {WEIGHTS} weights and {ARCHS} architecture parameters",
         seeds=scale.networks,
-        figures={"angles": draw(scale, found)},
+        figures={"angles": draw(scale, study)},
         numbers={
             "random": [
                 {"archs": archs, "condition": condition, "share": share}
-                for (archs, condition), share in found.random.items()
+                for (archs, condition), share in study.random.items()
             ],
-            "minima": [asdict(own) for own in found.minima],
-            "indefinite": [asdict(own) for own in found.bent],
+            "minima": [asdict(angles) for angles in study.minima],
+            "indefinite": [asdict(angles) for angles in study.bent],
         },
         remarks=REMARKS,
     )
 
 
-def _rows(scale: Sizes, found: Found) -> list[Row]:
+def _rows(scale: Sizes, study: AngleStudy) -> list[Row]:
     ends = dict.fromkeys((scale.archs[0], scale.archs[-1]))
     rows = [
         Row(f"random, condition {condition:g}, {archs} arch. parameters: <g2', g2> >= 0, %", 100, share)
-        for (archs, condition), share in found.random.items()
+        for (archs, condition), share in study.random.items()
         if archs in ends
     ]
-    return rows + _network_rows(found)
+    return rows + _network_rows(study)
 
 
-def _network_rows(found: Found) -> list[Row]:
-    minima, bent = found.minima, found.bent
+def _network_rows(study: AngleStudy) -> list[Row]:
+    minima, bent = study.minima, study.bent
     rows = [Row("networks that came to a minimum", None, len(minima))]
     if minima:
-        broken, nearer = ([own.worst < 0 for own in minima], [own.nearer for own in minima])
+        broken, nearer = ([angles.worst < 0 for angles in minima], [angles.nearer for angles in minima])
         rows += [
-            Row("minima: <g2', g2> >= 0, %", 100, share_right([own.amending for own in minima])),
-            Row("minima: <g2'', g2> >= 0, %", "no guarantee", share_right([own.second for own in minima])),
+            Row("minima: <g2', g2> >= 0, %", 100, share_right([angles.amending for angles in minima])),
+            Row(
+                "minima: <g2'', g2> >= 0, %",
+                "no guarantee",
+                share_right([angles.second for angles in minima]),
+            ),
             Row("minima: some other slope breaks the claim, %", 0, 100 * float(np.mean(broken))),
             Row("minima: g1 + g2' nearer to the gradient than g1, %", None, 100 * float(np.mean(nearer))),
         ]
     if bent:
-        share = share_right([own.amending for own in bent])
+        share = share_right([angles.amending for angles in bent])
         rows.append(Row("indefinite Hessians: <g2', g2> >= 0, %", None, share))
     return rows
 
 
-def _sentence(found: Found) -> str:
-    if not found.broken:
+def _sentence(study: AngleStudy) -> str:
+    if not study.broken:
         return "No problem with a positive definite Hessian broke it."
-    low, high = min(found.random.values()), max(found.random.values())
-    share = share_right([own.amending for own in found.minima])
+    low, high = min(study.random.values()), max(study.random.values())
+    share = share_right([angles.amending for angles in study.minima])
     return (
         f"It is no guarantee: it held in {low:.0f} to {high:.0f} % of the random problems of a kind, all of "
-        f"them positive definite, and at {share:.0f} % of the {len(found.minima)} minima of networks."
+        f"them positive definite, and at {share:.0f} % of the {len(study.minima)} minima of networks."
     )
 
 
-def draw(scale: Sizes, found: Found) -> Figure:
+def draw(scale: Sizes, study: AngleStudy) -> Figure:
     """How often the claim holds on random problems, and the angles at minima of networks."""
     figure = Figure((9.6, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _draw_shares(left, scale, found.random)
-    _draw_angles(right, found.minima)
+    _draw_shares(left, scale, study.random)
+    _draw_angles(right, study.minima)
     return figure
 
 
@@ -359,18 +385,18 @@ def _draw_shares(axes: Axes, scale: Sizes, shares: dict[tuple[int, float], float
     axes.set_xscale("log", base=2)
     axes.set_xticks(scale.archs, [str(archs) for archs in scale.archs])
     axes.axhline(100.0, color="0.5", linestyle="--", linewidth=0.9, label="the paper")
-    every = line_styles(f"condition {condition:g}" for condition in scale.conditions)
-    for condition, (label, look) in zip(scale.conditions, every.items(), strict=True):
+    styles = line_styles(f"condition {condition:g}" for condition in scale.conditions)
+    for condition, (label, style) in zip(scale.conditions, styles.items(), strict=True):
         heights = [shares[archs, condition] for archs in scale.archs]
-        axes.plot(scale.archs, heights, look.line, color=look.color, marker=look.marker, label=label)
+        axes.plot(scale.archs, heights, style.line, color=style.color, marker=style.marker, label=label)
     axes.legend(fontsize="small")
 
 
 def _draw_angles(axes: Axes, minima: Sequence[Angles]) -> None:
     axes.set(title="Networks at a minimum", xlabel="angle with g2, degrees", ylabel="networks", xlim=(0, 180))
     edges = np.linspace(0.0, 180.0, 19).tolist()
-    for key, look in line_styles(ESTIMATES).items():
-        angles = np.degrees(np.arccos(np.clip([getattr(own, key) for own in minima], -1.0, 1.0)))
-        axes.hist(angles, bins=edges, histtype="step", color=look.color, linewidth=1.8, label=ESTIMATES[key])
+    for key, style in line_styles(ESTIMATES).items():
+        angles = np.degrees(np.arccos(np.clip([getattr(angles_at, key) for angles_at in minima], -1.0, 1.0)))
+        axes.hist(angles, bins=edges, histtype="step", color=style.color, linewidth=1.8, label=ESTIMATES[key])
     axes.axvline(90.0, color="0.5", linestyle="--", linewidth=0.9)
     axes.legend(fontsize="small")

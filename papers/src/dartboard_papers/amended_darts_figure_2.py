@@ -37,10 +37,10 @@ from dartboard_papers._amended import (
     Images,
     amended_searches,
     count_kinds,
-    found_in,
+    epoch_genotypes,
+    final_genotype,
     in_words,
     keep_space,
-    over_epochs,
     shares,
     small_darts,
 )
@@ -98,11 +98,11 @@ def plan(options: RunOptions, scale: Searches) -> dict[tuple[float, int], Search
         "net": {"channels": scale.channels},
         "weights": {"lr": scale.lr},
     }
-    found = {}
+    configs = {}
     for eta in ETAS:
-        for own in amended_searches(base, eta, scale.travel, scale.seeds):
-            found[eta, own.seed] = own
-    return found
+        for config in amended_searches(base, eta, scale.travel, scale.seeds):
+            configs[eta, config.seed] = config
+    return configs
 
 
 @reproduction(
@@ -115,13 +115,13 @@ def plan(options: RunOptions, scale: Searches) -> dict[tuple[float, int], Search
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Searches) -> ReproductionResult:
-    """Kinds of ops in the found cells, over epochs and at the end, for each coefficient."""
-    configs = {f"eta-{eta:g}-seed-{seed}": own for (eta, seed), own in plan(options, scale).items()}
+    """Counts the kinds of ops in the cells, over epochs and at the end, for each coefficient."""
+    configs = {f"eta-{eta:g}-seed-{seed}": config for (eta, seed), config in plan(options, scale).items()}
     done = searches(configs, options)
     runs = {eta: [done[f"eta-{eta:g}-seed-{seed}"] for seed in range(scale.seeds)] for eta in ETAS}
-    ends = {eta: shares(count_kinds(map(found_in, own))) for eta, own in runs.items()}
+    ends = {eta: shares(count_kinds(map(final_genotype, group))) for eta, group in runs.items()}
     right = judge_each(ends, favourite(runs[1.0]))
-    courses = {eta: course(own) for eta, own in runs.items()}
+    courses = {eta: course(group) for eta, group in runs.items()}
     rate = next(iter(configs.values())).method.options["lr"]
     return ReproductionResult(
         rows=[*_rows(ends, right), *_cells(runs)],
@@ -131,7 +131,7 @@ def reproduce(options: RunOptions, scale: Searches) -> ReproductionResult:
         f"{scale.chosen(options)}, {scale.epochs} epochs, Adam at {rate:.2g}",
         seeds=scale.seeds,
         figures={
-            "cells": draw_cells({eta: found_in(own[0]) for eta, own in runs.items()}),
+            "cells": draw_cells({eta: final_genotype(group[0]) for eta, group in runs.items()}),
             "kinds": draw(courses),
         },
         numbers={
@@ -143,16 +143,16 @@ def reproduce(options: RunOptions, scale: Searches) -> ReproductionResult:
 
 
 def favourite(runs: Sequence[Run]) -> set[str]:
-    """The ops that found cells have most often."""
+    """The most frequent ops of the final cells."""
     counts = Counter(
-        edge.ops[0] for run in runs for cell in found_in(run).cells.values() for edge in cell.edges
+        edge.ops[0] for run in runs for cell in final_genotype(run).cells.values() for edge in cell.edges
     )
     del counts[NONE]
     return {op for op, count in counts.items() if count == max(counts.values())}
 
 
 def judge_each(ends: Mapping[float, Mapping[str, float]], most: set[str]) -> dict[float, bool]:
-    """Whether what the paper says of each coefficient was seen."""
+    """For each coefficient, True if the paper's statement holds."""
     balanced = ends[0.1]
     return {
         0.0: ends[0.0][SKIP] >= HALF,
@@ -162,72 +162,72 @@ def judge_each(ends: Mapping[float, Mapping[str, float]], most: set[str]) -> dic
 
 
 def course(runs: Sequence[Run]) -> list[dict[str, float]]:
-    """Percentages of kinds after each epoch, over all seeds."""
-    each = zip(*(over_epochs(run) for run in runs), strict=True)
-    return [shares(count_kinds(genotypes)) for genotypes in each]
+    """Percentages of the kinds of ops after each epoch, over all seeds."""
+    epochs = zip(*(epoch_genotypes(run) for run in runs), strict=True)
+    return [shares(count_kinds(genotypes)) for genotypes in epochs]
 
 
 def each_seed(runs: Sequence[Run]) -> list[dict[str, float]]:
-    """Percentages of kinds at the end of each search."""
-    return [shares(count_kinds([found_in(run)])) for run in runs]
+    """Percentages of the kinds of ops at the end of each search."""
+    return [shares(count_kinds([final_genotype(run)])) for run in runs]
 
 
 def _rows(ends: Mapping[float, Mapping[str, float]], right: Mapping[float, bool]) -> list[Row]:
     rows = []
-    for eta, own in ends.items():
+    for eta, percentages in ends.items():
         seen = "as in the paper" if right[eta] else "not as in the paper"
         rows.append(Row(f"eta = {eta:g}", PAPER[eta], seen))
-        rows += [Row(f"eta = {eta:g}: {kind}, % of edges", None, own[kind]) for kind in KINDS]
+        rows += [Row(f"eta = {eta:g}: {kind}, % of edges", None, percentages[kind]) for kind in KINDS]
     return rows
 
 
 def _cells(runs: Runs) -> list[Row]:
     return [
         Row(f"eta = {eta:g}, seed {seed}, {name} cell", None, in_words(cell))
-        for eta, own in runs.items()
-        for seed, run in enumerate(own)
-        for name, cell in found_in(run).cells.items()
+        for eta, group in runs.items()
+        for seed, run in enumerate(group)
+        for name, cell in final_genotype(run).cells.items()
     ]
 
 
 def _sentence(ends: Mapping[float, Mapping[str, float]], right: Mapping[float, bool]) -> str:
     words = ", ".join(f"eta = {eta:g} {'as' if ok else 'not as'} the paper says" for eta, ok in right.items())
-    skips = " / ".join(f"{own[SKIP]:.0f}" for own in ends.values())
-    averages = " / ".join(f"{own[AVERAGE]:.0f}" for own in ends.values())
+    skips = " / ".join(f"{percentages[SKIP]:.0f}" for percentages in ends.values())
+    averages = " / ".join(f"{percentages[AVERAGE]:.0f}" for percentages in ends.values())
     return f"{words}; at 0 / 0.1 / 1 the edges are {skips} % skip-connects and {averages} % average poolings."
 
 
 def _remarks(runs: Runs) -> list[str]:
     accuracies = {
-        eta: np.mean([run.metrics()[-1]["valid_accuracy"] for run in own]) for eta, own in runs.items()
+        eta: np.mean([run.metrics()[-1]["valid_accuracy"] for run in group]) for eta, group in runs.items()
     }
-    found = ", ".join(f"{100 * value:.1f} % at {eta:g}" for eta, value in accuracies.items())
-    return [READING, LATE, f"Validation accuracy of the supernet at the end: {found}."]
+    text = ", ".join(f"{100 * value:.1f} % at {eta:g}" for eta, value in accuracies.items())
+    return [READING, LATE, f"Validation accuracy of the supernet at the end: {text}."]
 
 
 def draw(courses: Mapping[float, Sequence[Mapping[str, float]]]) -> Figure:
-    """What kinds of ops the cells would have after each epoch, a panel for each coefficient."""
+    """Kinds of ops of the cells after each epoch, a panel for each coefficient."""
     figure = Figure((10, 3.6), layout="constrained")
     panels = figure.subplots(1, len(courses), sharey=True, squeeze=False)[0]
-    colours = [look.color for look in line_styles(KINDS).values()]
+    colors = [look.color for look in line_styles(KINDS).values()]
     for axes, (eta, rows) in zip(panels, courses.items(), strict=True):
         epochs = range(1, len(rows) + 1)
         heights = [[row[kind] for row in rows] for kind in KINDS]
         bottom = np.zeros(len(rows))
-        for kind, own, colour in zip(KINDS, heights, colours, strict=True):
-            axes.bar(epochs, own, bottom=bottom, width=0.9, color=colour, label=kind)
-            bottom += np.array(own)
+        for kind, values, color in zip(KINDS, heights, colors, strict=True):
+            axes.bar(epochs, values, bottom=bottom, width=0.9, color=color, label=kind)
+            bottom += np.array(values)
         axes.set(title=f"eta = {eta:g}", xlabel="epoch", ylim=(0, 100))
     panels[0].set_ylabel("edges of the cells, %")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
     return figure
 
 
-def draw_cells(found: Mapping[float, Genotype]) -> Figure:
+def draw_cells(genotypes: Mapping[float, Genotype]) -> Figure:
     """The cells of the first seed as the paper has them: normal left, reduction right, a row for each eta."""
-    figure = Figure((11, 2.3 * len(found)), layout="constrained")
-    panels = figure.subplots(len(found), 2, squeeze=False)
-    for row, (eta, genotype) in zip(panels, found.items(), strict=True):
+    figure = Figure((11, 2.3 * len(genotypes)), layout="constrained")
+    panels = figure.subplots(len(genotypes), 2, squeeze=False)
+    for row, (eta, genotype) in zip(panels, genotypes.items(), strict=True):
         for axes, (name, cell) in zip(row, genotype.archs, strict=True):
             draw_cell(axes, cell)
             axes.set_title(f"eta = {eta:g}, {name}")

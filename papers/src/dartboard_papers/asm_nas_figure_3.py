@@ -46,18 +46,18 @@ PAPER = Stability(
 
 
 def plan(scale: Stability, space: str, data: str | None) -> dict[str, SearchConfig]:
-    """By method and seed, all searches."""
-    own = {"asm": {"name": "asm"}, "darts": {"name": "darts", "lr": scale.rate}}
+    """All searches, by method and seed."""
+    methods = {"asm": {"name": "asm"}, "darts": {"name": "darts", "lr": scale.rate}}
     return {
-        f"{method}-s{seed}": configure(settings(scale, space, data, seed), {"method": own[method]})
+        f"{method}-s{seed}": configure(settings(scale, space, data, seed), {"method": methods[method]})
         for method in METHODS
         for seed in range(scale.seeds)
     }
 
 
-def mean_change(found: Sequence[RunStability]) -> float:
-    """The mean size of the change, over all edges and seeds."""
-    return float(np.mean([own.mean_change for own in found]))
+def mean_change(runs: Sequence[RunStability]) -> float:
+    """Mean size of the change, over all edges and seeds."""
+    return float(np.mean([run.mean_change for run in runs]))
 
 
 @reproduction(
@@ -70,7 +70,7 @@ def mean_change(found: Sequence[RunStability]) -> float:
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Stability) -> ReproductionResult:
-    """Searches with both methods, then every edge of every cell by itself."""
+    """Searches with both methods, then makes one edge at a time discrete."""
     space = space_file(options.folder, scale.cells)
     runs = searches(plan(scale, space, options.data), options)
     groups = {
@@ -84,29 +84,33 @@ def reproduce(options: RunOptions, scale: Stability) -> ReproductionResult:
 
 
 def judge(groups: Mapping[str, Sequence[RunStability]], size: str) -> ReproductionResult:
-    """What the changes of both methods come to."""
-    found = Stabilities(groups)
+    """Result from the changes of both methods."""
+    stabilities = Stabilities(groups)
     asm, darts = (mean_change(groups[method]) for method in METHODS)
     return ReproductionResult(
-        rows=[row for method, own in groups.items() for row in _rows(method, own)],
+        rows=[row for method, runs in groups.items() for row in _rows(method, runs)],
         verdict=Verdict.HELD if asm < darts else Verdict.NOT_HELD,
         sentence=f"one decided edge changed the accuracy by {asm:.2%} with ASM and by {darts:.2%} with DARTS",
         size=size,
         seeds=len(groups[METHODS[0]]),
-        figures={"stability": found.plot()},
-        numbers=found.facts(),
+        figures={"stability": stabilities.plot()},
+        numbers=stabilities.facts(),
         remarks=["the paper gives its figure alone, without numbers"],
     )
 
 
-def _rows(method: str, found: Sequence[RunStability]) -> list[Row]:
+def _rows(method: str, runs: Sequence[RunStability]) -> list[Row]:
     """The means over seeds, each seed in brackets."""
-    told = {
-        "accuracy, all edges mixed": [own.accuracy for own in found],
-        "mean size of the change": [own.mean_change for own in found],
-        "worst change": [own.worst for own in found],
+    values_by_quantity = {
+        "accuracy, all edges mixed": [run.accuracy for run in runs],
+        "mean size of the change": [run.mean_change for run in runs],
+        "worst change": [run.worst for run in runs],
     }
     return [
-        Row(f"{method}: {what}", None, f"{np.mean(own):.2%} ({', '.join(f'{each:.2%}' for each in own)})")
-        for what, own in told.items()
+        Row(
+            f"{method}: {what}",
+            None,
+            f"{np.mean(values):.2%} ({', '.join(f'{value:.2%}' for value in values)})",
+        )
+        for what, values in values_by_quantity.items()
     ]

@@ -25,16 +25,16 @@ from dartboard_papers._searches import configure, searches
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 PREFERRED = {"first": ("sep_conv_3x3",), "middle": ("sep_conv_5x5", "dil_conv_5x5"), "last": POOLS}
-"""By third of the stack, what the paper says that it prefers."""
+"""Ops that the paper says are preferred, by third of the stack."""
 NAMES = {"first": "sep_conv_3x3", "middle": "convolutions of 5x5", "last": "pooling"}
-"""The same in words."""
+"""The same as text."""
 REMARKS = (
     "the picture of attention is that of the first seed; the preferences are those of all",
     "attention is a softmax of sigmoids (4.4, 4.5): with 8 ops no weight can be below 0.05 or above 0.28",
     "it is computed from means of outputs (4.3), which are zero over a batch for ops with a batch-norm",
 )
 Shares = Mapping[str, Mapping[str, float]]
-"""By third, the share of edges whose strongest op is one that the paper names for a third."""
+"""By third, the fraction of edges whose strongest op is one that the paper names for a third."""
 
 
 class Attention(SmallSearch):
@@ -58,31 +58,33 @@ PAPER = Attention(
 
 
 def third(cell: int, cells: int) -> str:
-    """Where a cell stands, counted from 1."""
+    """The third of the stack that a cell is in; cells are counted from 1."""
     return tuple(PREFERRED)[(cell - 1) * len(PREFERRED) // cells]
 
 
-def shares(found: Sequence[Sequence[AttentionMap]]) -> dict[str, dict[str, float]]:
-    """The share of edges whose strongest op is one that the paper names for a third, in each third.
+def shares(searches: Sequence[Sequence[AttentionMap]]) -> dict[str, dict[str, float]]:
+    """Fraction of edges whose strongest op is one that the paper names for a third, in each third.
 
     Args:
-        found: The maps of each search.
+        searches: The maps of each search.
     """
-    counts = {own: dict.fromkeys(DARTS_OPS, 0) for own in PREFERRED}
-    for maps in found:
-        for own in maps:
-            for op, count in own.strongest.items():
-                counts[third(own.cells[0], len(maps))][op] += count
+    counts = {part: dict.fromkeys(DARTS_OPS, 0) for part in PREFERRED}
+    for maps in searches:
+        for attention_map in maps:
+            for op, count in attention_map.strongest.items():
+                counts[third(attention_map.cells[0], len(maps))][op] += count
     return {
-        place: {kind: sum(each[op] for op in PREFERRED[kind]) / sum(each.values()) for kind in PREFERRED}
-        for place, each in counts.items()
+        part: {
+            kind: sum(op_counts[op] for op in PREFERRED[kind]) / sum(op_counts.values()) for kind in PREFERRED
+        }
+        for part, op_counts in counts.items()
     }
 
 
-def prefers(found: Shares, place: str) -> bool:
-    """Whether a third prefers what the paper says: more often than by chance, and than the others do."""
-    own, others = found[place][place], [found[each][place] for each in found if each != place]
-    return own > len(PREFERRED[place]) / len(DARTS_OPS) and own > max(others)
+def prefers(fractions: Shares, part: str) -> bool:
+    """True if a third prefers what the paper says: more often than by chance, and than the others do."""
+    fraction, elsewhere = fractions[part][part], [fractions[name][part] for name in fractions if name != part]
+    return fraction > len(PREFERRED[part]) / len(DARTS_OPS) and fraction > max(elsewhere)
 
 
 @reproduction(
@@ -96,23 +98,26 @@ def prefers(found: Shares, place: str) -> bool:
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Attention) -> ReproductionResult:
-    """Searches with attention, and what their cells attend to."""
+    """Searches with attention, and reads the attention of their cells."""
     space = space_file(options.folder, scale.cells)
     configs = {
         f"asm-s{seed}": configure(settings(scale, space, options.data, seed), {"method": "asm"})
         for seed in range(scale.seeds)
     }
-    found = [attention(run, options.device) for run in searches(configs, options).values()]
-    return judge(found, size(scale, options.data))
+    maps = [attention(run, options.device) for run in searches(configs, options).values()]
+    return judge(maps, size(scale, options.data))
 
 
-def judge(found: Sequence[Sequence[AttentionMap]], size: str) -> ReproductionResult:
-    """What the maps of all seeds come to."""
-    told = shares(found)
-    right = [place for place in PREFERRED if prefers(told, place)]
-    low, high = span(found)
+def judge(maps: Sequence[Sequence[AttentionMap]], size: str) -> ReproductionResult:
+    """Result from the maps of all seeds."""
+    fractions = shares(maps)
+    right = [part for part in PREFERRED if prefers(fractions, part)]
+    low, high = span(maps)
     return ReproductionResult(
-        rows=[*_rows(told), Row("attention, from the least to the most", None, f"{low:.4f} to {high:.4f}")],
+        rows=[
+            *_rows(fractions),
+            Row("attention, from the least to the most", None, f"{low:.4f} to {high:.4f}"),
+        ],
         verdict=Verdict.HELD if len(right) == len(PREFERRED) else Verdict.NOT_HELD,
         sentence=(
             f"{len(right)} of {len(PREFERRED)} thirds of the stack preferred the ops that the paper names "
@@ -120,42 +125,51 @@ def judge(found: Sequence[Sequence[AttentionMap]], size: str) -> ReproductionRes
             f"are {1 / len(DARTS_OPS):.4f}"
         ),
         size=size,
-        seeds=len(found),
-        figures={"attention": plot_attention(found[0]), "preferences": draw(told)},
-        numbers={"shares": told, "maps": [[own.facts() for own in maps] for maps in found]},
+        seeds=len(maps),
+        figures={"attention": plot_attention(maps[0]), "preferences": draw(fractions)},
+        numbers={
+            "shares": fractions,
+            "maps": [[attention_map.facts() for attention_map in search] for search in maps],
+        },
         remarks=REMARKS,
     )
 
 
-def span(found: Sequence[Sequence[AttentionMap]]) -> tuple[float, float]:
-    """The least and the most attention anywhere."""
-    every = np.concatenate([own.weights.ravel() for maps in found for own in maps])
-    return float(every.min()), float(every.max())
+def span(searches: Sequence[Sequence[AttentionMap]]) -> tuple[float, float]:
+    """Least and largest attention anywhere."""
+    weights = np.concatenate([attention_map.weights.ravel() for maps in searches for attention_map in maps])
+    return float(weights.min()), float(weights.max())
 
 
-def _rows(told: Shares) -> list[Row]:
+def _rows(fractions: Shares) -> list[Row]:
     return [
         Row(
-            f"{place} third: share of edges whose strongest op is {NAMES[place]}",
+            f"{part} third: share of edges whose strongest op is {NAMES[part]}",
             "preferred",
-            f"{own[place]:.1%} (by chance {len(PREFERRED[place]) / len(DARTS_OPS):.1%})",
+            f"{by_kind[part]:.1%} (by chance {len(PREFERRED[part]) / len(DARTS_OPS):.1%})",
         )
-        for place, own in told.items()
+        for part, by_kind in fractions.items()
     ]
 
 
-def draw(told: Shares) -> Figure:
+def draw(fractions: Shares) -> Figure:
     """For each third, how often the ops named for each third are the strongest; ticks show chance."""
     figure = Figure((6.5, 3.4), layout="constrained")
     axes = figure.add_subplot(ylabel="share of edges")
-    look, width = line_styles(PREFERRED), 0.26
+    styles, width = line_styles(PREFERRED), 0.26
     for shift, (kind, ops) in enumerate(PREFERRED.items()):
-        places = np.arange(len(told)) + (shift - 1) * width
+        positions = np.arange(len(fractions)) + (shift - 1) * width
         axes.bar(
-            places, [own[kind] for own in told.values()], width, color=look[kind].color, label=NAMES[kind]
+            positions,
+            [by_kind[kind] for by_kind in fractions.values()],
+            width,
+            color=styles[kind].color,
+            label=NAMES[kind],
         )
-        chance = len(ops) / len(DARTS_OPS)
-        axes.hlines([chance] * len(told), places - width / 2, places + width / 2, color="black", lw=1.5)
-    axes.set_xticks(range(len(told)), [f"{place} third" for place in told])
+        expected = len(ops) / len(DARTS_OPS)
+        axes.hlines(
+            [expected] * len(fractions), positions - width / 2, positions + width / 2, color="black", lw=1.5
+        )
+    axes.set_xticks(range(len(fractions)), [f"{part} third" for part in fractions])
     axes.legend(fontsize="small", title="the paper's, from first to last")
     return figure

@@ -28,7 +28,7 @@ from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Ve
 
 Step = Callable[[], object]
 Times = Mapping[str, Sequence[float]]
-"""By step, its seconds."""
+"""Seconds of each step."""
 WEIGHTS, FIRST, SECOND, ASM = (
     "DARTS, weights",
     "DARTS, architecture, first order",
@@ -62,14 +62,14 @@ def noise(scale: Cost) -> Dataset:
 
 
 def make_steps(scale: Cost, device: torch.device) -> dict[str, Step]:
-    """The steps that are timed, each of a search of its own."""
+    """The steps that are timed, each of a separate search."""
     data, space = noise(scale), asm_space(scale.cells)
     options = SearchOptions.model_validate(
         {"batch": scale.batch, "net": {"channels": scale.channels}, "data": {"valid": 0.5}}
     )
 
-    def make(name: str, **given: object) -> Searcher:
-        searcher = Searcher(space, make_method(name, given), data, options, device=device)
+    def make(name: str, **method_options: object) -> Searcher:
+        searcher = Searcher(space, make_method(name, method_options), data, options, device=device)
         searcher.net.train()
         return searcher
 
@@ -84,7 +84,7 @@ def make_steps(scale: Cost, device: torch.device) -> dict[str, Step]:
 
 
 def time_steps(steps: Mapping[str, Step], repeats: int, options: RunOptions) -> dict[str, list[float]]:
-    """Seconds of each step, which take turns; the first turn warms up and is not counted."""
+    """Seconds of each step, in turns; the first turn is a warm-up and not counted."""
     times: dict[str, list[float]] = {name: [] for name in steps}
     for turn in range(repeats + 1):
         options.tell("turns", turn, repeats + 1)
@@ -121,19 +121,19 @@ def reproduce(options: RunOptions, scale: Cost) -> ReproductionResult:
 
 
 def judge(times: Times, scale: Cost) -> ReproductionResult:
-    """What the times come to."""
-    usual = {name: median(own) for name, own in times.items()}
-    ratio, first = ((usual[WEIGHTS] + usual[own]) / usual[ASM] for own in (SECOND, FIRST))
-    weights = usual[ASM] / usual[WEIGHTS]
+    """Result from the times."""
+    medians = {name: median(seconds) for name, seconds in times.items()}
+    ratio, first = ((medians[WEIGHTS] + medians[order]) / medians[ASM] for order in (SECOND, FIRST))
+    weights = medians[ASM] / medians[WEIGHTS]
     held = ratio >= TWICE and weights <= ABOUT
     totals = [
-        Row("DARTS, in all (s)", 11.37, usual[WEIGHTS] + usual[SECOND]),
+        Row("DARTS, in all (s)", 11.37, medians[WEIGHTS] + medians[SECOND]),
         Row("DARTS in all / ASM-NAS", 11.37 / 1.43, ratio),
         Row("DARTS in all / ASM-NAS, first order", None, first),
         Row("weights of ASM-NAS / of DARTS", 1.43 / 1.41, weights),
     ]
     return ReproductionResult(
-        rows=[*(Row(f"{name} (s)", PAPER[name], own) for name, own in usual.items()), *totals],
+        rows=[*(Row(f"{name} (s)", PAPER[name], seconds) for name, seconds in medians.items()), *totals],
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
         sentence=(
             f"DARTS took {ratio:.1f} times as long as ASM-NAS with the second order and {first:.1f} times "
@@ -145,20 +145,20 @@ def judge(times: Times, scale: Cost) -> ReproductionResult:
         ),
         seeds=scale.repeats,
         figures={"cost": draw(times)},
-        numbers={"seconds": {name: list(own) for name, own in times.items()}},
+        numbers={"seconds": {name: list(seconds) for name, seconds in times.items()}},
         remarks=["the paper does not say of which order its DARTS is; seconds depend on the machine"],
     )
 
 
 def draw(times: Times) -> Figure:
-    """A bar a step, the median, with a dot for each time."""
+    """A bar for the median of each step, with a dot for each time."""
     figure = Figure((7, 3), layout="constrained")
     axes = figure.add_subplot(xlabel="seconds")
-    for place, own in enumerate(times.values()):
-        axes.barh(place, median(own), color=COLORS[place], alpha=0.6)
-        axes.plot(own, [place] * len(own), ".", color="black", markersize=4)
+    for index, seconds in enumerate(times.values()):
+        axes.barh(index, median(seconds), color=COLORS[index], alpha=0.6)
+        axes.plot(seconds, [index] * len(seconds), ".", color="black", markersize=4)
         axes.annotate(
-            f"{median(own):.2f} s", (max(own), place), (4, 0), textcoords="offset points", va="center"
+            f"{median(seconds):.2f} s", (max(seconds), index), (4, 0), textcoords="offset points", va="center"
         )
     axes.set_yticks(range(len(times)), list(times))
     axes.invert_yaxis()

@@ -39,19 +39,19 @@ from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, 
 Curves = Mapping[str, Mapping[str, Sequence[Sequence[float]]]]
 """By space and method, the entropy after each epoch, of each seed."""
 RATES = {"darts": 3e-4, "pc-darts": 6e-4, "gaea-darts": 0.1, "gaea-pc-darts": 0.1}
-"""Of architectures, in the papers."""
+"""Learning rates of architectures in the papers."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """What is compared on one space.
+    """Methods that are compared on one space.
 
     Args:
-        title: What the paper calls it.
-        base: The method that is modified.
-        gaea: The one with exponentiated gradient.
+        title: Name of the space in the paper.
+        base: Method that GAEA modifies.
+        gaea: The same method with exponentiated gradient.
         without: Ops that are left out.
-        rests: Whether the architecture rests at the start.
+        rests: True if the architecture is frozen at the start.
     """
 
     title: str
@@ -88,7 +88,10 @@ class Entropy(Images):
     oneshot1: Supernet = Supernet()
     nb201: Supernet = Supernet()
     rest: int = Field(
-        default=2, ge=0, validate_default=True, description="epochs at the start in which architectures rest"
+        default=2,
+        ge=0,
+        validate_default=True,
+        description="epochs at the start in which architectures are frozen",
     )
 
     def of(self, space: str) -> Supernet:
@@ -99,9 +102,9 @@ class Entropy(Images):
     @classmethod
     def _check_rest(cls, rest: int, info: ValidationInfo) -> int:
         for space, panel in PANELS.items():
-            own = info.data.get(space)
-            if panel.rests and own is not None and rest >= own.epochs:
-                raise ValueError(f"{rest} of {own.epochs} epochs of rest on {space}; expected fewer")
+            supernet = info.data.get(space)
+            if panel.rests and supernet is not None and rest >= supernet.epochs:
+                raise ValueError(f"{rest} of {supernet.epochs} epochs of rest on {space}; expected fewer")
         return rest
 
 
@@ -124,7 +127,7 @@ PAPER = Entropy.model_validate(
 
 
 def plan(scale: Entropy, options: RunOptions) -> dict[str, SearchConfig]:
-    """By space, method and seed, all searches."""
+    """All searches, by space, method and seed."""
     base = {"data": scale.data(options), "health": {"examples": 128, "discrete": False}}
     return {
         f"{space}-{method}-s{seed}": configure(base, _settings(scale, space, method, seed))
@@ -135,21 +138,21 @@ def plan(scale: Entropy, options: RunOptions) -> dict[str, SearchConfig]:
 
 
 def _settings(scale: Entropy, space: str, method: str, seed: int) -> dict[str, Any]:
-    panel, own = PANELS[space], scale.of(space)
+    panel, supernet = PANELS[space], scale.of(space)
     rest = {"warmup": scale.rest} if panel.rests else {}
     return {
-        "space": {"name": space, "cells": own.cells, "without": panel.without},
+        "space": {"name": space, "cells": supernet.cells, "without": panel.without},
         "method": {"name": method, "lr": RATES[method] * scale.speed, **rest},
         "net": {"channels": scale.channels},
-        "weights": {"lr": own.lr, "lr_end": own.lr_end},
-        "epochs": own.epochs,
-        "batch": own.batch,
+        "weights": {"lr": supernet.lr, "lr_end": supernet.lr_end},
+        "epochs": supernet.epochs,
+        "batch": supernet.batch,
         "seed": seed,
     }
 
 
 def entropies(runs: Mapping[str, Run], seeds: int) -> Curves:
-    """By space and method, the mean entropy after each epoch, of each seed."""
+    """Mean entropy after each epoch, by space, method and seed."""
     return {
         space: {
             method: [_curve(runs[f"{space}-{method}-s{seed}"]) for seed in range(seeds)]
@@ -160,20 +163,20 @@ def entropies(runs: Mapping[str, Run], seeds: int) -> Curves:
 
 
 def _curve(run: Run) -> list[float]:
-    own = read_trajectory(run).curve("entropy")
-    assert own is not None  # noqa: S101  # every epoch has one
-    return [float(each) for each in own]
+    values = read_trajectory(run).curve("entropy")
+    assert values is not None  # noqa: S101  # every epoch has one
+    return [float(value) for value in values]
 
 
 def together(curves: Sequence[Sequence[float]]) -> Band:
-    """The mean of all seeds with its deviation."""
-    own = band([(range(1, len(each) + 1), np.array(each)) for each in curves])
-    assert own is not None  # noqa: S101  # all are known
-    return own
+    """Mean and standard deviation over all seeds."""
+    mean_curve = band([(range(1, len(curve) + 1), np.array(curve)) for curve in curves])
+    assert mean_curve is not None  # noqa: S101  # all are known
+    return mean_curve
 
 
 def is_sparser(panel: Panel, bands: Mapping[str, Band], rest: int) -> bool:
-    """Whether GAEA's entropy is lower, at the end and on average since the architecture moves."""
+    """True if GAEA's entropy is lower, at the end and on average since the architecture is trained."""
     base, gaea, first = bands[panel.base].mean, bands[panel.gaea].mean, rest if panel.rests else 0
     return bool(gaea[-1] < base[-1] and gaea[first:].mean() < base[first:].mean())
 
@@ -189,25 +192,27 @@ def is_sparser(panel: Panel, bands: Mapping[str, Band], rest: int) -> bool:
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Entropy) -> ReproductionResult:
-    """Searches with and without GAEA on three spaces, and their entropies."""
+    """Searches with and without GAEA on three spaces, and measures their entropies."""
     runs = searches(plan(scale, options), options)
     return judge(entropies(runs, scale.seeds), scale, scale.chosen(options))
 
 
 def judge(curves: Curves, scale: Entropy, data: str) -> ReproductionResult:
-    """What the entropies on all spaces come to."""
-    found = {
-        space: {name: together(each) for name, each in methods.items()} for space, methods in curves.items()
+    """Result from the entropies on all spaces."""
+    bands_by_space = {
+        space: {name: together(seeds) for name, seeds in methods.items()} for space, methods in curves.items()
     }
-    sparser = [space for space, panel in PANELS.items() if is_sparser(panel, found[space], scale.rest)]
+    sparser = [
+        space for space, panel in PANELS.items() if is_sparser(panel, bands_by_space[space], scale.rest)
+    ]
     return ReproductionResult(
-        rows=[row for space in PANELS for row in _rows(space, found[space])],
+        rows=[row for space in PANELS for row in _rows(space, bands_by_space[space])],
         verdict=Verdict.HELD if len(sparser) == len(PANELS) else Verdict.NOT_HELD,
         sentence=f"the entropy fell faster with GAEA on {len(sparser)} of {len(PANELS)} spaces "
         f"({', '.join(sparser) or 'none'})",
         size=f"{scale.channels} channels, {data}; {'; '.join(_size(space, scale) for space in PANELS)}",
         seeds=scale.seeds,
-        figures={"entropy": draw(found)},
+        figures={"entropy": draw(bands_by_space)},
         numbers={"entropy of each seed": curves},
         remarks=[
             f"learning rates of architectures are the papers' times {scale.speed:g}, for all methods alike",
@@ -218,30 +223,32 @@ def judge(curves: Curves, scale: Entropy, data: str) -> ReproductionResult:
 
 
 def _size(space: str, scale: Entropy) -> str:
-    own = scale.of(space)
-    cells = f"{own.cells} cell{'s' * (own.cells > 1)}{' a stage' * (space != 'darts')}"
-    return f"{space}: {cells}, {own.epochs} epochs of batches of {own.batch}"
+    supernet = scale.of(space)
+    cells = f"{supernet.cells} cell{'s' * (supernet.cells > 1)}{' a stage' * (space != 'darts')}"
+    return f"{space}: {cells}, {supernet.epochs} epochs of batches of {supernet.batch}"
 
 
 def _rows(space: str, bands: Mapping[str, Band]) -> list[Row]:
     first = next(iter(bands.values())).mean[0]
     start = Row(f"{space}: entropy after epoch 1", None, f"{first:.3f} nats")
     ends = [
-        Row(f"{space}: {method} at the end", None, f"{own.mean[-1]:.3f} +- {own.std[-1]:.3f} nats")
-        for method, own in bands.items()
+        Row(f"{space}: {method} at the end", None, f"{band_of.mean[-1]:.3f} +- {band_of.std[-1]:.3f} nats")
+        for method, band_of in bands.items()
     ]
     return [start, *ends]
 
 
-def draw(found: Mapping[str, Mapping[str, Band]]) -> Figure:
-    """A panel a space: the entropy of both methods after each epoch."""
+def draw(bands_by_space: Mapping[str, Mapping[str, Band]]) -> Figure:
+    """The entropy of both methods after each epoch, a panel for each space."""
     figure = Figure((10.5, 3.4), layout="constrained")
-    methods = dict.fromkeys(method for bands in found.values() for method in bands)
-    look, panels = line_styles(methods), figure.subplots(1, len(found), squeeze=False)[0]
-    for axes, (space, bands) in zip(panels, found.items(), strict=True):
-        for method, own in bands.items():
-            style = look[method]
-            draw_band(axes, own, style.color, method, linestyle=style.line, marker=style.marker, markersize=3)
+    methods = dict.fromkeys(method for bands in bands_by_space.values() for method in bands)
+    styles, panels = line_styles(methods), figure.subplots(1, len(bands_by_space), squeeze=False)[0]
+    for axes, (space, bands) in zip(panels, bands_by_space.items(), strict=True):
+        for method, band_of in bands.items():
+            style = styles[method]
+            draw_band(
+                axes, band_of, style.color, method, linestyle=style.line, marker=style.marker, markersize=3
+            )
         axes.set(title=PANELS[space].title, xlabel="epochs")
         axes.set_ylim(bottom=0)
         mark_epochs(axes)

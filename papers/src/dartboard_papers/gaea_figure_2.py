@@ -24,20 +24,20 @@ from dartboard.scoreboard.records import record_files
 from dartboard.utils.statistics import Summary, summarize
 from dartboard.viz.band import Band
 from dartboard.viz.line_styles import line_styles
-from dartboard_papers._bench import ONESHOT, Board, Searches, check_alone, find_table, make_board
+from dartboard_papers._bench import ONESHOT, BenchResults, Searches, check_alone, find_table, run_bench
 from dartboard_papers._bench_summary import judge, remarks, size, spread, title
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
 
 PLAIN, GAEA = "pc-darts", "gaea-pc-darts"
-NAMES = {world.space: f"search space {world.space[-1]}" for world in ONESHOT}
+NAMES = {benchmark.space: f"search space {benchmark.space[-1]}" for benchmark in ONESHOT}
 
 WARMUP = (
     "The paper gives no epochs before the architecture moves for this benchmark, and 10 for GAEA PC-DARTS in "
     "DARTS' space; those of here, 15 with the paper's own numbers, which PC-DARTS has, are the same for both."
 )
 
-Boards = Mapping[str, Board]
-"""By space."""
+Benches = Mapping[str, BenchResults]
+"""Benches by space."""
 
 
 class OneShot(Searches):
@@ -52,7 +52,7 @@ class OneShot(Searches):
 
 
 def check_table(options: RunOptions, scale: OneShot) -> None:
-    """Raises TableError where searches would have nobody to ask, OptionError where none are done."""
+    """Raises TableError if the table is missing, OptionError if options do not apply to records."""
     if scale.needs_inputs:
         find_table(ONESHOT[0], options)
     else:
@@ -71,112 +71,112 @@ def check_table(options: RunOptions, scale: OneShot) -> None:
     check=check_table,
 )
 def reproduce(options: RunOptions, scale: OneShot) -> ReproductionResult:
-    """Searches of all three spaces, or records of them."""
-    boards = find_boards(options, scale)
-    lower = {space: is_lower(board) for space, board in boards.items()}
-    first = next(iter(boards.values()))
+    """Searches all three spaces, or reads records of searches."""
+    benches = find_benches(options, scale)
+    lower = {space: is_lower(bench) for space, bench in benches.items()}
+    first = next(iter(benches.values()))
     return ReproductionResult(
-        rows=[row for space, board in boards.items() for row in rows(space, board)],
-        verdict=judge(*(lower.get(world.space) for world in ONESHOT)),
+        rows=[row for space, bench in benches.items() for row in rows(space, bench)],
+        verdict=judge(*(lower.get(benchmark.space) for benchmark in ONESHOT)),
         sentence=in_words(lower),
-        size=size(first).replace(first.records[0].oracle, ", ".join(boards)),
-        seeds=min(board.seeds for board in boards.values()),
-        figures={"regret": draw(boards)},
-        numbers={space: numbers(board) for space, board in boards.items()},
-        remarks=list(others(boards)),
+        size=size(first).replace(first.records[0].oracle, ", ".join(benches)),
+        seeds=min(bench.seeds for bench in benches.values()),
+        figures={"regret": draw(benches)},
+        numbers={space: numbers(bench) for space, bench in benches.items()},
+        remarks=list(others(benches)),
     )
 
 
-def find_boards(options: RunOptions, scale: OneShot) -> dict[str, Board]:
-    """By space, the records of searches that are there, or were done now.
+def find_benches(options: RunOptions, scale: OneShot) -> dict[str, BenchResults]:
+    """Records of searches by space, read or made now.
 
     Raises:
         OptionError: If there are no records of any space in the folder that is named.
     """
     more = {label: {"method": {"warmup": scale.warmup}} for label in (PLAIN, GAEA)}
-    boards = {}
-    for world in ONESHOT:
-        own = replace(options, folder=options.folder / world.space)
-        folder = None if scale.records is None else Path(scale.records) / world.space
+    benches = {}
+    for benchmark in ONESHOT:
+        inner_options = replace(options, folder=options.folder / benchmark.space)
+        folder = None if scale.records is None else Path(scale.records) / benchmark.space
         if folder is None or record_files(folder):
             inner = scale.model_copy(update={"records": None if folder is None else str(folder)})
-            boards[world.space] = make_board(world, (PLAIN, GAEA), own, inner, more)
-    if not boards:
+            benches[benchmark.space] = run_bench(benchmark, (PLAIN, GAEA), inner_options, inner, more)
+    if not benches:
         raise OptionError(f"records={scale.records}: there are no records in its folders {', '.join(NAMES)}")
-    return boards
+    return benches
 
 
-def regrets(board: Board, label: str) -> Summary | None:
-    """How far below the best cell the cells at the end are; None where there are none."""
-    group = board.groups.get(label)
-    return None if group is None else summarize([own.regret(board.datasets[0]) for own in group])
+def regrets(bench: BenchResults, label: str) -> Summary | None:
+    """Regret of the final cells; None if there are none."""
+    group = bench.groups.get(label)
+    return None if group is None else summarize([record.regret(bench.datasets[0]) for record in group])
 
 
-def is_lower(board: Board) -> bool | None:
-    """Whether GAEA's regret at the end is the lower one, on the mean; None where one is missing."""
-    plain, gaea = regrets(board, PLAIN), regrets(board, GAEA)
+def is_lower(bench: BenchResults) -> bool | None:
+    """True if GAEA's mean final regret is lower; None if one is missing."""
+    plain, gaea = regrets(bench, PLAIN), regrets(bench, GAEA)
     return None if plain is None or gaea is None else gaea.mean < plain.mean
 
 
 def in_words(lower: Mapping[str, bool | None]) -> str:
-    """Where GAEA did better, in a sentence."""
-    better = [NAMES[space] for space, own in lower.items() if own]
+    """Sentence that says in which spaces GAEA is better."""
+    better = [NAMES[space] for space, is_better in lower.items() if is_better]
     where = f"in {' and '.join(better)}" if better else "nowhere"
     return f"GAEA PC-DARTS ended with less regret on the mean {where}, of {len(lower)} that were searched."
 
 
-def rows(space: str, board: Board) -> list[Row]:
-    """Regret at the end in points, mean and deviation and every seed."""
-    found = []
-    for label, group in board.groups.items():
-        summary = summarize([own.regret(board.datasets[0]) for own in group])
-        each = ", ".join(f"{100 * own.regret(board.datasets[0]):.2f}" for own in group)
+def rows(space: str, bench: BenchResults) -> list[Row]:
+    """Final regret in points: mean, standard deviation and every seed."""
+    lines = []
+    for label, group in bench.groups.items():
+        summary = summarize([record.regret(bench.datasets[0]) for record in group])
+        seeds = ", ".join(f"{100 * record.regret(bench.datasets[0]):.2f}" for record in group)
         paper = "within 1" if label == PLAIN else None
-        found.append(Row(f"{NAMES[space]}: regret of {title(label)}", paper, f"{spread(summary)} ({each})"))
-    return found
+        lines.append(Row(f"{NAMES[space]}: regret of {title(label)}", paper, f"{spread(summary)} ({seeds})"))
+    return lines
 
 
-def others(boards: Boards) -> Iterator[str]:
-    """What is missing, and what the paper does not say."""
-    absent = [name for space, name in NAMES.items() if space not in boards]
+def others(benches: Benches) -> Iterator[str]:
+    """Remarks about missing searches and about what the paper does not say."""
+    absent = [name for space, name in NAMES.items() if space not in benches]
     if absent:
         yield f"There are no searches of {' and '.join(absent)}."
-    for space, board in boards.items():
-        yield from (f"{NAMES[space].capitalize()}: {own}" for own in remarks(board))
+    for space, bench in benches.items():
+        yield from (f"{NAMES[space].capitalize()}: {remark}" for remark in remarks(bench))
     yield "The paper gives no numbers for its curves."
     yield WARMUP
 
 
-def numbers(board: Board) -> dict[str, Any]:
-    """By label, the band of the regret, and the regret of every search at its end."""
-    dataset = board.datasets[0]
-    found: dict[str, Any] = {}
-    for label, group in board.groups.items():
-        band = _band(board, label)
-        found[label] = {
+def numbers(bench: BenchResults) -> dict[str, Any]:
+    """Band of the regret and final regret of every search, by label."""
+    dataset = bench.datasets[0]
+    curves: dict[str, Any] = {}
+    for label, group in bench.groups.items():
+        band = _band(bench, label)
+        curves[label] = {
             "epoch": band.x,
             "mean": band.mean,
             "deviation": band.std,
-            "final": {str(own.seed): own.regret(dataset) for own in group},
+            "final": {str(record.seed): record.regret(dataset) for record in group},
         }
-    return found
+    return curves
 
 
-def _band(board: Board, label: str) -> Band:
-    band = by_epoch(board.groups[label], board.datasets[0])
+def _band(bench: BenchResults, label: str) -> Band:
+    band = by_epoch(bench.groups[label], bench.datasets[0])
     assert band is not None  # noqa: S101  # groups are not empty
     return band
 
 
-def draw(boards: Boards) -> Figure:
-    """A panel a space: the mean regret of each method, one deviation up and down."""
-    figure = Figure((4 * len(boards) + 0.5, 3.8), layout="constrained")
-    panels: Any = figure.subplots(1, len(boards), squeeze=False)[0]
-    for axes, (space, board) in zip(panels, boards.items(), strict=True):
-        for label in board.groups:
-            _line(axes, _band(board, label), label)
-        if board.oracle is not None:
-            random = 100 * one_cell(board.oracle).regrets[0]
+def draw(benches: Benches) -> Figure:
+    """Mean regret of each method with its standard deviation, a panel for each space."""
+    figure = Figure((4 * len(benches) + 0.5, 3.8), layout="constrained")
+    panels: Any = figure.subplots(1, len(benches), squeeze=False)[0]
+    for axes, (space, bench) in zip(panels, benches.items(), strict=True):
+        for label in bench.groups:
+            _line(axes, _band(bench, label), label)
+        if bench.oracle is not None:
+            random = 100 * one_cell(bench.oracle).regrets[0]
             axes.axhline(random, color="0.45", linestyle=(0, (4, 2)), label="a random cell")
         axes.set(title=NAMES[space], xlabel="epochs", ylim=(0, None))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -187,7 +187,7 @@ def draw(boards: Boards) -> Figure:
 
 
 def _line(axes: Axes, band: Band, label: str) -> None:
-    look = line_styles((PLAIN, GAEA))[label]
+    style = line_styles((PLAIN, GAEA))[label]
     low, high = 100 * (band.mean - band.std), 100 * (band.mean + band.std)
-    axes.plot(band.x, 100 * band.mean, look.line, color=look.color, label=title(label))
-    axes.fill_between(band.x, np.maximum(low, 0), high, color=look.color, alpha=0.2, lw=0)
+    axes.plot(band.x, 100 * band.mean, style.line, color=style.color, label=title(label))
+    axes.fill_between(band.x, np.maximum(low, 0), high, color=style.color, alpha=0.2, lw=0)

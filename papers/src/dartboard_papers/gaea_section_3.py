@@ -28,7 +28,7 @@ NAMES = {ENTROPY: "exponentiated gradient", EUCLIDEAN: "projected gradient desce
 SLOW, FAST = 0.25, 0.75
 """Exponents below which growth counts as slower than any power seen here, and above which as linear."""
 Counted = dict[str, list[Iterations]]
-"""By geometry, the iterations at each of its dimensions."""
+"""Iterations at each dimension, by geometry."""
 
 
 Ops = Annotated[int, Field(ge=2, le=MAX_COUNT)]
@@ -61,23 +61,23 @@ class Dimensions(Scale):
     laptop=Dimensions(),
 )
 def reproduce(options: RunOptions, scale: Dimensions) -> ReproductionResult:
-    """Iterations to a given accuracy, each geometry at the best of several rates."""
-    found, calm = count(options, scale, scale.noise), count(options, scale, 0.0)
-    slopes = {name: exponent(own) for name, own in found.items()}
-    kept = [within(own, scale.most) for each in found.values() for own in each]
+    """Counts the iterations to an accuracy, each geometry with the best of several learning rates."""
+    counts, noiseless = count(options, scale, scale.noise), count(options, scale, 0.0)
+    slopes = {name: exponent(items) for name, items in counts.items()}
+    within_guarantee = [within(item, scale.most) for items in counts.values() for item in items]
     slow, fast = bounded(slopes[ENTROPY], most=SLOW), bounded(slopes[EUCLIDEAN], least=FAST)
     return ReproductionResult(
-        rows=[*_rows(found), *_slope_rows(slopes)],
-        verdict=judge(slow, fast, *kept),
+        rows=[*_rows(counts), *_slope_rows(slopes)],
+        verdict=judge(slow, fast, *within_guarantee),
         sentence=f"At the larger dimensions iterations grow {in_words(slopes[ENTROPY])} with exponentiated "
         f"gradient and {in_words(slopes[EUCLIDEAN])} with projected gradient descent; "
-        f"{'all' if all(kept) else 'not all'} are below the guarantees.",
+        f"{'all' if all(within_guarantee) else 'not all'} are below the guarantees.",
         size=f"one choice of up to {max((*scale.dimensions, *scale.far))} ops, gap {scale.gap:g}, noise "
         f"{scale.noise:g}, accuracy {scale.accuracy:g}, at most {scale.most:,} steps",
         seeds=scale.runs,
-        figures={"iterations": draw(found)},
-        numbers={name: [asdict(each) for each in own] for name, own in found.items()},
-        remarks=[LATE, *_remarks(found, calm)],
+        figures={"iterations": draw(counts)},
+        numbers={name: [asdict(item) for item in items] for name, items in counts.items()},
+        remarks=[LATE, *_remarks(counts, noiseless)],
     )
 
 
@@ -89,7 +89,7 @@ LATE = (
 
 
 def count(options: RunOptions, scale: Dimensions, noise: float) -> Counted:
-    """By geometry, the iterations at each dimension."""
+    """Iterations at each dimension, by geometry."""
     grids = {ENTROPY: (*scale.dimensions, *scale.far), EUCLIDEAN: scale.dimensions}
     return {
         name: survey_dimensions(
@@ -108,52 +108,56 @@ def count(options: RunOptions, scale: Dimensions, noise: float) -> Counted:
     }
 
 
-def exponent(found: Sequence[Iterations]) -> float:
-    """The exponent of the iterations over the larger half of the dimensions; NaN where too few arrived."""
-    arrived = [(own.dimension, own.steps) for own in found[(len(found) - 1) // 2 :] if own.steps is not None]
+def exponent(counts: Sequence[Iterations]) -> float:
+    """Exponent of the iterations over the larger half of the dimensions; NaN if too few converged."""
+    arrived = [
+        (item.dimension, item.steps) for item in counts[(len(counts) - 1) // 2 :] if item.steps is not None
+    ]
     if len(arrived) < 2:
         return nan
-    return power([own[0] for own in arrived], [own[1] for own in arrived])
+    return power([pair[0] for pair in arrived], [pair[1] for pair in arrived])
 
 
-def within(own: Iterations, most: int) -> bool | None:
-    """Whether iterations are within their guarantee; None where they were given up before it ended."""
-    if own.steps is None:
-        return None if most < own.guarantee else False
-    return own.steps <= own.guarantee
+def within(item: Iterations, most: int) -> bool | None:
+    """True if iterations are within their guarantee; None if they were stopped before."""
+    if item.steps is None:
+        return None if most < item.guarantee else False
+    return item.steps <= item.guarantee
 
 
 def bounded(slope: float, least: float = -inf, most: float = inf) -> bool | None:
-    """Whether an exponent is between both; None where there is none."""
+    """True if an exponent is between both bounds; None if it is NaN."""
     return None if isnan(slope) else least < slope < most
 
 
 def in_words(slope: float) -> str:
-    """How iterations grow."""
+    """Description of how iterations grow."""
     return "in a way that too few tell" if isnan(slope) else f"like k^{slope:.2f}"
 
 
-def _rows(found: Counted) -> list[Row]:
-    """Iterations beside what the guarantees promise."""
+def _rows(counts: Counted) -> list[Row]:
+    """Iterations beside their guarantees."""
     return [
         Row(
-            f"{own.dimension} ops, {NAMES[name]}: iterations",
-            f"<= {own.guarantee:,.0f}",
-            "not in time" if own.steps is None else own.steps,
+            f"{item.dimension} ops, {NAMES[name]}: iterations",
+            f"<= {item.guarantee:,.0f}",
+            "not in time" if item.steps is None else item.steps,
         )
-        for name, each in found.items()
-        for own in each
+        for name, items in counts.items()
+        for item in items
     ]
 
 
 def _slope_rows(slopes: dict[str, float]) -> list[Row]:
-    said = {ENTROPY: "that of a logarithm", EUCLIDEAN: "at most 1"}
-    return [Row(f"{NAMES[name]}: exponent of k", said[name], own) for name, own in slopes.items()]
+    paper = {ENTROPY: "that of a logarithm", EUCLIDEAN: "at most 1"}
+    return [Row(f"{NAMES[name]}: exponent of k", paper[name], slope) for name, slope in slopes.items()]
 
 
-def _remarks(found: Counted, calm: Counted) -> list[str]:
-    last = found[ENTROPY][-1]
-    still = ", ".join(f"{NAMES[name]} {own[-1].steps} at {own[-1].dimension}" for name, own in calm.items())
+def _remarks(counts: Counted, noiseless: Counted) -> list[str]:
+    last = counts[ENTROPY][-1]
+    still = ", ".join(
+        f"{NAMES[name]} {items[-1].steps} at {items[-1].dimension}" for name, items in noiseless.items()
+    )
     at_start = (
         f"Equation 7 with the entropy is {last.stationarity:.2g} at the start with {last.dimension} ops"
     )
@@ -163,17 +167,17 @@ def _remarks(found: Counted, calm: Counted) -> list[str]:
     ]
 
 
-def draw(found: Counted) -> Figure:
+def draw(counts: Counted) -> Figure:
     """Iterations and guarantees on logarithmic axes, and the exponentiated gradient's by themselves."""
     figure = Figure((11, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for name, look in line_styles(NAMES).items():
-        sizes = [own.dimension for own in found[name]]
-        steps = [nan if own.steps is None else own.steps for own in found[name]]
+    for name, style in line_styles(NAMES).items():
+        sizes = [item.dimension for item in counts[name]]
+        steps = [nan if item.steps is None else item.steps for item in counts[name]]
         for axes in (left, right) if name == ENTROPY else (left,):
-            axes.plot(sizes, steps, look.line, color=look.color, marker=look.marker, label=NAMES[name])
-        promised = [own.guarantee for own in found[name]]
-        left.plot(sizes, promised, "--", color=look.color, linewidth=1, label="its guarantee")
+            axes.plot(sizes, steps, style.line, color=style.color, marker=style.marker, label=NAMES[name])
+        promised = [item.guarantee for item in counts[name]]
+        left.plot(sizes, promised, "--", color=style.color, linewidth=1, label="its guarantee")
     for axes in (left, right):
         axes.set_xscale("log", base=2)
         axes.set(xlabel="ops to choose from, k", ylabel="iterations")

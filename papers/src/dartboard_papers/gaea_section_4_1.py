@@ -34,7 +34,7 @@ BASE, GAEA = "pc-darts", "gaea-pc-darts"
 PAPER = {BASE: (72.17, 15.27), GAEA: (75.07, 33.23)}
 """Validation accuracy of the supernet before and after, in percent."""
 REST = {BASE: 15 / 50, GAEA: 10 / 50}
-"""The share of epochs in which the architecture rests."""
+"""Fraction of epochs in which the architecture is frozen."""
 
 
 class Searches(Images):
@@ -69,7 +69,7 @@ class Drop:
 
     @property
     def points(self) -> float:
-        """What is lost at the end, in percentage points."""
+        """Final loss of accuracy, in percentage points."""
         return self.mixed[-1] - self.discrete[-1]
 
 
@@ -106,11 +106,11 @@ def plan(options: RunOptions, scale: Searches, method: str) -> SearchConfig:
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Searches) -> ReproductionResult:
-    """Accuracy before and after, of both methods and all seeds."""
+    """Measures accuracy before and after, with both methods and all seeds."""
     plans = {method: plan(options, scale, method) for method in PAPER}
     configs = {
-        f"{method}-seed-{seed}": own.model_copy(update={"seed": seed})
-        for method, own in plans.items()
+        f"{method}-seed-{seed}": config.model_copy(update={"seed": seed})
+        for method, config in plans.items()
         for seed in range(scale.seeds)
     }
     runs = searches(configs, options)
@@ -118,7 +118,7 @@ def reproduce(options: RunOptions, scale: Searches) -> ReproductionResult:
         method: [read_drop(runs[f"{method}-seed-{seed}"]) for seed in range(scale.seeds)] for method in PAPER
     }
     mean, error = less_lost(drops)
-    rates = ", ".join(f"{method} at {own.method.options['lr']:.2g}" for method, own in plans.items())
+    rates = ", ".join(f"{method} at {config.method.options['lr']:.2g}" for method, config in plans.items())
     return ReproductionResult(
         rows=_rows(drops, mean),
         verdict=judge(mean, error),
@@ -128,35 +128,35 @@ def reproduce(options: RunOptions, scale: Searches) -> ReproductionResult:
         seeds=scale.seeds,
         figures={"drop": draw(drops)},
         numbers={
-            method: [{"mixed": d.mixed, "discrete": d.discrete, "entropy": d.entropy} for d in own]
-            for method, own in drops.items()
+            method: [{"mixed": d.mixed, "discrete": d.discrete, "entropy": d.entropy} for d in seeds]
+            for method, seeds in drops.items()
         },
         remarks=["The paper gives one number of each kind, without a deviation."],
     )
 
 
 def less_lost(drops: Mapping[str, Sequence[Drop]]) -> tuple[float, float]:
-    """By how many points GAEA loses less, seed by seed: the mean and its standard error."""
+    """Points that GAEA loses less, paired by seed: mean and standard error."""
     pairs = zip(drops[BASE], drops[GAEA], strict=True)
     return mean_and_error([base.points - gaea.points for base, gaea in pairs])
 
 
 def _rows(drops: Mapping[str, Sequence[Drop]], mean: float) -> list[Row]:
     rows = []
-    for method, own in drops.items():
+    for method, seeds in drops.items():
         before, after = PAPER[method]
         rows += [
-            Row(f"{method}: before, %", before, _mean([drop.mixed[-1] for drop in own])),
-            Row(f"{method}: after, %", after, _mean([drop.discrete[-1] for drop in own])),
-            Row(f"{method}: lost, points", round(before - after, 2), _mean([drop.points for drop in own])),
+            Row(f"{method}: before, %", before, _mean([drop.mixed[-1] for drop in seeds])),
+            Row(f"{method}: after, %", after, _mean([drop.discrete[-1] for drop in seeds])),
+            Row(f"{method}: lost, points", round(before - after, 2), _mean([drop.points for drop in seeds])),
         ]
     lost = {method: before - after for method, (before, after) in PAPER.items()}
     rows.append(Row("GAEA loses less, points", round(lost[BASE] - lost[GAEA], 2), mean))
-    for method, own in drops.items():
-        each = ", ".join(f"{drop.mixed[-1]:.1f} to {drop.discrete[-1]:.1f}" for drop in own)
-        rows.append(Row(f"{method}: each seed, %", None, each))
+    for method, seeds in drops.items():
+        text = ", ".join(f"{drop.mixed[-1]:.1f} to {drop.discrete[-1]:.1f}" for drop in seeds)
+        rows.append(Row(f"{method}: each seed, %", None, text))
         rows.append(
-            Row(f"{method}: entropy at the end, nats", None, _mean([drop.entropy[-1] for drop in own]))
+            Row(f"{method}: entropy at the end, nats", None, _mean([drop.entropy[-1] for drop in seeds]))
         )
     return rows
 
@@ -166,7 +166,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _sentence(drops: Mapping[str, Sequence[Drop]], mean: float, error: float) -> str:
-    lost = {method: _mean([drop.points for drop in own]) for method, own in drops.items()}
+    lost = {method: _mean([drop.points for drop in seeds]) for method, seeds in drops.items()}
     words = {
         Verdict.HELD: "GAEA lost less",
         Verdict.NOT_HELD: "GAEA did not lose less",
@@ -184,18 +184,20 @@ def draw(drops: Mapping[str, Sequence[Drop]]) -> Figure:
     """The accuracy of supernets with their mixtures and made discrete, over epochs, and the entropy."""
     figure = Figure((10, 3.6), layout="constrained")
     axes = figure.subplots(1, 3, width_ratios=(1, 1, 0.9))
-    for panel, (method, own) in zip(axes, drops.items(), strict=False):
+    for panel, (method, seeds) in zip(axes, drops.items(), strict=False):
         panel.set(title=method, xlabel="epoch", ylabel="validation accuracy, %", ylim=(0, 100))
-        _draw_lines(panel, {"supernet": [d.mixed for d in own], "made discrete": [d.discrete for d in own]})
+        _draw_lines(
+            panel, {"supernet": [d.mixed for d in seeds], "made discrete": [d.discrete for d in seeds]}
+        )
     axes[2].set(title="operation weights", xlabel="epoch", ylabel="entropy, nats")
-    _draw_lines(axes[2], {method: [drop.entropy for drop in own] for method, own in drops.items()})
+    _draw_lines(axes[2], {method: [drop.entropy for drop in seeds] for method, seeds in drops.items()})
     return figure
 
 
 def _draw_lines(axes: Axes, lines: Mapping[str, Sequence[Sequence[float]]]) -> None:
-    """A line for each seed, with one label for those of a kind."""
-    for label, look in line_styles(lines).items():
-        for place, own in enumerate(lines[label]):
-            epochs = range(1, len(own) + 1)
-            axes.plot(epochs, own, look.line, color=look.color, label=None if place else label)
+    """A line for each seed, with one label for each kind."""
+    for label, style in line_styles(lines).items():
+        for index, values in enumerate(lines[label]):
+            epochs = range(1, len(values) + 1)
+            axes.plot(epochs, values, style.line, color=style.color, label=None if index else label)
     axes.legend()

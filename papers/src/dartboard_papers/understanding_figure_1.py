@@ -54,7 +54,7 @@ def reproduce(options: RunOptions, scale: Scale) -> ReproductionResult:  # noqa:
         sentence=f"Widths and depths of {len(same)} of {len(NAMES)} cells are the paper's; {len(common)} of "
         f"{len(NAMES)} are wider and shallower than most connections of their nodes{lacking(standing)}.",
         size=f"{len(NAMES)} cells among all connections of their nodes, "
-        f"{' or '.join(sorted({f'{own.total:,}' for own in standing.values()}))}",
+        f"{' or '.join(sorted({f'{item.total:,}' for item in standing.values()}))}",
         seeds=0,
         figures={"cells": draw(cells)},
         numbers=numbers(cells, standing) | {"others": others},
@@ -73,8 +73,8 @@ def lacking_too(others: Mapping[str, bool]) -> list[str]:
 
 def measured(cell: Cell) -> tuple[float, int]:
     """Width and depth."""
-    own = shape_of(cell)
-    return own.width, own.depth
+    shape = shape_of(cell)
+    return shape.width, shape.depth
 
 
 def later() -> dict[str, bool]:
@@ -91,25 +91,25 @@ def spread(others: Mapping[str, bool]) -> str:
 def lacking(standing: Mapping[str, Standing]) -> str:
     """Which cells are not, and why, in words that go on with a sentence."""
     words = [
-        f"; {name} is wider than {own.width.below:.0%}, but {own.depth.below:.0%} are shallower "
-        f"and {own.depth.equal:.0%} as deep"
-        for name, own in standing.items()
-        if not own.common
+        f"; {name} is wider than {item.width.below:.0%}, but {item.depth.below:.0%} are shallower "
+        f"and {item.depth.equal:.0%} as deep"
+        for name, item in standing.items()
+        if not item.common
     ]
     return "".join(words)
 
 
 def rows(cells: Mapping[str, Cell], standing: Mapping[str, Standing]) -> list[Row]:
     """Both measures, and the shares of connections that go further."""
-    found = []
+    lines = []
     for name, (wide, deep) in PAPER.items():
-        own = standing[name]
-        found += [
+        item = standing[name]
+        lines += [
             Row(f"{name}: width, depth", f"{wide:g}c, {deep}", caption(cells[name])),
-            Row(f"{name}: connections that are wider, %", None, 100 * own.width.above),
-            Row(f"{name}: connections that are shallower, %", None, 100 * own.depth.below),
+            Row(f"{name}: connections that are wider, %", None, 100 * item.width.above),
+            Row(f"{name}: connections that are shallower, %", None, 100 * item.depth.below),
         ]
-    return found
+    return lines
 
 
 def numbers(cells: Mapping[str, Cell], standing: Mapping[str, Standing]) -> dict[str, Any]:
@@ -135,9 +135,9 @@ def draw(cells: Mapping[str, Cell]) -> Figure:
     kinds: dict[int, dict[str, Cell]] = {}
     for name, cell in cells.items():
         kinds.setdefault(len(cell.inner), {})[name] = cell
-    for axes, (nodes, own) in zip(below.subplots(1, len(kinds)), sorted(kinds.items()), strict=True):
-        kind: Kind = connections(next(iter(own.values())))
+    for axes, (nodes, group) in zip(below.subplots(1, len(kinds)), sorted(kinds.items()), strict=True):
+        kind: Kind = connections(next(iter(group.values())))
         draw_bubbles(axes, kind.ways)
-        draw_stars(axes, {name: (width(cell), depth(cell)) for name, cell in own.items()})
+        draw_stars(axes, {name: (width(cell), depth(cell)) for name, cell in group.items()})
         axes.set_title(f"{nodes} inner nodes: all {kind.total:,} connections, area by number", fontsize=9)
     return figure

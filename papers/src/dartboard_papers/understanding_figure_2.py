@@ -48,8 +48,8 @@ def reproduce(options: RunOptions, scale: Draw) -> ReproductionResult:  # noqa: 
         rows=[
             Row("DARTS: width, depth", "3.5c, 3", caption(original)),
             *(
-                Row(f"variant {index}: width, depth", None, caption(own))
-                for index, own in enumerate(ordered, 1)
+                Row(f"variant {index}: width, depth", None, caption(variant))
+                for index, variant in enumerate(ordered, 1)
             ),
             Row("drawn variants that are wider", 0, wider),
             Row("drawn variants that are shallower", 0, shallower),
@@ -83,9 +83,11 @@ def shapes(cells: Sequence[Cell]) -> list[list[float]]:
 
 def beyond(original: Cell, cells: Sequence[Cell]) -> tuple[int, int]:
     """How many are wider, and how many are shallower, than the original."""
-    own = shape_of(original)
-    found = [shape_of(cell) for cell in cells]
-    return sum(one.width > own.width for one in found), sum(one.depth < own.depth for one in found)
+    reference = shape_of(original)
+    others = [shape_of(cell) for cell in cells]
+    return sum(shape.width > reference.width for shape in others), sum(
+        shape.depth < reference.depth for shape in others
+    )
 
 
 def correlation(kind: Kind) -> float:
@@ -95,16 +97,16 @@ def correlation(kind: Kind) -> float:
         (ways * (w - wide) ** 2, ways * (d - deep) ** 2, ways * (w - wide) * (d - deep))
         for (w, d), ways in kind.ways.items()
     ]
-    one, other, both = (sum(own) for own in zip(*moments, strict=True))
-    return float(both / math.sqrt(one * other))
+    first, second, both = (sum(moment) for moment in zip(*moments, strict=True))
+    return float(both / math.sqrt(first * second))
 
 
 def draw(original: Cell, cells: Sequence[Cell]) -> Figure:
     """All topologies in a row, or in rows of five."""
-    every = [("DARTS", original), *((f"variant {index}", own) for index, own in enumerate(cells, 1))]
-    columns = min(len(every), 5)
-    rows = math.ceil(len(every) / columns)
+    named = [("DARTS", original), *((f"variant {index}", variant) for index, variant in enumerate(cells, 1))]
+    columns = min(len(named), 5)
+    rows = math.ceil(len(named) / columns)
     figure = Figure((2.4 * columns, 1.9 * rows), layout="constrained")
-    titled = [(f"{name}: {caption(cell)}", cell) for name, cell in every]
+    titled = [(f"{name}: {caption(cell)}", cell) for name, cell in named]
     topologies(list(figure.subplots(rows, columns, squeeze=False).flat), titled)
     return figure

@@ -59,20 +59,23 @@ def family(variants: int, draw: int) -> dict[str, Genotype]:
     """DARTS' cell and its variants by label, from wide to narrow."""
     original = base("DARTS")
     others = ladder(original, variants, draw)
-    return {ORIGINAL: original} | {f"c{place}": own for place, own in enumerate(others, 1)}
+    return {ORIGINAL: original} | {f"c{index}": variant for index, variant in enumerate(others, 1)}
 
 
 def apart(draw: int) -> list[str]:
-    """A sentence that says so where variants of other figures, which the paper has in all, are not these."""
-    own = Figure3().draw
-    words = f"The paper has the variants of its figure 3; here they are of draw {draw}, figure 3's of {own}."
-    return [] if draw == own else [words]
+    """A remark if the variants differ from those of figure 3, which the paper uses everywhere."""
+    default = Figure3().draw
+    words = (
+        f"The paper has the variants of its figure 3; here they are of draw {draw}, figure 3's of {default}."
+    )
+    return [] if draw == default else [words]
 
 
 def names(cells: Mapping[str, Genotype]) -> dict[str, str]:
-    """What the cells are called in pictures and tables."""
+    """Titles of the cells in pictures and tables."""
     return {
-        label: titled("C_darts" if label == ORIGINAL else label.upper(), own) for label, own in cells.items()
+        label: titled("C_darts" if label == ORIGINAL else label.upper(), genotype)
+        for label, genotype in cells.items()
     }
 
 
@@ -87,75 +90,85 @@ def names(cells: Mapping[str, Genotype]) -> dict[str, str]:
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Figure3) -> ReproductionResult:
-    """Areas under the curves against the widths of the cells."""
+    """Compares the areas under the curves with the widths of the cells."""
     cells = family(scale.variants, scale.draw)
-    found, called = train(options, scale, cells, [scale.lr]), names(cells)
-    first, trend = found.ranking(metric=ACCURACY)[0], _trend(found, ACCURACY)
+    comparison, titles = train(options, scale, cells, [scale.lr]), names(cells)
+    first, trend = comparison.ranking(metric=ACCURACY)[0], _trend(comparison, ACCURACY)
     held = first == ORIGINAL and trend is not None and trend >= ENOUGH
     return ReproductionResult(
-        rows=[row for metric in WORDS for row in rows(found, called, metric)],
+        rows=[row for metric in WORDS for row in rows(comparison, titles, metric)],
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
-        sentence=f"{called[first]} learned fastest, and Spearman's correlation of width and mean test "
-        f"accuracy over the epochs is {said(trend)}; the claim asks for the original and {ENOUGH} or more.",
+        sentence=f"{titles[first]} learned fastest, and Spearman's correlation of width and mean test "
+        f"accuracy over the epochs is {format_correlation(trend)}; the claim asks for the original and "
+        f"{ENOUGH} or more.",
         size=size(options, scale),
         seeds=scale.seeds,
-        figures={"curves": found.plot([LOSS, ACCURACY], called)},
-        numbers=found.facts(),
+        figures={"curves": comparison.plot([LOSS, ACCURACY], titles)},
+        numbers=comparison.facts(),
         remarks=[LATE, KEPT, LAG],
     )
 
 
-def _trend(found: Comparison, metric: str) -> float | None:
+def _trend(comparison: Comparison, metric: str) -> float | None:
     """Spearman's correlation of width and area, over all cells."""
-    widths = [shape(own)[0] for own in found.cells.values()]
-    return spearman(widths, [area(found, label, metric=metric) for label in found.cells])
+    widths = [shape(genotype)[0] for genotype in comparison.cells.values()]
+    return spearman(widths, [area(comparison, label, metric=metric) for label in comparison.cells])
 
 
-def rows(found: Comparison, called: Mapping[str, str], metric: str) -> list[Row]:
-    """By one metric: the mean over the epochs of each cell, who was fastest, and the trend with width."""
+def rows(comparison: Comparison, titles: Mapping[str, str], metric: str) -> list[Row]:
+    """By one metric: the mean over the epochs of each cell, the fastest cell, and the trend with width."""
     shown, words = metric != TRAIN_LOSS, WORDS[metric]
     sign = "positive" if metric == ACCURACY else "negative"
     return [
         *(
-            Row(f"mean {words} over the epochs, {name}", None, area(found, label, metric=metric))
-            for label, name in called.items()
+            Row(f"mean {words} over the epochs, {name}", None, area(comparison, label, metric=metric))
+            for label, name in titles.items()
         ),
         Row(
             f"fastest by {words}",
-            called[ORIGINAL] if shown else None,
-            called[found.ranking(metric=metric)[0]],
+            titles[ORIGINAL] if shown else None,
+            titles[comparison.ranking(metric=metric)[0]],
         ),
-        Row(f"trainings of variants slower by {words}", "all" if shown else None, slower(found, metric)),
-        Row(f"Spearman's correlation of width and {words}", sign if shown else None, _trend(found, metric)),
+        Row(f"trainings of variants slower by {words}", "all" if shown else None, slower(comparison, metric)),
         Row(
-            f"steps back of the original's {words}", "fewest" if shown else None, _back(found, called, metric)
+            f"Spearman's correlation of width and {words}",
+            sign if shown else None,
+            _trend(comparison, metric),
+        ),
+        Row(
+            f"steps back of the original's {words}",
+            "fewest" if shown else None,
+            _back(comparison, titles, metric),
         ),
     ]
 
 
-def slower(found: Comparison, metric: str) -> str:
-    """How many trainings of variants have a worse area than the original's of the same seed, in words."""
+def slower(comparison: Comparison, metric: str) -> str:
+    """Number of trainings of variants with a worse area than the original's of the same seed, as text."""
     sign = -1.0 if metric == ACCURACY else 1.0
-    original = [own.area(metric) for own in found.of(ORIGINAL)]
+    original = [training.area(metric) for training in comparison.of(ORIGINAL)]
     pairs = [
-        (own.area(metric), best)
-        for label in found.cells
+        (training.area(metric), best)
+        for label in comparison.cells
         if label != ORIGINAL
-        for own, best in zip(found.of(label), original, strict=True)
+        for training, best in zip(comparison.of(label), original, strict=True)
     ]
-    count = sum(best is not None and (own is None or sign * (own - best) > 0) for own, best in pairs)
+    count = sum(
+        best is not None and (training is None or sign * (training - best) > 0) for training, best in pairs
+    )
     return f"{count} of {len(pairs)}"
 
 
-def _back(found: Comparison, called: Mapping[str, str], metric: str) -> str:
-    """Where the original stands by how far curves go back on their way, the steadiest first."""
+def _back(comparison: Comparison, titles: Mapping[str, str], metric: str) -> str:
+    """Rank of the original by how far curves move backwards, the steadiest first."""
     falling = metric != ACCURACY
     back = {
-        label: sum(own.curves[metric].rise(falling=falling) for own in found.of(label)) for label in called
+        label: sum(training.curves[metric].rise(falling=falling) for training in comparison.of(label))
+        for label in titles
     }
     return f"rank {sorted(back.values()).index(back[ORIGINAL]) + 1} of {len(back)}"
 
 
-def said(value: float | None) -> str:
-    """A correlation in words."""
+def format_correlation(value: float | None) -> str:
+    """A correlation as text."""
     return "not defined" if value is None else f"{value:.2f}"

@@ -17,7 +17,7 @@ from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, 
 from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, family, names
 
 VARIANTS = 4
-"""So many are drawn, as for figure 3."""
+"""Number of variants that are drawn, as for figure 3."""
 SHOWN = (ORIGINAL, "c1", "c3")
 FAILS = "fails to converge"
 
@@ -39,53 +39,55 @@ class Figure4(Variants):
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Figure4) -> ReproductionResult:
-    """Areas under the curves of accuracy at both rates."""
-    every = family(VARIANTS, scale.draw)
-    cells = {label: every[label] for label in SHOWN}
-    found, called = train(options, scale, cells, [scale.low, scale.high]), names(cells)
-    fastest = {lr: _fastest(found, lr) for lr in (scale.low, scale.high)}
-    leads = {lr: _lead(found, lr) for lr in (scale.low, scale.high)}
+    """Compares the areas under the curves of accuracy at both learning rates."""
+    variants = family(VARIANTS, scale.draw)
+    cells = {label: variants[label] for label in SHOWN}
+    comparison, titles = train(options, scale, cells, [scale.low, scale.high]), names(cells)
+    fastest = {lr: _fastest(comparison, lr) for lr in (scale.low, scale.high)}
+    leads = {lr: _lead(comparison, lr) for lr in (scale.low, scale.high)}
     held = set(fastest.values()) == {ORIGINAL} and leads[scale.high] > leads[scale.low]
     return ReproductionResult(
-        rows=_rows(found, scale, called),
+        rows=_rows(comparison, scale, titles),
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
-        sentence=f"{called[fastest[scale.low]]} learned fastest at {scale.low:g} and "
-        f"{called[fastest[scale.high]]} at {scale.high:g}; the original's lead over C3 in mean accuracy is "
+        sentence=f"{titles[fastest[scale.low]]} learned fastest at {scale.low:g} and "
+        f"{titles[fastest[scale.high]]} at {scale.high:g}; the original's lead over C3 in mean accuracy is "
         f"{100 * leads[scale.low]:.1f} points at the lower rate and {100 * leads[scale.high]:.1f} at the "
         "higher.",
         size=size(options, scale),
         seeds=scale.seeds,
-        figures={"curves": found.plot([ACCURACY], called)},
-        numbers=found.facts(),
-        remarks=[KEPT, *apart(scale.draw), _third(found, scale)],
+        figures={"curves": comparison.plot([ACCURACY], titles)},
+        numbers=comparison.facts(),
+        remarks=[KEPT, *apart(scale.draw), _third(comparison, scale)],
     )
 
 
-def _fastest(found: Comparison, lr: float) -> str:
-    return max(found.cells, key=lambda label: area(found, label, lr, ACCURACY))
+def _fastest(comparison: Comparison, lr: float) -> str:
+    return max(comparison.cells, key=lambda label: area(comparison, label, lr, ACCURACY))
 
 
-def _lead(found: Comparison, lr: float) -> float:
-    return area(found, ORIGINAL, lr, ACCURACY) - area(found, SHOWN[-1], lr, ACCURACY)
+def _lead(comparison: Comparison, lr: float) -> float:
+    return area(comparison, ORIGINAL, lr, ACCURACY) - area(comparison, SHOWN[-1], lr, ACCURACY)
 
 
-def _third(found: Comparison, scale: Figure4) -> str:
-    """What became of C3, which fails to converge in the paper."""
-    last = found.final(SHOWN[-1], scale.high, ACCURACY)
+def _third(comparison: Comparison, scale: Figure4) -> str:
+    """Remark about C3, which fails to converge in the paper."""
+    last = comparison.final(SHOWN[-1], scale.high, ACCURACY)
     here = "it broke off" if last is None else f"it came to a test accuracy of {100 * last:.1f} %"
     return f"That C3 fails to converge at {scale.high:g} in the paper is not judged; here {here}."
 
 
-def _rows(found: Comparison, scale: Figure4, called: Mapping[str, str]) -> list[Row]:
-    """Mean and final accuracies in percent, and who was fastest."""
+def _rows(comparison: Comparison, scale: Figure4, titles: Mapping[str, str]) -> list[Row]:
+    """Mean and final accuracies in percent, and the fastest cell."""
     rows = []
     for lr in (scale.low, scale.high):
-        for label, name in called.items():
-            mean = 100 * area(found, label, lr, ACCURACY)
+        for label, name in titles.items():
+            mean = 100 * area(comparison, label, lr, ACCURACY)
             rows.append(Row(f"mean test accuracy over the epochs at {lr:g}, {name} (%)", None, mean))
-        rows.append(Row(f"fastest at {lr:g}", called[ORIGINAL], called[_fastest(found, lr)]))
-        rows.append(Row(f"lead of the original over C3 at {lr:g} (points)", None, 100 * _lead(found, lr)))
-    last = found.final(SHOWN[-1], scale.high, ACCURACY)
+        rows.append(Row(f"fastest at {lr:g}", titles[ORIGINAL], titles[_fastest(comparison, lr)]))
+        rows.append(
+            Row(f"lead of the original over C3 at {lr:g} (points)", None, 100 * _lead(comparison, lr))
+        )
+    last = comparison.final(SHOWN[-1], scale.high, ACCURACY)
     return [
         *rows,
         Row(

@@ -54,7 +54,9 @@ def family(name: str, variants: int, draw: int) -> dict[str, Genotype]:
         OPERATIONS: random_operations(original, variants, seed=draw, archs=[NORMAL]),
         CONNECTIONS: ladder(original, variants, draw),
     }
-    others = {f"{name}-{kind}-{n}": own for kind, every in kinds.items() for n, own in enumerate(every, 1)}
+    others = {
+        f"{name}-{kind}-{n}": variant for kind, group in kinds.items() for n, variant in enumerate(group, 1)
+    }
     return {name: original} | others
 
 
@@ -68,12 +70,16 @@ def family(name: str, variants: int, draw: int) -> dict[str, Genotype]:
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Figure5) -> ReproductionResult:
-    """How far variants of both kinds are from the original's mean accuracy over the epochs."""
-    cells = {label: own for name in BASES for label, own in family(name, scale.variants, scale.draw).items()}
-    found = train(options, scale, cells, [scale.lr])
-    spreads = {name: {kind: spread(found, name, kind) for kind in KINDS} for name in BASES}
-    fewer = [name for name, own in spreads.items() if own[OPERATIONS] < own[CONNECTIONS]]
-    means = {kind: 100 * fmean(own[kind] for own in spreads.values()) for kind in KINDS}
+    """Compares variants of both kinds with the original's mean accuracy over the epochs."""
+    cells = {
+        label: genotype
+        for name in BASES
+        for label, genotype in family(name, scale.variants, scale.draw).items()
+    }
+    comparison = train(options, scale, cells, [scale.lr])
+    spreads = {name: {kind: spread(comparison, name, kind) for kind in KINDS} for name in BASES}
+    fewer = [name for name, by_kind in spreads.items() if by_kind[OPERATIONS] < by_kind[CONNECTIONS]]
+    means = {kind: 100 * fmean(by_kind[kind] for by_kind in spreads.values()) for kind in KINDS}
     return ReproductionResult(
         rows=_rows(spreads),
         verdict=Verdict.HELD if 2 * len(fewer) > len(BASES) else Verdict.NOT_HELD,
@@ -82,72 +88,72 @@ def reproduce(options: RunOptions, scale: Figure5) -> ReproductionResult:
         f"{len(BASES)} cells.",
         size=size(options, scale),
         seeds=scale.seeds,
-        figures={"curves": draw(found)},
-        numbers=found.facts(),
+        figures={"curves": draw(comparison)},
+        numbers=comparison.facts(),
         remarks=[KEPT],
     )
 
 
-def variants_of(found: Comparison, name: str, kind: str) -> list[str]:
+def variants_of(comparison: Comparison, name: str, kind: str) -> list[str]:
     """The labels of a cell's variants of a kind."""
-    return [label for label in found.cells if label.startswith(f"{name}-{kind}-")]
+    return [label for label in comparison.cells if label.startswith(f"{name}-{kind}-")]
 
 
-def spread(found: Comparison, name: str, kind: str) -> float:
+def spread(comparison: Comparison, name: str, kind: str) -> float:
     """The mean absolute difference of variants' areas from the original's of the same seed.
 
     What broke off has no accuracy, so its area is 0.
     """
-    original = _areas(found, name)
+    original = _areas(comparison, name)
     gaps = [
-        abs(own - first)
-        for label in variants_of(found, name, kind)
-        for own, first in zip(_areas(found, label), original, strict=True)
+        abs(area - first)
+        for label in variants_of(comparison, name, kind)
+        for area, first in zip(_areas(comparison, label), original, strict=True)
     ]
     return fmean(gaps)
 
 
-def _areas(found: Comparison, label: str) -> list[float]:
-    return [own or 0.0 for own in found.areas(label, metric=ACCURACY)]
+def _areas(comparison: Comparison, label: str) -> list[float]:
+    return [area or 0.0 for area in comparison.areas(label, metric=ACCURACY)]
 
 
 def _rows(spreads: Mapping[str, Mapping[str, float]]) -> list[Row]:
     words = {OPERATIONS: "ops", CONNECTIONS: "connections"}
-    said = {OPERATIONS: "nearly the same", CONNECTIONS: "more"}
+    paper = {OPERATIONS: "nearly the same", CONNECTIONS: "more"}
     return [
         Row(
             f"{name}, other {words[kind]}: change of the mean test accuracy (points)",
-            said[kind],
-            100 * own[kind],
+            paper[kind],
+            100 * by_kind[kind],
         )
-        for name, own in spreads.items()
+        for name, by_kind in spreads.items()
         for kind in KINDS
     ]
 
 
-def _percent(found: Comparison, label: str) -> Band:
-    return found.band(label, metric=ACCURACY).scaled(100.0)
+def _percent(comparison: Comparison, label: str) -> Band:
+    return comparison.band(label, metric=ACCURACY).scaled(100.0)
 
 
-def draw(found: Comparison) -> Figure:
+def draw(comparison: Comparison) -> Figure:
     """A panel for each popular cell: the original, other ops and other connections."""
     figure = Figure((10.5, 3.2), layout="constrained")
     panels = figure.subplots(1, len(BASES), sharey=True)
-    look = line_styles(KINDS)
+    styles = line_styles(KINDS)
     for axes, name in zip(panels, BASES, strict=True):
         axes.set(title=name, xlabel="epoch")
         for kind in KINDS:
-            for place, label in enumerate(variants_of(found, name, kind)):
-                words = f"other {kind}" if not place else "_"
+            for index, label in enumerate(variants_of(comparison, name, kind)):
+                words = f"other {kind}" if not index else "_"
                 draw_band(
                     axes,
-                    _percent(found, label),
-                    look[kind].color,
+                    _percent(comparison, label),
+                    styles[kind].color,
                     words,
                     linestyle=LINES[kind],
                     linewidth=1.4,
                 )
-        draw_band(axes, _percent(found, name), "black", "original", linestyle="--", linewidth=1.4)
-    panels[0].set_ylabel(f"{found.part} accuracy (%)")
+        draw_band(axes, _percent(comparison, name), "black", "original", linestyle="--", linewidth=1.4)
+    panels[0].set_ylabel(f"{comparison.part} accuracy (%)")
     panels[-1].legend(fontsize="small", frameon=False)
     return figure

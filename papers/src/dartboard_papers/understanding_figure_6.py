@@ -12,10 +12,16 @@ from collections.abc import Mapping
 from dartboard.analysis.landscape import surfaces
 from dartboard.analysis.sharpness import RISE, summary
 from dartboard.viz.plots import plot_contours, plot_surfaces
-from dartboard_papers._understanding_landscape import ENOUGH, Landscapes, Surveyed, judge, survey
+from dartboard_papers._understanding_landscape import (
+    ENOUGH,
+    Landscapes,
+    LandscapeSurvey,
+    judge,
+    measure_landscapes,
+)
 from dartboard_papers._understanding_training import FULL, KEPT, size
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
-from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, names, said
+from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, format_correlation, names
 
 TOP = 12.0
 """Losses above this are cut off in pictures."""
@@ -38,23 +44,25 @@ SHOWN = {
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Landscapes) -> ReproductionResult:
-    """Basins against the widths of the cells."""
-    own = survey(options, scale, "loss")
-    numbers = measured(own)
-    held, best, trend = judge(own, numbers["basin"], rising=True)
-    called = names(own.cells)
+    """Compares the basins with the widths of the cells."""
+    survey = measure_landscapes(options, scale, "loss")
+    numbers = measured(survey)
+    held, best, trend = judge(survey, numbers["basin"], rising=True)
+    titles = names(survey.cells)
     return ReproductionResult(
-        rows=rows(own, numbers, called, best),
+        rows=rows(survey, numbers, titles, best),
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
-        sentence=f"{called[best]} has the largest basin, and Spearman's correlation of width and basin is "
-        f"{said(trend)}; the claim asks for the original and {ENOUGH} or more.",
+        sentence=f"{titles[best]} has the largest basin, and Spearman's correlation of width and basin is "
+        f"{format_correlation(trend)}; the claim asks for the original and {ENOUGH} or more.",
         size=f"{size(options, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
         seeds=scale.seeds,
         figures={
-            "contours": plot_contours(surfaces(own.first(called), top=TOP)),
-            "surfaces": plot_surfaces(surfaces(own.first(called), top=TOP)),
+            "contours": plot_contours(surfaces(survey.first(titles), top=TOP)),
+            "surfaces": plot_surfaces(surfaces(survey.first(titles), top=TOP)),
         },
-        numbers={label: [found.facts() for found in every] for label, every in own.found.items()},
+        numbers={
+            label: [landscape.facts() for landscape in seeds] for label, seeds in survey.landscapes.items()
+        },
         remarks=[
             KEPT,
             *apart(scale.draw),
@@ -63,28 +71,30 @@ def reproduce(options: RunOptions, scale: Landscapes) -> ReproductionResult:
     )
 
 
-def measured(own: Surveyed) -> dict[str, dict[str, float]]:
-    """By number and cell, the mean over seeds."""
-    every = {label: [summary(found) for found in seeds] for label, seeds in own.found.items()}
+def measured(survey: LandscapeSurvey) -> dict[str, dict[str, float]]:
+    """Means over seeds, by number and cell."""
+    summaries = {
+        label: [summary(landscape) for landscape in seeds] for label, seeds in survey.landscapes.items()
+    }
     return {
-        name: own.mean({label: [found[name] for found in seeds] for label, seeds in every.items()})
+        name: survey.mean({label: [values[name] for values in seeds] for label, seeds in summaries.items()})
         for name in ("centre", *SHOWN)
     }
 
 
 def rows(
-    own: Surveyed, numbers: Mapping[str, Mapping[str, float]], called: Mapping[str, str], best: str
+    survey: LandscapeSurvey, numbers: Mapping[str, Mapping[str, float]], titles: Mapping[str, str], best: str
 ) -> list[Row]:
-    """The numbers of each cell, and how they go with the width."""
-    each = [
-        Row(f"{words}, {called[label]}", None, numbers[name][label])
+    """The numbers of each cell, and their correlation with the width."""
+    details = [
+        Row(f"{words}, {titles[label]}", None, numbers[name][label])
         for name, words in SHOWN.items()
-        for label in own.cells
+        for label in survey.cells
     ]
     return [
-        *(Row(f"test loss, {called[label]}", None, numbers["centre"][label]) for label in own.cells),
-        *each,
-        Row("largest basin", called[ORIGINAL], called[best]),
-        Row("Spearman's correlation of width and basin", "positive", own.trend(numbers["basin"])),
-        Row("Spearman's correlation of width and steepness", "negative", own.trend(numbers["steepness"])),
+        *(Row(f"test loss, {titles[label]}", None, numbers["centre"][label]) for label in survey.cells),
+        *details,
+        Row("largest basin", titles[ORIGINAL], titles[best]),
+        Row("Spearman's correlation of width and basin", "positive", survey.trend(numbers["basin"])),
+        Row("Spearman's correlation of width and steepness", "negative", survey.trend(numbers["steepness"])),
     ]

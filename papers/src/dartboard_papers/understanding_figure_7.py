@@ -14,10 +14,16 @@ import numpy as np
 
 from dartboard.analysis.landscape import surfaces
 from dartboard.viz.plots import plot_heat
-from dartboard_papers._understanding_landscape import ENOUGH, Surveyed, Variances, judge, survey
+from dartboard_papers._understanding_landscape import (
+    ENOUGH,
+    LandscapeSurvey,
+    Variances,
+    judge,
+    measure_landscapes,
+)
 from dartboard_papers._understanding_training import FULL, KEPT, size
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
-from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, names, said
+from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, format_correlation, names
 
 
 @reproduction(
@@ -31,47 +37,56 @@ from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, names, said
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Variances) -> ReproductionResult:
-    """Regions of small variance against the widths of the cells."""
-    own = survey(options, scale, "variance")
-    found = own.mean(regions(own))
-    held, best, trend = judge(own, found, rising=True)
-    called = names(own.cells)
+    """Compares the regions of small variance with the widths of the cells."""
+    survey = measure_landscapes(options, scale, "variance")
+    fractions = survey.mean(regions(survey))
+    held, best, trend = judge(survey, fractions, rising=True)
+    titles = names(survey.cells)
     return ReproductionResult(
-        rows=rows(own, found, called, best),
+        rows=rows(survey, fractions, titles, best),
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
-        sentence=f"{called[best]} has the largest region of small gradient variance, and Spearman's "
-        f"correlation of width and region is {said(trend)}; the claim asks for the original and {ENOUGH} or "
-        "more.",
+        sentence=f"{titles[best]} has the largest region of small gradient variance, and Spearman's "
+        f"correlation of width and region is {format_correlation(trend)}; the claim asks for the "
+        f"original and {ENOUGH} or more.",
         size=f"{size(options, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
         seeds=scale.seeds,
-        figures={"deviations": plot_heat(surfaces(own.first(called)))},
-        numbers={label: [each.facts() for each in every] for label, every in own.found.items()},
+        figures={"deviations": plot_heat(surfaces(survey.first(titles)))},
+        numbers={
+            label: [landscape.facts() for landscape in seeds] for label, seeds in survey.landscapes.items()
+        },
         remarks=[KEPT, *apart(scale.draw)],
     )
 
 
-def regions(own: Surveyed) -> dict[str, list[float]]:
-    """By cell and seed, the share of points below the median of all cells with that seed."""
-    seeds = zip(*own.found.values(), strict=True)
-    middles = [float(np.median([found.values for found in every])) for every in seeds]
+def regions(survey: LandscapeSurvey) -> dict[str, list[float]]:
+    """Fraction of points below the median of all cells with the same seed, by cell and seed."""
+    seeds = zip(*survey.landscapes.values(), strict=True)
+    middles = [float(np.median([landscape.values for landscape in group])) for group in seeds]
     return {
-        label: [float((found.values < middle).mean()) for found, middle in zip(every, middles, strict=True)]
-        for label, every in own.found.items()
+        label: [
+            float((landscape.values < middle).mean())
+            for landscape, middle in zip(group, middles, strict=True)
+        ]
+        for label, group in survey.landscapes.items()
     }
 
 
-def rows(own: Surveyed, found: Mapping[str, float], called: Mapping[str, str], best: str) -> list[Row]:
-    """The region of each cell and its variance at the trained weights, and how regions go with the width."""
-    centres = own.mean({label: [each.centre for each in every] for label, every in own.found.items()})
+def rows(
+    survey: LandscapeSurvey, fractions: Mapping[str, float], titles: Mapping[str, str], best: str
+) -> list[Row]:
+    """The region of each cell, its variance at the trained weights, and the trend with the width."""
+    centres = survey.mean(
+        {label: [landscape.centre for landscape in group] for label, group in survey.landscapes.items()}
+    )
     return [
         *(
-            Row(f"share of the grid below the median, {called[label]}", None, found[label])
-            for label in own.cells
+            Row(f"share of the grid below the median, {titles[label]}", None, fractions[label])
+            for label in survey.cells
         ),
         *(
-            Row(f"deviation at the trained weights, {called[label]}", None, centres[label] ** 0.5)
-            for label in own.cells
+            Row(f"deviation at the trained weights, {titles[label]}", None, centres[label] ** 0.5)
+            for label in survey.cells
         ),
-        Row("largest region of small variance", called[ORIGINAL], called[best]),
-        Row("Spearman's correlation of width and region", "positive", own.trend(found)),
+        Row("largest region of small variance", titles[ORIGINAL], titles[best]),
+        Row("Spearman's correlation of width and region", "positive", survey.trend(fractions)),
     ]

@@ -15,10 +15,16 @@ from pydantic import Field
 
 from dartboard.analysis.landscape import Landscape, surfaces
 from dartboard.viz.plots import plot_surfaces
-from dartboard_papers._understanding_landscape import ENOUGH, Surveyed, Variances, judge, survey
+from dartboard_papers._understanding_landscape import (
+    ENOUGH,
+    LandscapeSurvey,
+    Variances,
+    judge,
+    measure_landscapes,
+)
 from dartboard_papers._understanding_training import FULL, KEPT, size
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
-from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, names, said
+from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, format_correlation, names
 
 
 class Figure8(Variances):
@@ -38,20 +44,24 @@ class Figure8(Variances):
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Figure8) -> ReproductionResult:
-    """Heights of surfaces against the widths of the cells."""
-    own = survey(options, scale, "variance")
-    heights = own.mean({label: [height(each) for each in every] for label, every in own.found.items()})
-    held, best, trend = judge(own, heights, rising=False)
-    called = names(own.cells)
+    """Compares the heights of surfaces with the widths of the cells."""
+    survey = measure_landscapes(options, scale, "variance")
+    heights = survey.mean(
+        {label: [height(landscape) for landscape in seeds] for label, seeds in survey.landscapes.items()}
+    )
+    held, best, trend = judge(survey, heights, rising=False)
+    titles = names(survey.cells)
     return ReproductionResult(
-        rows=rows(own, heights, called, best),
+        rows=rows(survey, heights, titles, best),
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
-        sentence=f"{called[best]} has the lowest surface, and Spearman's correlation of width and height is "
-        f"{said(trend)}; the claim asks for the original and -{ENOUGH} or less.",
+        sentence=f"{titles[best]} has the lowest surface, and Spearman's correlation of width and height is "
+        f"{format_correlation(trend)}; the claim asks for the original and -{ENOUGH} or less.",
         size=f"{size(options, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
         seeds=scale.seeds,
-        figures={"surfaces": plot_surfaces(surfaces(own.first(called)))},
-        numbers={label: [each.facts() for each in every] for label, every in own.found.items()},
+        figures={"surfaces": plot_surfaces(surfaces(survey.first(titles)))},
+        numbers={
+            label: [landscape.facts() for landscape in seeds] for label, seeds in survey.landscapes.items()
+        },
         remarks=[
             KEPT,
             *apart(scale.draw),
@@ -60,27 +70,31 @@ def reproduce(options: RunOptions, scale: Figure8) -> ReproductionResult:
     )
 
 
-def height(found: Landscape) -> float:
+def height(landscape: Landscape) -> float:
     """The mean logarithm of all values."""
-    return float(np.log(found.values).mean())
+    return float(np.log(landscape.values).mean())
 
 
-def roughness(found: Landscape) -> float:
+def roughness(landscape: Landscape) -> float:
     """The largest difference between the logarithms of neighbouring values."""
-    values = np.log(found.values)
+    values = np.log(landscape.values)
     return float(max(np.abs(np.diff(values, axis=axis)).max() for axis in (0, 1)))
 
 
-def rows(own: Surveyed, heights: Mapping[str, float], called: Mapping[str, str], best: str) -> list[Row]:
-    """Height and roughness of each surface, and how they go with the width."""
-    rough = own.mean({label: [roughness(each) for each in every] for label, every in own.found.items()})
+def rows(
+    survey: LandscapeSurvey, heights: Mapping[str, float], titles: Mapping[str, str], best: str
+) -> list[Row]:
+    """Height and roughness of each surface, and their correlation with the width."""
+    rough = survey.mean(
+        {label: [roughness(landscape) for landscape in seeds] for label, seeds in survey.landscapes.items()}
+    )
     return [
-        *(Row(f"mean log variance, {called[label]}", None, heights[label]) for label in own.cells),
+        *(Row(f"mean log variance, {titles[label]}", None, heights[label]) for label in survey.cells),
         *(
-            Row(f"largest log ratio of neighbours, {called[label]}", None, rough[label])
-            for label in own.cells
+            Row(f"largest log ratio of neighbours, {titles[label]}", None, rough[label])
+            for label in survey.cells
         ),
-        Row("lowest surface", called[ORIGINAL], called[best]),
-        Row("Spearman's correlation of width and height", "negative", own.trend(heights)),
-        Row("Spearman's correlation of width and roughness", "negative", own.trend(rough)),
+        Row("lowest surface", titles[ORIGINAL], titles[best]),
+        Row("Spearman's correlation of width and height", "negative", survey.trend(heights)),
+        Row("Spearman's correlation of width and roughness", "negative", survey.trend(rough)),
     ]

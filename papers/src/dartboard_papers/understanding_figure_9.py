@@ -50,7 +50,7 @@ def family(name: str, variants: int, draw: int) -> dict[str, Genotype]:
     """A popular cell and its variants by label, from wide to narrow."""
     original = base(name)
     others = ladder(original, variants, draw)
-    return {name: original} | {f"{name}-{place}": own for place, own in enumerate(others, 1)}
+    return {name: original} | {f"{name}-{index}": variant for index, variant in enumerate(others, 1)}
 
 
 @reproduction(
@@ -65,11 +65,15 @@ def family(name: str, variants: int, draw: int) -> dict[str, Genotype]:
 def reproduce(options: RunOptions, scale: Figure9) -> ReproductionResult:
     """Accuracies at the end, of the original and of its variants from wide to narrow."""
     families = {name: family(name, scale.variants, scale.draw) for name in BASES}
-    cells = {label: own for every in families.values() for label, own in every.items()}
-    found = train(options, scale, cells, [scale.lr])
-    ends = {name: [ended(found, label) for label in every] for name, every in families.items()}
-    beaten = [name for name, (own, *others) in ends.items() if max(others) > own]
-    fair = [name for name, (own, *others) in ends.items() if own >= median(others)]
+    cells = {
+        label: genotype for family_cells in families.values() for label, genotype in family_cells.items()
+    }
+    comparison = train(options, scale, cells, [scale.lr])
+    ends = {
+        name: [ended(comparison, label) for label in family_cells] for name, family_cells in families.items()
+    }
+    beaten = [name for name, (original, *others) in ends.items() if max(others) > original]
+    fair = [name for name, (original, *others) in ends.items() if original >= median(others)]
     held = 2 * len(beaten) > len(BASES) and 2 * len(fair) > len(BASES)
     return ReproductionResult(
         rows=_rows(ends, families),
@@ -78,15 +82,15 @@ def reproduce(options: RunOptions, scale: Figure9) -> ReproductionResult:
         f"the original was at least as good as the median of its variants for {len(fair)}.",
         size=size(options, scale),
         seeds=scale.seeds,
-        figures={"accuracy": draw(ends, found.part)},
-        numbers=found.facts() | {"ends": ends},
+        figures={"accuracy": draw(ends, comparison.part)},
+        numbers=comparison.facts() | {"ends": ends},
         remarks=[KEPT, chance(scale.variants), exception(beaten)],
     )
 
 
-def ended(found: Comparison, label: str) -> float:
-    """The mean accuracy at the end in percent; what broke off has none."""
-    return 100 * fmean(own.final(ACCURACY) or 0.0 for own in found.of(label))
+def ended(comparison: Comparison, label: str) -> float:
+    """Mean final accuracy in percent; diverged trainings count as 0."""
+    return 100 * fmean(training.final(ACCURACY) or 0.0 for training in comparison.of(label))
 
 
 def chance(variants: int) -> str:
@@ -106,13 +110,13 @@ def exception(beaten: Sequence[str]) -> str:
 
 def _rows(ends: dict[str, list[float]], families: dict[str, dict[str, Genotype]]) -> list[Row]:
     rows = []
-    for name, (own, *others) in ends.items():
+    for name, (original, *others) in ends.items():
         trend = spearman([shape(cell)[0] for cell in families[name].values()], ends[name])
         rows += [
-            Row(f"{name}, test accuracy (%)", None, own),
+            Row(f"{name}, test accuracy (%)", None, original),
             Row(f"{name}, best variant (%)", None, max(others)),
             Row(f"{name}, median variant (%)", None, median(others)),
-            Row(f"{name}, is some variant better?", PAPER[name], "yes" if max(others) > own else "no"),
+            Row(f"{name}, is some variant better?", PAPER[name], "yes" if max(others) > original else "no"),
             Row(f"{name}, Spearman's correlation of width and accuracy", None, trend),
         ]
     return rows
@@ -122,10 +126,10 @@ def draw(ends: dict[str, list[float]], part: str) -> Figure:
     """A panel for each popular cell: index 0 is the original, and the dashed line its accuracy."""
     figure = Figure((10.5, 3.0), layout="constrained")
     panels = figure.subplots(1, len(ends), sharey=True)
-    for axes, (name, look) in zip(panels, line_styles(ends).items(), strict=True):
-        own = ends[name]
-        axes.plot(range(len(own)), own, look.marker, color=look.color)
-        axes.axhline(own[0], color=look.color, linestyle="--", linewidth=1)
-        axes.set(title=name, xlabel="original, then from wide to narrow", xticks=range(len(own)))
+    for axes, (name, style) in zip(panels, line_styles(ends).items(), strict=True):
+        accuracies = ends[name]
+        axes.plot(range(len(accuracies)), accuracies, style.marker, color=style.color)
+        axes.axhline(accuracies[0], color=style.color, linestyle="--", linewidth=1)
+        axes.set(title=name, xlabel="original, then from wide to narrow", xticks=range(len(accuracies)))
     panels[0].set_ylabel(f"{part} accuracy (%)")
     return figure

@@ -74,8 +74,8 @@ class Table1(Networks):
 
 def pairs() -> dict[str, dict[str, Genotype]]:
     """Each popular cell, and its adaptation."""
-    found = {name: get_published(ALL[name]) for name in ERRORS}
-    return {name: {ORIGINAL: own, ADAPTED: widest(own)} for name, own in found.items()}
+    originals = {name: get_published(ALL[name]) for name in ERRORS}
+    return {name: {ORIGINAL: genotype, ADAPTED: widest(genotype)} for name, genotype in originals.items()}
 
 
 @reproduction(
@@ -89,14 +89,14 @@ def pairs() -> dict[str, dict[str, Genotype]]:
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Table1) -> ReproductionResult:
-    """Errors at the end of both, and the sizes of the paper's networks."""
+    """Compares the final errors of both, and the sizes of the paper's networks."""
     cells = pairs()
-    flat = {f"{name}-{kind}": own for name, both in cells.items() for kind, own in both.items()}
+    flat = {f"{name}-{kind}": genotype for name, both in cells.items() for kind, genotype in both.items()}
     net = {"auxiliary": scale.auxiliary, "drop_path": scale.drop_path}
-    found = train(options, scale, flat, [scale.lr], {"net": net, "data": {"cutout": scale.cutout}})
-    errors = {name: {kind: error(found, f"{name}-{kind}") for kind in KINDS} for name in cells}
-    better = [name for name, own in errors.items() if own[ADAPTED] < own[ORIGINAL]]
-    gap = fmean(own[ADAPTED] - own[ORIGINAL] for own in errors.values())
+    comparison = train(options, scale, flat, [scale.lr], {"net": net, "data": {"cutout": scale.cutout}})
+    errors = {name: {kind: error(comparison, f"{name}-{kind}") for kind in KINDS} for name in cells}
+    better = [name for name, by_kind in errors.items() if by_kind[ADAPTED] < by_kind[ORIGINAL]]
+    gap = fmean(by_kind[ADAPTED] - by_kind[ORIGINAL] for by_kind in errors.values())
     images = is_of(options.data or scale.images)
     return ReproductionResult(
         rows=[*_errors(errors, images), *_sizes(cells)],
@@ -105,27 +105,27 @@ def reproduce(options: RunOptions, scale: Table1) -> ReproductionResult:
         f"is {gap:+.2f} points from the original's in the mean.",
         size=size(options, scale),
         seeds=scale.seeds,
-        figures={"errors": draw(errors, found.part)},
-        numbers=found.facts() | {"errors": errors},
+        figures={"errors": draw(errors, comparison.part)},
+        numbers=comparison.facts() | {"errors": errors},
         remarks=[_shapes(cells), ENAS, chance(len(cells)), *_not_asked(images)],
     )
 
 
 def is_of(images: str) -> str | None:
-    """Which of the paper's data sets images are, by their name; None where they are neither."""
+    """The paper's data set that images are, by their name; None if they are neither."""
     name = Path(images).name.lower().replace("-", "")
-    return next((own for own in (CIFAR100, CIFAR10) if name.startswith(own)), None)
+    return next((dataset for dataset in (CIFAR100, CIFAR10) if name.startswith(dataset)), None)
 
 
 def judge(better: int, cells: int, images: str | None) -> Verdict:
-    """Whether the claim held with so many adapted cells that are better; it says nothing of CIFAR-100."""
+    """Verdict from the number of adapted cells that are better; the claim does not cover CIFAR-100."""
     if images == CIFAR100:
         return Verdict.NOT_TESTABLE
     return Verdict.HELD if 2 * better <= cells else Verdict.NOT_HELD
 
 
 def chance(cells: int) -> str:
-    """How often the test is passed where there is no difference."""
+    """Probability, as text, that the test passes if there is no difference."""
     share = sum(comb(cells, better) for better in range(cells // 2 + 1)) / 2**cells
     return (
         f"Were all cells equally good, at most {cells // 2} of {cells} adapted ones would be better by "
@@ -139,9 +139,9 @@ def _not_asked(images: str | None) -> list[str]:
     return [words] if images == CIFAR100 else []
 
 
-def error(found: Comparison, label: str) -> float:
-    """The mean error at the end in percent; what broke off gets everything wrong."""
-    return 100 * fmean(1 - (own.final(ACCURACY) or 0.0) for own in found.of(label))
+def error(comparison: Comparison, label: str) -> float:
+    """Mean final error in percent; diverged trainings count as 100 %."""
+    return 100 * fmean(1 - (training.final(ACCURACY) or 0.0) for training in comparison.of(label))
 
 
 def millions(genotype: Genotype) -> float:
@@ -153,8 +153,8 @@ def millions(genotype: Genotype) -> float:
 
 
 def _errors(errors: dict[str, dict[str, float]], images: str | None) -> list[Row]:
-    """Errors of here beside the paper's on the same images; where it has none, those on CIFAR-10."""
-    told = OTHER if images == CIFAR100 else ERRORS
+    """Errors beside the paper's on the same images; if it has none, those on CIFAR-10."""
+    paper_errors = OTHER if images == CIFAR100 else ERRORS
     return [
         Row(
             f"{name}, {kind}: test error (%)",
@@ -162,22 +162,24 @@ def _errors(errors: dict[str, dict[str, float]], images: str | None) -> list[Row
             errors[name][kind],
         )
         for name in errors
-        for kind, paper in zip(KINDS, told[name], strict=True)
+        for kind, paper in zip(KINDS, paper_errors[name], strict=True)
     ]
 
 
 def _sizes(cells: dict[str, dict[str, Genotype]]) -> list[Row]:
     return [
         Row(
-            f"{name}, {kind}: weights of the paper's network (millions)", paper, round(millions(own[kind]), 2)
+            f"{name}, {kind}: weights of the paper's network (millions)",
+            paper,
+            round(millions(by_kind[kind]), 2),
         )
-        for name, own in cells.items()
+        for name, by_kind in cells.items()
         for kind, paper in zip(KINDS, SIZES[name], strict=True)
     ]
 
 
 def _shapes(cells: dict[str, dict[str, Genotype]]) -> str:
-    same = [name for name, own in cells.items() if shape(own[ORIGINAL]) == shape(own[ADAPTED])]
+    same = [name for name, by_kind in cells.items() if shape(by_kind[ORIGINAL]) == shape(by_kind[ADAPTED])]
     return (
         f"The normal cells of {', '.join(same)} are among the widest and shallowest as they are; there the "
         "adaptation changes which inputs are read, and the reduction cell."
@@ -189,12 +191,12 @@ def draw(errors: dict[str, dict[str, float]], part: str) -> Figure:
     figure = Figure((6.5, 3.6), layout="constrained")
     axes = figure.add_subplot(ylabel=f"{part} error (%)", xticks=range(len(errors)))
     axes.set_xticklabels(list(errors))
-    for place, own in enumerate(errors.values()):
-        axes.plot([place, place], [own[kind] for kind in KINDS], color="0.7", linewidth=2, zorder=1)
-    for kind, look in line_styles(KINDS).items():
-        heights = [own[kind] for own in errors.values()]
+    for index, by_kind in enumerate(errors.values()):
+        axes.plot([index, index], [by_kind[kind] for kind in KINDS], color="0.7", linewidth=2, zorder=1)
+    for kind, style in line_styles(KINDS).items():
+        heights = [by_kind[kind] for by_kind in errors.values()]
         axes.scatter(
-            range(len(errors)), heights, marker=MARKERS[kind], color=look.color, label=kind, zorder=2
+            range(len(errors)), heights, marker=MARKERS[kind], color=style.color, label=kind, zorder=2
         )
     axes.legend(frameon=False)
     return figure

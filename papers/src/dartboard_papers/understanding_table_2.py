@@ -56,13 +56,14 @@ def reproduce(options: RunOptions, scale: Draws) -> ReproductionResult:  # noqa:
     cells = {name: normal_cell(popular(name)) for name in LINES}
     drawn = {name: variants(name, scale) for name in LINES}
     kinds = {name: connections(cell, repeats=scale.repeats) for name, cell in cells.items()}
-    kept = [name for name in LINES if is_wide_and_shallow(cells[name], drawn[name])]
+    matching = [name for name in LINES if is_wide_and_shallow(cells[name], drawn[name])]
     words = ", ".join(f"{name} {kinds[name].stand(cells[name]).beyond:.2%}" for name in LINES)
     return ReproductionResult(
         rows=[row for name in LINES for row in rows(name, cells[name], drawn[name], kinds[name])],
-        verdict=Verdict.HELD if len(kept) == len(LINES) else Verdict.NOT_HELD,
-        sentence=f"{len(kept)} of {len(LINES)} cells are at least as wide as all {scale.variants} variants "
-        f"drawn, and at most one deeper than the shallowest; beyond them are, of all connections: {words}.",
+        verdict=Verdict.HELD if len(matching) == len(LINES) else Verdict.NOT_HELD,
+        sentence=f"{len(matching)} of {len(LINES)} cells are at least as wide as all {scale.variants} "
+        "variants drawn, and at most one deeper than the shallowest; beyond them are, of all "
+        f"connections: {words}.",
         size=f"{scale.variants} variants of each of {len(LINES)} cells, and all connections counted",
         seeds=1,
         figures={"variants": draw(cells, drawn, kinds)},
@@ -76,52 +77,56 @@ SAME = "The paper's variants of ENAS and of NASNet are the same in all 13 column
 
 def paper(name: str) -> Pairs:
     """The paper's variants of a cell."""
-    return [(float(wide), int(deep)) for wide, deep in (own.split(",") for own in LINES[name].split())]
+    return [(float(wide), int(deep)) for wide, deep in (pair.split(",") for pair in LINES[name].split())]
 
 
 def variants(name: str, scale: Draws) -> Pairs:
-    """Widths and depths of what is drawn, in the paper's order: narrow first, of equal width deep first."""
+    """Widths and depths of the variants in the paper's order: narrow first, of equal width deep first."""
     seed = scale.draw * len(LINES) + list(LINES).index(name)  # so that no two cells have one draw
-    found = random_connections(
+    genotypes = random_connections(
         popular(name), scale.variants, seed=seed, repeats=scale.repeats, archs=[NORMAL]
     )
-    shapes = [shape_of(normal_cell(one)) for one in found]
-    return sorted(((own.width, own.depth) for own in shapes), key=lambda own: (own[0], -own[1]))
+    shapes = [shape_of(normal_cell(genotype)) for genotype in genotypes]
+    return sorted(((shape.width, shape.depth) for shape in shapes), key=lambda shape: (shape[0], -shape[1]))
 
 
 def is_wide_and_shallow(cell: Cell, others: Sequence[tuple[float, int]]) -> bool:
-    """Whether none is wider, and the cell is at most one deeper than the shallowest."""
-    own = shape_of(cell)
-    return own.width >= max(wide for wide, _ in others) and own.depth <= 1 + min(deep for _, deep in others)
+    """True if no other is wider, and the cell is at most one deeper than the shallowest."""
+    reference = shape_of(cell)
+    return reference.width >= max(wide for wide, _ in others) and reference.depth <= 1 + min(
+        deep for _, deep in others
+    )
 
 
 def rows(name: str, cell: Cell, drawn: Pairs, kind: Kind) -> list[Row]:
     """A cell and its variants beside the paper's."""
-    own, there, place = shape_of(cell), paper(name), kind.stand(cell)
+    reference, published, place = shape_of(cell), paper(name), kind.stand(cell)
 
-    def count(found: Pairs) -> tuple[int, int]:
-        return sum(wide > own.width for wide, _ in found), sum(deep < own.depth for _, deep in found)
+    def count(pairs: Pairs) -> tuple[int, int]:
+        return sum(wide > reference.width for wide, _ in pairs), sum(
+            deep < reference.depth for _, deep in pairs
+        )
 
     return [
         Row(f"{name}: width, depth", OWN[name], caption(cell)),
-        Row(f"{name}: variants that are wider", count(there)[0], count(drawn)[0]),
-        Row(f"{name}: variants that are shallower", count(there)[1], count(drawn)[1]),
-        Row(f"{name}: mean width, depth of variants", means(there), means(drawn)),
+        Row(f"{name}: variants that are wider", count(published)[0], count(drawn)[0]),
+        Row(f"{name}: variants that are shallower", count(published)[1], count(drawn)[1]),
+        Row(f"{name}: mean width, depth of variants", means(published), means(drawn)),
         Row(f"{name}: mean width, depth of all {kind.total:,}", None, "{:.2f}c, {:.2f}".format(*kind.mean())),
         Row(f"{name}: all that are wider, %", None, 100 * place.width.above),
         Row(f"{name}: all that are shallower, %", None, 100 * place.depth.below),
     ]
 
 
-def means(found: Pairs) -> str:
-    """Mean width and depth in words."""
-    wide, deep = zip(*found, strict=True)
+def means(pairs: Pairs) -> str:
+    """Mean width and depth as text."""
+    wide, deep = zip(*pairs, strict=True)
     return f"{fmean(wide):.2f}c, {fmean(deep):.2f}"
 
 
 def unlikely(kind: Kind) -> str:
-    """How often the strangest of the paper's variants would be drawn."""
-    ways = sum(own for (wide, deep), own in kind.ways.items() if wide <= 1.5 and deep <= 3)
+    """Remark on how rarely the least likely of the paper's variants would be drawn."""
+    ways = sum(count for (wide, deep), count in kind.ways.items() if wide <= 1.5 and deep <= 3)
     return (
         f"The paper lists a variant of AmoebaNet of width 1.5c and depth 3; {ways:,} of all {kind.total:,} "
         f"connections are so narrow and so shallow."

@@ -62,24 +62,24 @@ class Sizes(Scale):
 def reproduce(options: RunOptions, scale: Sizes) -> ReproductionResult:
     """Sizes of all networks beside the paper's, and the gap over many draws of variants."""
     costs = op_sizes(scale)
-    found: dict[str, list[list[float]]] = {}
+    sizes: dict[str, list[list[float]]] = {}
     for done, name in enumerate(PAPER):
         options.tell("draws of variants", done, len(PAPER))
-        found[name] = sizes_of(name, scale, costs)
+        sizes[name] = sizes_of(name, scale, costs)
     options.tell("draws of variants", len(PAPER), len(PAPER))
-    gaps = {name: median(map(gap, own)) for name, own in found.items()}
-    same = [name for name in PAPER if round(found[name][0][0], DIGITS) == PAPER[name][0]]
-    words = ", ".join(f"{name} {own:.0%}" for name, own in gaps.items())
+    gaps = {name: median(map(gap, draws)) for name, draws in sizes.items()}
+    same = [name for name in PAPER if round(sizes[name][0][0], DIGITS) == PAPER[name][0]]
+    words = ", ".join(f"{name} {value:.0%}" for name, value in gaps.items())
     return ReproductionResult(
-        rows=[row for name in PAPER for row in rows(name, found[name])],
-        verdict=Verdict.HELD if all(LEAST <= own <= MOST for own in gaps.values()) else Verdict.NOT_HELD,
+        rows=[row for name in PAPER for row in rows(name, sizes[name])],
+        verdict=Verdict.HELD if all(LEAST <= value <= MOST for value in gaps.values()) else Verdict.NOT_HELD,
         sentence=f"Over {scale.draws:,} draws of {scale.variants} variants the median gaps are {words}; "
         f"{len(same)} of {len(PAPER)} originals have the paper's size.",
         size=f"{scale.cells} cells, {scale.channels} channels, {scale.variants} variants of each cell",
         seeds=scale.draws,
-        figures={"parameters": draw({name: own[0] for name, own in found.items()})},
-        numbers=found,
-        remarks=[DRAWN, ENAS, apart(kept("ENAS", scale) - kept("NASNet", scale))],
+        figures={"parameters": draw({name: draws[0] for name, draws in sizes.items()})},
+        numbers=sizes,
+        remarks=[DRAWN, ENAS, apart(reduction_size("ENAS", scale) - reduction_size("NASNet", scale))],
     )
 
 
@@ -95,7 +95,7 @@ ENAS = (
 
 
 def apart(difference: float) -> str:
-    """What the paper's equal sizes say."""
+    """Remark on the paper's equal sizes."""
     return (
         f"Had only normal cells varied, the paper's equal sizes of variants of ENAS and of NASNet would be "
         f"{abs(difference):.2f} M apart."
@@ -103,22 +103,22 @@ def apart(difference: float) -> str:
 
 
 def op_sizes(scale: Sizes) -> dict[Key, float]:
-    """What each op adds to the network's millions, on each kind of edge; sizes of edges add up.
+    """Parameters in millions that each op adds to the network, for each kind of edge.
 
     Where an edge comes from matters in reduction cells alone: those from inputs have stride 2.
     """
     base = variant(popular("DARTS"), ops=(POOL,))
     plain = millions(base, scale)
-    found = {}
+    costs = {}
     for arch, cell in base.archs:
         for near in (True, False):
             index = next(i for i, edge in enumerate(cell.edges) if (edge.source < cell.inputs) == near)
             for op in XNAS_OPS:
                 edges = list(cell.edges)
                 edges[index] = replace(edges[index], ops=(op,))
-                other = {**base.cells, arch: replace(cell, edges=tuple(edges))}
-                found[arch, near, op] = millions(Genotype(tuple(other.items())), scale) - plain
-    return found
+                archs = {**base.cells, arch: replace(cell, edges=tuple(edges))}
+                costs[arch, near, op] = millions(Genotype(tuple(archs.items())), scale) - plain
+    return costs
 
 
 def variant(genotype: Genotype, ops: Sequence[str], archs: Collection[str] | None = None) -> Genotype:
@@ -131,15 +131,15 @@ def sizes_of(name: str, scale: Sizes, costs: Mapping[Key, float]) -> list[list[f
     base, archs = popular(name), None if scale.reductions else [NORMAL]
     original, rest = millions(base, scale), millions(variant(base, (POOL,), archs), scale)
     first = (scale.draw * len(PAPER) + list(PAPER).index(name)) * scale.draws  # no two cells have one draw
-    found = []
+    draws = []
     for seed in range(first, first + scale.draws):
         drawn = random_operations(base, scale.variants, seed=seed, archs=archs)
-        found.append([original, *(rest + added(one, costs, archs) for one in drawn)])
-    return found
+        draws.append([original, *(rest + added(genotype, costs, archs) for genotype in drawn)])
+    return draws
 
 
 def added(genotype: Genotype, costs: Mapping[Key, float], archs: Collection[str] | None) -> float:
-    """What the ops of a genotype add, in millions; only those of `archs`, if there are such."""
+    """Parameters in millions that the ops of a genotype add; only those of `archs`, if given."""
     return sum(
         costs[arch, edge.source < cell.inputs, edge.ops[0]]
         for arch, cell in genotype.archs
@@ -148,56 +148,56 @@ def added(genotype: Genotype, costs: Mapping[Key, float], archs: Collection[str]
     )
 
 
-def kept(name: str, scale: Sizes) -> float:
+def reduction_size(name: str, scale: Sizes) -> float:
     """The size of the network with one normal cell for all and the reduction cell of `name`."""
     cells = {**popular(name).cells, NORMAL: popular("NASNet").cells[NORMAL]}
     return millions(Genotype(tuple(cells.items())), scale)
 
 
 def millions(genotype: Genotype, scale: Sizes) -> float:
-    """Parameters of a network in millions, counted without memory."""
+    """Parameters of a network in millions, counted on the meta device."""
     space = adopt(get_space("darts"), genotype).resized(scale.cells)
     with torch.device("meta"):
         return count_parameters(CellNet(space, NetConfig(channels=scale.channels))) / 1e6
 
 
 def gap(sizes: Sequence[float]) -> float:
-    """By how much the smallest is below the largest, as a share of it."""
+    """Difference of the largest and the smallest, as a fraction of the largest."""
     return 1 - min(sizes) / max(sizes)
 
 
-def rows(name: str, found: Sequence[Sequence[float]]) -> list[Row]:
+def rows(name: str, draws: Sequence[Sequence[float]]) -> list[Row]:
     """A cell and its variants beside the paper's, in millions."""
-    told = PAPER[name]
-    gaps = [100 * gap(own) for own in found]
+    paper = PAPER[name]
+    gaps = [100 * gap(sizes) for sizes in draws]
 
     def spread(sizes: Sequence[float]) -> str:
         return f"{min(sizes):.2f} to {max(sizes):.2f}"
 
     return [
-        Row(f"{name}: original, M", told[0], round(found[0][0], 4)),
-        Row(f"{name}: variants, M (here the first draw)", spread(told[1:]), spread(found[0][1:])),
-        Row(f"{name}: gap, % (here the median of draws)", round(100 * gap(told), 1), round(median(gaps), 1)),
+        Row(f"{name}: original, M", paper[0], round(draws[0][0], 4)),
+        Row(f"{name}: variants, M (here the first draw)", spread(paper[1:]), spread(draws[0][1:])),
+        Row(f"{name}: gap, % (here the median of draws)", round(100 * gap(paper), 1), round(median(gaps), 1)),
         Row(f"{name}: smallest and largest gap of draws, %", None, f"{min(gaps):.0f} to {max(gaps):.0f}"),
     ]
 
 
-def draw(found: Mapping[str, Sequence[float]]) -> Figure:
+def draw(sizes_here: Mapping[str, Sequence[float]]) -> Figure:
     """Originals as stars, variants as dots, the paper's beside those of here."""
     figure = Figure((7, 3.8), layout="constrained")
     axes = figure.add_subplot(ylabel="parameters (millions)")
-    for shift, sizes, colour, label in (
+    for shift, sizes, color, label in (
         (-0.12, PAPER, COLORS[1], "paper"),
-        (0.12, found, COLORS[0], "here"),
+        (0.12, sizes_here, COLORS[0], "here"),
     ):
         places = [place + shift for place in range(len(PAPER))]
         lows, highs = ([bound(sizes[name]) for name in PAPER] for bound in (min, max))
-        axes.vlines(places, lows, highs, color=colour, alpha=0.3, linewidth=5)
+        axes.vlines(places, lows, highs, color=color, alpha=0.3, linewidth=5)
         dots = [(x, size) for x, name in zip(places, PAPER, strict=True) for size in sizes[name][1:]]
         x, y = zip(*dots, strict=True)
-        axes.scatter(x, y, s=16, color=colour, label=f"variants, {label}")
-        own = [sizes[name][0] for name in PAPER]
-        axes.scatter(places, own, marker="*", s=130, color=colour, zorder=3, label=f"original, {label}")
+        axes.scatter(x, y, s=16, color=color, label=f"variants, {label}")
+        originals = [sizes[name][0] for name in PAPER]
+        axes.scatter(places, originals, marker="*", s=130, color=color, zorder=3, label=f"original, {label}")
     axes.set_xticks(range(len(PAPER)), list(PAPER))
     axes.legend(fontsize=8, ncols=2)
     return figure

@@ -7,7 +7,7 @@ and in the proof's 2-norm. `dartboard_papers.theory.linear_cells` says what is w
 import torch
 from torch import Tensor
 
-from dartboard_papers._linear_cells import Cells, look
+from dartboard_papers._linear_cells import Cells, survey_cells
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 from dartboard_papers.theory.linear_problems import Survey
 from dartboard_papers.theory.plots import draw_smoothness
@@ -30,44 +30,44 @@ NAMES = ("widest", "narrowest", "claimed", "bound")
     laptop=Cells(),
 )
 def reproduce(options: RunOptions, scale: Cells) -> ReproductionResult:
-    """Exact constants of random cells beside the theorem's bound and the one that holds."""
-    found = look(options, scale, "squared")
-    broken = found.broken("smooth_narrowest", "smooth_claimed")
-    mended = found.broken("smooth_narrowest", "smooth_bound")
-    numbers = {name: found.stacked(f"smooth_{name}").tolist() for name in NAMES}
+    """Compares exact constants of random cells with the theorem's bound and the one that holds."""
+    survey = survey_cells(options, scale, "squared")
+    broken = survey.broken("smooth_narrowest", "smooth_claimed")
+    mended = survey.broken("smooth_narrowest", "smooth_bound")
+    numbers = {name: survey.stacked(f"smooth_{name}").tolist() for name in NAMES}
     return ReproductionResult(
-        rows=_rows(found),
+        rows=_rows(survey),
         verdict=Verdict.NOT_HELD if broken.any() else Verdict.HELD,
         sentence=f"{_percent(broken)} of the constants are above the bound, {_percent(mended)} above that of "
-        f"the mended proof; that the narrowest cell is less smooth where norms are above 1 {_trend(found)}.",
+        f"the mended proof; that the narrowest cell is less smooth where norms are above 1 {_trend(survey)}.",
         size=scale.words(),
         seeds=scale.problems,
-        figures={"smoothness": draw_smoothness(found)},
-        numbers=numbers | {"lengths": found.lengths},
+        figures={"smoothness": draw_smoothness(survey)},
+        numbers=numbers | {"lengths": survey.lengths},
         remarks=REMARKS,
     )
 
 
 def _percent(these: Tensor) -> str:
-    """What share of them is true, in words."""
+    """Percentage of true values, as text."""
     return f"{100 * these.double().mean().item():.3g} %"
 
 
-def _trend(found: Survey) -> str:
-    """How often the sum of the constants is larger in the narrowest cell, of problems with norms above 1."""
-    large = [place for place, length in enumerate(found.lengths) if length > 1]
+def _trend(survey: Survey) -> str:
+    """How often the sum of the constants is larger in the narrowest cell, for norms above 1."""
+    large = [index for index, length in enumerate(survey.lengths) if length > 1]
     if not large:
         return "was not looked at"
-    wide, narrow = (found.stacked(f"smooth_{name}").sum(-1)[large] for name in ("widest", "narrowest"))
+    wide, narrow = (survey.stacked(f"smooth_{name}").sum(-1)[large] for name in ("widest", "narrowest"))
     return f"was seen in {_percent(narrow > wide)} of those problems"
 
 
-def _rows(found: Survey) -> list[Row]:
-    both = torch.stack([found.stacked(f"smooth_{name}") for name in ("claimed", "narrowest")], -1)
-    ratios = (both / found.stacked("smooth_widest")[..., None]).median(1).values
-    broken = found.broken("smooth_narrowest", "smooth_claimed").double().mean((1, 2))
+def _rows(survey: Survey) -> list[Row]:
+    both = torch.stack([survey.stacked(f"smooth_{name}") for name in ("claimed", "narrowest")], -1)
+    ratios = (both / survey.stacked("smooth_widest")[..., None]).median(1).values
+    broken = survey.broken("smooth_narrowest", "smooth_claimed").double().mean((1, 2))
     rows = []
-    for place, length in enumerate(found.lengths):
+    for place, length in enumerate(survey.lengths):
         rows += [
             Row(f"norm {length:g}, W{block + 1}: constant, narrowest / widest", f"<= {claim:.3g}", ratio)
             for block, (claim, ratio) in enumerate(ratios[place].tolist())

@@ -6,7 +6,7 @@ reading no variance of the narrowest cell is above the bound; in the second none
 cell's variance is significantly larger, which the paper concludes, is reported and not judged.
 """
 
-from dartboard_papers._linear_cells import Cells, look
+from dartboard_papers._linear_cells import Cells, survey_cells
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 from dartboard_papers.theory.linear_problems import LOSSES, Survey
 from dartboard_papers.theory.plots import draw_variance
@@ -33,55 +33,57 @@ NAMES = ("widest", "narrowest", "same", "bound")
     laptop=Cells(),
 )
 def reproduce(options: RunOptions, scale: Cells) -> ReproductionResult:
-    """Exact variances of random cells beside the bound, in both readings."""
-    found = {loss: look(options, scale, loss) for loss in LOSSES}
-    same = _share(found, "variance_same")
-    output = _share(found, "variance_bound")
+    """Compares exact variances of random cells with the bound, in both readings."""
+    surveys = {loss: survey_cells(options, scale, loss) for loss in LOSSES}
+    same = _share(surveys, "variance_same")
+    output = _share(surveys, "variance_bound")
     return ReproductionResult(
-        rows=[row for loss, own in found.items() for row in _rows(loss, own)],
+        rows=[row for loss, survey in surveys.items() for row in _rows(loss, survey)],
         verdict=Verdict.NOT_HELD if same else Verdict.HELD,
         sentence=f"With the widest cell's variances at the same weights {100 * same:.2g} % of the "
         f"narrowest's are above the bound, with those at the same output {100 * output:.2g} %; the variance "
-        f"is larger in the narrowest cell {_larger(found)}.",
-        size=f"{scale.words()}, {len(found)} losses",
+        f"is larger in the narrowest cell {_larger(surveys)}.",
+        size=f"{scale.words()}, {len(surveys)} losses",
         seeds=scale.problems,
-        figures={f"variance-{loss}": draw_variance(own) for loss, own in found.items()},
+        figures={f"variance-{loss}": draw_variance(survey) for loss, survey in surveys.items()},
         numbers={
-            loss: {name: own.stacked(f"variance_{name}").tolist() for name in NAMES}
-            | {"lengths": own.lengths}
-            for loss, own in found.items()
+            loss: {name: survey.stacked(f"variance_{name}").tolist() for name in NAMES}
+            | {"lengths": survey.lengths}
+            for loss, survey in surveys.items()
         },
         remarks=REMARKS,
     )
 
 
-def _share(found: dict[str, Survey], bound: str) -> float:
-    """Of the variances that are above the bound, over all losses."""
-    shares = [own.broken("variance_narrowest", bound).double().mean().item() for own in found.values()]
+def _share(surveys: dict[str, Survey], bound: str) -> float:
+    """Fraction of variances that are above the bound, over all losses."""
+    shares = [
+        survey.broken("variance_narrowest", bound).double().mean().item() for survey in surveys.values()
+    ]
     return sum(shares) / len(shares)
 
 
-def _larger(found: dict[str, Survey]) -> str:
+def _larger(surveys: dict[str, Survey]) -> str:
     """At which norms the median of the whole variance is larger in the narrowest cell, with every loss."""
-    lengths = next(iter(found.values())).lengths
+    lengths = next(iter(surveys.values())).lengths
     where = [
         f"{length:g}"
-        for place, length in enumerate(lengths)
-        if min(_ratios(own)[place] for own in found.values()) > 1
+        for index, length in enumerate(lengths)
+        if min(_ratios(survey)[index] for survey in surveys.values()) > 1
     ]
     return f"at norms of {', '.join(where)}" if where else "at no norm"
 
 
-def _ratios(found: Survey) -> list[float]:
+def _ratios(survey: Survey) -> list[float]:
     """Median over problems of the whole variance, narrowest / widest, for each norm."""
-    narrow, wide = (found.stacked(f"variance_{name}").sum(-1) for name in ("narrowest", "widest"))
-    return [float(own) for own in (narrow / wide).median(1).values]
+    narrow, wide = (survey.stacked(f"variance_{name}").sum(-1) for name in ("narrowest", "widest"))
+    return [float(ratio) for ratio in (narrow / wide).median(1).values]
 
 
-def _rows(loss: str, found: Survey) -> list[Row]:
+def _rows(loss: str, survey: Survey) -> list[Row]:
     rows = []
-    broken = {name: found.broken("variance_narrowest", f"variance_{name}") for name in ("same", "bound")}
-    for place, (length, ratio) in enumerate(zip(found.lengths, _ratios(found), strict=True)):
+    broken = {name: survey.broken("variance_narrowest", f"variance_{name}") for name in ("same", "bound")}
+    for place, (length, ratio) in enumerate(zip(survey.lengths, _ratios(survey), strict=True)):
         what = f"{loss} loss, norm {length:g}"
         rows += [
             Row(f"{what}: variance, narrowest / widest", "larger", ratio),

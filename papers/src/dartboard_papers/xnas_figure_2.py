@@ -38,7 +38,7 @@ REMARKS = (
 T = TypeVar("T")
 Decay = Annotated[float, Field(ge=0)]
 Entropies = Mapping[float, Sequence[float]]
-"""By weight decay, equation 55 for each seed."""
+"""Equation 55 for each seed, by weight decay."""
 
 
 class Decays(Scale):
@@ -67,7 +67,7 @@ PAPER = Decays(
 
 
 def plan(scale: Decays, data: str | None) -> dict[str, SearchConfig]:
-    """By label, all searches."""
+    """All searches, by label."""
     return {
         f"{decay:g}-s{seed}": configure(
             {
@@ -92,14 +92,14 @@ def final_entropy(run: Run) -> float:
 
 
 def normal(cells: Mapping[str, T]) -> T:
-    """What the normal cell has, or the first where no cell has that name."""
+    """Value of the normal cell, or of the first cell if none has that name."""
     return cells["normal"] if "normal" in cells else next(iter(cells.values()))
 
 
-def correlation(found: Entropies) -> float:
+def correlation(entropies: Entropies) -> float:
     """Spearman's rank correlation of decay and entropy, over all searches."""
-    pairs = [(decay, own) for decay, each in found.items() for own in each]
-    if len({own for _, own in pairs}) == 1:
+    pairs = [(decay, entropy) for decay, seeds in entropies.items() for entropy in seeds]
+    if len({entropy for _, entropy in pairs}) == 1:
         return 0.0
     return float(spearmanr(*zip(*pairs, strict=True)).statistic)
 
@@ -114,9 +114,9 @@ def correlation(found: Entropies) -> float:
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Decays) -> ReproductionResult:
-    """Searches with each decay, and equation 55 at their ends."""
+    """Searches with each decay, and measures equation 55 at the end."""
     runs = searches(plan(scale, options.data), options)
-    found = {
+    entropies = {
         decay: [final_entropy(runs[f"{decay:g}-s{seed}"]) for seed in range(scale.seeds)]
         for decay in scale.decays
     }
@@ -124,50 +124,61 @@ def reproduce(options: RunOptions, scale: Decays) -> ReproductionResult:
         f"{scale.searched}, {scale.channels} channels, {options.data or scale.images}, {scale.epochs} "
         f"epochs, batches of {scale.batch}, Adam at {scale.rate:g}"
     )
-    return judge(found, words)
+    return judge(entropies, words)
 
 
-def judge(found: Entropies, size: str) -> ReproductionResult:
-    """What the entropies come to."""
-    rank = correlation(found)
-    none, most = np.mean(found[min(found)]), np.mean(found[max(found)])
+def judge(entropies: Entropies, size: str) -> ReproductionResult:
+    """Result from the entropies."""
+    rank = correlation(entropies)
+    none, most = np.mean(entropies[min(entropies)]), np.mean(entropies[max(entropies)])
     rises = rank >= LEAST and most > none
     return ReproductionResult(
-        rows=[*_rows(found), Row("rank correlation of decay and entropy", "rises", rank)],
+        rows=[*_rows(entropies), Row("rank correlation of decay and entropy", "rises", rank)],
         verdict=Verdict.HELD if rises else Verdict.NOT_HELD,
         sentence=(
             f"the rank correlation of decay and entropy was {rank:.2f}; the entropy was {none:.4f} with a "
-            f"decay of {min(found):g} and {most:.4f} with {max(found):g}"
+            f"decay of {min(entropies):g} and {most:.4f} with {max(entropies):g}"
         ),
         size=size,
-        seeds=min(map(len, found.values())),
-        figures={"entropy": draw(found)},
-        numbers={"entropy": {f"{decay:g}": own for decay, own in found.items()}, "rank correlation": rank},
+        seeds=min(map(len, entropies.values())),
+        figures={"entropy": draw(entropies)},
+        numbers={
+            "entropy": {f"{decay:g}": seeds for decay, seeds in entropies.items()},
+            "rank correlation": rank,
+        },
         remarks=REMARKS,
     )
 
 
-def _rows(found: Entropies) -> list[Row]:
-    words = {decay: f"weight decay {decay:g}{' (DARTS)' if decay == DARTS else ''}" for decay in found}
+def _rows(entropies: Entropies) -> list[Row]:
+    words = {decay: f"weight decay {decay:g}{' (DARTS)' if decay == DARTS else ''}" for decay in entropies}
     return [
-        Row(words[decay], None, f"{np.mean(own):.4f} ({', '.join(f'{each:.4f}' for each in sorted(own))})")
-        for decay, own in found.items()
+        Row(
+            words[decay],
+            None,
+            f"{np.mean(seeds):.4f} ({', '.join(f'{entropy:.4f}' for entropy in sorted(seeds))})",
+        )
+        for decay, seeds in entropies.items()
     ]
 
 
-def draw(found: Entropies) -> Figure:
-    """Entropy against decay: a dot a search, a line through the means, DARTS' own decay in red."""
+def draw(entropies: Entropies) -> Figure:
+    """Entropy against decay: a dot for each search, a line through the means, DARTS' own decay in red."""
     figure = Figure((6, 3.8), layout="constrained")
     axes = figure.add_subplot(xlabel="weight decay of the architecture", ylabel="mean normalised entropy")
-    decays = sorted(found)
-    smallest = min((own for own in decays if own > 0), default=1.0)
+    decays = sorted(entropies)
+    smallest = min((decay for decay in decays if decay > 0), default=1.0)
     for decay in decays:
-        axes.plot([decay] * len(found[decay]), found[decay], "o", color="#0072B2", alpha=0.35, markersize=4)
+        axes.plot(
+            [decay] * len(entropies[decay]), entropies[decay], "o", color="#0072B2", alpha=0.35, markersize=4
+        )
     axes.plot(
-        decays, [np.mean(found[decay]) for decay in decays], "-", color="#0072B2", label="mean of seeds"
+        decays, [np.mean(entropies[decay]) for decay in decays], "-", color="#0072B2", label="mean of seeds"
     )
-    if DARTS in found:
-        axes.plot([DARTS], [np.mean(found[DARTS])], "o", color="red", markersize=8, label="DARTS' setting")
+    if DARTS in entropies:
+        axes.plot(
+            [DARTS], [np.mean(entropies[DARTS])], "o", color="red", markersize=8, label="DARTS' setting"
+        )
     axes.set_xscale("symlog", linthresh=smallest, linscale=0.5)
     axes.set_xlim(left=0)
     axes.grid(alpha=0.3)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from dartboard.arch.optim.expert_advice import wipeout
 from dartboard.viz.line_styles import LineStyle, line_styles
-from dartboard_papers._xnas_toys import GD, RULES, XNAS, Path, follow, numbers
+from dartboard_papers._xnas_toys import GD, RULES, XNAS, Trajectory, follow, numbers
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 
 AXES = ("x", "y", "z")
@@ -19,7 +19,7 @@ BEFORE, AFTER = torch.tensor([0.0, 0.0, 2.0]), torch.tensor([0.0, -1.0, -2.0])
 BOUND = 2.0
 """The largest absolute reward."""
 ROUNDING = 1e-9
-"""By what share weights may differ that are the same."""
+"""Relative difference up to which weights count as equal."""
 CORNERS = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.5, 3**0.5 / 2]], dtype=torch.float64)
 """Where the axes' ends are drawn in the plane of the simplex."""
 
@@ -33,8 +33,8 @@ class Turn(Scale):
     others: tuple[float, ...] = Field(default=(0.03, 0.3, 1.0), description="other step sizes, for the table")
 
 
-def walk(rule: str, scale: Turn) -> Path:
-    """The path of a rule from equal weights."""
+def walk(rule: str, scale: Turn) -> Trajectory:
+    """Trajectory of a rule from equal weights."""
 
     def slope(step: int, point: Tensor) -> Tensor:
         return (BEFORE if step < scale.before else AFTER).to(point)
@@ -42,20 +42,24 @@ def walk(rule: str, scale: Turn) -> Path:
     return follow(rule, slope, torch.zeros(3), steps=scale.before + scale.after, lr=scale.lr)
 
 
-def leads(path: Path, axis: str, since: int) -> int | None:
+def leads(path: Trajectory, axis: str, since: int) -> int | None:
     """The first step from `since` on after which an axis has more weight than any other, if there is one."""
     place = AXES.index(axis)
-    own, others = path.points[:, place], path.points.index_fill(1, torch.tensor(place), 0).max(-1).values
-    ahead = own > others * (1 + ROUNDING)
-    return next((step for step in range(since, len(own)) if ahead[step]), None)
+    weights, others = path.points[:, place], path.points.index_fill(1, torch.tensor(place), 0).max(-1).values
+    ahead = weights > others * (1 + ROUNDING)
+    return next((step for step in range(since, len(weights)) if ahead[step]), None)
 
 
-def wiped(path: Path, lr: float) -> dict[str, int]:
-    """After which step Algorithm 1's wipeout would drop each axis that it drops."""
+def wiped(path: Trajectory, lr: float) -> dict[str, int]:
+    """Step after which Algorithm 1's wipeout would drop each axis that it drops."""
     gone: dict[str, int] = {}
     for step, point in enumerate(path.points):
         left = wipeout(point.log(), lr=lr, remaining=len(path.terms) - step, bound=BOUND)
-        gone |= {axis: step for axis, own in zip(AXES, left, strict=True) if own.isinf() and axis not in gone}
+        gone |= {
+            axis: step
+            for axis, log_weight in zip(AXES, left, strict=True)
+            if log_weight.isinf() and axis not in gone
+        }
     return gone
 
 
@@ -84,18 +88,23 @@ def reproduce(options: RunOptions, scale: Turn) -> ReproductionResult:  # noqa: 
     )
 
 
-def _decays(path: Path, scale: Turn) -> bool:
-    """Whether the term of the z axis shrinks all the while that the slope stays the same."""
+def _decays(path: Trajectory, scale: Turn) -> bool:
+    """True if the term of the z axis shrinks while the slope is constant."""
     return bool((path.terms[: scale.before, 2].diff() < 0).all())
 
 
-def _late(leading: dict[str, int | None], paths: dict[str, Path], scale: Turn) -> bool:
-    """Whether z leads in the end with XNAS, after y, and does so later or never with GD."""
-    mine, other, between = leading[XNAS], leading[GD], leads(paths[XNAS], "y", scale.before + 1)
-    return mine is not None and between is not None and between < mine and (other is None or other > mine)
+def _late(leading: dict[str, int | None], paths: dict[str, Trajectory], scale: Turn) -> bool:
+    """True if z leads at the end with XNAS, after y, and does so later or never with GD."""
+    xnas_step, gd_step, between = leading[XNAS], leading[GD], leads(paths[XNAS], "y", scale.before + 1)
+    return (
+        xnas_step is not None
+        and between is not None
+        and between < xnas_step
+        and (gd_step is None or gd_step > xnas_step)
+    )
 
 
-def _sentence(leading: dict[str, int | None], paths: dict[str, Path]) -> str:
+def _sentence(leading: dict[str, int | None], paths: dict[str, Trajectory]) -> str:
     ends = {rule: path.points[-1, 2].item() for rule, path in paths.items()}
     when = {
         rule: "never leads" if step is None else f"leads from step {step}" for rule, step in leading.items()
@@ -103,7 +112,7 @@ def _sentence(leading: dict[str, int | None], paths: dict[str, Path]) -> str:
     return "; ".join(f"with {rule} z {when[rule]} and ends at {ends[rule]:.3f}" for rule in RULES) + "."
 
 
-def _rows(paths: dict[str, Path], leading: dict[str, int | None], scale: Turn) -> list[Row]:
+def _rows(paths: dict[str, Trajectory], leading: dict[str, int | None], scale: Turn) -> list[Row]:
     terms, turn = paths[GD].terms[:, 2], scale.before
     rows = [
         Row("XNAS, terms of z before and after the turn", "constant", _values(paths[XNAS].terms[:, 2])),
@@ -123,12 +132,12 @@ def _rows(paths: dict[str, Path], leading: dict[str, int | None], scale: Turn) -
 
 
 def _again(rule: str, scale: Turn, lr: float) -> int | None:
-    """When z leads with another step size."""
+    """Step from which z leads with another step size."""
     return leads(walk(rule, scale.model_copy(update={"lr": lr})), "z", scale.before)
 
 
 def _values(terms: Tensor) -> str:
-    """The different values in words."""
+    """The distinct values as text."""
     return " and ".join(f"{value:g}" for value in sorted(set(terms.tolist()), reverse=True))
 
 
@@ -136,7 +145,7 @@ def _said(step: int | None) -> int | str:
     return "never" if step is None else step
 
 
-def _remarks(path: Path, scale: Turn) -> list[str]:
+def _remarks(path: Trajectory, scale: Turn) -> list[str]:
     gone = ", ".join(f"{axis} after step {step}" for axis, step in wiped(path, scale.lr).items())
     return [
         "The paper does not say the step size of this problem.",
@@ -144,17 +153,17 @@ def _remarks(path: Path, scale: Turn) -> list[str]:
     ]
 
 
-def draw(paths: dict[str, Path]) -> Figure:
+def draw(paths: dict[str, Trajectory]) -> Figure:
     """Paths in space, on the simplex, and the terms of the z axis."""
     figure = Figure((13, 4.2), layout="constrained")
     space = figure.add_subplot(1, 3, 1, projection="3d")
     plane, terms = figure.add_subplot(1, 3, 2), figure.add_subplot(1, 3, 3, xlabel="step", ylabel="term of z")
     _frame(space, plane)
-    for rule, look in line_styles(RULES).items():
+    for rule, style in line_styles(RULES).items():
         path = paths[rule]
-        space.plot(*path.points.T.numpy(), look.line, color=look.color, label=rule)
-        _draw_plane(plane, path, look, rule)
-        terms.plot(path.terms[:, 2].numpy(), look.line, color=look.color, label=rule)
+        space.plot(*path.points.T.numpy(), style.line, color=style.color, label=rule)
+        _draw_plane(plane, path, style, rule)
+        terms.plot(path.terms[:, 2].numpy(), style.line, color=style.color, label=rule)
     terms.axhline(0, color="0.6", linewidth=0.8)
     terms.legend()
     space.legend(loc="upper left", fontsize=8)
@@ -174,19 +183,19 @@ def _frame(space: Any, plane: Axes) -> None:
     plane.axis("off")
 
 
-def _draw_plane(plane: Axes, path: Path, look: LineStyle, label: str) -> None:
+def _draw_plane(plane: Axes, path: Trajectory, style: LineStyle, label: str) -> None:
     """A path on the simplex; the later, the lighter."""
     flat = (path.points @ CORNERS).numpy()
-    plane.plot(*flat.T, "-", color=look.color, linewidth=4, alpha=0.4)
+    plane.plot(*flat.T, "-", color=style.color, linewidth=4, alpha=0.4)
     plane.annotate(
         label,
         flat[-1],
         xytext=(-8, 0),
         textcoords="offset points",
         ha="right",
-        color=look.color,
+        color=style.color,
         fontsize=8,
     )
     plane.scatter(
-        flat[:, 0], flat[:, 1], c=range(len(flat)), cmap="viridis", s=14, marker=look.marker, zorder=3
+        flat[:, 0], flat[:, 1], c=range(len(flat)), cmap="viridis", s=14, marker=style.marker, zorder=3
     )

@@ -2,7 +2,7 @@
 
 import torch
 
-from dartboard_papers._xnas_toys import GD, XNAS, Path, Steps, both, draw_plane, linear, numbers
+from dartboard_papers._xnas_toys import GD, XNAS, Steps, Trajectory, both, draw_plane, linear, numbers
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 REMARK = (
@@ -11,7 +11,7 @@ REMARK = (
 )
 
 
-def walk(scale: Steps) -> dict[str, Path]:
+def walk(scale: Steps) -> dict[str, Trajectory]:
     """The paths of both rules."""
     return both(linear, torch.zeros(2), scale)
 
@@ -45,7 +45,7 @@ def reproduce(options: RunOptions, scale: Steps) -> ReproductionResult:  # noqa:
     )
 
 
-def _rows(paths: dict[str, Path]) -> list[Row]:
+def _rows(paths: dict[str, Trajectory]) -> list[Row]:
     first, last = paths[GD].magnitude[[0, -1]].tolist()
     rows = [
         Row("size of XNAS' terms", "constant", paths[XNAS].magnitude[0].item()),

@@ -9,7 +9,17 @@ for a constant and a factor of two.
 import torch
 from pydantic import Field
 
-from dartboard_papers._xnas_toys import GD, XNAS, Path, Steps, both, draw_plane, linear, numbers, opposed
+from dartboard_papers._xnas_toys import (
+    GD,
+    XNAS,
+    Steps,
+    Trajectory,
+    both,
+    draw_plane,
+    linear,
+    numbers,
+    opposed,
+)
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 
@@ -22,7 +32,7 @@ class Imbalanced(Steps):
     )
 
 
-def walk(scale: Imbalanced) -> dict[str, dict[str, Path]]:
+def walk(scale: Imbalanced) -> dict[str, dict[str, Trajectory]]:
     """The paths of both rules, by the loss."""
     start = torch.tensor([0.0, scale.behind])
     return {name: both(slope, start, scale) for name, slope in (("-x", linear), ("y - x", opposed))}
@@ -40,10 +50,12 @@ def reproduce(options: RunOptions, scale: Imbalanced) -> ReproductionResult:  # 
     paths = walk(scale)
     stated = paths["-x"]
     stuck = bool(stated[GD].distance[-1] > 0.95 * stated[GD].distance[0])
-    reached = {name: bool(own[XNAS].distance[-1] < scale.near) for name, own in paths.items()}
-    words = {name: f"x = {own[XNAS].points[-1, 0].item():.4f} with {name}" for name, own in paths.items()}
+    reached = {name: bool(by_rule[XNAS].distance[-1] < scale.near) for name, by_rule in paths.items()}
+    words = {
+        name: f"x = {by_rule[XNAS].points[-1, 0].item():.4f} with {name}" for name, by_rule in paths.items()
+    }
     return ReproductionResult(
-        rows=[row for name, own in paths.items() for row in _rows(name, own)],
+        rows=[row for name, by_rule in paths.items() for row in _rows(name, by_rule)],
         verdict=Verdict.HELD if stuck and reached["-x"] else Verdict.NOT_HELD,
         sentence=f"GD {'makes hardly any' if stuck else 'makes'} progress; XNAS ends at "
         f"{' and at '.join(words.values())}.",
@@ -53,7 +65,7 @@ def reproduce(options: RunOptions, scale: Imbalanced) -> ReproductionResult:  # 
             "paths": draw_plane(stated, lambda x, _: -x),
             "opposed": draw_plane(paths["y - x"], lambda x, y: y - x),
         },
-        numbers={name: numbers(own) for name, own in paths.items()},
+        numbers={name: numbers(by_rule) for name, by_rule in paths.items()},
         remarks=_remarks(scale),
     )
 
@@ -66,9 +78,9 @@ def _remarks(scale: Imbalanced) -> list[str]:
     ]
 
 
-def _rows(name: str, paths: dict[str, Path]) -> list[Row]:
-    said = {XNAS: "at the minimum", GD: "no progress"}
+def _rows(name: str, paths: dict[str, Trajectory]) -> list[Row]:
+    paper = {XNAS: "at the minimum", GD: "no progress"}
     return [
-        Row(f"{rule}, {name}, x at the end", said[rule], path.points[-1, 0].item())
+        Row(f"{rule}, {name}, x at the end", paper[rule], path.points[-1, 0].item())
         for rule, path in paths.items()
     ]

@@ -57,9 +57,12 @@ def reproduce(options: RunOptions, scale: Line) -> ReproductionResult:  # noqa: 
 
 def _rows(reach: float) -> list[Row]:
     places = {"x = 1/2": 0.0, f"a logit of {reach / 2:g}": reach / 2, f"a logit of {reach:g}": reach}
-    found = {name: factor(torch.tensor(place, dtype=torch.float64)).item() for name, place in places.items()}
+    factors = {
+        name: factor(torch.tensor(logit, dtype=torch.float64)).item() for name, logit in places.items()
+    }
     return [
-        Row(f"factor at {name}", CENTRE if not places[name] else None, own) for name, own in found.items()
+        Row(f"factor at {name}", CENTRE if not places[name] else None, value)
+        for name, value in factors.items()
     ]
 
 

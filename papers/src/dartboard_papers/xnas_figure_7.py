@@ -6,8 +6,8 @@ from dartboard_papers._xnas_toys import (
     GD,
     RULES,
     XNAS,
-    Path,
     Steps,
+    Trajectory,
     both,
     draw_plane,
     linear,
@@ -17,7 +17,7 @@ from dartboard_papers._xnas_toys import (
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
 
-def walk(scale: Steps) -> dict[str, Path]:
+def walk(scale: Steps) -> dict[str, Trajectory]:
     """The paths of both rules."""
     return both(quadratic, torch.zeros(2), scale)
 
@@ -50,18 +50,18 @@ def reproduce(options: RunOptions, scale: Steps) -> ReproductionResult:  # noqa:
     )
 
 
-def _end(path: Path) -> str:
+def _end(path: Trajectory) -> str:
     """The last x in words."""
     return f"{path.points[-1, 0].item():.3f}"
 
 
-def _share(path: Path) -> float:
+def _share(path: Trajectory) -> float:
     """What the last term is of the first."""
     first, last = path.magnitude[[0, -1]].tolist()
     return float(last / first)
 
 
-def _rows(rule: str, curved: Path, straight: Path) -> list[Row]:
+def _rows(rule: str, curved: Trajectory, straight: Trajectory) -> list[Row]:
     return [
         Row(f"{rule}, distance at the end", None, curved.distance[-1].item()),
         Row(f"{rule}, distance at the end with -x", None, straight.distance[-1].item()),

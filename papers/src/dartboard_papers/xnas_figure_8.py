@@ -1,4 +1,14 @@
-"""What XNAS figure 8 comes to: orderings, growth, rows and the picture."""
+"""XNAS figure 8: regret and correct selection against the number of experts and against the noise.
+
+The paper says neither the rates, nor how unbounded rewards are clipped, nor the grids. Here:
+
+- XNAS clips rewards at L = 3 (1 + sigma^2)^(1/2), three standard deviations, drops experts, and has the rate
+  (2 ln N / T)^(1/2) / L that its equation 4 gives. Regret is in the rewards as they are.
+- GD with softmax has the same rate (as in the paper's section 8.2), and the same clipping.
+- Both are also tried with each of `rates`, of which the best counts: that with the smallest mean regret at
+  the point of the grid.
+- XNAS with L = 1, as in the paper's search, is looked at as well.
+"""
 
 import json
 import math
@@ -36,7 +46,7 @@ SHAPES: dict[str, Callable[[float], float]] = {
 
 
 @dataclass(frozen=True)
-class Curve:
+class RegretCurve:
     """Forecasters along a grid.
 
     Args:
@@ -47,39 +57,43 @@ class Curve:
 
     name: str
     grid: Sequence[float]
-    found: Sequence[Mapping[str, Standing]]
+    standings: Sequence[Mapping[str, Standing]]
 
     def of(self, forecaster: str, field: str) -> list[float]:
-        """A number of one forecaster along the grid."""
-        return [float(getattr(own[forecaster], field)) for own in self.found]
+        """Values of one forecaster along the grid."""
+        return [float(getattr(standings[forecaster], field)) for standings in self.standings]
 
     def facts(self) -> dict[str, Any]:
-        """All of it, ready for JSON."""
-        each = {name: [asdict(own[name]) for own in self.found] for name in NAMES}
-        return {"grid": list(self.grid), "forecasters": each}
+        """The curve, ready for JSON."""
+        by_forecaster = {name: [asdict(standings[name]) for standings in self.standings] for name in NAMES}
+        return {"grid": list(self.grid), "forecasters": by_forecaster}
 
 
-def below(curves: Sequence[Curve], one: str, other: str) -> tuple[int, int]:
-    """At how many points of all curves the first forecaster has less regret, and how many there are."""
-    pairs = [(own[one].regret, own[other].regret) for curve in curves for own in curve.found]
+def below(curves: Sequence[RegretCurve], first: str, second: str) -> tuple[int, int]:
+    """Number of points of all curves at which the first forecaster has less regret, and of all points."""
+    pairs = [
+        (standings[first].regret, standings[second].regret)
+        for curve in curves
+        for standings in curve.standings
+    ]
     return sum(a < b for a, b in pairs), len(pairs)
 
 
-def selects(curves: Sequence[Curve], one: str, other: str) -> tuple[int, int]:
-    """At how many points the first selects correctly at least as often, and how many there are."""
-    shares = [(curve.of(one, "correct"), curve.of(other, "correct")) for curve in curves]
-    pairs = [pair for each in shares for pair in zip(*each, strict=True)]
+def selects(curves: Sequence[RegretCurve], first: str, second: str) -> tuple[int, int]:
+    """Number of points at which the first selects correctly at least as often, and of all points."""
+    shares = [(curve.of(first, "correct"), curve.of(second, "correct")) for curve in curves]
+    pairs = [pair for pair_of_curves in shares for pair in zip(*pair_of_curves, strict=True)]
     return sum(a >= b for a, b in pairs), len(pairs)
 
 
-def growths(curve: Curve, forecaster: str) -> dict[str, float]:
-    """By shape, how far the regret along the numbers of experts is from it."""
+def growths(curve: RegretCurve, forecaster: str) -> dict[str, float]:
+    """Misfit of the regret along the numbers of experts to each shape."""
     regrets = curve.of(forecaster, "regret")
     return {name: misfit(regrets, [shape(n) for n in curve.grid]) for name, shape in SHAPES.items()}
 
 
-def conclude(left: Curve, right: Curve, runs: int) -> tuple[Verdict, str, list[Row], list[str]]:
-    """Verdict, sentence, rows and remarks of curves whose points are means over so many runs.
+def conclude(left: RegretCurve, right: RegretCurve, runs: int) -> tuple[Verdict, str, list[Row], list[str]]:
+    """Verdict, sentence, rows and remarks of curves whose points are means over a number of runs.
 
     Held means: less regret than GD at every point, with the same rate and with the best rates; regret that is
     nearer to sqrt(ln N) than to sqrt(N) for XNAS and the other way round for GD, at the same rate; and
@@ -89,7 +103,7 @@ def conclude(left: Curve, right: Curve, runs: int) -> tuple[Verdict, str, list[R
     both = left, right
     same, best = below(both, XNAS, GD), below(both, BEST_XNAS, BEST_GD)
     shapes = {name: growths(left, name) for name in (XNAS, GD)}
-    nearest = {name: min(own, key=lambda shape: own[shape]) for name, own in shapes.items()}
+    nearest = {name: min(misfits, key=lambda shape: misfits[shape]) for name, misfits in shapes.items()}
     held = same[0] == same[1] and best[0] == best[1]
     grows = nearest[XNAS] == "sqrt(ln N)" and nearest[GD] == "sqrt(N)"
     falls = all(_opposite(curve, name, runs) for curve in both for name in (XNAS, GD))
@@ -114,20 +128,20 @@ def _of(count: tuple[int, int]) -> str:
 
 
 def _shape_rows(shapes: Mapping[str, Mapping[str, float]]) -> list[Row]:
-    said = {(XNAS, "sqrt(ln N)"): "like it", (GD, "sqrt(N)"): "like it"}
+    paper = {(XNAS, "sqrt(ln N)"): "like it", (GD, "sqrt(N)"): "like it"}
     return [
-        Row(f"{name}: misfit of the regret to {shape}", said.get((name, shape)), own)
-        for name, each in shapes.items()
-        for shape, own in each.items()
+        Row(f"{name}: misfit of the regret to {shape}", paper.get((name, shape)), value)
+        for name, misfits in shapes.items()
+        for shape, value in misfits.items()
     ]
 
 
-def _rows(curve: Curve) -> list[Row]:
+def _rows(curve: RegretCurve) -> list[Row]:
     """Regret and correct selection of all forecasters, a row for each point and each of both."""
     rows = []
     correct = zip(*(curve.of(name, "correct") for name in NAMES[:4]), strict=True)
-    for value, own, selected in zip(curve.grid, curve.found, correct, strict=True):
-        regrets = " / ".join(f"{own[name].regret:.0f}" for name in NAMES[:4])
+    for value, standings, selected in zip(curve.grid, curve.standings, correct, strict=True):
+        regrets = " / ".join(f"{standings[name].regret:.0f}" for name in NAMES[:4])
         shares = " / ".join(f"{100 * share:.0f}" for share in selected)
         what = f"{curve.name} {value:g}"
         rows += [
@@ -137,7 +151,7 @@ def _rows(curve: Curve) -> list[Row]:
     return rows
 
 
-def _remarks(curves: Sequence[Curve]) -> list[str]:
+def _remarks(curves: Sequence[RegretCurve]) -> list[str]:
     tuned = below(curves, BEST_GD, XNAS)
     same, best = selects(curves, XNAS, GD), selects(curves, BEST_XNAS, BEST_GD)
     unit = below(curves, UNIT, XNAS)
@@ -154,7 +168,7 @@ def _remarks(curves: Sequence[Curve]) -> list[str]:
     ]
 
 
-def _opposite(curve: Curve, name: str, runs: int | None = None) -> bool:
+def _opposite(curve: RegretCurve, name: str, runs: int | None = None) -> bool:
     """Whether correct selection falls, or stays, whenever the regret grows along a curve.
 
     Args:
@@ -172,7 +186,7 @@ def _chance(one: float, other: float, runs: int | None) -> float:
     return 0.0 if runs is None else 2 * math.sqrt((one * (1 - one) + other * (1 - other)) / runs)
 
 
-def draw(left: Curve, right: Curve) -> Figure:
+def draw(left: RegretCurve, right: RegretCurve) -> Figure:
     """Regret above, correct selection below; against experts on the left and against noise on the right."""
     figure = Figure((11, 7), layout="constrained")
     axes = figure.subplots(2, 2)
@@ -181,30 +195,30 @@ def draw(left: Curve, right: Curve) -> Figure:
         _draw_curve(axes[1][column], curve, "correct")
         axes[0][column].set(yscale="log", ylabel="mean regret")
         axes[1][column].set(ylabel="correct selection", ylim=(None, 1.02))
-        for own in axes[:, column]:
-            own.set_xscale("log", base=2)
-            own.set_xlabel({"experts": "experts, N", "noise": "noise, sigma"}[curve.name])
+        for panel in axes[:, column]:
+            panel.set_xscale("log", base=2)
+            panel.set_xlabel({"experts": "experts, N", "noise": "noise, sigma"}[curve.name])
     _draw_shapes(axes[0][0], left)
     axes[1][0].legend(*axes[0][0].get_legend_handles_labels(), fontsize=8, loc="lower left")
     return figure
 
 
-def _draw_curve(axes: Axes, curve: Curve, field: str) -> None:
-    for name, look in line_styles(NAMES).items():
+def _draw_curve(axes: Axes, curve: RegretCurve, field: str) -> None:
+    for name, style in line_styles(NAMES).items():
         values, errors = curve.of(name, field), curve.of(name, "error")
         axes.plot(
-            curve.grid, values, look.line, color=look.color, marker=look.marker, label=name, markersize=4
+            curve.grid, values, style.line, color=style.color, marker=style.marker, label=name, markersize=4
         )
         if field == "regret":
             low, high = ([v + sign * e for v, e in zip(values, errors, strict=True)] for sign in (-1, 1))
-            axes.fill_between(curve.grid, low, high, color=look.color, alpha=0.2, linewidth=0)
+            axes.fill_between(curve.grid, low, high, color=style.color, alpha=0.2, linewidth=0)
 
 
-def _draw_shapes(axes: Axes, curve: Curve) -> None:
+def _draw_shapes(axes: Axes, curve: RegretCurve) -> None:
     """What the paper says that regrets grow like, through the middle of those at the same rate."""
     half = len(curve.grid) // 2
-    for (shape, own), name in zip(SHAPES.items(), (XNAS, GD), strict=True):
-        values = [own(n) for n in curve.grid]
+    for (shape, growth), name in zip(SHAPES.items(), (XNAS, GD), strict=True):
+        values = [growth(n) for n in curve.grid]
         factor = curve.of(name, "regret")[half] / values[half]
         axes.plot(
             curve.grid, [factor * value for value in values], "--", color="0.5", linewidth=1, label=shape
@@ -212,7 +226,7 @@ def _draw_shapes(axes: Axes, curve: Curve) -> None:
 
 
 Above = Annotated[float, Field(gt=0)]
-"""A number above 0."""
+"""Positive number."""
 Several = Annotated[int, Field(ge=2, le=MAX_COUNT)]
 """Experts, of which one is the best."""
 
@@ -235,18 +249,18 @@ class MonteCarlo(Scale):
         min_length=1,
         description="rates of which both have the best",
     )
-    seed: Seed = Field(default=0, description="where the chance starts at every point")
+    seed: Seed = Field(default=0, description="random seed at every point")
 
 
 @dataclass(frozen=True)
-class Point:
-    """A point of a grid as it travels to another process.
+class GridPoint:
+    """A point of a grid as it is sent to a worker process.
 
     Args:
         experts: N.
         noise: sigma.
-        scale: All other numbers.
-        folder: Where what comes of it is kept.
+        scale: All other settings.
+        folder: Folder of its results.
         device: Where it is computed.
     """
 
@@ -258,49 +272,54 @@ class Point:
 
     @property
     def file(self) -> Path:
-        """Of what came of it, by everything that it depends on."""
-        own = self.scale
-        parts = (own.runs, own.steps, own.rates, own.seed, self.experts, self.noise)
+        """File of its results, named after everything that they depend on."""
+        scale = self.scale
+        parts = (scale.runs, scale.steps, scale.rates, scale.seed, self.experts, self.noise)
         return self.folder / f"point-{sha256(repr(parts).encode()).hexdigest()[:12]}.json"
 
     def problem(self) -> Gaussian:
-        """The problem, which no forecaster has played."""
+        """A fresh problem."""
         size = self.scale.runs, self.experts, self.scale.steps
         return Gaussian(*size, seed=self.scale.seed, device=torch.device(self.device), noise=self.noise)
 
 
-def measure(point: Point) -> list[Standing]:
-    """Every forecaster at a point; what is measured already is read."""
+def measure(point: GridPoint) -> list[Standing]:
+    """Results of every forecaster at a point; finished ones are read."""
     if point.file.is_file():
-        return [Standing(**own) for own in json.loads(point.file.read_text(encoding="utf-8"))]
-    found = [stand(name, point.problem(), own) for name, own in forecasters(point).items()]
-    kept = [
-        _best(BEST_XNAS, found),
-        _best(BEST_GD, found),
-        *(own for own in found if "/" not in own.forecaster),
+        return [Standing(**fields) for fields in json.loads(point.file.read_text(encoding="utf-8"))]
+    standings = [stand(name, point.problem(), forecaster) for name, forecaster in forecasters(point).items()]
+    chosen = [
+        _best(BEST_XNAS, standings),
+        _best(BEST_GD, standings),
+        *(standing for standing in standings if "/" not in standing.forecaster),
     ]
-    write_text(point.file, json.dumps([asdict(own) for own in kept]))
-    return kept
+    write_text(point.file, json.dumps([asdict(standing) for standing in chosen]))
+    return chosen
 
 
-def forecasters(point: Point) -> dict[str, Forecaster]:
-    """Those at the theoretical rate, and those at each other rate, with the rate behind a slash."""
+def forecasters(point: GridPoint) -> dict[str, Forecaster]:
+    """Forecasters at the theoretical rate, and at each other rate, which follows a slash in the name."""
     bound = point.problem().bound
-    own, unit = (theoretical_lr(point.experts, point.scale.steps, each) for each in (bound, 1.0))
-    found = {
-        XNAS: Forecaster(own, bound, wipes=True),
-        GD: Forecaster(own, bound, softmax=True),
+    lr, unit = (
+        theoretical_lr(point.experts, point.scale.steps, reward_bound) for reward_bound in (bound, 1.0)
+    )
+    by_name = {
+        XNAS: Forecaster(lr, bound, wipes=True),
+        GD: Forecaster(lr, bound, softmax=True),
         UNIT: Forecaster(unit, 1.0, wipes=True),
     }
     for rate in point.scale.rates:
-        found[f"{BEST_XNAS}/{rate:g}"] = Forecaster(rate, bound, wipes=True)
-        found[f"{BEST_GD}/{rate:g}"] = Forecaster(rate, bound, softmax=True)
-    return found
+        by_name[f"{BEST_XNAS}/{rate:g}"] = Forecaster(rate, bound, wipes=True)
+        by_name[f"{BEST_GD}/{rate:g}"] = Forecaster(rate, bound, softmax=True)
+    return by_name
 
 
-def _best(name: str, found: Sequence[Standing]) -> Standing:
-    """The one with the smallest regret of those with other rates, under the common name."""
-    best = min((own for own in found if own.forecaster.startswith(f"{name}/")), key=lambda own: own.regret)
+def _best(name: str, standings: Sequence[Standing]) -> Standing:
+    """The result with the smallest regret of those at other rates, under the common name."""
+    best = min(
+        (standing for standing in standings if standing.forecaster.startswith(f"{name}/")),
+        key=lambda standing: standing.regret,
+    )
     return Standing(**(asdict(best) | {"forecaster": name}))
 
 
@@ -313,11 +332,13 @@ def _best(name: str, found: Sequence[Standing]) -> Standing:
     laptop=MonteCarlo(),
 )
 def reproduce(options: RunOptions, scale: MonteCarlo) -> ReproductionResult:
-    """Both curves of the figure, with rates that are the same and with the best for each."""
-    grid = [(count, scale.noise) for count in scale.experts] + [(scale.among, own) for own in scale.noises]
-    found = _measured(options, scale, sorted(set(grid)))
-    left = Curve("experts", scale.experts, [found[count, scale.noise] for count in scale.experts])
-    right = Curve("noise", scale.noises, [found[scale.among, own] for own in scale.noises])
+    """Measures both curves of the figure, with equal rates and with the best for each."""
+    grid = [(count, scale.noise) for count in scale.experts] + [
+        (scale.among, noise) for noise in scale.noises
+    ]
+    measured = _measured(options, scale, sorted(set(grid)))
+    left = RegretCurve("experts", scale.experts, [measured[count, scale.noise] for count in scale.experts])
+    right = RegretCurve("noise", scale.noises, [measured[scale.among, noise] for noise in scale.noises])
     verdict, sentence, rows, remarks = conclude(left, right, scale.runs)
     return ReproductionResult(
         rows=rows,
@@ -326,7 +347,7 @@ def reproduce(options: RunOptions, scale: MonteCarlo) -> ReproductionResult:
         size=_words(scale),
         seeds=scale.runs,
         figures={"regret": draw(left, right)},
-        numbers={own.name: own.facts() for own in (left, right)},
+        numbers={curve.name: curve.facts() for curve in (left, right)},
         remarks=remarks,
     )
 
@@ -340,11 +361,11 @@ def _words(scale: MonteCarlo) -> str:
 def _measured(
     options: RunOptions, scale: MonteCarlo, grid: Sequence[tuple[int, float]]
 ) -> dict[tuple[int, float], dict[str, Standing]]:
-    """By experts and noise, the forecasters by name."""
+    """Results by forecaster, for each number of experts and noise."""
     options.folder.mkdir(parents=True, exist_ok=True)
-    points = [Point(*own, scale, options.folder, str(options.device)) for own in grid]
-    found = {}
-    for done, (point, own) in enumerate(parallel_map(measure, points, options.jobs), 1):
+    points = [GridPoint(*place, scale, options.folder, str(options.device)) for place in grid]
+    measured = {}
+    for done, (point, standings) in enumerate(parallel_map(measure, points, options.jobs), 1):
         options.tell("points of the grids", done, len(points))
-        found[point.experts, point.noise] = {each.forecaster: each for each in own}
-    return found
+        measured[point.experts, point.noise] = {standing.forecaster: standing for standing in standings}
+    return measured

@@ -34,22 +34,22 @@ TABLE = {
 )
 def reproduce(options: RunOptions, scale: Scale) -> ReproductionResult:  # noqa: ARG001
     """The measure of the published lists beside the table's numbers."""
-    found = {name: measured(ours) for name, (ours, _) in TABLE.items()}
+    depths = {name: measured(ours) for name, (ours, _) in TABLE.items()}
     others = {name: measured(name) for name in PUBLISHED if name not in {ours for ours, _ in TABLE.values()}}
-    same = [name for name, (_, told) in TABLE.items() if abs(found[name] - told) < 1e-9]
-    differing = [f"{name} {found[name]:g} for {TABLE[name][1]:g}" for name in TABLE if name not in same]
-    rest = max(value for name, value in found.items() if name != XNAS)
-    held = found[XNAS] > rest
+    same = [name for name, (_, paper) in TABLE.items() if abs(depths[name] - paper) < 1e-9]
+    differing = [f"{name} {depths[name]:g} for {TABLE[name][1]:g}" for name in TABLE if name not in same]
+    rest = max(value for name, value in depths.items() if name != XNAS)
+    held = depths[XNAS] > rest
     return ReproductionResult(
-        rows=[Row(name, told, found[name]) for name, (_, told) in TABLE.items()],
+        rows=[Row(name, paper, depths[name]) for name, (_, paper) in TABLE.items()],
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
-        sentence=f"XNAS' cell has {found[XNAS]:g}, the others of the table at most {rest:g}; {len(same)} of "
+        sentence=f"XNAS' cell has {depths[XNAS]:g}, the others of the table at most {rest:g}; {len(same)} of "
         f"{len(TABLE)} numbers are the paper's{', not ' + ' and '.join(differing) if differing else ''}.",
         size=f"{len(TABLE)} cells of the table, {len(others)} others",
         seeds=0,
-        figures={"depths": draw(found, others)},
-        numbers={"table": found, "others": others},
-        remarks=remarks(found[XNAS], others),
+        figures={"depths": draw(depths, others)},
+        numbers={"table": depths, "others": others},
+        remarks=remarks(depths[XNAS], others),
     )
 
 
@@ -58,23 +58,23 @@ def measured(name: str) -> float:
     return mean_source(get_published(name).cells["normal"])
 
 
-def remarks(own: float, others: Mapping[str, float]) -> list[str]:
+def remarks(xnas_depth: float, others: Mapping[str, float]) -> list[str]:
     """Which cells outside the table are as deep as XNAS' or deeper."""
-    deep = [f"{name} ({value:g})" for name, value in others.items() if value >= own]
+    deep = [f"{name} ({value:g})" for name, value in others.items() if value >= xnas_depth]
     return [f"Cells that the table leaves out are as deep or deeper: {', '.join(deep)}."] if deep else []
 
 
-def draw(found: Mapping[str, float], others: Mapping[str, float]) -> Figure:
+def draw(depths: Mapping[str, float], others: Mapping[str, float]) -> Figure:
     """The cells of the table with the paper's numbers, and below the others."""
     figure = Figure((7, 5.2), layout="constrained")
     axes = figure.add_subplot(xlabel="mean index of the node a connection comes from")
-    names = [*sorted(found, key=found.__getitem__), *sorted(others, key=others.__getitem__)]
+    names = [*sorted(depths, key=depths.__getitem__), *sorted(others, key=others.__getitem__)]
     places = {name: index + (name in others) for index, name in enumerate(names)}
     axes.barh(
-        [places[n] for n in found], list(found.values()), color=COLORS[0], label="in the table, measured"
+        [places[n] for n in depths], list(depths.values()), color=COLORS[0], label="in the table, measured"
     )
     axes.barh([places[n] for n in others], list(others.values()), color="#C3CBD3", label="not in the table")
-    paper = [(told, places[name]) for name, (_, told) in TABLE.items()]
+    paper = [(value, places[name]) for name, (_, value) in TABLE.items()]
     axes.scatter(*zip(*paper, strict=True), marker="D", color=COLORS[1], zorder=3, label="the paper's number")
     axes.set_yticks(list(places.values()), list(places))
     axes.invert_yaxis()

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dartboard_papers.theory.linear_cells import (
-    Problem,
+    LinearProblem,
     claimed_smoothness,
     gradients,
     narrowest,
@@ -37,10 +37,10 @@ PROBLEMS = st.builds(
 )
 
 
-def scaled_identity(factors, *, size=2, loss=squared_error) -> Problem:
+def scaled_identity(factors, *, size=2, loss=squared_error) -> LinearProblem:
     weights = torch.stack([factor * torch.eye(size, dtype=torch.float64) for factor in factors])
     inputs = torch.eye(size, dtype=torch.float64)
-    return Problem(weights, inputs, inputs.new_zeros(size, (len(factors) + 1) * size), loss)
+    return LinearProblem(weights, inputs, inputs.new_zeros(size, (len(factors) + 1) * size), loss)
 
 
 @given(PROBLEMS)
@@ -94,9 +94,9 @@ def test_the_constant_of_a_quadratic_loss_is_the_same_in_the_2_norm():
     def ratio(move) -> float:
         weights = problem.weights.clone()
         weights[1] += move
-        moved = gradients("narrowest", Problem(weights, problem.inputs, problem.targets, problem.loss)).mean(
-            0
-        )
+        moved = gradients(
+            "narrowest", LinearProblem(weights, problem.inputs, problem.targets, problem.loss)
+        ).mean(0)
         return (torch.linalg.matrix_norm(moved[1] - base, 2) / torch.linalg.matrix_norm(move, 2)).item()
 
     moves = torch.randn(50, 3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -128,7 +128,7 @@ def test_theorem_4_3_holds_with_the_variances_at_the_same_output(problem):
 def test_both_theorems_hold_for_losses_that_are_linear(problem):
     """Where nothing curves there is no smoothness to bound, and slopes are the same in both cells."""
     targets = problem.targets[:, : problem.weights.shape[0] * problem.weights.shape[1]]
-    straight = Problem(problem.weights, problem.inputs, targets, nothing_but_z)
+    straight = LinearProblem(problem.weights, problem.inputs, targets, nothing_but_z)
     assert (smoothness("narrowest", straight) == 0).all()
     bound = variance_bound(norms(straight.weights), variances("widest", straight))
     assert (variances("narrowest", straight) <= bound * ABOVE + 1e-12).all()
@@ -166,7 +166,7 @@ def test_theorem_4_3_fails_with_the_variances_at_the_same_weights():
     problem = random_problem(nodes=2, size=2, examples=4, length=2.0)
     seen = torch.stack([widest(problem.weights, x) for x in problem.inputs])
     targets = torch.cat([seen.sum(1), seen.flatten(1)], 1)
-    fitted = Problem(problem.weights, problem.inputs, targets, squared_error)
+    fitted = LinearProblem(problem.weights, problem.inputs, targets, squared_error)
     assert variance_bound(norms(fitted.weights), variances("widest", fitted)).max() < 1e-20
     assert (variances("narrowest", fitted) > 0.1).all()
 
@@ -174,7 +174,7 @@ def test_theorem_4_3_fails_with_the_variances_at_the_same_weights():
 def test_variances_by_hand():
     """One node, one number: gradients (w x - t) x and twice that for the sum."""
     inputs, targets = torch.tensor([[1.0], [2.0]]), torch.tensor([[0.0, 0.0], [1.0, 1.0]])
-    problem = Problem(torch.tensor([[[3.0]]]), inputs, targets, squared_error)
+    problem = LinearProblem(torch.tensor([[[3.0]]]), inputs, targets, squared_error)
     slopes = [2 * 3.0, 2 * (6 - 1) * 2.0]
     mean = sum(slopes) / 2
     expected = sum((slope - mean) ** 2 for slope in slopes) / 2

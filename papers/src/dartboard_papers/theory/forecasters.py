@@ -27,7 +27,7 @@ from dartboard_papers.theory.regret import best_regret_bound
 
 @dataclass(frozen=True)
 class Forecaster:
-    """How log weights move.
+    """Update rule of log weights.
 
     Args:
         lr: Step size, eta.
@@ -52,8 +52,8 @@ class Forecaster:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of all runs.
+class ForecastResult:
+    """Results of all runs.
 
     Args:
         regret: Reward of the best expert in hindsight minus that of the forecaster, [R] (equation 2).
@@ -67,8 +67,8 @@ class Outcome:
 
 
 @torch.no_grad()
-def contest(problem: ExpertProblem, forecaster: Forecaster) -> Outcome:
-    """Plays a problem from equal weights to its end; holds one round in memory at a time."""
+def contest(problem: ExpertProblem, forecaster: Forecaster) -> ForecastResult:
+    """Runs a forecaster on a problem from equal weights; one round is in memory at a time."""
     logs = torch.zeros(problem.shape, device=problem.device)
     totals, earned = torch.zeros_like(logs), torch.zeros_like(logs[:, 0])
     for step in range(problem.horizon):
@@ -79,12 +79,12 @@ def contest(problem: ExpertProblem, forecaster: Forecaster) -> Outcome:
         logs = forecaster.move(logs, weights, rewards, problem.horizon - step - 1)
     regret, left = totals.amax(-1) - earned, (logs > -math.inf).sum(-1)
     best = problem.best()
-    return Outcome(regret, None if best is None else logs.argmax(-1) == best, left)
+    return ForecastResult(regret, None if best is None else logs.argmax(-1) == best, left)
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A forecaster in a problem, over all runs.
+    """Result of a forecaster on a problem, over all runs.
 
     Args:
         forecaster: Its name.
@@ -104,7 +104,7 @@ class Standing:
 
 
 def stand(name: str, problem: ExpertProblem, forecaster: Forecaster) -> Standing:
-    """How a forecaster does in a problem that has not been played."""
+    """Result of a forecaster on a fresh problem."""
     outcome, (runs, experts) = contest(problem, forecaster), problem.shape
     error = outcome.regret.std().item() / math.sqrt(runs) if runs > 1 else None
     correct = None if outcome.correct is None else outcome.correct.double().mean().item()
@@ -113,7 +113,7 @@ def stand(name: str, problem: ExpertProblem, forecaster: Forecaster) -> Standing
 
 @dataclass(frozen=True)
 class Race:
-    """Forecasters in a problem, for several numbers of experts.
+    """Results of forecasters on a problem, for several numbers of experts.
 
     Args:
         standings: Of each number of experts and each forecaster.
@@ -147,7 +147,7 @@ def race(
         lr: Step size of all three; by default the theoretical one of XNAS (equation 4).
         seed: Where the chance starts.
         device: Where to compute.
-        tell: Is told how far it is.
+        tell: Progress callback.
 
     Raises:
         OptionError: If the problem takes no noise.
@@ -157,9 +157,9 @@ def race(
         make = partial(_make, problem, runs, count, horizon, noise, seed, device)
         bound = make().bound
         bounds[count] = best_regret_bound(count, horizon, bound)
-        for number, (name, own) in enumerate(usual(count, horizon, bound, lr).items()):
+        for number, (name, forecaster) in enumerate(usual(count, horizon, bound, lr).items()):
             tell("expert problems", 3 * place + number, 3 * len(experts))
-            standings.append(stand(name, make(), own))
+            standings.append(stand(name, make(), forecaster))
     return Race(tuple(standings), bounds)
 
 

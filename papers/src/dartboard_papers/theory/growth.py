@@ -1,4 +1,4 @@
-"""How numbers grow: distance from a shape, and exponents."""
+"""Growth of measurements: misfit to a curve, and exponents."""
 
 import math
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ import numpy as np
 
 
 def misfit(values: Sequence[float], shape: Sequence[float]) -> float:
-    """How far values are from the nearest multiple of a shape, as a share of their size: from 0 to 1."""
-    found, like = np.asarray(values, float), np.asarray(shape, float)
-    left = found - like * (found @ like) / (like @ like)
-    return math.sqrt(float(left @ left) / float(found @ found))
+    """Relative distance of values from the nearest multiple of a curve, from 0 to 1."""
+    data, template = np.asarray(values, float), np.asarray(shape, float)
+    residual = data - template * (data @ template) / (template @ template)
+    return math.sqrt(float(residual @ residual) / float(data @ data))
 
 
 def power(sizes: Sequence[float], values: Sequence[float]) -> float:

@@ -68,7 +68,7 @@ def norms(weights: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Problem:
+class LinearProblem:
     """Weights, examples and a loss.
 
     Args:
@@ -83,55 +83,55 @@ class Problem:
     targets: Tensor
     loss: Loss
 
-    def with_products(self) -> "Problem":
+    def with_products(self) -> "LinearProblem":
         """The same with the weights of `products`."""
-        return Problem(products(self.weights), self.inputs, self.targets, self.loss)
+        return LinearProblem(products(self.weights), self.inputs, self.targets, self.loss)
 
 
-def smoothness(cell: str, problem: Problem) -> Tensor:
+def smoothness(cell: str, problem: LinearProblem) -> Tensor:
     """Largest absolute eigenvalue of the mean loss' Hessian in each of the weights, [n]."""
-    found = [_block_hessian(cell, problem, block) for block in range(len(problem.weights))]
-    return torch.stack([torch.linalg.eigvalsh(own).abs().amax() for own in found])
+    hessians = [_block_hessian(cell, problem, block) for block in range(len(problem.weights))]
+    return torch.stack([torch.linalg.eigvalsh(hessian).abs().amax() for hessian in hessians])
 
 
-def _block_hessian(cell: str, problem: Problem, block: int) -> Tensor:
+def _block_hessian(cell: str, problem: LinearProblem, block: int) -> Tensor:
     """Hessian of the mean loss in one of the weights, flat, [d d, d d]."""
     shape = problem.weights[block].shape
 
-    def mean_loss(own: Tensor) -> Tensor:
-        return _losses(cell, problem, _replaced(problem.weights, block, own.reshape(shape))).mean()
+    def mean_loss(weight: Tensor) -> Tensor:
+        return _losses(cell, problem, _replaced(problem.weights, block, weight.reshape(shape))).mean()
 
-    found: Tensor = jacrev(grad(mean_loss))(problem.weights[block].flatten())
-    return found
-
-
-def _replaced(weights: Tensor, block: int, own: Tensor) -> Tensor:
-    return torch.cat([weights[:block], own[None], weights[block + 1 :]])
+    hessian: Tensor = jacrev(grad(mean_loss))(problem.weights[block].flatten())
+    return hessian
 
 
-def _losses(cell: str, problem: Problem, weights: Tensor) -> Tensor:
-    """Of all examples, [B]."""
+def _replaced(weights: Tensor, block: int, weight: Tensor) -> Tensor:
+    return torch.cat([weights[:block], weight[None], weights[block + 1 :]])
 
-    def one(x: Tensor, target: Tensor) -> Tensor:
+
+def _losses(cell: str, problem: LinearProblem, weights: Tensor) -> Tensor:
+    """Losses of all examples, [B]."""
+
+    def example_loss(x: Tensor, target: Tensor) -> Tensor:
         return problem.loss(CELLS[cell](weights, x), target)
 
-    return vmap(one)(problem.inputs, problem.targets)
+    return vmap(example_loss)(problem.inputs, problem.targets)
 
 
-def gradients(cell: str, problem: Problem) -> Tensor:
-    """Of each example's loss in the weights, [B, n, d, d]."""
+def gradients(cell: str, problem: LinearProblem) -> Tensor:
+    """Gradients of each example's loss in the weights, [B, n, d, d]."""
 
-    def one(weights: Tensor, x: Tensor, target: Tensor) -> Tensor:
+    def example_loss(weights: Tensor, x: Tensor, target: Tensor) -> Tensor:
         return problem.loss(CELLS[cell](weights, x), target)
 
-    every = vmap(grad(one), in_dims=(None, 0, 0))
-    return every(problem.weights, problem.inputs, problem.targets)  # type: ignore[no-any-return]
+    example_gradients = vmap(grad(example_loss), in_dims=(None, 0, 0))
+    return example_gradients(problem.weights, problem.inputs, problem.targets)  # type: ignore[no-any-return]
 
 
-def variances(cell: str, problem: Problem) -> Tensor:
+def variances(cell: str, problem: LinearProblem) -> Tensor:
     """Mean over examples of the squared Frobenius distance of a gradient from the mean one, [n]."""
-    own = gradients(cell, problem)
-    return (own - own.mean(0)).square().sum((-1, -2)).mean(0)
+    grads = gradients(cell, problem)
+    return (grads - grads.mean(0)).square().sum((-1, -2)).mean(0)
 
 
 def claimed_smoothness(lengths: Tensor, widest: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Problems for linear cells, and both cells of many of them beside the bounds."""
+"""Random problems for linear cells, and measurements of both cells beside the bounds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from torch import Tensor
 from dartboard.registry import Registry
 from dartboard.utils.progress import Progress, no_progress
 from dartboard_papers.theory.linear_cells import (
+    LinearProblem,
     Loss,
-    Problem,
     claimed_smoothness,
     norms,
     smoothness,
@@ -22,7 +22,7 @@ from dartboard_papers.theory.linear_cells import (
 )
 
 ROUNDING = 1e-9
-"""By what share a number may be above a bound that it meets."""
+"""Relative tolerance of the comparison with a bound."""
 LOSSES: Registry[Loss] = Registry("loss")
 """Losses by name; targets have (n + 1) d entries."""
 
@@ -48,7 +48,7 @@ def logistic(z: Tensor, target: Tensor) -> Tensor:
 
 def random_problem(
     *, nodes: int, size: int, examples: int, length: float, loss: str = "squared", seed: int = 0
-) -> Problem:
+) -> LinearProblem:
     """A problem with Gaussian inputs, targets and weights.
 
     Args:
@@ -68,11 +68,11 @@ def random_problem(
     weights = weights * length / norms(weights)[:, None, None]
     targets = draw(examples, (nodes + 1) * size)
     targets = targets.sign() if loss == "logistic" else targets
-    return Problem(weights, draw(examples, size), targets, LOSSES[loss])
+    return LinearProblem(weights, draw(examples, size), targets, LOSSES[loss])
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CellComparison:
     """Both cells of one problem, a number for each of the weights, [n].
 
     Args:
@@ -100,12 +100,12 @@ class Comparison:
     variance_bound: Tensor
 
 
-def compare(problem: Problem) -> Comparison:
+def compare(problem: LinearProblem) -> CellComparison:
     """Both cells of a problem, measured exactly, beside the bounds."""
     lengths, same_output = norms(problem.weights), problem.with_products()
     smooth, deep = smoothness("widest", problem), smoothness("widest", same_output)
     noise, noise_deep = variances("widest", problem), variances("widest", same_output)
-    return Comparison(
+    return CellComparison(
         lengths=lengths,
         smooth_widest=smooth,
         smooth_narrowest=smoothness("narrowest", problem),
@@ -125,15 +125,17 @@ class Survey:
 
     Args:
         lengths: 2-norms of all weights.
-        found: For each length, a comparison for each problem.
+        rows: For each length, a comparison for each problem.
     """
 
     lengths: tuple[float, ...]
-    found: tuple[tuple[Comparison, ...], ...]
+    rows: tuple[tuple[CellComparison, ...], ...]
 
     def stacked(self, name: str) -> Tensor:
         """A field of all comparisons, [lengths, problems, n]."""
-        return torch.stack([torch.stack([getattr(own, name) for own in row]) for row in self.found])
+        return torch.stack(
+            [torch.stack([getattr(comparison, name) for comparison in row]) for row in self.rows]
+        )
 
     def broken(self, measured: str, bound: str) -> Tensor:
         """Where a measured field is above the field that shall bound it, [lengths, problems, n]."""
@@ -161,14 +163,14 @@ def survey(
         examples: B.
         loss: A name in `LOSSES`.
         seed: Where the chance of the first problem starts; the next have the numbers behind it.
-        tell: Is told how far it is.
+        tell: Progress callback.
     """
-    found: list[tuple[Comparison, ...]] = []
+    rows: list[tuple[CellComparison, ...]] = []
     for place, length in enumerate(lengths):
         make = partial(random_problem, nodes=nodes, size=size, examples=examples, length=length, loss=loss)
         row = []
         for number in range(problems):
             tell("linear cells", place * problems + number, len(lengths) * problems)
             row.append(compare(make(seed=seed + number)))
-        found.append(tuple(row))
-    return Survey(tuple(lengths), tuple(found))
+        rows.append(tuple(row))
+    return Survey(tuple(lengths), tuple(rows))

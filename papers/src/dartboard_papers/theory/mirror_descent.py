@@ -25,7 +25,7 @@ ENTROPY, EUCLIDEAN = "entropy", "euclidean-simplex"
 FACTORS = (0.25, 1.0, 4.0, 16.0, 64.0, 256.0)
 CPU = torch.device("cpu")
 LOOK = 64
-"""Steps between two looks at whether one has arrived; a look waits for the device."""
+"""Steps between two checks for convergence; a check waits for the device."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class NoisyChoice:
 
 @dataclass(frozen=True)
 class Iterations:
-    """How long one geometry took.
+    """Iterations of one geometry.
 
     Args:
         dimension: k.
@@ -132,7 +132,7 @@ def _walk(
     seed: int,
     device: torch.device,
 ) -> tuple[int | None, int]:
-    """The step at which the first rate arrives, and which; all walk side by side, [rates, runs, k]."""
+    """The step at which the first rate converges, and its index; rates run in parallel, [rates, runs, k]."""
     generator, costs = torch.Generator(device).manual_seed(seed), problem.costs(device)
     x = problem.start(device).repeat(len(rates), runs, 1)
     scales, state = torch.tensor(rates, device=device)[:, None, None], dict[str, Tensor]()
@@ -176,16 +176,16 @@ def survey_dimensions(
         most: When to give up.
         seed: Where the chance starts.
         device: Where to compute.
-        tell: Is told how far it is.
+        tell: Progress callback.
     """
-    found: list[Iterations] = []
+    counts: list[Iterations] = []
     for dimension in dimensions:
         for geometry in geometries:
-            tell("mirror descent", len(found), len(geometries) * len(dimensions))
+            tell("mirror descent", len(counts), len(geometries) * len(dimensions))
             problem = NoisyChoice(dimension, gap, noise)
-            found.append(
+            counts.append(
                 count_iterations(
                     problem, geometry, accuracy=accuracy, runs=runs, most=most, seed=seed, device=device
                 )
             )
-    return found
+    return counts

@@ -106,16 +106,20 @@ def measure(
     theta = [strengths[name].ops.double() for name in names]
     geometries, passes = [ENTROPY] * len(theta), iter(range(iterations + 1))
 
-    def slopes_at(own: Sequence[Tensor], weights: Sequence[Tensor] = ()) -> Slopes:
+    def slopes_at(ops: Sequence[Tensor], weights: Sequence[Tensor] = ()) -> Slopes:
         tell("stationarity", next(passes), iterations + 1)
-        return slopes(objective, dict(zip(names, own, strict=True)), searcher.valid_batches(), weights)
+        return slopes(objective, dict(zip(names, ops, strict=True)), searcher.valid_batches(), weights)
 
-    def linear(*own: Tensor) -> Tensor:
-        found = slopes_at(own).ops
-        return torch.stack([(slope * each).sum() for slope, each in zip(found, own, strict=True)]).sum()
+    def linear(*ops: Tensor) -> Tensor:
+        grads = slopes_at(ops).ops
+        return torch.stack(
+            [(slope * op_weights).sum() for slope, op_weights in zip(grads, ops, strict=True)]
+        ).sum()
 
     first = slopes_at(theta, objective.net_weights)
-    stepped = [ENTROPY.step(own, slope, lr=scale) for own, slope in zip(theta, first.ops, strict=True)]
+    stepped = [
+        ENTROPY.step(weights, slope, lr=scale) for weights, slope in zip(theta, first.ops, strict=True)
+    ]
     proximal = proximal_point(linear, theta, geometries, scale=scale, iterations=iterations)
     return Stationarity(
         loss=first.loss.item(),
@@ -123,7 +127,7 @@ def measure(
         proximal=bregman_stationarity(theta, proximal, geometries, scale=scale).item(),
         step=bregman_stationarity(theta, stepped, geometries, scale=scale).item(),
         edges={name: _rows(x, p, scale) for name, x, p in zip(names, theta, proximal, strict=True)},
-        weights=torch.stack([own.square().sum() for own in first.weights]).sum().item(),
+        weights=torch.stack([grad.square().sum() for grad in first.weights]).sum().item(),
         movement=moved,
     )
 
@@ -157,16 +161,16 @@ def slopes(
     objective: Objective, ops: Mapping[str, Tensor], batches: Iterable[Batch], weights: Sequence[Tensor] = ()
 ) -> Slopes:
     """Loss and gradients where candidates have these weights [E, N], by arch; holds one batch at a time."""
-    leaves = {name: own.detach().clone().requires_grad_() for name, own in ops.items()}
+    leaves = {name: op_weights.detach().clone().requires_grad_() for name, op_weights in ops.items()}
     inputs = [*leaves.values(), *weights]
-    total, sums, images = torch.zeros(()).to(inputs[0]), [torch.zeros_like(own) for own in inputs], 0
+    total, sums, images = torch.zeros(()).to(inputs[0]), [torch.zeros_like(leaf) for leaf in inputs], 0
     with _evaluating(objective):
         for batch in batches:
             loss, count = objective.loss(batch, _mixture(objective, leaves))[0], len(batch[1])
-            for own, slope in zip(sums, gradients(loss, inputs), strict=True):
-                own.add_(slope, alpha=count)
+            for total_grad, slope in zip(sums, gradients(loss, inputs), strict=True):
+                total_grad.add_(slope, alpha=count)
             total, images = total + count * loss.detach(), images + count
-    means = [own / images for own in sums]
+    means = [total_grad / images for total_grad in sums]
     return Slopes(total / images, means[: len(leaves)], means[len(leaves) :])
 
 
@@ -181,12 +185,12 @@ def _evaluating(objective: Objective) -> Iterator[None]:
 
 
 def _mixture(objective: Objective, ops: Mapping[str, Tensor]) -> ArchMixture:
-    """What the network mixes where candidates have these weights; those of edges are its own."""
+    """Mixture with these weights of the candidates and the relaxation's own edge weights."""
     relaxation, like = objective.relaxation, objective.net_weights[0]
     strengths = relaxation.strengths()
     blends = {
-        name: Blend(relaxation.live(name), own.to(like), strengths[name].edges.to(like))
-        for name, own in ops.items()
+        name: Blend(relaxation.live(name), op_weights.to(like), strengths[name].edges.to(like))
+        for name, op_weights in ops.items()
     }
     return ArchMixture(objective.net.space, blends)
 
@@ -194,8 +198,8 @@ def _mixture(objective: Objective, ops: Mapping[str, Tensor]) -> ArchMixture:
 def _rows(x: Tensor, p: Tensor, scale: float) -> list[float]:
     """The stationarity of each edge, from weights and proximal points [E, N]."""
     return [
-        bregman_stationarity([own], [near], [ENTROPY], scale=scale).item()
-        for own, near in zip(x, p, strict=True)
+        bregman_stationarity([weights], [proximal], [ENTROPY], scale=scale).item()
+        for weights, proximal in zip(x, p, strict=True)
     ]
 
 
@@ -218,8 +222,8 @@ def movement(run: Run) -> dict[str, list[float]]:
 def _movement(run: Run) -> dict[str, list[float]]:
     epochs = [run.epoch(row["epoch"])["strengths"] for row in run.metrics()]
     archs = list(epochs[0]) if epochs else []
-    tables = {arch: [torch.tensor(own[arch]["ops"]).double() for own in epochs] for arch in archs}
-    return {arch: [_between(a, b) for a, b in pairwise(own)] for arch, own in tables.items()}
+    tables = {arch: [torch.tensor(epoch[arch]["ops"]).double() for epoch in epochs] for arch in archs}
+    return {arch: [_between(a, b) for a, b in pairwise(epochs)] for arch, epochs in tables.items()}
 
 
 def _between(a: Tensor, b: Tensor) -> float:
