@@ -9,7 +9,7 @@ import pytest
 
 from dartboard.cli import display
 from dartboard.cli.display import Display, Lines, Screen, choose_display, current_choice
-from dartboard.cli.render import Terminal, numbers
+from dartboard.cli.render import Terminal, format_metrics
 from dartboard.search import EpochRecord, Hook, Searcher
 from dartboard.utils.text import span
 from searching import search
@@ -27,8 +27,8 @@ class Clock:
 
 def test_numbers_that_are_there() -> None:
     metrics = {"train_loss": 1.23456, "train_accuracy": 0.5, "valid_accuracy": 0.25, "entropy": 1.5, "lr": 3}
-    assert numbers(metrics) == "loss 1.235  train 50.0%  valid 25.0%  entropy 1.500"
-    assert numbers({"entropy": 0.1}) == "entropy 0.100"
+    assert format_metrics(metrics) == "loss 1.235  train 50.0%  valid 25.0%  entropy 1.500"
+    assert format_metrics({"entropy": 0.1}) == "entropy 0.100"
 
 
 def test_time_left_follows_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from dartboard.cli.models import choose_images, load_images, places
+from dartboard.cli.models import choose_images, class_indices, load_images
 from dartboard.data import Dataset, ImageFiles, ImageSet
 from dartboard.errors import DataError
 from dartboard.export import Metadata
@@ -30,12 +30,12 @@ def test_a_part_that_there_is_not_is_named():
 
 
 def test_places_of_classes():
-    assert places(("a", "b"), ("a", "b")).tolist() == [0, 1]
-    assert places(("c", "a", "b"), ("a", "b", "c")).tolist() == [2, 0, 1]
-    assert places(("a", "a"), ("a", "a")).tolist() == [0, 1]
+    assert class_indices(("a", "b"), ("a", "b")).tolist() == [0, 1]
+    assert class_indices(("c", "a", "b"), ("a", "b", "c")).tolist() == [2, 0, 1]
+    assert class_indices(("a", "a"), ("a", "a")).tolist() == [0, 1]
     for classes in (("a", "b", "c"), ("a",), ("a", "d"), ("b", "b")):
         with pytest.raises(DataError, match="tells a, b apart"):
-            places(classes, ("a", "b"))
+            class_indices(classes, ("a", "b"))
 
 
 @pytest.mark.parametrize(("crop_pct", "kind"), [(1.0, ImageSet), (0.875, ImageFiles)])

@@ -1,6 +1,6 @@
 import pytest
 
-from dartboard.cli.render import size
+from dartboard.cli.render import format_bytes
 from dartboard.utils.text import span
 
 
@@ -26,4 +26,4 @@ def test_times(seconds: float, words: str) -> None:
     ("count", "words"), [(12, "12 bytes"), (2500, "2.5 kB"), (388_100_000, "388.1 MB"), (10**10, "10.0 GB")]
 )
 def test_sizes(count: int, words: str) -> None:
-    assert size(count) == words
+    assert format_bytes(count) == words

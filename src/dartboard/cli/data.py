@@ -24,7 +24,7 @@ ROOT = "the folder of data sets (default: $DARTBOARD_DATASETS, or see dartboard 
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the verb's arguments."""
+    """Declare the arguments."""
     actions = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
     get = actions.add_parser("get", help="download a published data set")
     get.add_argument("name", metavar="NAME", help="see dartboard list datasets")

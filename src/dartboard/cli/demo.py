@@ -10,9 +10,9 @@ from dartboard.cli import search
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the verb's arguments."""
+    """Declare the arguments."""
     parser.add_argument("--out", metavar="DIR", help="directory of the run (default: a temporary one)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="where chance starts (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
 
 
 def run(args: Namespace) -> int:

@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from dartboard.cli.render import Archs, Terminal, bars, fit_cells, numbers
+from dartboard.cli.render import Archs, Terminal, fit_cells, format_metrics, sparkline
 from dartboard.search.health import mean_entropy, measure
 from dartboard.search.hooks import LoopHook
 from dartboard.search.searcher import Searcher
@@ -116,7 +116,7 @@ class Lines(Display):
     def on_epoch_end(self, loop: AnyLoop, record: Any) -> None:
         epochs = loop.plan.epochs
         place = f"epoch {loop.epoch:{len(str(epochs))}} of {epochs}"
-        self.say([f"{place}  {numbers(record.metrics)}  {self.left(loop)}"])
+        self.say([f"{place}  {format_metrics(record.metrics)}  {self.left(loop)}"])
 
 
 class Moving(Display):
@@ -161,7 +161,7 @@ class Moving(Display):
         self._draw(loop, self.waiting)
 
     def _draw(self, loop: AnyLoop, remark: str) -> None:
-        head = [Text(_place(loop) + remark, "bold"), Text(numbers(self.metrics)), Text()]
+        head = [Text(_place(loop) + remark, "bold"), Text(format_metrics(self.metrics)), Text()]
         width, height = self.terminal.size
         room = height - sum(len(line.wrap(self.terminal, width)) for line in head)
         self._live.update(Group(*head, *self.picture(room)), refresh=True)
@@ -247,7 +247,7 @@ class RunLines(Lines):
     def on_epoch_end(self, loop: Any, record: Any) -> None:
         epochs = loop.plan.epochs
         place = f"{_name(loop)}  epoch {loop.epoch:{len(str(epochs))}} of {epochs}"
-        self.say([f"{place}  {numbers(record.metrics)}  {self.left(loop)}"])
+        self.say([f"{place}  {format_metrics(record.metrics)}  {self.left(loop)}"])
 
     def on_end(self, loop: Any, result: Any) -> None:
         self.say([f"{_name(loop)}  done in {span(result.seconds)}"])
@@ -300,5 +300,5 @@ class Curve(Moving):
         shown = self._accuracies[-self.terminal.width :]
         best = max(self._accuracies)
         words = f"{self._part} accuracy {min(shown):.1%} to {max(shown):.1%}, best so far {best:.1%}"
-        blocks = bars(shown, self.terminal.pen.levels)
+        blocks = sparkline(shown, self.terminal.glyphs.levels)
         return [Text(blocks, "green"), Text(words, "dim")]

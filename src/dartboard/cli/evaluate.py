@@ -12,71 +12,24 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.arguments import add_plugins, load_plugins, positive
+from dartboard.cli.arguments import add_plugins, load_plugins, positive, prepare_device
 from dartboard.cli.render import Terminal, labelled
 
 if TYPE_CHECKING:
-    from dartboard.cli.models import Measured
+    from dartboard.cli.models import NetworkResults
     from dartboard.tasks import Evaluation
 
-
-MOST = 20
-"""Of more classes the confusion is not shown as a table."""
-WORST = 5
-NAME = 16  # columns for the name of a class
-
-
-def print_measured(measured: "Measured", model: str) -> None:
-    """Print how well a network does."""
-    terminal, found = Terminal(), measured.found
-    terminal.write(labelled("network", model))
-    terminal.write(labelled("images", str(measured.chosen)))
-    terminal.write(labelled("loss", f"{found.loss:.4f}"))
-    terminal.write(labelled("accuracy", _accuracy(found)))
-    terminal.write(labelled("speed", f"{measured.speed:,.0f} images a second on {measured.device}"))
-    few = len(measured.classes) <= MOST
-    lines = confusion_lines(found, measured.classes) if few else _worst(found, measured.classes)
-    terminal.write(["", *lines])
-
-
-def _accuracy(found: "Evaluation") -> str:
-    from dartboard.tasks import TOP
-
-    more = f", {found.top5:.2%} among the first {TOP}" if len(found.confusion) > TOP else ""
-    return f"{found.top1:.2%}{more}"
-
-
-def confusion_lines(found: "Evaluation", classes: tuple[str, ...]) -> Iterator[Text]:
-    """A line for each class: how many of its images were taken for which, and the share that was right."""
-    rows = found.confusion.tolist()
-    name = min(max(map(len, classes)), NAME)
-    column = max(len(str(count)) for row in rows for count in row) + 1
-    column = max(column, len(str(len(classes) - 1)) + 1)
-    numbers = "".join(str(number).rjust(column) for number in range(len(classes)))
-    yield Text(f"{'':>2} {'':{name}}{numbers}   right", "dim")
-    for number, (label, row, share) in enumerate(zip(classes, rows, found.per_class, strict=True)):
-        line = Text.assemble((f"{number:>2} ", "dim"), label[:name].ljust(name))
-        for place, count in enumerate(row):
-            line.append(str(count).rjust(column), "bold" if place == number else "" if count else "dim")
-        yield line.append(f"  {_share(share)}")
-
-
-def _worst(found: "Evaluation", classes: tuple[str, ...]) -> Iterator[Text]:
-    pairs = zip(found.per_class, classes, strict=True)
-    known = sorted((share, label) for share, label in pairs if share is not None)
-    yield Text("the classes that it knows least", "dim")
-    yield from (Text(f"{_share(share)}  {label}") for share, label in known[:WORST])
-
-
-def _share(share: float | None) -> str:
-    return "     -" if share is None else f"{share:6.1%}"
-
-
 PARTS = ("test", "valid", "train")
+MAX_CLASSES = 20
+"""The confusion matrix of more classes is not shown."""
+WORST = 5
+"""Classes with the lowest accuracy that are shown instead."""
+NAME_WIDTH = 16
+"""Columns for the name of a class."""
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the verb's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="a run of dartboard train, a model's file, or an exported network")
     add(
@@ -88,28 +41,63 @@ def configure(parser: ArgumentParser) -> None:
     add("--part", choices=PARTS, help="which images (default: the first of these that there are)")
     add("--which", choices=("best", "last"), help="which network of a run (default: best)")
     add("--batch", type=positive, default=256, metavar="N", help="images at once (default: 256)")
-    add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
+    add("--device", metavar="D", help="device to compute on (default: cuda if there is one, else cpu)")
     add_plugins(parser)
     add("--json", action="store_true", help="print one JSON object instead")
 
 
 def run(args: Namespace) -> int:
-    """Measure, and print what was measured."""
-    from dartboard.cli.arguments import prepare_device
-    from dartboard.cli.models import choose_images, find_network, load_images, measure_network
+    """Evaluate the network, and print loss, accuracy and speed."""
+    from dartboard.cli.models import choose_images, evaluate_network, find_network, load_images
 
     load_plugins(args.plugin)
     device = prepare_device(args.device, None)
     network = find_network(args.model, args.which, device)
-    chosen = choose_images(load_images(args.data, network.metadata), args.part)
-    measured = measure_network(network, chosen, batch=args.batch, device=device)
-    _print(measured, args)
+    images = choose_images(load_images(args.data, network.metadata), args.part)
+    results = evaluate_network(network, images, batch=args.batch, device=device)
+    if args.json:
+        print(json.dumps({"model": args.model} | results.facts()))
+    else:
+        _print_results(results, args.model)
     return 0
 
 
-def _print(measured: "Measured", args: Namespace) -> None:
+def _print_results(results: "NetworkResults", model: str) -> None:
+    from dartboard.tasks import TOP
 
-    if args.json:
-        print(json.dumps({"model": args.model} | measured.facts()))
-    else:
-        print_measured(measured, args.model)
+    evaluation, classes = results.evaluation, results.classes
+    top5 = f", {evaluation.top5:.2%} among the first {TOP}" if len(evaluation.confusion) > TOP else ""
+    terminal = Terminal()
+    terminal.write(labelled("network", model))
+    terminal.write(labelled("images", str(results.chosen)))
+    terminal.write(labelled("loss", f"{evaluation.loss:.4f}"))
+    terminal.write(labelled("accuracy", f"{evaluation.top1:.2%}{top5}"))
+    terminal.write(labelled("speed", f"{results.speed:,.0f} images a second on {results.device}"))
+    few = len(classes) <= MAX_CLASSES
+    terminal.write(["", *(confusion_lines if few else _worst_class_lines)(evaluation, classes)])
+
+
+def confusion_lines(evaluation: "Evaluation", classes: tuple[str, ...]) -> Iterator[Text]:
+    """A line for each class: how many of its images were classified as which, and its accuracy."""
+    rows = evaluation.confusion.tolist()
+    name_width = min(max(map(len, classes)), NAME_WIDTH)
+    width = max(len(str(count)) for row in rows for count in row) + 1
+    width = max(width, len(str(len(classes) - 1)) + 1)
+    numbers = "".join(str(number).rjust(width) for number in range(len(classes)))
+    yield Text(f"{'':>2} {'':{name_width}}{numbers}   right", "dim")
+    for number, (name, row, accuracy) in enumerate(zip(classes, rows, evaluation.per_class, strict=True)):
+        line = Text.assemble((f"{number:>2} ", "dim"), name[:name_width].ljust(name_width))
+        for column, count in enumerate(row):
+            line.append(str(count).rjust(width), "bold" if column == number else "" if count else "dim")
+        yield line.append(f"  {_percent(accuracy)}")
+
+
+def _worst_class_lines(evaluation: "Evaluation", classes: tuple[str, ...]) -> Iterator[Text]:
+    pairs = zip(evaluation.per_class, classes, strict=True)
+    worst = sorted((accuracy, name) for accuracy, name in pairs if accuracy is not None)[:WORST]
+    yield Text("the classes that it knows least", "dim")
+    yield from (Text(f"{_percent(accuracy)}  {name}") for accuracy, name in worst)
+
+
+def _percent(fraction: float | None) -> str:
+    return "     -" if fraction is None else f"{fraction:6.1%}"

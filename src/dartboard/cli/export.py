@@ -18,7 +18,7 @@ from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, posit
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from dartboard.cli.models import Found
+    from dartboard.cli.models import LoadedModel
     from dartboard.export import Exported, Format
 
 CHECKED = 64
@@ -26,7 +26,7 @@ CHECKED = 64
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the verb's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="a run of dartboard train, or a model's file")
     add(
@@ -62,7 +62,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _place(args: Namespace, form: "Format", found: "Found") -> Path:
+def _place(args: Namespace, form: "Format", found: "LoadedModel") -> Path:
     """The file to write; nothing that is there already is lost."""
     path = Path(args.out) if args.out else _default(args, form)
     if not path.parent.is_dir():
@@ -91,7 +91,7 @@ def _default(args: Namespace, form: "Format") -> Path:
     return given / f"{name}{form.suffix}"
 
 
-def _images(found: "Found", data: object, *, asked: bool) -> tuple["Tensor", str]:
+def _images(found: "LoadedModel", data: object, *, asked: bool) -> tuple["Tensor", str]:
     """Images to check with, and what they are, in words; noise if none can be had and none were asked for."""
     from dartboard.errors import DartboardError, one_line
     from dartboard.export import noise_images
@@ -108,20 +108,20 @@ def _images(found: "Found", data: object, *, asked: bool) -> tuple["Tensor", str
         return noisy, f"{len(noisy)} images of noise: its data cannot be had ({reason})"
 
 
-def _real(found: "Found", name: str) -> tuple["Tensor", str]:
+def _real(found: "LoadedModel", name: str) -> tuple["Tensor", str]:
     import torch
 
-    from dartboard.cli.models import choose_images, load_images, normalised
+    from dartboard.cli.models import choose_images, load_images, network_batches
     from dartboard.export import model_metadata
 
     facts = model_metadata(found.model)
     chosen = choose_images(load_images(name, facts))
-    (batch,) = normalised(chosen.images, facts, batch=CHECKED, device=torch.device("cpu"), limit=CHECKED)
+    (batch,) = network_batches(chosen.images, facts, batch=CHECKED, device=torch.device("cpu"), limit=CHECKED)
     return batch.x, f"{len(batch.y)} of the {chosen}"
 
 
 def _print(exported: "Exported", facts: dict[str, Any], args: Namespace) -> None:
-    from dartboard.cli.render import Terminal, labelled, size
+    from dartboard.cli.render import Terminal, format_bytes, labelled
     from dartboard.utils.text import command
 
     files = {str(path): count for path, count in exported.files.items()}
@@ -131,7 +131,7 @@ def _print(exported: "Exported", facts: dict[str, Any], args: Namespace) -> None
         return
     terminal = Terminal()
     for file, count in files.items():
-        terminal.write(labelled("written", f"{file} ({size(count)})"))
+        terminal.write(labelled("written", f"{file} ({format_bytes(count)})"))
     words = f"{exported.difference:.1e} at most between its logits and torch's, on {facts['checked_on']}"
     terminal.write(labelled("difference", words, terminal.width))
     data = facts["data"] if isinstance(facts["data"], str) else "DATA"

@@ -17,7 +17,7 @@ from typing import Any
 from rich.text import Text
 
 from dartboard.cli.arguments import UsageError, image_shape, positive
-from dartboard.cli.render import Terminal, _names, _same, draw_cells, labelled
+from dartboard.cli.render import Terminal, draw_cells, group_cells, join_names, labelled
 from dartboard.errors import RunError
 from dartboard.runs.lookup import find_genotype, home_of, space_of_run
 from dartboard.space import (
@@ -37,6 +37,11 @@ from dartboard.space import (
 )
 from dartboard.space.spec import Cell
 from dartboard.viz.terminal import draw_cell
+
+ENDINGS = (".png", ".svg", ".pdf")
+LONGEST = 60  # digits of a number that is written in full
+SIZES = ("channels", "cells", "classes", "input")
+"""The options that say how large a network is."""
 
 
 @dataclass(frozen=True)
@@ -88,190 +93,8 @@ class SpaceFacts:
     cells: dict[str, ChoiceFacts]
 
 
-def network_facts(space: SearchSpace, build: Build) -> NetworkFacts:
-    """The size of the network of a space, counted on a network without memory."""
-    import torch
-
-    from dartboard.nn import CellNet, NetConfig, count_flops, count_parameters
-
-    config = NetConfig(channels=build.channels, classes=build.classes, input=build.input, auxiliary=True)
-    with torch.device("meta"):
-        net = CellNet(space, config)
-    with_head = count_parameters(net, auxiliary=True)
-    return NetworkFacts(count_parameters(net), with_head, count_flops(space, config))
-
-
-def cell_facts(cell: Cell) -> CellFacts:
-    """The shape of a cell."""
-    return CellFacts(width(cell), depth(cell), mean_source(cell))
-
-
-def choice_facts(cell: Cell) -> ChoiceFacts:
-    """What a cell leaves to choose."""
-    ops = tuple(dict.fromkeys(op for edge in cell.edges for op in edge.ops))
-    return ChoiceFacts(cell.nodes, cell.inputs, len(cell.edges), ops, count_cell(cell))
-
-
-def space_facts(space: SearchSpace) -> SpaceFacts:
-    """What a space leaves to choose."""
-    cells = {arch: choice_facts(cell) for arch, cell in space.archs}
-    first = next(iter(cells.values()))
-    return SpaceFacts(count(space), first.nodes, first.edges, space.ops, cells)
-
-
-ENDINGS = (".png", ".svg", ".pdf")
-
-
-def add_picture_flags(parser: ArgumentParser) -> None:
-    """Declare where a drawing goes, and what is drawn."""
-    add = parser.add_argument
-    add("--out", type=Path, metavar="FILE", help=f"draw it to a file ({', '.join(ENDINGS)})")
-    add(
-        "--strengths",
-        action="store_true",
-        help="draw all candidates of a search, each as thick as it was strong after the last epoch",
-    )
-
-
-def check_picture(args: Namespace) -> None:
-    """Refuse what cannot be drawn or written, before anything is computed."""
-    out: Path | None = args.out
-    if args.strengths and (out is None or args.cell is None):
-        raise UsageError("--strengths needs the directory of a search as CELL, and --out FILE")
-    if out is None:
-        return
-    if out.suffix not in ENDINGS:
-        raise UsageError(f"--out {out}: the ending must be one of {', '.join(ENDINGS)}")
-    if not out.parent.is_dir():
-        raise UsageError(f"--out {out}: there is no folder {out.parent}; make it first")
-
-
-def draw(what: Genotype | SearchSpace, args: Namespace) -> Path | None:
-    """Write the drawing that was asked for, and say where it is; None if none was."""
-    if args.out is None:
-        return None
-    from dartboard.viz.cells import cell_figure
-    from dartboard.viz.figures import save_as
-
-    if not args.strengths:
-        return save_as(cell_figure(what), args.out)
-    space, weights = mixture_of(args.cell)
-    return save_as(cell_figure(space, weights=weights), args.out)
-
-
-def mixture_of(path: str) -> tuple[SearchSpace, dict[str, list[list[float]]]]:
-    """The space of a search, and by arch what each op of each edge weighed after the last epoch.
-
-    Raises:
-        UsageError: If it is no search.
-        RunError: If no epoch is over, or its strengths are damaged.
-    """
-    from dartboard.runs import SPACE, RunReader, is_run
-
-    run = RunReader.read(path) if is_run(Path(path)) else None
-    if run is None or run.config.get("kind", "search") != "search":
-        raise UsageError(f"--strengths needs the directory of a search; {path} is none")
-    epochs = run.metrics()
-    if not epochs:
-        raise RunError(f"the run {path} has no strengths yet; its first epoch is not over")
-    space, number = load_space(Path(path) / SPACE), epochs[-1]["epoch"]
-    try:
-        return space, _weights(space, run.epoch(number)["strengths"])
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise RunError(f"{path}: the strengths of epoch {number} cannot be read: {error!r}") from None
-
-
-def _weights(space: SearchSpace, strengths: dict[str, Any]) -> dict[str, list[list[float]]]:
-    """By arch and edge, the strength of each op times that of the edge."""
-    import numpy as np
-
-    found = {}
-    for arch, cell in space.archs:
-        ops, edges = (np.array(strengths[arch][key], dtype=float) for key in ("ops", "edges"))
-        found[arch] = [
-            (ops[index, : len(edge.ops)] * edges[index]).tolist() for index, edge in enumerate(cell.edges)
-        ]
-    return found
-
-
-LONGEST = 60  # digits of a number that is written in full
-
-
-def print_cell(
-    name: str, space: SearchSpace, build: Build, network: NetworkFacts, cells: Mapping[str, CellFacts]
-) -> None:
-    """Print what a cell is and what its network comes to."""
-    terminal = Terminal()
-    if name in PUBLISHED:
-        terminal.write([Text(name, "bold"), Text(PUBLISHED[name].paper, "dim"), ""])
-    terminal.write(_network_lines(space, build, network))
-    terminal.write(_shape_lines(cells, terminal.width))
-    terminal.write(["", *draw_cells(space.archs, terminal)])
-
-
-def print_space(space: SearchSpace, facts: SpaceFacts) -> None:
-    """Print what there is to choose in a space."""
-    terminal = Terminal()
-    terminal.write([Text(f"space {space.name}", "bold")])
-    terminal.write(labelled("architectures", _number(facts.architectures)))
-    terminal.write(labelled("stack", _stack_words(space.stack)))
-    terminal.write(labelled("ops", ", ".join(facts.ops), terminal.width))
-    for cell, archs in _same(space.archs):
-        drawing = draw_cell(cell, terminal.pen)
-        terminal.write(["", _choice(archs, facts.cells[archs[0]]), *drawing])
-
-
-def _network_lines(space: SearchSpace, build: Build, network: NetworkFacts) -> Iterator[Text]:
-    shape = "x".join(map(str, build.input))
-    auxiliary = network.parameters_auxiliary
-    more = f" ({auxiliary:,} with the auxiliary head)" if auxiliary != network.parameters else ""
-    yield from labelled("stack", f"{space.name}, {_stack_words(space.stack)}")
-    yield from labelled("network", f"{build.channels} channels, {build.classes} classes, input {shape}")
-    yield from labelled("parameters", f"{network.parameters:,}{more}")
-    yield from labelled("FLOPs", f"{network.flops:,} an image, or {network.flops // 2:,} multiply-adds")
-
-
-def _shape_lines(cells: Mapping[str, CellFacts], width: int) -> Iterator[Text]:
-    shapes = {
-        "width": {arch: f"{facts.width:g}c" for arch, facts in cells.items()},
-        "depth": {arch: f"{facts.depth}" for arch, facts in cells.items()},
-        "mean source": {arch: f"{facts.mean_source:g}" for arch, facts in cells.items()},
-    }
-    for label, values in shapes.items():
-        each = ", ".join(f"{arch} {value}" for arch, value in values.items())
-        yield from labelled(
-            label, each if len(set(values.values())) > 1 else next(iter(values.values())), width
-        )
-
-
-def _choice(archs: list[str], facts: ChoiceFacts) -> Text:
-    each = "each " if len(archs) > 1 else ""
-    words = f"  {each}{facts.nodes} nodes, {facts.edges} edges, {_number(facts.architectures)} ways to choose"
-    return Text.assemble((_names(archs), "bold"), (words, "dim"))
-
-
-def _number(number: int) -> str:
-    """A count in full, with its size where that is hard to see; its size alone where it fills lines."""
-    if number < 10**6:
-        return f"{number:,}"
-    size = f"about {Decimal(number):.1e}".replace("e+", "e")
-    return f"{number:,} ({size})" if number < 10**LONGEST else size
-
-
-def _stack_words(stack: Stack) -> str:
-    between = {"cell": "reduction cells", "residual": "residual blocks", "pool": "max-pooling"}[stack.reduce]
-    cells = f"{stack.cells} cell{'s' if stack.cells > 1 else ''}"
-    each = "" if stack.reduce == "cell" else " a stage"
-    unshared = "" if stack.shared else ", each with choices of its own"
-    return f"{cells}{each}{unshared}, {stack.stages} stages joined by {between}"
-
-
-SIZES = ("channels", "cells", "classes", "input")
-"""The options that say how large a network is."""
-
-
 def configure(parser: ArgumentParser) -> None:
-    """Declare the verb's arguments."""
+    """Declare the arguments."""
     parser.add_argument(
         "cell",
         nargs="?",
@@ -359,3 +182,175 @@ def _describe_space(args: Namespace) -> None:
 def _say(drawn: Path | None) -> None:
     if drawn is not None:
         print(f"\nwritten to {drawn}")
+
+
+def network_facts(space: SearchSpace, build: Build) -> NetworkFacts:
+    """The size of the network of a space, counted on a network without memory."""
+    import torch
+
+    from dartboard.nn import CellNet, NetConfig, count_flops, count_parameters
+
+    config = NetConfig(channels=build.channels, classes=build.classes, input=build.input, auxiliary=True)
+    with torch.device("meta"):
+        net = CellNet(space, config)
+    with_head = count_parameters(net, auxiliary=True)
+    return NetworkFacts(count_parameters(net), with_head, count_flops(space, config))
+
+
+def cell_facts(cell: Cell) -> CellFacts:
+    """The shape of a cell."""
+    return CellFacts(width(cell), depth(cell), mean_source(cell))
+
+
+def choice_facts(cell: Cell) -> ChoiceFacts:
+    """What a cell leaves to choose."""
+    ops = tuple(dict.fromkeys(op for edge in cell.edges for op in edge.ops))
+    return ChoiceFacts(cell.nodes, cell.inputs, len(cell.edges), ops, count_cell(cell))
+
+
+def space_facts(space: SearchSpace) -> SpaceFacts:
+    """What a space leaves to choose."""
+    cells = {arch: choice_facts(cell) for arch, cell in space.archs}
+    first = next(iter(cells.values()))
+    return SpaceFacts(count(space), first.nodes, first.edges, space.ops, cells)
+
+
+def add_picture_flags(parser: ArgumentParser) -> None:
+    """Declare where a drawing goes, and what is drawn."""
+    add = parser.add_argument
+    add("--out", type=Path, metavar="FILE", help=f"draw it to a file ({', '.join(ENDINGS)})")
+    add(
+        "--strengths",
+        action="store_true",
+        help="draw all candidates of a search, each as thick as it was strong after the last epoch",
+    )
+
+
+def check_picture(args: Namespace) -> None:
+    """Refuse what cannot be drawn or written, before anything is computed."""
+    out: Path | None = args.out
+    if args.strengths and (out is None or args.cell is None):
+        raise UsageError("--strengths needs the directory of a search as CELL, and --out FILE")
+    if out is None:
+        return
+    if out.suffix not in ENDINGS:
+        raise UsageError(f"--out {out}: the ending must be one of {', '.join(ENDINGS)}")
+    if not out.parent.is_dir():
+        raise UsageError(f"--out {out}: there is no folder {out.parent}; make it first")
+
+
+def draw(what: Genotype | SearchSpace, args: Namespace) -> Path | None:
+    """Write the drawing that was asked for, and say where it is; None if none was."""
+    if args.out is None:
+        return None
+    from dartboard.viz.cells import cell_figure
+    from dartboard.viz.figures import save_as
+
+    if not args.strengths:
+        return save_as(cell_figure(what), args.out)
+    space, weights = mixture_of(args.cell)
+    return save_as(cell_figure(space, weights=weights), args.out)
+
+
+def mixture_of(path: str) -> tuple[SearchSpace, dict[str, list[list[float]]]]:
+    """The space of a search, and by arch what each op of each edge weighed after the last epoch.
+
+    Raises:
+        UsageError: If it is no search.
+        RunError: If no epoch is over, or its strengths are damaged.
+    """
+    from dartboard.runs import SPACE, RunReader, is_run
+
+    run = RunReader.read(path) if is_run(Path(path)) else None
+    if run is None or run.config.get("kind", "search") != "search":
+        raise UsageError(f"--strengths needs the directory of a search; {path} is none")
+    epochs = run.metrics()
+    if not epochs:
+        raise RunError(f"the run {path} has no strengths yet; its first epoch is not over")
+    space, number = load_space(Path(path) / SPACE), epochs[-1]["epoch"]
+    try:
+        return space, _weights(space, run.epoch(number)["strengths"])
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise RunError(f"{path}: the strengths of epoch {number} cannot be read: {error!r}") from None
+
+
+def _weights(space: SearchSpace, strengths: dict[str, Any]) -> dict[str, list[list[float]]]:
+    """By arch and edge, the strength of each op times that of the edge."""
+    import numpy as np
+
+    found = {}
+    for arch, cell in space.archs:
+        ops, edges = (np.array(strengths[arch][key], dtype=float) for key in ("ops", "edges"))
+        found[arch] = [
+            (ops[index, : len(edge.ops)] * edges[index]).tolist() for index, edge in enumerate(cell.edges)
+        ]
+    return found
+
+
+def print_cell(
+    name: str, space: SearchSpace, build: Build, network: NetworkFacts, cells: Mapping[str, CellFacts]
+) -> None:
+    """Print what a cell is and what its network comes to."""
+    terminal = Terminal()
+    if name in PUBLISHED:
+        terminal.write([Text(name, "bold"), Text(PUBLISHED[name].paper, "dim"), ""])
+    terminal.write(_network_lines(space, build, network))
+    terminal.write(_shape_lines(cells, terminal.width))
+    terminal.write(["", *draw_cells(space.archs, terminal)])
+
+
+def print_space(space: SearchSpace, facts: SpaceFacts) -> None:
+    """Print what there is to choose in a space."""
+    terminal = Terminal()
+    terminal.write([Text(f"space {space.name}", "bold")])
+    terminal.write(labelled("architectures", _number(facts.architectures)))
+    terminal.write(labelled("stack", _stack_words(space.stack)))
+    terminal.write(labelled("ops", ", ".join(facts.ops), terminal.width))
+    for cell, archs in group_cells(space.archs):
+        drawing = draw_cell(cell, terminal.glyphs)
+        terminal.write(["", _choice(archs, facts.cells[archs[0]]), *drawing])
+
+
+def _network_lines(space: SearchSpace, build: Build, network: NetworkFacts) -> Iterator[Text]:
+    shape = "x".join(map(str, build.input))
+    auxiliary = network.parameters_auxiliary
+    more = f" ({auxiliary:,} with the auxiliary head)" if auxiliary != network.parameters else ""
+    yield from labelled("stack", f"{space.name}, {_stack_words(space.stack)}")
+    yield from labelled("network", f"{build.channels} channels, {build.classes} classes, input {shape}")
+    yield from labelled("parameters", f"{network.parameters:,}{more}")
+    yield from labelled("FLOPs", f"{network.flops:,} an image, or {network.flops // 2:,} multiply-adds")
+
+
+def _shape_lines(cells: Mapping[str, CellFacts], width: int) -> Iterator[Text]:
+    shapes = {
+        "width": {arch: f"{facts.width:g}c" for arch, facts in cells.items()},
+        "depth": {arch: f"{facts.depth}" for arch, facts in cells.items()},
+        "mean source": {arch: f"{facts.mean_source:g}" for arch, facts in cells.items()},
+    }
+    for label, values in shapes.items():
+        each = ", ".join(f"{arch} {value}" for arch, value in values.items())
+        yield from labelled(
+            label, each if len(set(values.values())) > 1 else next(iter(values.values())), width
+        )
+
+
+def _choice(archs: list[str], facts: ChoiceFacts) -> Text:
+    each = "each " if len(archs) > 1 else ""
+    words = f"  {each}{facts.nodes} nodes, {facts.edges} edges, {_number(facts.architectures)} ways to choose"
+    return Text.assemble((join_names(archs), "bold"), (words, "dim"))
+
+
+def _number(number: int) -> str:
+    """A count in full, with its size where that is hard to see; its size alone where it fills lines."""
+    if number < 10**6:
+        return f"{number:,}"
+    size = f"about {Decimal(number):.1e}".replace("e+", "e")
+    return f"{number:,} ({size})" if number < 10**LONGEST else size
+
+
+def _stack_words(stack: Stack) -> str:
+    between = {"cell": "reduction cells", "residual": "residual blocks", "pool": "max-pooling"}[stack.reduce]
+    cells = f"{stack.cells} cell{'s' if stack.cells > 1 else ''}"
+    each = "" if stack.reduce == "cell" else " a stage"
+    unshared = "" if stack.shared else ", each with choices of its own"
+    return f"{cells}{each}{unshared}, {stack.stages} stages joined by {between}"

@@ -189,7 +189,7 @@ KINDS: dict[str, Callable[[], Rows]] = {
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the verb's arguments."""
+    """Declare the arguments."""
     add_plugins(parser)
     parser.add_argument("kind", nargs="?", metavar="KIND", help=f"{', '.join(KINDS)} (default: all of them)")
     parser.add_argument("name", nargs="?", metavar="NAME", help="a method, or a setting or group of settings")

@@ -22,51 +22,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for names that the encoding does not have
     try:
-        code = _run(sys.argv[1:] if argv is None else argv)
+        from dartboard.cli import commands
+
+        code = commands.run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()  # so that a closed pipe is noticed here
     except (DartboardError, OSError) as error:
         if isinstance(error, BrokenPipeError):
-            return _leave_pipe()
-        _let_the_first_speak()
+            # Python flushes once more at exit, which must not fail as well.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return PIPE_CLOSED
+        from dartboard.cli.processes import wait_for_rank_zero
+
+        wait_for_rank_zero()
         print(f"dartboard: error: {printable(one_line(error))}", file=sys.stderr)
         return MISTAKE
     except (RuntimeError, MemoryError) as error:
-        if not _is_out_of_memory(error):
+        from dartboard.engine.memory import is_out_of_memory
+
+        if not is_out_of_memory(error):
             raise
         print(f"dartboard: error: {OUT_OF_MEMORY}", file=sys.stderr)
         return MISTAKE
-    except KeyboardInterrupt as cut:
-        if not _is_silent():
-            print("; ".join(["dartboard: interrupted", *map(str, cut.args)]), file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        from dartboard.cli.processes import is_silent
+
+        if not is_silent():
+            print("; ".join(["dartboard: interrupted", *map(str, interrupt.args)]), file=sys.stderr)
         return INTERRUPTED
     return code
-
-
-def _run(argv: Sequence[str]) -> int:
-    from dartboard.cli import commands
-
-    return commands.run(argv)
-
-
-def _let_the_first_speak() -> None:
-    from dartboard.cli.processes import let_the_first_speak
-
-    let_the_first_speak()
-
-
-def _is_silent() -> bool:
-    from dartboard.cli.processes import is_silent
-
-    return is_silent()
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    from dartboard.engine.memory import is_out_of_memory
-
-    return is_out_of_memory(error)
-
-
-def _leave_pipe() -> int:
-    """Point standard output at nothing, so that Python's last flush does not fail as well."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return PIPE_CLOSED

@@ -31,7 +31,7 @@ SHOWN = 8
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the verb's arguments."""
+    """Declare the arguments."""
     actions = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
     query = actions.add_parser("query", help="say what a benchmark knows of an architecture")
     query.add_argument("oracle", metavar="NAME", help="the benchmark, such as nb201")

@@ -1,4 +1,4 @@
-"""Searches and trainings that several processes share: the flag, who starts them, and what each may say."""
+"""Searches and trainings that several processes share: the flag, starting them, and which of them prints."""
 
 import os
 import signal
@@ -19,47 +19,50 @@ if TYPE_CHECKING:
     from dartboard.distributed.group import Group
 
 GRACE = 20.0
-"""Seconds that another rank has to say what all have met with, before this one does."""
+"""Seconds that other ranks leave rank 0 to print an error that all ranks have."""
 LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "remote process exited")
-"""What is in the words of torch when another process is gone."""
+"""Parts of torch's error messages when another process is gone."""
 GONE = "another process that shared the work has ended"
 
 
 def add_flag(parser: ArgumentParser) -> None:
-    """Declare the flag."""
-    words = "share every batch among so many processes, one a GPU if there are any (default: 1)"
-    parser.add_argument("--processes", type=positive, metavar="N", help=words)
+    """Declare `--processes`."""
+    about = "processes that share every batch, one for each GPU if there are any (default: 1)"
+    parser.add_argument("--processes", type=positive, metavar="N", help=about)
 
 
 def is_launched() -> bool:
-    """Whether this is one of several processes that torchrun, or this program, has started."""
+    """True in one of several processes that torchrun, or this program, has started."""
     return world_size() > 1
 
 
-def wanted(args: Namespace) -> int:
-    """How many processes there shall be: as many as asked for, or as the run had that goes on.
+def process_count(args: Namespace) -> int:
+    """The number of processes: as requested, or as many as a resumed run had.
 
     Raises:
         UsageError: If torchrun has started another number of them.
     """
-    asked, started = getattr(args, "processes", None), world_size()  # not every verb has the flag
+    requested, started = getattr(args, "processes", None), world_size()  # not every command has the flag
     if started > 1:
-        if asked not in (None, started):
+        if requested not in (None, started):
             raise UsageError(f"torchrun has started {started} processes; leave out --processes")
         return started
-    if asked is None and args.resume is not None:
+    if requested is None and args.resume is not None:
         from dartboard.runs import Run
 
-        found = Run.read(args.resume).environment()[-1].get("processes", 1)
-        return found if isinstance(found, int) and found > 0 else 1
-    return asked or 1
+        recorded = Run.read(args.resume).environment()[-1].get("processes", 1)
+        return recorded if isinstance(recorded, int) and recorded > 0 else 1
+    return requested or 1
 
 
 def launch(args: Namespace) -> int | None:
-    """The exit code of the processes that share the work, if there are several and this is none of them."""
+    """Start the processes that share the work and return their exit code.
+
+    Returns None in one of these processes, or if one process is enough: then this one does the work.
+    """
     from dartboard import distributed
 
-    count = wanted(args)
+    count = process_count(args)
     if args.resume is not None:
         _check_share(args.resume, count)
     if is_launched():
@@ -71,14 +74,15 @@ def launch(args: Namespace) -> int | None:
 
 
 def _check_share(path: str, count: int) -> None:
-    """Raises if the batch of a run, which is settled, cannot be shared out; says who could share it."""
+    """Raise UsageError if the batch size of a run cannot be divided by the number of processes."""
     from dartboard.runs import Run
 
     batch = Run.read(path).config.get("batch")
     if not isinstance(batch, int) or batch < 1 or batch % count == 0:
-        return  # what is no number is complained of by who reads all settings
-    even = [own for own in range(1, batch + 1) if batch % own == 0]
-    near = [max(own for own in even if own < count), *[own for own in even if own > count][:1]]
+        return  # a batch size that is no number is refused when all settings are read
+    divisors = [number for number in range(1, batch + 1) if batch % number == 0]
+    below = max(number for number in divisors if number < count)
+    near = [below, *[number for number in divisors if number > count][:1]]
     raise UsageError(
         f"the run's batch of {batch} cannot be shared out evenly among {count} processes; go on with "
         f"--processes {' or '.join(map(str, near))}"
@@ -86,36 +90,36 @@ def _check_share(path: str, count: int) -> None:
 
 
 def is_silent() -> bool:
-    """Whether another process says what there is to say."""
+    """True in all processes that share the work but rank 0, which prints for all."""
     return is_launched() and os.environ["RANK"] != "0"
 
 
-def place(device: str | None, threads: int | None) -> tuple[str | None, int | None]:
-    """Device and threads of this process, where several share a machine: a GPU each, cores shared out.
+def local_device(device: str | None, threads: int | None) -> tuple[str | None, int | None]:
+    """Device and threads of this process: of several on a machine each gets a GPU, or its part of the cores.
 
     Args:
-        device: What was asked for.
-        threads: What was asked for.
+        device: The requested device.
+        threads: The requested number of threads.
     """
     if not is_launched():
         return device, threads
     import torch
 
-    own, count = int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    rank, count = int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if torch.cuda.is_available() and (device is None or device.startswith("cuda")):
         if count > torch.cuda.device_count():
             raise UsageError(
                 f"{count} processes need a GPU each, and there are {torch.cuda.device_count()}; set --device "
                 "cpu or fewer processes"
             )
-        device = f"cuda:{own}"
-        torch.cuda.set_device(own)
+        device = f"cuda:{rank}"
+        torch.cuda.set_device(rank)
     return device, threads or max(cpu_count() // count, 1)
 
 
 @contextmanager
 def joined(device: "torch.device") -> Iterator["Group"]:
-    """Inside, this process shares its work with the others that were started with it, if there are any.
+    """Inside, this process is in a group with those that were started with it, if there are any.
 
     Raises:
         DistributedError: If another process has ended.
@@ -124,7 +128,7 @@ def joined(device: "torch.device") -> Iterator["Group"]:
 
     try:
         with ExitStack() as stack:
-            with _ended_by_interrupts():
+            with _interrupts_end_process():
                 group = stack.enter_context(process_group.join_group(device))
             yield group
     except RuntimeError as error:
@@ -134,10 +138,10 @@ def joined(device: "torch.device") -> Iterator["Group"]:
 
 
 @contextmanager
-def _ended_by_interrupts() -> Iterator[None]:
+def _interrupts_end_process() -> Iterator[None]:
     """Inside, Ctrl-C ends a process at once if others were started with it.
 
-    While torch waits for another that has been interrupted on its way here, it hears of nothing else.
+    Torch ignores interrupts while it waits for another process, which may have been interrupted itself.
     """
     if not is_launched():
         yield
@@ -150,11 +154,11 @@ def _ended_by_interrupts() -> Iterator[None]:
 
 
 def is_lost(error: RuntimeError) -> bool:
-    """Whether this is what torch says when another process is gone."""
+    """True if this is the error that torch raises when another process is gone."""
     return is_launched() and any(words in str(error) for words in LOST)
 
 
-def let_the_first_speak() -> None:
-    """Gives rank 0 time to say what all have met with, upon which the others are ended."""
+def wait_for_rank_zero() -> None:
+    """Leave rank 0 time to print an error that all ranks have; the others are ended when it exits."""
     if is_silent():
         time.sleep(GRACE)

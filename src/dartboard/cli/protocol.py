@@ -21,8 +21,15 @@ from dartboard.cli.arguments import (
     make_executor,
     split_executor_words,
 )
-from dartboard.cli.render import LABEL, Terminal, labelled, places
-from dartboard.cli.run_loop import add_run_flags, add_tensorboard_flag, check_flags, fit, in_words, machine
+from dartboard.cli.render import LABEL_WIDTH, Terminal, labelled, run_lines
+from dartboard.cli.run_loop import (
+    add_run_flags,
+    add_tensorboard_flag,
+    check_flags,
+    device_and_threads,
+    fit,
+    forecast_text,
+)
 from dartboard.jobs.job import JobResult
 from dartboard.jobs.monitor import Monitor
 from dartboard.utils.text import command, span
@@ -63,7 +70,7 @@ def print_protocol(result: "ProtocolResult", path: Path, plugins: Sequence[str] 
         for label, words in _arm_words(name, arm, result.measured_on):
             terminal.write(labelled(label, words, terminal.width))
     terminal.write(labelled("verdict", result.verdict, terminal.width))
-    terminal.write(places(path))
+    terminal.write(run_lines(path))
     best = path / result.arms["found"].finals[0].run
     terminal.write(labelled("next", command("export", best, "--format", "onnx", plugins=plugins)))
 
@@ -126,7 +133,7 @@ def _table(label: str, rows: Sequence[Sequence[str]]) -> list[str]:
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
-    return [(label if not number else "").ljust(LABEL) + line for number, line in enumerate(lines)]
+    return [(label if not number else "").ljust(LABEL_WIDTH) + line for number, line in enumerate(lines)]
 
 
 NAMED = ("space", "method", "data", "seed", "search_recipe", "train_recipe", "search_config", "train_config")
@@ -160,7 +167,7 @@ def run(args: Namespace) -> int:
     from dartboard.cli.arguments import prepare_device
     from dartboard.cli.display import choose_lines
 
-    device = prepare_device(*machine(args))
+    device = prepare_device(*device_and_threads(args))
     display = choose_lines(quiet=args.quiet, json=args.json)
     executor = make_executor(args, words, threads=args.threads)
     if executor is not None and (args.tensorboard or args.live):
@@ -184,7 +191,7 @@ def _start(
 ) -> tuple["Protocol", "Run"]:
     """A new protocol in a new run; nothing is written if one of its jobs cannot be made."""
     from dartboard.cli.progress import progress
-    from dartboard.cli.run_loop import claim, search_name
+    from dartboard.cli.run_loop import claim_directory, search_name
     from dartboard.runs import Run
     from dartboard.sweep.protocol.config import resolved
     from dartboard.sweep.protocol.protocol import Protocol
@@ -200,7 +207,7 @@ def _start(
             executor=executor,
             monitor=JobLines(display),
         )
-    path = claim(args.out, f"protocol-{search_name(config.search)}")
+    path = claim_directory(args.out, f"protocol-{search_name(config.search)}")
     space = protocol.jobs.searched_space
     protocol.run = Run.create(path, resolved(config), space=space, device=str(device))
     return protocol, protocol.run
@@ -268,4 +275,4 @@ def _plan(protocol: "Protocol") -> str:
 def _forecast(protocol: "Protocol") -> str:
     from dartboard.sweep.protocol.forecast import forecast
 
-    return in_words(lambda: forecast(protocol.jobs))
+    return forecast_text(lambda: forecast(protocol.jobs))

@@ -15,7 +15,7 @@ NAME = "report.html"
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the verb's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     add("runs", nargs="+", metavar="RUN", help="the directory of a run")
     add(

@@ -3,15 +3,15 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dartboard.cli import processes
 from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive
-from dartboard.cli.render import size
-from dartboard.cli.signals import SIGNALLED
+from dartboard.cli.render import format_bytes
+from dartboard.cli.signals import SIGNALLED, report_stop, stop_on_signals
 from dartboard.errors import DistributedError, Stopped
 from dartboard.utils.text import command, printable, span
 
@@ -29,112 +29,17 @@ if TYPE_CHECKING:
     from dartboard.train.config import TrainConfig
     from dartboard.utils.progress import Progress
 
-
-LONGEST = 60  # characters of a cell that names a directory
-
-
-def claim(out: str | None, name: str) -> Path:
-    """The directory for a new run: `out`, or the first free one of this name among the runs.
-
-    The latter is made at once, so that two programs that start together get two.
-    """
-    if out is not None:
-        return Path(out)
-    for path in _candidates(name):
-        try:
-            path.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        return path
-    raise AssertionError("numbers never end")
-
-
-def search_name(config: "SearchConfig") -> str:
-    """What the directory of a search is called."""
-    parts = (config.method.name, Path(config.space.name).stem, Path(config.data.name).stem, f"s{config.seed}")
-    return "-".join(parts)
-
-
-def train_name(cell: str, config: "TrainConfig") -> str:
-    """What the directory of a training is called.
-
-    Args:
-        cell: What was typed for the cell: a run, a file, a published cell or a genotype.
-        config: The training.
-    """
-    what = Path(cell).name.removesuffix(".json") if len(cell) < LONGEST else "cell"
-    plain = what if what.replace("-", "").replace("_", "").replace(".", "").isalnum() else "cell"
-    return "-".join(("train", plain, Path(config.data.name).stem, f"s{config.seed}"))
-
-
-def _candidates(name: str) -> Iterator[Path]:
-    yield RUNS / name
-    yield from (RUNS / f"{name}-{number}" for number in count(2))
-
-
-class Hooked(Protocol):
-    """What has hooks."""
-
-    hooks: "tuple[AnyHook, ...]"
-
-
-def add_tensorboard_flag(parser: ArgumentParser) -> None:
-    """Declare the flag."""
-    about = "write curves, strengths and cells for TensorBoard to a folder in DIR, called like the run"
-    parser.add_argument("--tensorboard", type=Path, metavar="DIR", help=about)
-
-
-def check_tensorboard_flag(args: Namespace) -> None:
-    """Refuse the flag where nothing can be written, before anything else is."""
-    folder = _tensorboard_folder(args)
-    if folder is None:
-        return
-    from dartboard.integrations.tensorboard import check_installed
-
-    check_installed()
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--tensorboard {folder} is a file; name a folder")
-
-
-def tensorboard_hook(loop: Hooked, run: Path, args: Namespace) -> AbstractContextManager[object]:
-    """Have every epoch of a loop written, if that was asked for; the end of the `with` closes the files.
-
-    Args:
-        loop: What is run.
-        run: The directory of its run.
-        args: What was typed.
-    """
-    folder = _tensorboard_folder(args)
-    if folder is None:
-        return nullcontext()
-    from dartboard.integrations.tensorboard import TensorBoardHook
-
-    hook = TensorBoardHook(folder / run.resolve().name, run)
-    loop.hooks = (*loop.hooks, hook)
-    return hook
-
-
-def tensorboard_words(args: Namespace) -> list[str]:
-    """The flag as it was typed, for the command that goes on."""
-    folder = _tensorboard_folder(args)
-    return [] if folder is None else ["--tensorboard", str(folder)]
-
-
-def _tensorboard_folder(args: Namespace) -> Path | None:
-    """Where to write; None if that was not asked for, or the verb has no such flag."""
-    folder: Path | None = getattr(args, "tensorboard", None)
-    return folder
-
-
+MAX_CELL_NAME = 60
+"""Characters of a typed cell that can name a directory."""
 E = TypeVar("E", bound="LoopResult")
 L = TypeVar("L", bound="Loop[Any, Any]")
-Make = Callable[["Run", "SearchSpace", "Progress"], L]
-"""Makes the loop of a run in its space; the last is told how far the loading of images is."""
+MakeLoop = Callable[["Run", "SearchSpace", "Progress"], L]
+"""Makes the loop of a run in its space; the last argument receives how far the loading of images is."""
 E_co = TypeVar("E_co", bound="LoopResult", covariant=True)
 
 
-class Fitting(Protocol[E_co]):
-    """What runs to its end, and can be asked to save and stop: a search, a training, a protocol."""
+class RunsLoop(Protocol[E_co]):
+    """A search, a training or a protocol: it runs to its end, and can be asked to save and stop."""
 
     hooks: "tuple[AnyHook, ...]"
 
@@ -146,87 +51,128 @@ class Fitting(Protocol[E_co]):
 
 
 def add_flags(parser: ArgumentParser, *, out: str) -> None:
-    """Declare the flags that loops share.
+    """Declare the flags that searches and trainings share.
 
     Args:
-        parser: The verb's.
-        out: What the directory of a run is called by default.
+        parser: The parser of the command.
+        out: The default name of the run directory.
     """
     add = parser.add_argument
     add("--recipe", metavar="R", help="the settings of a paper; see dartboard list recipes")
     add("--config", metavar="FILE", help="settings in YAML, such as the config.yaml of a run")
     add("--data", metavar="D", help="images: a folder, a file, or one of dartboard list datasets")
     add("--epochs", type=positive, metavar="N", help="passes over the images")
-    add("--seed", type=int, metavar="N", help="where chance starts")
+    add("--seed", type=int, metavar="N", help="random seed")
     add_tensorboard_flag(parser)
     processes.add_flag(parser)
     add_run_flags(parser, out=out)
 
 
+def add_tensorboard_flag(parser: ArgumentParser) -> None:
+    """Declare `--tensorboard`."""
+    about = "write curves, strengths and cells for TensorBoard to a folder in DIR, named after the run"
+    parser.add_argument("--tensorboard", type=Path, metavar="DIR", help=about)
+
+
 def add_run_flags(parser: ArgumentParser, *, out: str) -> None:
-    """Declare the flags of everything that writes a run: where, on what machine, and what is seen of it.
+    """Declare the flags of all commands that write a run: the directory, the device, and the output.
 
     Args:
-        parser: The verb's.
-        out: What the directory of a run is called by default.
+        parser: The parser of the command.
+        out: The default name of the run directory.
     """
     add = parser.add_argument
     add_plugins(parser)
-    add("--out", metavar="DIR", help=f"directory of the run (default: {out})")
-    add("--resume", metavar="DIR", help="go on with a run that was stopped or killed")
+    add("--out", metavar="DIR", help=f"run directory (default: {out})")
+    add("--resume", metavar="DIR", help="resume a run that was stopped or killed")
     add("--fall-back", action="store_true", help="resume from an older checkpoint if the last is damaged")
-    add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
-    add("--threads", type=positive, metavar="N", help="threads on a CPU (default: torch's own choice)")
+    add("--device", metavar="D", help="device to compute on (default: cuda if there is one, else cpu)")
+    add("--threads", type=positive, metavar="N", help="CPU threads (default: torch's choice)")
     add("--no-report", action="store_true", help="write no report.html at the end")
-    add(
-        "--live",
-        action="store_true",
-        help="write report.html after every epoch, a page that refreshes itself",
-    )
-    add("--quiet", action="store_true", help="print the result alone")
+    add("--live", action="store_true", help="write report.html after every epoch; the page refreshes itself")
+    add("--quiet", action="store_true", help="print only the result")
     add("--json", action="store_true", help="print one JSON object at the end, and nothing else")
 
 
-def check_flags(args: Namespace, named: Sequence[str], verb: str) -> None:
-    """Refuse flags that contradict each other, and a run of another verb.
+def check_flags(args: Namespace, settings: Sequence[str], kind: str) -> None:
+    """Refuse flags that contradict each other, and to resume a run of another command.
 
     Args:
-        args: What was typed.
-        named: The flags that are settings.
-        verb: The verb, whose runs can be resumed.
+        args: The parsed arguments.
+        settings: Names of the flags that are settings.
+        kind: The command, whose runs can be resumed.
+
+    Raises:
+        UsageError: Says which flag to leave out or to add.
     """
-    settings = [name for name in (*named, "recipe", "config", "out") if getattr(args, name, None) is not None]
-    flags = [f"--{name.replace('_', '-')}" for name in settings]
-    if args.resume is not None and (flags or args.overrides):
-        given = ", ".join([*flags, *args.overrides])
-        raise UsageError(f"--resume goes on with the settings of the run; leave out {given}")
+    names = [name for name in (*settings, "recipe", "config", "out") if getattr(args, name, None) is not None]
+    if args.resume is not None and (names or args.overrides):
+        words = ", ".join([*(f"--{name.replace('_', '-')}" for name in names), *args.overrides])
+        raise UsageError(f"--resume goes on with the settings of the run; leave out {words}")
     if args.live and args.no_report:
         raise UsageError("--live writes a report and --no-report writes none; leave out one of them")
     if args.fall_back and args.resume is None:
         raise UsageError("--fall-back chooses among the checkpoints of a run; name the run with --resume")
-    check_tensorboard_flag(args)
+    if args.tensorboard is not None:
+        from dartboard.integrations.tensorboard import check_installed
+
+        check_installed()
+        if args.tensorboard.exists() and not args.tensorboard.is_dir():
+            raise UsageError(f"--tensorboard {args.tensorboard} is a file; name a folder")
     if args.resume is not None:
-        _check_kind(args.resume, verb)
+        from dartboard.runs import Run
+
+        actual = Run.read(args.resume).config.get("kind", "search")
+        if actual != kind:
+            again = f"dartboard {actual} --resume {args.resume}"
+            raise UsageError(f"{args.resume} is a run of dartboard {actual}; go on with: {again}")
 
 
-def _check_kind(path: str, verb: str) -> None:
-    from dartboard.runs import Run
+def search_name(config: "SearchConfig") -> str:
+    """The name of a search's run directory."""
+    parts = (config.method.name, Path(config.space.name).stem, Path(config.data.name).stem, f"s{config.seed}")
+    return "-".join(parts)
 
-    kind = Run.read(path).config.get("kind", "search")
-    if kind != verb:
-        raise UsageError(f"{path} is a run of dartboard {kind}; go on with: dartboard {kind} --resume {path}")
+
+def train_name(cell: str, config: "TrainConfig") -> str:
+    """The name of a training's run directory.
+
+    Args:
+        cell: The cell as it was typed: a run, a file, a published cell or a genotype.
+        config: The settings of the training.
+    """
+    name = Path(cell).name.removesuffix(".json") if len(cell) < MAX_CELL_NAME else "cell"
+    plain = name if name.replace("-", "").replace("_", "").replace(".", "").isalnum() else "cell"
+    return "-".join(("train", plain, Path(config.data.name).stem, f"s{config.seed}"))
+
+
+def claim_directory(out: str | None, name: str) -> Path:
+    """The directory for a new run: `out`, or the first free one of this name in `RUNS`.
+
+    The latter is made at once, so that two programs that start together get different ones.
+    """
+    if out is not None:
+        return Path(out)
+    for number in count(1):
+        path = RUNS / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return path
+    raise AssertionError("numbers never end")
 
 
 def reopen(
-    args: Namespace, device: "torch.device", make: "Make[L]", group: "Group"
+    args: Namespace, device: "torch.device", make: "MakeLoop[L]", group: "Group"
 ) -> tuple[L, "Run | None"]:
-    """A run that is there already, and its loop, in the space that the run has recorded.
+    """The loop of the run `args.resume`, in the space that the run has recorded, and the run.
 
     Args:
-        args: What was typed; `args.resume` is the run.
-        device: Where to compute.
+        args: The parsed arguments.
+        device: The device to compute on.
         make: Makes the loop.
-        group: The processes that share it; only rank 0 writes to the run.
+        group: The processes that share it; only rank 0 writes to the run, other ranks get None.
     """
     from dartboard.cli.display import Changes
     from dartboard.cli.progress import progress
@@ -236,8 +182,8 @@ def reopen(
     load_plugins(args.plugin)
     run = Run.read(args.resume) if group.rank else Run.resume(args.resume, device=str(device))
     try:
-        with progress(quiet=args.quiet) as tell:
-            loop = make(run, load_space(str(run.path / SPACE)), tell)
+        with progress(quiet=args.quiet) as report_progress:
+            loop = make(run, load_space(str(run.path / SPACE)), report_progress)
     except BaseException:
         run.close()
         raise
@@ -249,11 +195,11 @@ def reopen(
 
 @contextmanager
 def opened(run: "Run | None", args: Namespace) -> Iterator[None]:
-    """Inside, who is interrupted is told how to go on with the run, which is closed at the end.
+    """Inside, an interrupt says how to resume the run; the run is closed at the end.
 
     Args:
         run: The run; None on all ranks but the first.
-        args: What was typed; `args.command` is the verb.
+        args: The parsed arguments.
     """
     with run or nullcontext():
         try:
@@ -264,129 +210,121 @@ def opened(run: "Run | None", args: Namespace) -> Iterator[None]:
             raise KeyboardInterrupt(f"go on with: {_resume_command(run.path, args)}") from None
 
 
-def machine(args: Namespace) -> tuple[str | None, int | None]:
-    """Device and threads: those asked for, or those of the run that goes on, whose bits depend on them."""
+def device_and_threads(args: Namespace) -> tuple[str | None, int | None]:
+    """The requested device and threads, by default those of a resumed run, whose bits depend on them.
+
+    Raises:
+        UsageError: If the run does not say them.
+    """
     if args.resume is None:
         return args.device, args.threads
     from dartboard.runs import Run
 
     last = Run.read(args.resume).environment()[-1]
-    shared_anew = last.get("processes", 1) != processes.wanted(args)
-    threads = None if shared_anew else last.get("threads")
-    wanted = {"device": args.device or last.get("device"), "threads": args.threads or threads}
-    if not isinstance(wanted["threads"], int | None) or not isinstance(wanted["device"], str | None):
+    resized = last.get("processes", 1) != processes.process_count(args)
+    threads = None if resized else last.get("threads")
+    chosen = {"device": args.device or last.get("device"), "threads": args.threads or threads}
+    if not isinstance(chosen["threads"], int | None) or not isinstance(chosen["device"], str | None):
         raise UsageError(f"{args.resume}: environment.json is damaged; name --threads and --device")
-    for name, value in wanted.items():
+    for name, value in chosen.items():
         if value not in (None, last.get(name)) and not processes.is_silent():
-            words = (
-                f"the run used {name} {last.get(name)}, now {value}: the result can differ in the last bits"
-            )
-            print(f"dartboard: {words}", file=sys.stderr)
-    return wanted["device"], wanted["threads"]
+            change = f"the run used {name} {last.get(name)}, now {value}"
+            print(f"dartboard: {change}: the result can differ in the last bits", file=sys.stderr)
+    return chosen["device"], chosen["threads"]
 
 
 def fit(
-    loop: Fitting[E],
+    loop: RunsLoop[E],
     run: "Run | None",
     args: Namespace,
     display: "Display",
     forecast: Callable[[], str],
     group: "Group | None" = None,
 ) -> "E | int":
-    """What the loop comes to, or the exit code where a signal stopped it.
+    """Run a loop; returns its result, or the exit code if a signal stopped it.
 
     Args:
-        loop: What is run.
-        run: Where it writes; None on all ranks but the first.
-        args: What was typed; `args.command` is the verb.
-        display: What is seen of it.
-        forecast: How long it will take, in words.
-        group: The processes that share it; None where it is never shared.
+        loop: The loop.
+        run: The run that it writes; None on all ranks but the first.
+        args: The parsed arguments.
+        display: What is shown of it.
+        forecast: Measures a few steps and returns how long the loop will take, in words.
+        group: The processes that share it; None if it is never shared.
     """
-    from dartboard.cli.signals import stop_on_signals
-
-    watch = nullcontext() if run is None else _watched(loop, run, args)
-    with watch, stop_on_signals(loop.stop) as caught:
+    with _hooks(loop, run, args), stop_on_signals(loop.stop) as caught:
         try:
-            if _is_told(display, args, group):
+            shows = display.shows and args.resume is None
+            if shows if group is None else group.broadcast(lambda: shows):  # all ranks take the steps
                 display.say([forecast()])
             with display:
                 result = loop.fit(fall_back=args.fall_back)
-            _report(run, args)
+            _write_report(run, args)
             return result
-        except (Stopped, KeyboardInterrupt) as stopped:
-            _say_stopped(str(stopped) or "interrupted", run, args)
-            return SIGNALLED + caught[0] if caught else 0
+        except (Stopped, KeyboardInterrupt) as stop:
+            if run is None:
+                return SIGNALLED + caught[0] if caught else 0
+            if args.live:
+                _write_report(run, args)
+            return report_stop(stop, caught, f"go on with: {_resume_command(run.path, args)}")
         except RuntimeError as error:
             if run is None and caught and processes.is_lost(error):
-                return SIGNALLED + caught[0]  # the first was interrupted too, and has said how to go on
+                return SIGNALLED + caught[0]  # rank 0 was interrupted too, and has said how to go on
             if run is None or not processes.is_lost(error):
                 raise
-            raise DistributedError(
-                f"{processes.GONE}; go on with: {_resume_command(run.path, args)}"
-            ) from error
+            resume = f"go on with: {_resume_command(run.path, args)}"
+            raise DistributedError(f"{processes.GONE}; {resume}") from error
 
 
-def _is_told(display: "Display", args: Namespace, group: "Group | None") -> bool:
-    """Whether to say beforehand how long it takes, for which all ranks must take steps together."""
-    shows = display.shows and args.resume is None
-    return shows if group is None else group.broadcast(lambda: shows)
-
-
-def _watched(loop: Fitting[E], run: "Run", args: Namespace) -> AbstractContextManager[object]:
-    _report_epochs(loop, run, args)
-    return tensorboard_hook(loop, run.path, args)
-
-
-def _say_stopped(words: str, run: "Run | None", args: Namespace) -> None:
-    """Say that it has stopped, and how to go on."""
-    if run is None:
-        return
-    if args.live:
-        _report(run, args)
-    print(f"{words}; go on with: {_resume_command(run.path, args)}", file=sys.stderr)
-
-
-def _report_epochs(loop: Fitting[E], run: "Run", args: Namespace) -> None:
-    """Have a page about the run written after every epoch, if that was asked for."""
-    if args.live:
+@contextmanager
+def _hooks(loop: RunsLoop[E], run: "Run | None", args: Namespace) -> Iterator[None]:
+    """Inside, the loop has the hooks of `--live` and `--tensorboard`."""
+    if run is not None and args.live:
         from dartboard.report import ReportHook
 
         loop.hooks = (*loop.hooks, ReportHook(run.path, live=True))
+    if run is None or args.tensorboard is None:
+        yield
+        return
+    from dartboard.integrations.tensorboard import TensorBoardHook
+
+    with TensorBoardHook(args.tensorboard / run.path.resolve().name, run.path) as hook:
+        loop.hooks = (*loop.hooks, hook)
+        yield
 
 
-def _report(run: "Run | None", args: Namespace) -> None:
-    """Write the page about a run, unless none is wanted; what goes wrong there is no more than a warning."""
+def _write_report(run: "Run | None", args: Namespace) -> None:
+    """Write the page about a run unless `--no-report` is given; a failure is only a warning."""
     if args.no_report or run is None:
         return
     from dartboard.report import try_report
 
-    if (mistake := try_report(run.path)) is not None:
-        print(f"dartboard: warning: {printable(mistake)}", file=sys.stderr)
+    if (reason := try_report(run.path)) is not None:
+        print(f"dartboard: warning: {printable(reason)}", file=sys.stderr)
 
 
-def in_words(forecast: "Callable[[], Forecast]", group: "Group | None" = None) -> str:
+def _resume_command(path: Path, args: Namespace) -> str:
+    tensorboard = [] if args.tensorboard is None else ["--tensorboard", str(args.tensorboard)]
+    return command(args.command, "--resume", path, *tensorboard, plugins=args.plugin)
+
+
+def forecast_text(forecast: "Callable[[], Forecast]", group: "Group | None" = None) -> str:
     """What a loop will need, or that memory is short.
 
     Args:
-        forecast: Tells it.
+        forecast: Measures it.
         group: The processes that share the loop.
 
     Raises:
-        DistributedError: If memory is short where others wait for this rank.
+        DistributedError: If memory is short where other ranks wait for this one.
     """
     from dartboard.engine.memory import is_out_of_memory
 
     try:
-        ahead = forecast()
+        needs = forecast()
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
         if group is not None and group.size > 1:
             raise DistributedError(f"out of memory on rank {group.rank}; set a larger pieces") from error
         return "memory is short: batches will pass in pieces"
-    return f"forecast: {span(ahead.seconds)}, {size(ahead.memory_bytes)} of memory"
-
-
-def _resume_command(path: Path, args: Namespace) -> str:
-    return command(args.command, "--resume", path, *tensorboard_words(args), plugins=args.plugin)
+    return f"forecast: {span(needs.seconds)}, {format_bytes(needs.memory_bytes)} of memory"

@@ -10,12 +10,22 @@ import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dartboard.cli import processes
-from dartboard.cli.arguments import load_plugins
-from dartboard.cli.render import Terminal, draw_cells, labelled, places
-from dartboard.cli.run_loop import add_flags, check_flags, fit, in_words, machine, opened, reopen
+from dartboard.cli.arguments import load_plugins, prepare_device
+from dartboard.cli.render import Terminal, draw_cells, labelled, run_lines
+from dartboard.cli.run_loop import (
+    add_flags,
+    check_flags,
+    claim_directory,
+    device_and_threads,
+    fit,
+    forecast_text,
+    opened,
+    reopen,
+    search_name,
+)
 from dartboard.space import SPACES
 from dartboard.utils.text import command, span
 
@@ -26,45 +36,45 @@ if TYPE_CHECKING:
     from dartboard.distributed.group import Group
     from dartboard.runs import Run
     from dartboard.search import Searcher, SearchResult
-    from dartboard.search.config import SearchParts
     from dartboard.space import SearchSpace
     from dartboard.utils.progress import Progress
 
-NAMED = ("space", "method", "data", "epochs", "seed")
+SETTINGS = ("space", "method", "data", "epochs", "seed")
 """Flags that are settings of the search."""
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the verb's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     add("overrides", nargs="*", metavar="KEY=VALUE", help="any setting, such as weights.lr=0.05")
-    add("--space", metavar="S", help=f"what to search: {', '.join(SPACES)}, or a file")
-    add("--method", metavar="M", help="how to search; see dartboard list methods")
+    add("--space", metavar="S", help=f"search space: {', '.join(SPACES)}, or a file")
+    add("--method", metavar="M", help="search method; see dartboard list methods")
     add_flags(parser, out="runs/METHOD-SPACE-DATA-sSEED")
     parser.set_defaults(command="search")
 
 
 def run(args: Namespace) -> int:
-    """Search, and print what was found."""
-    check_flags(args, NAMED, "search")
+    """Search, and print the result."""
+    check_flags(args, SETTINGS, "search")
     if (code := processes.launch(args)) is not None:
         return code
-    from dartboard.cli.arguments import prepare_device
     from dartboard.cli.display import choose_display
 
-    device = prepare_device(*processes.place(*machine(args)))
+    device = prepare_device(*processes.local_device(*device_and_threads(args)))
     with processes.joined(device) as group:
         display = choose_display(quiet=args.quiet or group.rank > 0, json=args.json)
-        start = _start if args.resume is None else _reopen
+        start = _start if args.resume is None else _resume
         searcher, run = start(args, device, display, group)
         with opened(run, args):
             if run is not None:
-                display.say([_plan(searcher, run), f"writing to {run.path}"])
+                display.say([_description(searcher, run), f"writing to {run.path}"])
             result = fit(searcher, run, args, display, lambda: _forecast(searcher), group)
     if isinstance(result, int):
         return result
-    if run is not None:
-        _print(result, run.path, args)
+    if run is not None and args.json:
+        print(json.dumps({"run": str(run.path)} | result.facts()))
+    elif run is not None:
+        _print_result(result, run.path, args.plugin)
     return 0
 
 
@@ -73,46 +83,40 @@ def _start(
 ) -> tuple["Searcher", "Run | None"]:
     """A new search in a new run; nothing is written if the search cannot be made."""
     from dartboard.cli.progress import progress
-    from dartboard.cli.run_loop import claim, search_name
     from dartboard.runs import Run
+    from dartboard.search import Searcher
     from dartboard.search.config import build, load_config, resolved
 
-    flags = {name: value for name in NAMED if (value := getattr(args, name)) is not None}
+    flags = {name: value for name in SETTINGS if (value := getattr(args, name)) is not None}
     if args.plugin:
         flags["plugins"] = load_plugins(args.plugin)
     config = load_config(
         recipe=args.recipe, file=args.config, environment=os.environ, flags=flags, words=args.overrides
     )
-    with progress(quiet=args.quiet) as tell:
-        parts = build(config, progress=tell)
-    searcher = _searcher(parts, device, display, group)
-    if group.rank:
-        return searcher, None
-    searcher.run = Run.create(
-        claim(args.out, search_name(config)), resolved(config), space=searcher.space, device=str(device)
-    )
+    with progress(quiet=args.quiet) as report_progress:
+        parts = build(config, progress=report_progress)
+    searcher = Searcher(*parts, device=device, hooks=[display], group=group)
+    if group.rank == 0:
+        path = claim_directory(args.out, search_name(config))
+        searcher.run = Run.create(path, resolved(config), space=searcher.space, device=str(device))
     return searcher, searcher.run
 
 
-def _reopen(
+def _resume(
     args: Namespace, device: "torch.device", display: "Display", group: "Group"
 ) -> tuple["Searcher", "Run | None"]:
-    """The search of a run that is there already."""
+    """The search of the run `args.resume`."""
+    from dartboard.search import Searcher
     from dartboard.search.config import build, validate
 
-    def make(run: "Run", space: "SearchSpace", tell: "Progress") -> "Searcher":
-        return _searcher(build(validate(run.config), space, tell), device, display, group)
+    def make(run: "Run", space: "SearchSpace", report_progress: "Progress") -> "Searcher":
+        parts = build(validate(run.config), space, report_progress)
+        return Searcher(*parts, device=device, hooks=[display], group=group)
 
     return reopen(args, device, make, group)
 
 
-def _searcher(parts: "SearchParts", device: "torch.device", display: "Display", group: "Group") -> "Searcher":
-    from dartboard.search import Searcher
-
-    return Searcher(*parts, device=device, hooks=[display], group=group)
-
-
-def _plan(searcher: "Searcher", run: "Run") -> str:
+def _description(searcher: "Searcher", run: "Run") -> str:
     from dartboard.search.config import validate
 
     plan, config = searcher.plan, validate(run.config)
@@ -124,33 +128,21 @@ def _plan(searcher: "Searcher", run: "Run") -> str:
 def _forecast(searcher: "Searcher") -> str:
     from dartboard.search import forecast
 
-    return in_words(lambda: forecast.forecast(searcher), searcher.group)
+    return forecast_text(lambda: forecast.forecast(searcher), searcher.group)
 
 
-def _print(result: "SearchResult", path: Path, args: Namespace) -> None:
-
-    if args.json:
-        facts: dict[str, Any] = {"run": str(path)} | result.facts()
-        print(json.dumps(facts))
-    else:
-        print_outcome(result, path, args.plugin)
-
-
-def print_outcome(result: "SearchResult", path: Path, plugins: Sequence[str] = ()) -> None:
-    """Prints the cells that were found, how well the supernet does, and what to do next."""
+def _print_result(result: "SearchResult", path: Path, plugins: Sequence[str]) -> None:
+    """Print the cells that were found, the accuracy of the supernet, and what to do next."""
     terminal = Terminal()
     terminal.write(["", *draw_cells(result.genotype.archs, terminal), ""])
     if result.valid_accuracy is not None:
-        alone = (
-            ""
-            if result.discrete_accuracy is None
-            else f"; {result.discrete_accuracy:.1%} with the cell alone"
-        )
-        words = f"{result.valid_accuracy:.1%} of held-out images, by the supernet{alone}"
-        terminal.write(labelled("accuracy", words))
+        accuracy = f"{result.valid_accuracy:.1%} of held-out images, by the supernet"
+        if result.discrete_accuracy is not None:
+            accuracy += f"; {result.discrete_accuracy:.1%} with the cell alone"
+        terminal.write(labelled("accuracy", accuracy))
     terminal.write(labelled("entropy", f"{result.entropy:.3f}"))
     terminal.write(labelled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
     for warning in result.warnings:
         terminal.write(labelled("warning", warning, terminal.width))
-    terminal.write(places(path))
+    terminal.write(run_lines(path))
     terminal.write(labelled("next", command("train", path, "--recipe", "quick", plugins=plugins)))

@@ -1,23 +1,21 @@
-"""Ctrl-C and SIGTERM while something runs that goes on later.
+"""Ctrl-C and SIGTERM while something runs that can be resumed.
 
-For a search, the first asks it to save and stop, the second ends it at once.
+A search stops and saves at the first signal, and ends at once at the second.
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from signal import SIGINT, SIGTERM, Signals
-from typing import TYPE_CHECKING
 
 from dartboard.cli.processes import is_launched, is_silent
 from dartboard.utils.signals import handling
 
-if TYPE_CHECKING:
-    pass
-
 NOTICE = b"dartboard: stopping after this step; once more to stop at once\n"
 SHARED = b"dartboard: stopping as soon as all processes have agreed on a step\n"
 SIGNALS = (SIGINT, SIGTERM)
+SIGNALLED = 128  # a shell adds the number of the signal
 
 
 @contextmanager
@@ -27,13 +25,13 @@ def stop_on_signals(stop: Callable[[], None]) -> Iterator[list[Signals]]:
     Yields:
         The signals that came, in order.
     """
-    asked = False
+    stopping = False
 
     def handle(_: Signals) -> None:
-        nonlocal asked
-        if asked:
+        nonlocal stopping
+        if stopping:
             raise KeyboardInterrupt
-        asked = True
+        stopping = True
         if not is_silent():
             os.write(2, SHARED if is_launched() else NOTICE)  # not print: it may be in the middle of one
         stop()
@@ -44,7 +42,7 @@ def stop_on_signals(stop: Callable[[], None]) -> Iterator[list[Signals]]:
 
 @contextmanager
 def interrupt_on_signals() -> Iterator[list[Signals]]:
-    """Inside, every signal raises KeyboardInterrupt, SIGTERM too: for what keeps all that is finished anyway.
+    """Inside, every signal raises KeyboardInterrupt, SIGTERM too: for work whose finished parts are saved.
 
     Yields:
         The signals that came, in order.
@@ -57,4 +55,13 @@ def interrupt_on_signals() -> Iterator[list[Signals]]:
         yield caught
 
 
-SIGNALLED = 128  # a shell adds the number of the signal
+def report_stop(stop: BaseException, signals: list[Signals], resume: str = "the same command goes on") -> int:
+    """Print that the work has stopped and how to resume it, and return the exit code.
+
+    Args:
+        stop: The `Stopped` or `KeyboardInterrupt` that ended it.
+        signals: The signals that came, in order.
+        resume: How to resume.
+    """
+    print(f"{str(stop) or 'interrupted'}; {resume}", file=sys.stderr)
+    return SIGNALLED + signals[0] if signals else 0

@@ -37,7 +37,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--out", type=Path, metavar="DIR", help="where folders of reproductions are (default: runs/papers)")
     add("--jobs", type=positive, metavar="N", help="processes that work (default: 1)")
     add("--threads", type=positive, metavar="N", help="threads of this process on a CPU")
-    add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
+    add("--device", metavar="D", help="device to compute on (default: cuda if there is one, else cpu)")
     add("--json", action="store_true", help="print one JSON object for each instead")
     add("--quiet", action="store_true", help="show nothing while it runs")
 

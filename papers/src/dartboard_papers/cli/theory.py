@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dartboard.cli.analyse.output import as_json, write_all
 from dartboard.cli.arguments import above_zero, positive
 from dartboard.cli.progress import progress
-from dartboard.cli.render import Terminal, aligned
+from dartboard.cli.render import Terminal, align_columns
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -213,7 +213,7 @@ def _finish(args: Namespace, facts: Mapping[str, Any], figures: "Mapping[str, Fi
 
 def lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """The rows as lines with aligned columns."""
-    yield from ("  ".join(row).rstrip() for row in aligned(rows, len(rows[0])))
+    yield from ("  ".join(row).rstrip() for row in align_columns(rows, len(rows[0])))
 
 
 def cells_table(surveyed: "Survey") -> Rows:

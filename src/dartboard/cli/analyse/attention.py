@@ -21,7 +21,7 @@ NUMBERS = "attention.json"
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the tool's arguments."""
+    """Declare the arguments."""
     parser.add_argument("search", metavar="RUN", help="the directory of a search")
     add_supernet_flags(parser)
 

@@ -29,7 +29,7 @@ from dartboard.cli.arguments import (
     positive,
     split_executor_words,
 )
-from dartboard.cli.render import Terminal, aligned
+from dartboard.cli.render import Terminal, align_columns
 from dartboard.cli.signals import SIGNALLED
 from dartboard.errors import Stopped
 from dartboard.runs.lookup import find_genotype, home_of, space_name, space_of_run
@@ -49,7 +49,7 @@ HEAD = ("", "width", "depth", "parameters", "loss area", "loss", "accuracy", "ep
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the tool's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     add("cells", nargs="+", metavar="CELL", help="a published cell, a run, a file, or a genotype")
     parser.set_defaults(overrides=[])  # words such as epochs=10 that stand behind flags
@@ -64,7 +64,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--accuracy", type=number, metavar="A", help="count epochs to this accuracy, a share such as 0.8")
     add("--out", type=Path, metavar="DIR", help="default: runs/convergence-CELL-DATA")
     add_executor_flags(parser, "trainings")
-    add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
+    add("--device", metavar="D", help="device to compute on (default: cuda if there is one, else cpu)")
     add_plugins(parser)
     add("--json", action="store_true", help="print one JSON object instead of the table")
     add("--quiet", action="store_true", help="show nothing while it runs")
@@ -223,7 +223,7 @@ def _lines(facts: dict[str, Any]) -> Iterator[Text | str]:
             f"learning rate {rate['lr']:g}, {facts['measured_on']} images, fastest first{told}", "bold"
         )
         rows = [HEAD, *(_row(cell, facts["cells"][cell], rate["cells"][cell]) for cell in rate["ranking"])]
-        for place, (name, *numbers) in enumerate(aligned(rows, 1)):
+        for place, (name, *numbers) in enumerate(align_columns(rows, 1)):
             cells = "".join(f"  {own}" for own in numbers)
             yield Text.assemble((name, "cyan"), (cells, "" if place else "dim"))
         yield from _faults(rate["cells"])

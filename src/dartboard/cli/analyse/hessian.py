@@ -36,7 +36,7 @@ OF_WEIGHTS = ("which", "data", "part", "statistics", "batch", "out")
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the tool's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     add("what", metavar="WHAT", help="a run of dartboard train or search, a model's file, or a cell")
     add("overrides", nargs="*", metavar="KEY=VALUE", help="settings of the training of a cell")
@@ -46,7 +46,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--statistics", choices=("kept", "batch"), help="of batch-norms of a trained network; default: kept")
     add_network_flags(parser)
     add("--fall-back", action="store_true", help="take an older checkpoint if the last is damaged")
-    add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
+    add("--device", metavar="D", help="device to compute on (default: cuda if there is one, else cpu)")
     add("--threads", type=positive, metavar="N", help="threads on a CPU; cells are trained with one")
     add("--out", type=Path, metavar="DIR", help="where a cell is trained (default: runs/hessian-WHAT)")
     add("--json", action="store_true", help="print one JSON object instead")

@@ -54,7 +54,7 @@ WORDS = {
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the tool's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     add("what", metavar="WHAT", help="a run of dartboard train, a model's file, or a cell")
     add("overrides", nargs="*", metavar="KEY=VALUE", help="settings of the training of a cell")
@@ -80,7 +80,7 @@ def configure(parser: ArgumentParser) -> None:
     add_network_flags(parser)
     add("--out", type=Path, metavar="DIR", help="default: runs/landscape-WHAT")
     add("--jobs", type=positive, default=1, metavar="N", help="processes, of one thread each (default: 1)")
-    add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
+    add("--device", metavar="D", help="device to compute on (default: cuda if there is one, else cpu)")
     add("--json", action="store_true", help="print one JSON object instead")
     add("--quiet", action="store_true", help="show nothing while it runs")
 

@@ -131,11 +131,11 @@ def open_network(
 
 def _fitted(images: "Images", most: int, classes: tuple[str, ...], wanted: tuple[str, ...]) -> "ImageSet":
     """At most so many images in memory, with the numbers that a network has for their classes."""
-    from dartboard.cli.models import places
+    from dartboard.cli.models import class_indices
     from dartboard.data import ImageSet
 
     few = images.spread(most).load()
-    return ImageSet(few.images, places(classes, wanted)[few.labels])
+    return ImageSet(few.images, class_indices(classes, wanted)[few.labels])
 
 
 CELL = "cell"

@@ -46,6 +46,6 @@ def add_supernet_flags(parser: ArgumentParser) -> None:
     """Declare what the tools share that bring a supernet back: where they write, and how they read."""
     add = parser.add_argument
     add("--out", type=Path, metavar="DIR", help="write pictures and numbers there")
-    add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
+    add("--device", metavar="D", help="device to compute on (default: cuda if there is one, else cpu)")
     add("--fall-back", action="store_true", help="take an older checkpoint if the last is damaged")
     add("--json", action="store_true", help="print one JSON object instead")

@@ -22,7 +22,7 @@ NUMBERS = "stability.json"
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the tool's arguments."""
+    """Declare the arguments."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="the directory of a finished search")
     add_supernet_flags(parser)
 

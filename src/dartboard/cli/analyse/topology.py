@@ -21,7 +21,7 @@ from dartboard.analysis.topology import Epoch, Shape, over_epochs, shape_of
 from dartboard.cli.analyse.networks import searched_space
 from dartboard.cli.analyse.output import as_json, write_all
 from dartboard.cli.progress import progress
-from dartboard.cli.render import Terminal, aligned
+from dartboard.cli.render import Terminal, align_columns
 from dartboard.errors import GenotypeError
 from dartboard.runs.lookup import find_genotype, home_of
 from dartboard.space import PUBLISHED, SPACES, Genotype, SearchSpace, load_space
@@ -70,7 +70,7 @@ class Found:
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the tool's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     about = "a published cell, a genotype, a file with one, or the directory of a run"
     add("cells", nargs="*", metavar="CELL", help=f"{about}; all published cells by default")
@@ -177,7 +177,7 @@ def _mean(shapes: Sequence[Shape]) -> str:
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[Text]:
     """Rows with aligned columns, the first of them as heads."""
-    for place, row in enumerate(aligned(rows, 2)):
+    for place, row in enumerate(align_columns(rows, 2)):
         yield Text("  ".join(row).rstrip(), "" if place else "dim")
 
 

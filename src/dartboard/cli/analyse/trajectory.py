@@ -23,7 +23,7 @@ NUMBERS = "trajectory.json"
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the tool's arguments."""
+    """Declare the arguments."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="the directory of a search")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write pictures and numbers there")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")

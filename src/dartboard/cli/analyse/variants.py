@@ -28,7 +28,7 @@ COUNT = 5
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the tool's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     add("cell", metavar="CELL", help="a published cell, a genotype, a file with one, or a run")
     add("--kind", choices=KINDS, default=KINDS[0], help="what varies (default: connections)")

@@ -27,7 +27,7 @@ Rows = list[tuple[str, ...]]
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the action's arguments."""
+    """Declare the arguments."""
     parser.add_argument("paths", nargs="+", type=Path, metavar="RUN", help="the directory of a run")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 
@@ -115,7 +115,7 @@ def _drawn(paths: Sequence[Path], cells: Sequence[Genotype | None], terminal: Te
     if len(known) > 1 and all(own == known[0][1] for _, own in known):
         known = [(Path(f"the same in {'both' if len(known) == 2 else 'all'}"), known[0][1])]
     blocks = [
-        [Text(f"{printable(str(path))}: {arch}", "bold"), *draw_cell(cell, terminal.pen)]
+        [Text(f"{printable(str(path))}: {arch}", "bold"), *draw_cell(cell, terminal.glyphs)]
         for path, own in known
         for arch, cell in own.archs
     ]

@@ -27,7 +27,7 @@ NOTHING = "-"
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the action's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     add("dir", nargs="?", type=Path, default=RUNS, metavar="DIR", help=f"where to look (default: {RUNS})")
     add("--state", choices=STATES, help="those in this state alone")

@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from dartboard.cli.arguments import UsageError
-from dartboard.cli.render import size
+from dartboard.cli.render import format_bytes
 from dartboard.errors import RunError
 from dartboard.runs.directory import CONFIG, ENVIRONMENT, check_run
 from dartboard.runs.listing import find_runs, summarize_run
@@ -22,7 +22,7 @@ MADE = (CONFIG, ENVIRONMENT, LOCK)
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the action's arguments."""
+    """Declare the arguments."""
     parser.add_argument("paths", nargs="+", type=Path, metavar="RUN", help="the directory of a run")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
@@ -62,7 +62,7 @@ def _words(path: Path) -> str:
     inside = len(list(find_runs(path, inside=True))) - 1
     more = f" with {inside} runs inside" if inside else ""
     what = f"{entry.state} {entry.kind or 'run'}{more}"
-    return f"{printable(str(path))}: {what}, {size(_bytes(path))}"
+    return f"{printable(str(path))}: {what}, {format_bytes(_bytes(path))}"
 
 
 def _bytes(path: Path) -> int:

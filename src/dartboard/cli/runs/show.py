@@ -26,7 +26,7 @@ SETTINGS = ("batch", "precision", "net", "weights")
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the action's arguments."""
+    """Declare the arguments."""
     parser.add_argument("path", type=Path, metavar="RUN", help="the directory of a run")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dartboard.cli.arguments import positive
-from dartboard.cli.render import numbers
+from dartboard.cli.render import format_metrics
 from dartboard.runs.directory import RunReader
 
 LOOK = 1.0
@@ -19,7 +19,7 @@ LOOK = 1.0
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the action's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     add("path", type=Path, metavar="RUN", help="the directory of a run")
     add("-n", "--lines", type=positive, default=10, metavar="N", help="so many epochs (default: 10)")
@@ -69,4 +69,4 @@ def epoch_lines(rows: Iterable[Mapping[str, Any]], epochs: object) -> list[str]:
     """
     whole = isinstance(epochs, int)
     width, of = len(str(epochs)) if whole else 1, f" of {epochs}" if whole else ""
-    return [f"epoch {row['epoch'] + 1:{width}}{of}  {numbers(row)}".rstrip() for row in rows]
+    return [f"epoch {row['epoch'] + 1:{width}}{of}  {format_metrics(row)}".rstrip() for row in rows]
