@@ -1,4 +1,4 @@
-"""Where settings come from, and what is said when one of them is wrong.
+"""Where settings come from, and the messages when one of them is wrong.
 
 Later places win over earlier ones: defaults, a recipe, a YAML file, environment variables such as
 DARTBOARD_SEARCH_WEIGHTS__LR, flags, and words like `weights.lr=0.05`.
@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any, Generic, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, SettingsConfigDict
-from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from dartboard.errors import OptionError, UnknownNameError
 from dartboard.utils import yaml_text
@@ -20,17 +17,17 @@ from dartboard.utils import yaml_text
 NAMED = ("space", "method", "data")
 """The groups that have a name; the name alone will do for them."""
 CHOICES = ("space", "method")
-"""Groups whose other values belong to the name: another name leaves them behind."""
+"""Groups whose other values belong to the name: another name replaces them all."""
 
 EXAMPLES = {
     "space": "{name: nb201, cells: 3}",
     "method": "{name: darts, lr: 0.1}",
     "data": "{name: digits, pad: 1}",
 }
-"""What groups with a name look like."""
+"""Examples of groups that have a name."""
 
-LIKE = {"tuple_type": ("list", "[one, two]"), "dict_type": ("group", "{epochs: 25}")}
-"""By kind of mistake, what was expected, and what it looks like unless the setting has examples."""
+KIND_EXAMPLES = {"tuple_type": ("list", "[one, two]"), "dict_type": ("group", "{epochs: 25}")}
+"""By kind of mistake, what was expected, and an example unless the setting has its own."""
 
 Layer = Mapping[str, Any]
 """Settings from one place, nested."""
@@ -40,12 +37,12 @@ C = TypeVar("C", bound=BaseModel)
 
 @dataclass(frozen=True)
 class ConfigLoader(Generic[C]):
-    """A kind of configuration, and where its settings may come from.
+    """Loads a configuration of one kind from several places.
 
     Args:
-        model: What checks it.
+        model: The schema, which checks it.
         recipes: Settings that have a name.
-        prefix: How the environment variables begin that are settings.
+        prefix: Prefix of the environment variables that are settings.
     """
 
     model: type[C]
@@ -76,65 +73,69 @@ class ConfigLoader(Generic[C]):
             UnknownNameError: If there is no such setting or recipe.
             OptionError: If a value cannot be used; says which.
         """
-        layers: list[Layer] = [
-            base or {},
-            self.recipes[recipe]() if recipe is not None else {},
-            read_file(Path(file)) if file is not None else {},
-            from_environment(environment or {}, self.prefix),
-            flags or {},
-            from_words(words),
-        ]
-        return self.merge(layers)
+        return self.merge(
+            [
+                base or {},
+                self.recipes[recipe]() if recipe is not None else {},
+                read_file(Path(file)) if file is not None else {},
+                from_environment(environment or {}, self.prefix),
+                flags or {},
+                from_words(words),
+            ]
+        )
 
     def merge(self, layers: Sequence[Layer]) -> C:
         """The configuration of several layers, of which later ones win."""
-
-        class Merged(BaseSettings):
-            model_config = SettingsConfigDict(extra="allow")
-
-            @classmethod
-            def settings_customise_sources(
-                cls, settings_cls: type[BaseSettings], *_: Source, **__: Source
-            ) -> tuple[Source, ...]:
-                return tuple(_LayerSource(settings_cls, said) for said in map(self.said, reversed(layers)))
-
-        return self.validate(Merged().model_extra or {})
+        return self.validate(merge_layers([self.normalize(layer) for layer in layers]))
 
     def validate(self, values: Layer) -> C:
-        """The configuration that plain values say."""
+        """The configuration with these values.
+
+        Raises:
+            UnknownNameError: If there is no such setting.
+            OptionError: If a value cannot be used; says which.
+        """
         try:
-            return self.model.model_validate(self.said(values))
+            return self.model.model_validate(self.normalize(values))
         except ValidationError as error:
             raise explain(error, self.model) from None
 
-    def said(self, layer: Layer) -> dict[str, Any]:
-        """The layer with names alone as groups, and without the groups that have nothing in them."""
-        fields = self.model.model_fields
-        groups = [name for name, field in fields.items() if _is_group(field.annotation)]
+    def normalize(self, layer: Layer) -> dict[str, Any]:
+        """The layer with names alone as groups, and without groups that are empty."""
+        groups = [name for name, field in self.model.model_fields.items() if _is_group(field.annotation)]
         return {
             key: value for key, value in long_form(layer).items() if value is not None or key not in groups
         }
 
 
-class _LayerSource(Source):
-    """One layer, without the groups that a later layer has replaced."""
+def merge_layers(layers: Sequence[Layer]) -> dict[str, Any]:
+    """The values of several layers, unchecked; later ones win, group by group.
 
-    def __init__(self, settings: type[BaseSettings], layer: Layer) -> None:
-        super().__init__(settings)
-        self.layer = layer
+    A space or a method of another name replaces the whole group of the layers before it.
+    """
+    merged: dict[str, Any] = {}
+    for layer in reversed(layers):
+        merged = _update({k: v for k, v in layer.items() if not _is_replaced(k, v, merged)}, merged)
+    return merged
 
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002
-        return self.layer.get(field_name), field_name, False
 
-    def __call__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.layer.items() if not self._replaced(key, value)}
+def _is_replaced(key: str, value: Any, later: Layer) -> bool:
+    """Whether later layers have another name in the place of a group's."""
+    group = later.get(key)
+    if key not in CHOICES or not isinstance(value, Mapping) or not isinstance(group, Mapping):
+        return False
+    name = value.get("name")
+    return bool(group.get("name", name) != name)
 
-    def _replaced(self, key: str, value: Any) -> bool:
-        later = self.current_state.get(key)
-        if key not in CHOICES or not isinstance(value, Mapping) or not isinstance(later, Mapping):
-            return False
-        own = value.get("name")
-        return bool(later.get("name", own) != own)
+
+def _update(values: Layer, later: Layer) -> dict[str, Any]:
+    """Nested values with those of `later` in their place."""
+    updated = dict(values)
+    for key, value in later.items():
+        inner = updated.get(key)
+        both = isinstance(inner, dict) and isinstance(value, dict)
+        updated[key] = _update(inner, value) if both else value  # type: ignore[arg-type]
+    return updated
 
 
 def long_form(layer: Layer) -> dict[str, Any]:
@@ -146,14 +147,16 @@ def long_form(layer: Layer) -> dict[str, Any]:
 def read_file(path: Path) -> dict[str, Any]:
     """The settings in a YAML file."""
     try:
-        found = yaml_text.load(path.read_bytes())
+        values = yaml_text.load(path.read_bytes())
     except OSError as error:
         raise OptionError(f"cannot read the configuration {str(path)!r}: {error.strerror}") from None
     except yaml_text.YamlError as error:
         raise OptionError(error.about(path)) from None
-    if found is not None and not isinstance(found, dict):
-        raise OptionError(f"{path}: expected lines such as 'epochs: 25', got {yaml_text.format_value(found)}")
-    return {str(key): value for key, value in (found or {}).items()}
+    if values is not None and not isinstance(values, dict):
+        raise OptionError(
+            f"{path}: expected lines such as 'epochs: 25', got {yaml_text.format_value(values)}"
+        )
+    return {str(key): value for key, value in (values or {}).items()}
 
 
 def from_environment(variables: Mapping[str, str], prefix: str) -> dict[str, Any]:
@@ -163,8 +166,11 @@ def from_environment(variables: Mapping[str, str], prefix: str) -> dict[str, Any
 
 def environment_words(variables: Mapping[str, str], prefix: str) -> list[str]:
     """The same settings as words such as `weights.lr=0.05`."""
-    found = {name.removeprefix(prefix): value for name, value in variables.items() if name.startswith(prefix)}
-    return [f"{name.lower().replace('__', '.')}={value}" for name, value in found.items()]
+    return [
+        f"{name.removeprefix(prefix).lower().replace('__', '.')}={value}"
+        for name, value in variables.items()
+        if name.startswith(prefix)
+    ]
 
 
 def from_words(words: Iterable[str]) -> dict[str, Any]:
@@ -174,17 +180,14 @@ def from_words(words: Iterable[str]) -> dict[str, Any]:
         key, equals, text = word.partition("=")
         if not equals or not all(key.split(".")):
             raise OptionError(f"expected a setting such as weights.lr=0.05, got {word!r}")
-        _put(layer, key, _parse(key, text))
+        try:
+            value = yaml_text.load(text)
+        except yaml_text.DuplicateKeyError as error:
+            raise OptionError(f"{key}={text}: {error.reason}") from None
+        except yaml_text.YamlError as error:
+            raise OptionError(f"{key}={text}: not a value in YAML ({error.reason})") from None
+        _put(layer, key, value)
     return layer
-
-
-def _parse(key: str, text: str) -> Any:
-    try:
-        return yaml_text.load(text)
-    except yaml_text.DuplicateKeyError as error:
-        raise OptionError(f"{key}={text}: {error.reason}") from None
-    except yaml_text.YamlError as error:
-        raise OptionError(f"{key}={text}: not a value in YAML ({error.reason})") from None
 
 
 def _put(layer: dict[str, Any], key: str, value: Any) -> None:
@@ -202,43 +205,29 @@ def _put(layer: dict[str, Any], key: str, value: Any) -> None:
 def explain(error: ValidationError, model: type[BaseModel]) -> OptionError | UnknownNameError:
     """The first mistake in a configuration that `model` checked, in words."""
     first = error.errors()[0]
-    place = [str(part) for part in first["loc"]]
-    key = ".".join(place)
+    *groups, name = (str(part) for part in first["loc"])
+    key = ".".join([*groups, name])
     if first["type"] == "extra_forbidden":
-        return UnknownNameError("setting", key, _known(model, place[:-1]))
+        known = [".".join([*groups, field]) for field in _group_model(model, groups).model_fields]
+        return UnknownNameError("setting", key, known)
     if first["type"] == "value_error":  # values that do not go together
-        words = str(first["ctx"]["error"])
-        return OptionError(words if words.startswith(f"{key}.") else f"{key}: {words}")
+        message = str(first["ctx"]["error"])
+        return OptionError(message if message.startswith(f"{key}.") else f"{key}: {message}")
     reason = first["msg"][0].lower() + first["msg"][1:]
-    if first["type"] == "model_type":
-        reason = _expected(model, place)
-    elif first["type"] in LIKE:
-        reason = _like(model, place, *LIKE[first["type"]])
+    if first["type"] == "model_type" and name in EXAMPLES:
+        reason = f"expected a name, or a group such as {EXAMPLES[name]}"
+    elif first["type"] == "model_type":
+        inner, field = next(iter(_group_model(model, [*groups, name]).model_fields.items()))
+        reason = f"expected a group such as {{{inner}: {(field.examples or [field.default])[0]}}}"
+    elif first["type"] in KIND_EXAMPLES:
+        kind, example = KIND_EXAMPLES[first["type"]]
+        own = model.model_fields.get(key)
+        reason = f"expected a {kind} such as {((own and own.examples) or [example])[0]}"
     return OptionError(f"{key}={yaml_text.format_value(first['input'])}: {reason}")
 
 
-def _expected(model: type[BaseModel], groups: Sequence[str]) -> str:
-    """What a group looks like, in words."""
-    if groups[-1] in EXAMPLES:
-        return f"expected a name, or a group such as {EXAMPLES[groups[-1]]}"
-    name, field = next(iter(_group(model, groups).model_fields.items()))
-    return f"expected a group such as {{{name}: {(field.examples or [field.default])[0]}}}"
-
-
-def _like(model: type[BaseModel], place: Sequence[str], kind: str, example: str) -> str:
-    """What a setting looks like that is a list, or a group of any names."""
-    field = model.model_fields.get(".".join(place))
-    examples = (field and field.examples) or [example]
-    return f"expected a {kind} such as {examples[0]}"
-
-
-def _known(model: type[BaseModel], groups: Sequence[str]) -> list[str]:
-    """The dotted keys of a group."""
-    return [".".join([*groups, name]) for name in _group(model, groups).model_fields]
-
-
-def _group(model: type[BaseModel], groups: Sequence[str]) -> type[BaseModel]:
-    """What checks a group of the configuration."""
+def _group_model(model: type[BaseModel], groups: Sequence[str]) -> type[BaseModel]:
+    """The schema of a group of the configuration."""
     for group in groups:
         kind = model.model_fields[group].annotation
         assert _is_group(kind)  # noqa: S101

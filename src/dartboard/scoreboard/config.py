@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from dartboard.config.loader import (
     ConfigLoader,
@@ -25,6 +25,7 @@ from dartboard.config.loader import (
     from_environment,
     from_words,
     long_form,
+    merge_layers,
     read_file,
 )
 from dartboard.config.schema import MAX_COUNT, Count, Options, Seed
@@ -110,14 +111,7 @@ class BenchConfig(Options):
         return correlation
 
 
-class _Anything(BaseModel):
-    """Settings that are checked elsewhere."""
-
-    model_config = ConfigDict(extra="allow")
-
-
 BENCH = ConfigLoader(BenchConfig, {}, "DARTBOARD_BENCH_")
-_ANY = ConfigLoader(_Anything, {}, "")
 GROUPS = ("search", "methods")
 
 
@@ -151,13 +145,13 @@ def load_bench(
         _split(flags or {}),
         _from_words(words),
     ]
-    values = _merged([place[""] for place in places])
+    values = merge_layers([long_form(place[""]) for place in places])
     named = dict.fromkeys(label for place in places for label in place["methods"])
     if labels is not None:
         _check_chosen(labels, [label for place in places[1:] for label in place["methods"]])
         named = dict.fromkeys(labels)
-    methods = {label: _merged([place["methods"].get(label, {}) for place in places]) for label in named}
-    search = _merged([place["search"] for place in places])
+    methods = {label: merge_layers([place["methods"].get(label, {}) for place in places]) for label in named}
+    search = merge_layers([place["search"] for place in places])
     return BENCH.validate({**values, "search": search, "methods": methods})
 
 
@@ -182,10 +176,6 @@ def _check_chosen(labels: Sequence[str], named: Sequence[str]) -> None:
     for label in named:
         if label not in labels:
             raise OptionError(f"methods.{label} has settings and is none of the methods {', '.join(labels)}")
-
-
-def _merged(layers: Sequence[Layer]) -> Settings:
-    return dict(_ANY.merge(layers).model_extra or {})
 
 
 def _split(layer: Layer) -> dict[str, Any]:

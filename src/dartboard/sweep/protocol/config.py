@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from dartboard.config.loader import (
     ConfigLoader,
@@ -20,6 +20,8 @@ from dartboard.config.loader import (
     environment_words,
     from_environment,
     from_words,
+    long_form,
+    merge_layers,
     read_file,
 )
 from dartboard.config.schema import Count, Options
@@ -60,16 +62,8 @@ class ProtocolConfig(Options):
     train: Training = Training()
 
 
-class _Anything(BaseModel):
-    """Settings that are checked elsewhere."""
-
-    model_config = ConfigDict(extra="allow")
-
-
 PROTOCOL = ConfigLoader(ProtocolConfig, {}, "DARTBOARD_PROTOCOL_")
-_OWN = ConfigLoader(_Anything, PROTOCOL.recipes, PROTOCOL.prefix)
-_KINDS: dict[str, ConfigLoader[Any]] = {"search": SEARCH, "train": TRAIN}
-_INNER = {name: ConfigLoader(_Anything, form.recipes, form.prefix) for name, form in _KINDS.items()}
+_LOADERS: dict[str, ConfigLoader[Any]] = {"search": SEARCH, "train": TRAIN}
 """What a protocol is made of, by the group in which its settings are."""
 
 
@@ -106,15 +100,15 @@ def load_protocol(
         _split(flags or {}),
         _split_words(words),
     ]
-    values = dict(_OWN.merge([place[""] for place in places]).model_extra or {})
+    values = merge_layers([long_form(place[""]) for place in places])
 
     def inner(group: str, base: Layer) -> dict[str, Any]:
-        form, (whole, *later) = _INNER[group], [place[group] for place in places]
-        recipe = form.recipes[recipes[group]]() if group in recipes else {}
+        loader, (whole, *later) = _LOADERS[group], [place[group] for place in places]
+        recipe = loader.recipes[recipes[group]]() if group in recipes else {}
         own = read_file(Path(files[group])) if group in files else {}
-        variables = from_environment(environment, form.prefix)
-        layers = map(_KINDS[group].said, [base, recipe, whole, own, variables, *later])
-        return dict(form.merge(list(layers)).model_extra or {})
+        variables = from_environment(environment, loader.prefix)
+        layers = [base, recipe, whole, own, variables, *later]
+        return merge_layers([loader.normalize(layer) for layer in layers])
 
     seed = {"seed": values["seed"]} if "seed" in values else {}
     search = inner("search", seed)
@@ -127,20 +121,20 @@ def load_protocol(
 
 def _split(layer: Layer) -> dict[str, Layer]:
     """The settings of a search, of a training, and under no name the others."""
-    groups = {name: {} if layer.get(name) is None else layer[name] for name in _INNER}
+    groups = {name: {} if layer.get(name) is None else layer[name] for name in _LOADERS}
     for name, own in groups.items():
         if not isinstance(own, Mapping):
             raise OptionError(f"{name}={own!r}: expected a group such as {{epochs: 25}}")
-    return {"": {key: value for key, value in layer.items() if key not in _INNER}, **groups}
+    return {"": {key: value for key, value in layer.items() if key not in _LOADERS}, **groups}
 
 
 def _split_words(words: Iterable[str]) -> dict[str, Layer]:
-    found: dict[str, list[str]] = {"": [], **{name: [] for name in _INNER}}
+    found: dict[str, list[str]] = {"": [], **{name: [] for name in _LOADERS}}
     for word in words:
         name, dot, rest = word.partition(".")
-        if word.partition("=")[0] in _INNER:
+        if word.partition("=")[0] in _LOADERS:
             raise OptionError(f"expected a setting such as {word.partition('=')[0]}.epochs=25, got {word!r}")
-        inside = bool(dot) and name in _INNER
+        inside = bool(dot) and name in _LOADERS
         found[name if inside else ""].append(rest if inside else word)
     return {name: from_words(own) for name, own in found.items()}
 
