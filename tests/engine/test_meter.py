@@ -3,7 +3,7 @@ import json
 import pytest
 import torch
 
-from dartboard.engine.meter import Meter
+from dartboard.engine.step import Meter
 
 LOGITS = torch.tensor([[2.0, 1.0], [0.0, 1.0], [3.0, 0.0], [0.0, 1.0]])
 

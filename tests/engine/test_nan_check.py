@@ -3,7 +3,7 @@ import re
 import pytest
 import torch
 
-from dartboard.engine.nan_check import ADVICE, check_finite
+from dartboard.engine.step import ADVICE, check_finite
 from dartboard.errors import DivergedError
 from searching import problem
 

@@ -9,8 +9,7 @@ from torch.amp import GradScaler
 from torch.optim import SGD
 
 from dartboard.arch.gradient import ClippedRewards, FirstOrder
-from dartboard.engine.nan_check import check_finite
-from dartboard.engine.step import Stepper
+from dartboard.engine.step import Stepper, check_finite
 from dartboard.errors import DivergedError
 from searching import batch, problem, state
 

@@ -16,12 +16,10 @@ from dartboard.data import Dataset
 from dartboard.distributed.group import Group
 from dartboard.engine.config import LoopOptions
 from dartboard.engine.memory import is_out_of_memory
-from dartboard.engine.meter import Meter
-from dartboard.engine.nan_check import check_finite, check_state
 from dartboard.engine.rng_scope import RngScope, deterministic, logged
 from dartboard.engine.schedule import ScheduleLengths
 from dartboard.engine.state import IMAGES, capture, copied, restore
-from dartboard.engine.step import Stepper
+from dartboard.engine.step import Meter, Stepper, check_finite, check_state
 from dartboard.errors import DistributedError, Stopped
 from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
@@ -29,14 +27,14 @@ from dartboard.runs import Run, digest
 log = logging.getLogger(__name__)
 
 CHECK_STEPS = 50
-"""On a device that the host would have to wait for, numbers are looked at every so many steps."""
+"""Steps between two checks for numbers that are not finite, on devices that the host would wait for."""
 UNSTARTED = "stopped before the first step"
 AGREE_STEPS = 10
-"""Processes that share a loop ask each other every so many steps whether to stop."""
+"""Steps after which the processes that share a loop agree whether to stop."""
 
 
 class EpochMetrics(Protocol):
-    """An epoch, measured."""
+    """The measurements of an epoch."""
 
     @property
     def epoch(self) -> int: ...
@@ -51,7 +49,7 @@ class EpochMetrics(Protocol):
 
 
 class LoopResult(Protocol):
-    """What all of it came to."""
+    """The result of a loop."""
 
     def facts(self) -> dict[str, Any]: ...
 
@@ -67,7 +65,7 @@ class Loop(ABC, Generic[R, E]):
     the same machine, whether it runs through or is killed and resumed.
 
     Args:
-        options: Its numbers.
+        options: Settings of the loop.
         device: Where to compute.
         run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
         hooks: What else to do, and when: objects with the methods of `LoopHook`.
@@ -75,9 +73,9 @@ class Loop(ABC, Generic[R, E]):
             run; after every step they hold the same state, to the last bit.
 
     Attributes:
-        epoch: How many epochs are complete.
-        step: How many steps have been taken, over all epochs.
-        changed: What goes on differently than in the processes that saved the state, in words; "" if nothing.
+        epoch: The number of complete epochs.
+        step: The number of steps taken, over all epochs.
+        changed: What differs from the processes that saved the state, as a message; "" if nothing.
     """
 
     data: Dataset
@@ -132,30 +130,30 @@ class Loop(ABC, Generic[R, E]):
 
     @abstractmethod
     def _conclude(self) -> E:
-        """Measures what all came to; changes nothing."""
+        """Measures the result; changes nothing."""
 
     def settings(self) -> dict[str, Any]:
-        """What must be the same for a state to be of use, as plain values by name."""
+        """The settings that a state must have been saved with, as plain values by name."""
         irrelevant: dict[str, Any] = {"checkpoint": True, "pieces": True, "data": {"workers"}}
         values = self.options.model_dump(mode="json", exclude=irrelevant)
         return {IMAGES: self.data.fingerprint, **values}
 
     def _close(self) -> None:
-        """When a run through the loop has ended, in whatever way: lets go of what would outlive it."""
+        """Called when `fit` ends, in whatever way: releases what would outlive it."""
 
     def extra_state(self) -> dict[str, Any]:
-        """What there is to save besides the network, its optimizer and the counts."""
+        """State besides that of the network, its optimizer and the counts."""
         return {}
 
     def load_extra_state(self, state: Mapping[str, Any]) -> None:
-        """Puts back what `extra_state` gave, before the network's weights are loaded."""
+        """Restores what `extra_state` returned, before the network's weights are loaded."""
 
     def _on_recorded(self, record: R) -> None:
-        """When an epoch has been recorded, before the next begins."""
+        """Called when an epoch has been recorded, before the next begins."""
 
     @property
     def seconds(self) -> float:
-        """How long it has taken, in this process and those before it."""
+        """Seconds of training, in this process and those before it."""
         return monotonic() - self._clock
 
     @seconds.setter
@@ -213,9 +211,10 @@ class Loop(ABC, Generic[R, E]):
             raise Stopped(f"stopped after step {self.step} of {steps}" if self.step else UNSTARTED)
 
     def _resume(self, fall_back: bool) -> None:
-        found = self.group.broadcast(lambda: None if self.run is None else self.run.load(fall_back=fall_back))
-        if found is not None:
-            restore(self, found[1])
+        load = lambda: None if self.run is None else self.run.load(fall_back=fall_back)  # noqa: E731
+        checkpoint = self.group.broadcast(load)
+        if checkpoint is not None:
+            restore(self, checkpoint[1])
             log.info("resumed at step %d, epoch %d", self.step, self.epoch)
             if self.changed:
                 log.info("%s", self.changed)
@@ -230,7 +229,7 @@ class Loop(ABC, Generic[R, E]):
             record = self._measure()
         except (RuntimeError, MemoryError) as error:
             pieces = 2 * self.objective.micro_batches
-            if not is_out_of_memory(error) or self.options.batch < 2 * pieces:  # one example has no deviation
+            if not is_out_of_memory(error) or self.options.batch < 2 * pieces:  # one example has no std
                 raise
             if self.group.size > 1:  # the others are in the middle of a step that this rank cannot end
                 raise DistributedError(
@@ -251,20 +250,17 @@ class Loop(ABC, Generic[R, E]):
     def _take_steps(self) -> None:
         self._start_epoch()
         self._call("on_epoch_start")
-        end = (self.epoch + 1) * self.plan.steps
+        end, checkpoint = (self.epoch + 1) * self.plan.steps, self.options.checkpoint
         while self.step < end:
             self.train_step()
             self._call("on_step_end")
             if self.group.size == 1 or self.step % AGREE_STEPS == 0 or self.step == end:
                 self.stop_if_asked()
-            if self._save_is_due() and self.step < end:
+            by_steps = checkpoint.steps and self.step % checkpoint.steps == 0
+            if (by_steps or monotonic() - self._saved > checkpoint.seconds) and self.step < end:
                 self._save()
         self._check_state()
-        self._check_ranks()
-
-    def _check_ranks(self) -> None:
-        """All processes must hold the same network and the same architecture."""
-        if self.group.size > 1:
+        if self.group.size > 1:  # all processes must hold the same network and the same architecture
             state = {"net": dict(self.net.state_dict()), **self.extra_state()}
             self.group.check_same(f"the state after step {self.step}", digest(state))
 
@@ -273,7 +269,7 @@ class Loop(ABC, Generic[R, E]):
             check_finite(self.objective, numbers, epoch=self.epoch, step=self.step)
 
     def _check_state(self) -> None:
-        """What the guard has not looked at must be finite too before anything is written."""
+        """Raises if anything that would be written is not finite."""
         numbers = {"mean loss": self.meter.sums.sum()}
         check_finite(self.objective, numbers, epoch=self.epoch, step=self.step)
         check_state(self.objective, epoch=self.epoch, step=self.step)
@@ -293,17 +289,12 @@ class Loop(ABC, Generic[R, E]):
         self._call("on_epoch_end", record)
         self._save()
 
-    def _save_is_due(self) -> bool:
-        chosen = self.options.checkpoint
-        by_steps = chosen.steps and self.step % chosen.steps == 0
-        return bool(by_steps) or monotonic() - self._saved > chosen.seconds
-
     def _save(self) -> None:
         self._check_state()
         self._saved = monotonic()
         if self.run is not None:
             self.run.save(self.step, capture(self), keep=self.options.checkpoint.keep)
 
-    def _call(self, time: str, *given: Any) -> None:
+    def _call(self, event: str, *arguments: Any) -> None:
         for hook in self.hooks:
-            getattr(hook, time)(self, *given)
+            getattr(hook, event)(self, *arguments)

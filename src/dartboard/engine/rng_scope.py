@@ -1,4 +1,4 @@
-"""What a search changes in its process while it runs, and puts back afterwards."""
+"""What a loop changes in its process while it runs, and restores afterwards: random state, kernels, logs."""
 
 import logging
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ from dartboard.runs import Run
 
 
 class RngScope:
-    """Torch's generators as a search has left them, apart from everybody else's use of them.
+    """The random state of a loop, apart from that of the rest of the process.
 
     Args:
-        device: Where the search computes.
+        device: Where the loop computes.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -24,7 +24,7 @@ class RngScope:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Inside, torch draws for the search; outside, its generators are as everybody else left them."""
+        """Inside, torch's generators have the state of the loop; outside, that of the rest of the process."""
         with torch.random.fork_rng([self._device] if self._device.type == "cuda" else []):
             if self._states:
                 set_rng_states(self._device, self._states)
@@ -35,10 +35,10 @@ class RngScope:
 
 
 @contextmanager
-def deterministic(wanted: bool) -> Iterator[None]:
-    """Inside, torch uses deterministic kernels alone if that is wanted."""
+def deterministic(enabled: bool) -> Iterator[None]:
+    """Inside, torch uses deterministic kernels alone, if enabled."""
     before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(wanted or before)
+    torch.use_deterministic_algorithms(enabled or before)
     try:
         yield
     finally:
@@ -47,7 +47,7 @@ def deterministic(wanted: bool) -> Iterator[None]:
 
 @contextmanager
 def mute_warnings() -> Iterator[None]:
-    """Inside, what loops warn of is written to their logs alone."""
+    """Inside, warnings of loops are written to their logs alone."""
     handler, logger = logging.NullHandler(), logging.getLogger("dartboard")
     logger.addHandler(handler)
     try:
@@ -58,7 +58,7 @@ def mute_warnings() -> Iterator[None]:
 
 @contextmanager
 def logged(run: Run | None) -> Iterator[None]:
-    """Inside, what dartboard logs is also written to the run, if there is one."""
+    """Inside, log messages of dartboard are also written to the run, if there is one."""
     if run is None:
         yield
         return

@@ -21,7 +21,7 @@ IMAGES = "images"
 
 
 def capture(loop: "Loop[Any, Any]") -> dict[str, Any]:
-    """The state of a loop as nested plain values and tensors, which still are its own; see `copied`."""
+    """The state of a loop as nested plain values and tensors, which are not copied; see `copied`."""
     scaler = loop.stepper.scaler
     return {
         "version": VERSION,
@@ -83,17 +83,17 @@ def _restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
     if loop.stepper.scaler is not None:
         loop.stepper.scaler.load_state_dict(state["scaler"])
     loop.meter.load_state_dict(state["meter"])
-    loop.objective.micro_batches, loop.changed = _pieces(loop, state)
+    loop.objective.micro_batches, loop.changed = _micro_batches(loop, state)
     loop.epoch, loop.step = state["epoch"], state["step"]
     loop.seconds = state["seconds"]
     set_rng_states(loop.device, state["chance"])
 
 
-def _pieces(loop: "Loop[Any, Any]", state: dict[str, Any]) -> tuple[int, str]:
-    """In how many pieces each process is to pass its part of a batch, and in words what that changes.
+def _micro_batches(loop: "Loop[Any, Any]", state: dict[str, Any]) -> tuple[int, str]:
+    """The number of micro-batches of each process, and a message about what that changes.
 
-    Batch-norms that each process has for itself see the same images together as before wherever as many
-    pieces as there were come out, over all processes.
+    Batch-norms that are not synchronized see the same images together as before wherever the number of
+    micro-batches over all processes stays the same.
     """
     count, batch, pieces = loop.group.size, loop.options.batch, state["pieces"]
     before = state.get("processes", count)  # states from before it was recorded
@@ -110,7 +110,7 @@ def _pieces(loop: "Loop[Any, Any]", state: dict[str, Any]) -> tuple[int, str]:
 
 
 def copied(state: Any) -> Any:
-    """The state by itself, in the host's memory."""
+    """A copy of the state, in the host's memory."""
     return tree_map_only(Tensor, lambda tensor: tensor.detach().clone().cpu(), state)
 
 

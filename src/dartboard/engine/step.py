@@ -1,9 +1,9 @@
-"""One step of a search: the architecture moves, then the weights; or both at once.
+"""One step of a loop: the architecture moves, then the weights, or both at once; its checks and its means.
 
-Nothing here waits for the device, unless the guard does.
+Nothing here waits for the device, unless a check does.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,6 +15,103 @@ from torch.optim import Optimizer
 
 from dartboard.arch.gradient import ArchGradient, JointGradient
 from dartboard.arch.objective import Batch, Objective, frozen
+from dartboard.distributed.group import SINGLE, Group
+from dartboard.errors import DivergedError
+
+ADVICE = "start again with a smaller weights.lr (or method.lr), weights.clip=5, or precision=full"
+
+
+def check_finite(objective: Objective, numbers: Mapping[str, Tensor], *, epoch: int, step: int) -> None:
+    """Raises if a number is not finite; waits for the device.
+
+    Args:
+        objective: Its network and relaxation are searched for the tensor that is not finite.
+        numbers: By name.
+        epoch: For the message.
+        step: For the message.
+
+    Raises:
+        DivergedError: Says the step, the tensor and what to try.
+    """
+    bad = next((name for name, number in numbers.items() if not number.isfinite().all()), None)
+    if bad is None:
+        return
+    tensor = next(_not_finite(objective), None)
+    where = f"{tensor} is not finite" if tensor else "all weights are finite, so the forward pass overflowed"
+    raise DivergedError(
+        f"the {bad} is {float(numbers[bad])} at step {step} (epoch {epoch}): {where}; {ADVICE}"
+    )
+
+
+def check_state(objective: Objective, *, epoch: int, step: int) -> None:
+    """Raises if anything that would be saved is not finite; waits for the device.
+
+    Raises:
+        DivergedError: Says the step, the tensor and what to try.
+    """
+    tensor = next(_not_finite(objective), None)
+    if tensor is not None:
+        raise DivergedError(f"{tensor} is not finite after step {step} (epoch {epoch}); {ADVICE}")
+
+
+def _not_finite(objective: Objective) -> Iterator[str]:
+    """The names of tensors that are not finite: architecture, weights, statistics, gradients."""
+    named: dict[str, list[tuple[str, Tensor]]] = {
+        "architecture parameter": list(objective.relaxation.named_parameters()),
+        "weight": list(objective.net.named_parameters()),
+        "batch-norm statistic": list(objective.net.named_buffers()),
+    }
+    for kind, tensors in named.items():
+        yield from (f"{kind} {name}" for name, tensor in tensors if not torch.isfinite(tensor).all())
+    for kind in ("architecture parameter", "weight"):
+        grads = ((name, tensor.grad) for name, tensor in named[kind])
+        yield from (
+            f"the gradient of {kind} {name}"
+            for name, grad in grads
+            if grad is not None and not torch.isfinite(grad).all()
+        )
+
+
+class Meter:
+    """Means over an epoch, summed on the device: training loss and accuracy, and the architecture's loss.
+
+    Args:
+        device: Device of the sums.
+        group: The processes that share the batches; all of them hold the same sums.
+    """
+
+    def __init__(self, device: torch.device, group: Group = SINGLE) -> None:
+        self._group = group
+        self.sums = torch.zeros(3, device=device)
+        self.counts = [0, 0]
+
+    def add(self, loss: Tensor, logits: Tensor, labels: Tensor, arch_loss: Tensor | None) -> None:
+        """Adds one step: losses of the batch of all ranks, logits and labels of this rank's part."""
+        local = (logits.argmax(1) == labels).float().mean() / self._group.size
+        (accuracy,) = self._group.all_reduce([local])
+        arch = torch.zeros_like(loss) if arch_loss is None else arch_loss
+        self.sums += torch.stack([loss.float(), accuracy, arch.float()])
+        self.counts[0] += 1
+        self.counts[1] += arch_loss is not None
+
+    def read(self) -> dict[str, float]:
+        """The means so far, by name; waits for the device."""
+        loss, accuracy, arch_loss = self.sums.tolist()
+        steps, arch_steps = self.counts
+        means = {"train_loss": loss / steps, "train_accuracy": accuracy / steps} if steps else {}
+        return means | ({"arch_loss": arch_loss / arch_steps} if arch_steps else {})
+
+    def state_dict(self) -> dict[str, object]:
+        """The sums, for a checkpoint."""
+        return {"sums": self.sums, "counts": list(self.counts)}
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        """The sums, from a checkpoint."""
+        sums, counts = state["sums"], state["counts"]
+        assert isinstance(sums, Tensor) and isinstance(counts, list)  # noqa: S101, PT018
+        self.sums.copy_(sums)
+        self.counts = list(counts)
+
 
 Guard = Callable[[Mapping[str, Tensor]], None]
 """Checks numbers by name before anything is moved by them, and raises if they are not finite."""
@@ -22,7 +119,7 @@ Guard = Callable[[Mapping[str, Tensor]], None]
 
 @dataclass
 class Stepper:
-    """What a step needs.
+    """Takes the steps of a loop.
 
     Args:
         objective: The network, its relaxation and what it learns.
