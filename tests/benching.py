@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from dartboard.scoreboard.baselines import Baseline
-from dartboard.scoreboard.records import BenchRecord, Correlation, Point
+from dartboard.scoreboard.records import BenchRecord, Correlation, EpochScore
 from dartboard.space import Genotype, SearchSpace, enumerate_genotypes, get_space
 from dartboard.tables import NasBench201, Ranking, Record, Table
 from dartboard.tables.nb201 import COLUMNS
@@ -61,7 +61,9 @@ def record(
 ) -> BenchRecord:
     """A search whose cells had those test accuracies on `one`, one an epoch; correlations from the seed."""
     points = tuple(
-        Point(epoch, None if pace is None else pace * epoch, entropy, "cell", {"one": test, "two": test / 2})
+        EpochScore(
+            epoch, None if pace is None else pace * epoch, entropy, "cell", {"one": test, "two": test / 2}
+        )
         for epoch, test in enumerate(curve, start=1)
     )
     ranks = Correlation(0.1 * seed, 0.2 * seed, 50) if seed else None
@@ -90,5 +92,5 @@ def made_up_nb201() -> NasBench201:
 def on_nb201(label: str, seed: int, oracle: Table) -> BenchRecord:
     """A search of one epoch that found the worst cell."""
     best = {name: oracle.ranking(name).best for name in oracle.datasets}
-    point = Point(1, 1.0, 1.0, "cell", {name: float(oracle.ranking(name).tests[0]) for name in best})
+    point = EpochScore(1, 1.0, 1.0, "cell", {name: float(oracle.ranking(name).tests[0]) for name in best})
     return BenchRecord(label, seed, oracle.name, best, (point,), point, None, {}, {})

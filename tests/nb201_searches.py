@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dartboard.scoreboard import BenchRecord, Point
+from dartboard.scoreboard import BenchRecord, EpochScore
 from dartboard_papers._bench import BenchResults
 
 BEST = 0.95
@@ -18,7 +18,7 @@ def cell(skips: int) -> str:
 def search(label: str, seed: int, tests: Sequence[float], skips: Sequence[int]) -> BenchRecord:
     """A search whose cells had those test accuracies and skip connections, one an epoch."""
     points = tuple(
-        Point(epoch, 60.0 * epoch, 0.5, cell(count), {"cifar10": test})
+        EpochScore(epoch, 60.0 * epoch, 0.5, cell(count), {"cifar10": test})
         for epoch, (test, count) in enumerate(zip(tests, skips, strict=True), start=1)
     )
     settings = {

@@ -10,7 +10,7 @@ import pytest
 from dartboard.scoreboard.config import load_bench
 from dartboard.scoreboard.jobs import oracle_name, plan_jobs
 from dartboard.scoreboard.records import read_records
-from dartboard.scoreboard.score import make_score
+from dartboard.scoreboard.score import score_bench
 from dartboard.scoreboard.store import find_record
 from dartboard.tables import load_table
 from dartboard_papers import ReproductionRecord, in_order, read_record
@@ -33,7 +33,7 @@ def test_every_record_is_of_its_bench(folder: Path) -> None:
 
 def test_the_table_of_nano_is_that_of_its_records() -> None:
     folder = ROOT / "results" / "nano"
-    score = make_score(load_bench(file=folder / "bench.yaml"), folder, load_table("nano"))
+    score = score_bench(load_bench(file=folder / "bench.yaml"), folder, load_table("nano"))
     assert (folder / "table.md").read_text(encoding="utf-8") == score.table.markdown()
 
 

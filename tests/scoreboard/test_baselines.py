@@ -10,8 +10,8 @@ from dartboard.errors import OptionError, TableError, UnknownNameError
 from dartboard.scoreboard.baselines import (
     BASELINES,
     POPULATION,
-    Asking,
     Baseline,
+    TableScore,
     judge,
     queries_for,
     run_baseline,
@@ -51,7 +51,7 @@ def test_what_is_chosen_is_chosen_by_validation_accuracy() -> None:
 @pytest.mark.parametrize("queries", [1, 7, 80])
 def test_so_many_questions_are_asked_and_no_more(name: str, queries: int) -> None:
     oracle = SmallOracle()
-    asking = Asking(oracle)
+    asking = TableScore(oracle)
     BASELINES[name](asking, queries).history(oracle.space, Random(0))
     assert len(asking.told) == queries == oracle.asked
 

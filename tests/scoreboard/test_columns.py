@@ -2,10 +2,10 @@ import pytest
 
 from dartboard.scoreboard.columns import cells, numbers
 from dartboard.scoreboard.published import TRANSFER
-from dartboard.scoreboard.rows import Row
+from dartboard.scoreboard.rows import ScoreboardRow
 from dartboard.utils.statistics import Difference, Summary
 
-ROW = Row(
+ROW = ScoreboardRow(
     "a",
     "search",
     2,
@@ -21,7 +21,7 @@ ROW = Row(
 )
 
 
-def texts(row: Row) -> dict[str, str]:
+def texts(row: ScoreboardRow) -> dict[str, str]:
     head, found = cells([row], ["one"])
     return dict(zip(head, found, strict=True))
 
@@ -49,24 +49,24 @@ def test_numbers_are_shares() -> None:
 
 
 def test_a_row_without_anything_is_dashes_and_nones() -> None:
-    bare = Row("b", "search", 0, missing=(0,))
+    bare = ScoreboardRow("b", "search", 0, missing=(0,))
     assert list(texts(bare).values()) == ["b", "0/1", *["-"] * 7]
     known = {name for name, value in numbers(bare, ["one"]).items() if value is not None}
     assert known == {"method", "kind", "done", "missing", "verdict"}
 
 
 def test_a_single_seed_has_no_interval() -> None:
-    row = Row("a", "search", 1, difference=Difference(-0.1, None, None), verdict="one seed")
+    row = ScoreboardRow("a", "search", 1, difference=Difference(-0.1, None, None), verdict="one seed")
     assert texts(row)["to random"] == "-10.00, one seed"
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("search", "7/7"), ("baseline", "7 draws"), ("best", "-")])
 def test_what_is_counted(kind: str, expected: str) -> None:
-    assert texts(Row("a", kind, 7))["seeds"] == expected  # type: ignore[arg-type]
+    assert texts(ScoreboardRow("a", kind, 7))["seeds"] == expected  # type: ignore[arg-type]
 
 
 def test_the_papers_column_is_there_if_it_has_something() -> None:
-    head, first, second = cells([Row("gdas", "search", 0, transfer=TRANSFER["gdas"]), ROW], ["one"])
+    head, first, second = cells([ScoreboardRow("gdas", "search", 0, transfer=TRANSFER["gdas"]), ROW], ["one"])
     assert head[-1] == "paper, transfer"
     assert (first[-1], second[-1]) == ("93.61 +- 0.09 / 70.70 +- 0.30 / 41.71 +- 0.98", "-")
     assert "paper, direct" not in head

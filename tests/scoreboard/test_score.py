@@ -7,7 +7,7 @@ from benches import run_searches, settings, toy
 from dartboard.errors import TableError
 from dartboard.scoreboard.config import BenchConfig
 from dartboard.scoreboard.jobs import plan_jobs
-from dartboard.scoreboard.score import check_queries, make_score, run_baselines
+from dartboard.scoreboard.score import check_queries, run_baselines, score_bench
 from dartboard.tables import Table
 from protocols import few
 
@@ -37,7 +37,7 @@ def bench(data: str, *words: str, methods: str = "gaea-darts,darts", seeds: str 
 
 def test_records_are_in_the_order_of_the_bench(finished: tuple[str, Path]) -> None:
     data, folder = finished
-    score = make_score(bench(data, "queries=5"), folder, toy())
+    score = score_bench(bench(data, "queries=5"), folder, toy())
     assert [(own.label, own.seed) for own in score.records] == [
         ("gaea-darts", 0),
         ("gaea-darts", 1),
@@ -49,7 +49,7 @@ def test_records_are_in_the_order_of_the_bench(finished: tuple[str, Path]) -> No
 
 def test_what_is_missing_is_shown(finished: tuple[str, Path]) -> None:
     data, folder = finished
-    table = make_score(bench(data, "queries=5", methods="darts,xnas", seeds="1-2"), folder, toy()).table
+    table = score_bench(bench(data, "queries=5", methods="darts,xnas", seeds="1-2"), folder, toy()).table
     assert [(row.label, row.done, row.missing) for row in table.rows][:2] == [
         ("darts", 1, (2,)),
         ("xnas", 0, (1, 2)),
@@ -59,13 +59,13 @@ def test_what_is_missing_is_shown(finished: tuple[str, Path]) -> None:
 def test_records_of_other_settings_do_not_count(finished: tuple[str, Path]) -> None:
     data, folder = finished
     with pytest.raises(TableError, match="is a record of other settings: epochs was 2, is 3"):
-        make_score(bench(data, "queries=5", "epochs=3"), folder, toy())
+        score_bench(bench(data, "queries=5", "epochs=3"), folder, toy())
 
 
 def test_everything_is_written(finished: tuple[str, Path], tmp_path: Path) -> None:
     data, folder = finished
     oracle = toy()
-    score = make_score(bench(data, "queries=5"), folder, oracle)
+    score = score_bench(bench(data, "queries=5"), folder, oracle)
     written = score.write(tmp_path / "new", oracle)
     assert {path.name for path in written} >= {"table.md", "table.csv", "table.json", "regret-epochs.svg"}
     assert all(path.stat().st_size for path in written)
@@ -74,7 +74,7 @@ def test_everything_is_written(finished: tuple[str, Path], tmp_path: Path) -> No
 
 def test_baselines_ask_as_often_as_the_mean_search_pays_for(finished: tuple[str, Path]) -> None:
     data, folder = finished
-    score = make_score(bench(data), folder, toy())
+    score = score_bench(bench(data), folder, toy())
     mean = sum(own.final.seconds or 0 for own in score.records) / 4
     assert [own.queries for own in score.baselines] == [int(mean / 0.01)] * 2
 

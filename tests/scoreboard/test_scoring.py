@@ -11,7 +11,7 @@ from dartboard.errors import RunError
 from dartboard.runs import Run
 from dartboard.scoreboard.jobs import BenchSearch, bare, plan_jobs
 from dartboard.scoreboard.records import BenchRecord, Correlation
-from dartboard.scoreboard.scoring import ask, shortest
+from dartboard.scoreboard.scoring import score_run, shortest
 from dartboard.space import Genotype, decode, get_space, sample
 from protocols import few
 
@@ -33,7 +33,7 @@ def test_every_epoch_and_the_end_are_asked_about(finished: tuple[BenchSearch, Ru
     job, run = finished
     oracle, result = toy(), run.result()
     assert result is not None
-    record = ask(job, run, oracle, Correlation(0.5, 0.25, 7))
+    record = score_run(job, run, oracle, Correlation(0.5, 0.25, 7))
     chosen = [genotype_of(run.epoch(0)), genotype_of(run.epoch(1)), genotype_of(result)]
     points = [*record.points, record.final]
     assert [point.epoch for point in points] == [1, 2, 2]
@@ -48,7 +48,7 @@ def test_every_epoch_and_the_end_are_asked_about(finished: tuple[BenchSearch, Ru
 def test_a_record_says_what_it_is_of(finished: tuple[BenchSearch, Run]) -> None:
     job, run = finished
     oracle = toy()
-    record = ask(job, run, oracle, None)
+    record = score_run(job, run, oracle, None)
     assert (record.label, record.seed, record.oracle) == ("gaea-darts", 3, "toy")
     assert record.best == {own: oracle.ranking(own).best for own in ("one", "two")}
     assert record.settings == bare(job.settings())
@@ -59,14 +59,14 @@ def test_a_record_says_what_it_is_of(finished: tuple[BenchSearch, Run]) -> None:
 
 def test_a_record_comes_back_from_its_file(finished: tuple[BenchSearch, Run], tmp_path: Path) -> None:
     job, run = finished
-    record = ask(job, run, toy(), None)
+    record = score_run(job, run, toy(), None)
     assert BenchRecord.read(record.write(tmp_path)) == record
 
 
 def test_equal_cells_are_asked_about_once(finished: tuple[BenchSearch, Run]) -> None:
     job, run = finished
     oracle = toy()
-    record = ask(job, run, oracle, None)
+    record = score_run(job, run, oracle, None)
     cells = {point.cell for point in (*record.points, record.final)}
     assert len(oracle.asked) == 2 * len(cells)  # type: ignore[attr-defined]
 
@@ -78,7 +78,7 @@ def test_nothing_is_asked_before_a_search_is_over(tmp_path: Path) -> None:
         Run.create(tmp_path / "run", job.settings()) as run,
         pytest.raises(RunError, match="is not finished"),
     ):
-        ask(job, run, oracle, None)
+        score_run(job, run, oracle, None)
     assert oracle.asked == []  # type: ignore[attr-defined]
 
 
@@ -103,7 +103,7 @@ def test_a_damaged_run_is_named(
     before = json.loads((path / file).read_text())
     (path / file).write_text(json.dumps({} if change is None else before | change))
     with pytest.raises(RunError) as caught:
-        ask(job, Run.read(path), toy(), None)
+        score_run(job, Run.read(path), toy(), None)
     assert str(caught.value).startswith(f"{path} was changed after it was written: {words}")
 
 
@@ -113,7 +113,7 @@ def test_a_source_without_a_revision(finished: tuple[BenchSearch, Run], tmp_path
     shutil.copytree(run.path, path)
     [start] = run.environment()
     (path / "environment.json").write_text(json.dumps([start | {"git": {}}]))
-    assert "revision" not in ask(job, Run.read(path), toy(), None).versions
+    assert "revision" not in score_run(job, Run.read(path), toy(), None).versions
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dartboard.runs import Run, RunReader
 from dartboard.search.record import to_json
 from dartboard.space import GENOTYPE_FORMATS, get_published, get_space, sample
 from dartboard.sweep.cells import (
-    Source,
+    CellSource,
     best_of,
     found_cells,
     held_out_accuracy,
@@ -29,15 +29,15 @@ def stages(cells: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("cells", "source"),
     [
-        ("one", Source("one")),
-        ("best of one", Source("one", 1)),
-        ("best 3 of one", Source("one", 3)),
-        ("darts-v2", Source(None, names=("darts-v2",))),
-        ("gone/cell.json", Source(None, names=("gone/cell.json",))),
-        (["darts-v1", "darts-v2"], Source(None, names=("darts-v1", "darts-v2"))),
+        ("one", CellSource("one")),
+        ("best of one", CellSource("one", 1)),
+        ("best 3 of one", CellSource("one", 3)),
+        ("darts-v2", CellSource(None, names=("darts-v2",))),
+        ("gone/cell.json", CellSource(None, names=("gone/cell.json",))),
+        (["darts-v1", "darts-v2"], CellSource(None, names=("darts-v1", "darts-v2"))),
     ],
 )
-def test_where_cells_come_from(cells: object, source: Source) -> None:
+def test_where_cells_come_from(cells: object, source: CellSource) -> None:
     assert source_of("two", stages(cells)) == source  # type: ignore[arg-type]
 
 

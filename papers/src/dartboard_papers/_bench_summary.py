@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from dartboard.scoreboard import BenchRecord, Point
+from dartboard.scoreboard import BenchRecord, EpochScore
 from dartboard.scoreboard.store import CONFIG
 from dartboard.space import decode, get_space
 from dartboard.space.graph import depth
@@ -27,17 +27,17 @@ def spread(summary: Summary) -> str:
     return f"{100 * summary.mean:.2f}{std}"
 
 
-def curve(record: BenchRecord) -> list[Point]:
+def curve(record: BenchRecord) -> list[EpochScore]:
     """The points of a search, one an epoch; the last is the final cell."""
     return [*(point for point in record.points if point.epoch < record.final.epoch), record.final]
 
 
-def skips(point: Point) -> int:
+def skips(point: EpochScore) -> int:
     """Number of skip connections of the cell at a point."""
     return sum(edge.ops == (SKIP,) for cell in decode(point.cell).cells.values() for edge in cell.edges)
 
 
-def is_cut_off(point: Point) -> bool:
+def is_cut_off(point: EpochScore) -> bool:
     """True if no path leads from an input to the output of the cell at a point."""
     return any(depth(cell) == 0 for cell in decode(point.cell).cells.values())
 

@@ -351,10 +351,10 @@ def _build_each(args: Namespace, searches: "Sequence[BenchSearch]", builder: "Lo
 
 def _score(args: Namespace, config: "BenchConfig", out: Path, oracle: "Table", failed: dict[str, str]) -> int:
     """Prints and writes the table of all that the directory has been asked for."""
-    from dartboard.scoreboard.score import make_score
+    from dartboard.scoreboard.score import score_bench
     from dartboard.scoreboard.store import joined
 
-    score = make_score(joined(out, config), _records(args, out), oracle)
+    score = score_bench(joined(out, config), _records(args, out), oracle)
     if not args.json:
         print_table(score.table)
     written = [str(path) for path in score.write(out, oracle)]

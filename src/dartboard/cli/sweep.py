@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dartboard.sweep.config import SweepConfig
     from dartboard.sweep.plan import PlannedRun
     from dartboard.sweep.planner import SweepPlanner
-    from dartboard.sweep.results import PointRow, Row
+    from dartboard.sweep.results import PointSummary, RunRow
 
 
 SHOWN = 20
@@ -49,7 +49,7 @@ def _unknown(runs: "Sequence[PlannedRun]") -> str:
     return " for each cell that is found" if unknown else ""
 
 
-def print_rows(rows: "Sequence[Row]", folder: Path, unended: Sequence[str] = ()) -> None:
+def print_rows(rows: "Sequence[RunRow]", folder: Path, unended: Sequence[str] = ()) -> None:
     """Prints a line a point with means over seeds, and how many runs ended in what way, or have not ended."""
     from dartboard.sweep.results import summary
 
@@ -65,7 +65,7 @@ def print_rows(rows: "Sequence[Row]", folder: Path, unended: Sequence[str] = ())
         terminal.write(labelled("next", command("report", folder)))
 
 
-def _print_points(points: "Sequence[PointRow]", terminal: Terminal) -> None:
+def _print_points(points: "Sequence[PointSummary]", terminal: Terminal) -> None:
     head = ("stage", "settings", "runs", "accuracy", "95 % interval", "of", "time")
     table = [head, *(_cells(own) for own in points)]
     widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
@@ -73,7 +73,7 @@ def _print_points(points: "Sequence[PointRow]", terminal: Terminal) -> None:
     terminal.write("".join(map(str.ljust, line, widths)).rstrip() for line in table)
 
 
-def _cells(own: "PointRow") -> tuple[str, ...]:
+def _cells(own: "PointSummary") -> tuple[str, ...]:
     spread = "" if own.deviation is None else f" +- {100 * own.deviation:.2f}"
     mean = NOTHING if own.mean is None else f"{100 * own.mean:.2f}{spread}"
     ends = NOTHING if own.low is None or own.high is None else f"{100 * own.low:.2f} to {100 * own.high:.2f}"
@@ -160,6 +160,7 @@ def _load(args: Namespace) -> "SweepConfig":
 
 def _course(args: Namespace) -> "SweepPlanner":
     from dartboard.sweep.planner import SweepPlanner
+    from dartboard.sweep.results import PointSummary, RunRow
 
     plugins = tuple(load_plugins(args.plugin))
     return SweepPlanner(_load(args), _folder(args), plugins, fall_back=args.fall_back)
@@ -245,7 +246,7 @@ def _work(args: Namespace, planner: "SweepPlanner") -> int:
     return _print(args, rows, planner.folder)
 
 
-def _print(args: Namespace, rows: "list[Row]", folder: Path) -> int:
+def _print(args: Namespace, rows: "list[RunRow]", folder: Path) -> int:
     from dartboard.runs.directory import read_run_names
     from dartboard.sweep.results import summary
     from dartboard.sweep.sweep import failures

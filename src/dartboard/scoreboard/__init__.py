@@ -1,25 +1,25 @@
-"""The scoreboard: searches against an oracle."""
+"""The scoreboard: searches compared with each other and with baselines by a benchmark table."""
 
 from dartboard.scoreboard.config import BenchConfig, load_bench
 from dartboard.scoreboard.correlation import correlate
 from dartboard.scoreboard.jobs import BenchSearch, plan_jobs
-from dartboard.scoreboard.records import BenchRecord, Correlation, Point, read_records
-from dartboard.scoreboard.score import Score, make_score
+from dartboard.scoreboard.records import BenchRecord, Correlation, EpochScore, read_records
+from dartboard.scoreboard.score import BenchResult, score_bench
 from dartboard.scoreboard.scored_search import Scoring
-from dartboard.scoreboard.scoring import ask
+from dartboard.scoreboard.scoring import score_run
 
 __all__ = [
     "BenchConfig",
     "BenchRecord",
+    "BenchResult",
     "BenchSearch",
     "Correlation",
-    "Point",
-    "Score",
+    "EpochScore",
     "Scoring",
-    "ask",
     "correlate",
     "load_bench",
-    "make_score",
     "plan_jobs",
     "read_records",
+    "score_bench",
+    "score_run",
 ]

@@ -67,7 +67,7 @@ def evolution(score: Score, queries: int) -> Evolve:
     return Evolve(score, population, min(TOURNAMENT, population), queries)
 
 
-class Asking:
+class TableScore:
     """Scores architectures by an oracle's word on its first data set, and remembers what it was told.
 
     Attributes:
@@ -89,7 +89,7 @@ def score(record: Record) -> float:
 
 
 @dataclass(frozen=True)
-class Draw:
+class BaselineRun:
     """One repeat of a baseline.
 
     Args:
@@ -121,12 +121,12 @@ def run_baseline(name: str, oracle: Table, queries: int, draws: int) -> Baseline
     return Baseline(name, queries, judge(oracle), tests, regrets.tolist(), known)
 
 
-def _draw(name: str, oracle: Table, queries: int, seed: int) -> Draw:
-    asking, rng = Asking(oracle), Random(f"{name} {seed}")  # no two baselines draw the same
+def _draw(name: str, oracle: Table, queries: int, seed: int) -> BaselineRun:
+    asking, rng = TableScore(oracle), Random(f"{name} {seed}")  # no two baselines draw the same
     history = BASELINES[name](asking, queries).history(oracle.space, rng)
     tests = [best.test for best in accumulate(asking.told, _better)]
     seconds = [np.nan if told.seconds is None else told.seconds for told in asking.told]
-    return Draw(history[-1][1], np.array(tests), np.cumsum(seconds))
+    return BaselineRun(history[-1][1], np.array(tests), np.cumsum(seconds))
 
 
 def _better(one: Record, other: Record) -> Record:

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dartboard.scoreboard.published import Published
-from dartboard.scoreboard.rows import Row
+from dartboard.scoreboard.rows import ScoreboardRow
 from dartboard.utils.statistics import Summary
 
 NOTHING = "-"
-Column = tuple[str, Callable[[Row], str]]
+Column = tuple[str, Callable[[ScoreboardRow], str]]
 
 
-def cells(rows: Sequence[Row], datasets: Sequence[str]) -> list[tuple[str, ...]]:
+def cells(rows: Sequence[ScoreboardRow], datasets: Sequence[str]) -> list[tuple[str, ...]]:
     """Rows as texts, the names of the columns first; accuracies, regrets and differences in percent.
 
     Columns with what a paper found are there if it found anything of these methods.
@@ -40,13 +40,13 @@ PAPER: tuple[Column, ...] = (
 )
 
 
-def _seeds(row: Row) -> str:
+def _seeds(row: ScoreboardRow) -> str:
     if row.kind == "search":
         return f"{row.done}/{row.done + len(row.missing)}"
     return f"{row.done} draws" if row.kind == "baseline" else NOTHING
 
 
-def _test(dataset: str) -> Callable[[Row], str]:
+def _test(dataset: str) -> Callable[[ScoreboardRow], str]:
     return lambda row: _summary(row.tests.get(dataset))
 
 
@@ -62,7 +62,7 @@ def _number(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.3f}"
 
 
-def _to_random(row: Row) -> str:
+def _to_random(row: ScoreboardRow) -> str:
     """The difference with its interval, and what that shows."""
     own = row.difference
     if own is None:
@@ -78,7 +78,7 @@ def _published(own: Published | None) -> str:
     return " / ".join(_spread(mean, own.deviations[name]) for name, mean in own.means.items())
 
 
-def numbers(row: Row, datasets: Sequence[str]) -> dict[str, Any]:
+def numbers(row: ScoreboardRow, datasets: Sequence[str]) -> dict[str, Any]:
     """A row as plain values, one a column, accuracies as shares; None where there is none."""
     found: dict[str, Any] = {"method": row.label, "kind": row.kind, "done": row.done}
     found["missing"] = " ".join(map(str, row.missing))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dartboard.scoreboard.records import BenchRecord, Point
+from dartboard.scoreboard.records import BenchRecord, EpochScore
 from dartboard.viz.band import Band
 
 Floats = NDArray[np.float64]
@@ -23,7 +23,7 @@ def by_seconds(records: Sequence[BenchRecord], dataset: str) -> Band | None:
     return _band([_curve(own, dataset, times) for own, times in known])
 
 
-def _points(record: BenchRecord) -> list[Point]:
+def _points(record: BenchRecord) -> list[EpochScore]:
     """Its points; the last one is the final choice, which may be another than the last epoch's."""
     return [*(own for own in record.points if own.epoch < record.final.epoch), record.final]
 

@@ -25,7 +25,7 @@ STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
 @dataclass(frozen=True)
-class Point:
+class EpochScore:
     """A search at one time, with what the oracle says of the cell that it would choose.
 
     Args:
@@ -84,8 +84,8 @@ class BenchRecord:
     seed: Whole
     oracle: str
     best: Accuracies
-    points: tuple[Point, ...]
-    final: Point
+    points: tuple[EpochScore, ...]
+    final: EpochScore
     correlation: Correlation | None
     settings: Mapping[str, Any]
     versions: Mapping[str, str]

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from dartboard.scoreboard.baselines import POPULATION, Baseline
-from dartboard.scoreboard.rows import RANDOM, Row
+from dartboard.scoreboard.rows import RANDOM, ScoreboardRow
 from dartboard.scoreboard.statistics import BETTER, ONE_SEED, UNCLEAR, WORSE
 
 FEW = 10
 """With fewer seeds, bootstrap intervals are clearly too narrow; see `difference`."""
 
 
-def remarks(rows: Sequence[Row], baselines: Sequence[Baseline], left_out: int) -> Iterator[str]:
+def remarks(rows: Sequence[ScoreboardRow], baselines: Sequence[Baseline], left_out: int) -> Iterator[str]:
     """Which methods beat random and which did not, what is missing, and what the numbers stand for.
 
     Args:
@@ -25,7 +25,7 @@ def remarks(rows: Sequence[Row], baselines: Sequence[Baseline], left_out: int) -
         yield f"Records that are not asked for here, and left out: {left_out}."
 
 
-def _verdicts(rows: Sequence[Row], baselines: Sequence[Baseline]) -> Iterator[str]:
+def _verdicts(rows: Sequence[ScoreboardRow], baselines: Sequence[Baseline]) -> Iterator[str]:
     if not any(own.label == RANDOM for own in baselines):
         yield "Nothing is compared with random, which is not among the baselines."
         return
@@ -41,11 +41,11 @@ def _verdicts(rows: Sequence[Row], baselines: Sequence[Baseline]) -> Iterator[st
         )
 
 
-def _named(rows: Sequence[Row], verdict: str) -> str:
+def _named(rows: Sequence[ScoreboardRow], verdict: str) -> str:
     return ", ".join(row.label for row in rows if row.verdict == verdict)
 
 
-def _missing(rows: Sequence[Row]) -> Iterator[str]:
+def _missing(rows: Sequence[ScoreboardRow]) -> Iterator[str]:
     gaps = [f"{row.label} {in_ranges(row.missing)}" for row in rows if row.missing]
     if gaps:
         yield f"Missing seeds: {'; '.join(gaps)}."

@@ -18,7 +18,7 @@ PAPERS_ORACLE = "nb201"
 
 
 @dataclass(frozen=True)
-class Row:
+class ScoreboardRow:
     """What is known of one method.
 
     Args:
@@ -54,7 +54,7 @@ class Row:
     direct: Published | None = None
 
 
-class Rows:
+class RowBuilder:
     """Makes rows for one benchmark.
 
     Args:
@@ -68,7 +68,9 @@ class Rows:
         self._random = random
         self._published = oracle.name == PAPERS_ORACLE
 
-    def of_searches(self, label: str, seeds: Sequence[int], records: Mapping[int, BenchRecord]) -> Row:
+    def of_searches(
+        self, label: str, seeds: Sequence[int], records: Mapping[int, BenchRecord]
+    ) -> ScoreboardRow:
         """The row of a method.
 
         Args:
@@ -88,21 +90,21 @@ class Rows:
             spearman=_mean(None if own is None else own.spearman for own in ranks),
         )
 
-    def of_baseline(self, baseline: Baseline) -> Row:
+    def of_baseline(self, baseline: Baseline) -> ScoreboardRow:
         """The row of a baseline; random is not compared with itself."""
         row = self._row(baseline.label, "baseline", baseline.tests)
         if baseline.label == RANDOM:
             row = replace(row, difference=None, verdict="")
         return replace(row, seconds=None if baseline.seconds is None else baseline.seconds[-1])
 
-    def of_best(self) -> Row:
+    def of_best(self) -> ScoreboardRow:
         """The row of what is best on each data set."""
         row = self._row(BEST, "best", {name: [test] for name, test in self._best.items()})
         return replace(row, difference=None, verdict="")
 
-    def _row(self, label: str, kind: Kind, tests: Mapping[str, Sequence[float]]) -> Row:
+    def _row(self, label: str, kind: Kind, tests: Mapping[str, Sequence[float]]) -> ScoreboardRow:
         values = tests[self._first]
-        row = Row(
+        row = ScoreboardRow(
             label, kind, len(values), transfer=self._of(TRANSFER, label), direct=self._of(DIRECT, label)
         )
         if not values:

@@ -18,7 +18,7 @@ from dartboard.utils.atomic import write_text
 
 
 @dataclass(frozen=True)
-class Score:
+class BenchResult:
     """The scoreboard of a bench.
 
     Args:
@@ -47,7 +47,7 @@ class Score:
         return [*tables, *draw(self.records, oracle, folder, self.baselines)]
 
 
-def make_score(config: BenchConfig, folder: Path, oracle: Table) -> Score:
+def score_bench(config: BenchConfig, folder: Path, oracle: Table) -> BenchResult:
     """The scoreboard of the records in a folder.
 
     Args:
@@ -63,7 +63,7 @@ def make_score(config: BenchConfig, folder: Path, oracle: Table) -> Score:
     records = tuple(record for record in found if record is not None)
     baselines = tuple(run_baselines(config, records, oracle))
     expected = dict.fromkeys(config.methods, config.seeds)
-    return Score(make_table(expected, read_records(folder), oracle, baselines), records, baselines)
+    return BenchResult(make_table(expected, read_records(folder), oracle, baselines), records, baselines)
 
 
 def run_baselines(config: BenchConfig, records: Sequence[BenchRecord], oracle: Table) -> list[Baseline]:

@@ -13,7 +13,7 @@ from dartboard.runs import Run, RunReader, is_run
 from dartboard.scoreboard.correlation import correlate
 from dartboard.scoreboard.jobs import BenchSearch
 from dartboard.scoreboard.records import BenchRecord, Correlation
-from dartboard.scoreboard.scoring import ask
+from dartboard.scoreboard.scoring import score_run
 from dartboard.scoreboard.store import find_record
 from dartboard.search import Searcher
 from dartboard.search.config import SEARCH
@@ -103,7 +103,7 @@ class ScoredSearch:
             correlation = _correlation(job, runner, run, table) if options["correlation"] else None
         except Stopped:
             return "stopped"
-        record = ask(search, run, table, correlation)
+        record = score_run(search, run, table, correlation)
         folder = Path(options["records"])
         folder.mkdir(parents=True, exist_ok=True)
         record.write(folder)

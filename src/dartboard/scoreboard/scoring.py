@@ -18,7 +18,7 @@ from dartboard.scoreboard.records import (
     Amount,
     BenchRecord,
     Correlation,
-    Point,
+    EpochScore,
     Whole,
     first_mistake,
 )
@@ -28,7 +28,7 @@ from dartboard.tables import Table
 VERSIONS = ("dartboard", "python", "torch", "numpy")
 
 
-def ask(search: BenchSearch, run: Run, oracle: Table, correlation: Correlation | None) -> BenchRecord:
+def score_run(search: BenchSearch, run: Run, oracle: Table, correlation: Correlation | None) -> BenchRecord:
     """The record of a finished search.
 
     Args:
@@ -44,9 +44,9 @@ def ask(search: BenchSearch, run: Run, oracle: Table, correlation: Correlation |
     result = run.result()
     if result is None:
         raise RunError(f"{run.path} is not finished; an oracle is asked when a search is over")
-    asking = Asking(oracle)
+    asking = CellScores(oracle)
     rows = [row | run.epoch(row["epoch"]) | {"epoch": row["epoch"] + 1} for row in run.metrics()]
-    moments = [read_moment(row, run) for row in (*rows, result | {"epoch": result.get("epochs")})]
+    moments = [read_epoch_choice(row, run) for row in (*rows, result | {"epoch": result.get("epochs")})]
     *points, final = map(asking.point, moments)
     return BenchRecord(
         label=search.label,
@@ -62,7 +62,7 @@ def ask(search: BenchSearch, run: Run, oracle: Table, correlation: Correlation |
 
 
 @dataclass(frozen=True)
-class Moment:
+class EpochChoice:
     """What a run says of a search at one time; see `Point`."""
 
     __pydantic_config__: ClassVar = ConfigDict({**STRICT, "extra": "ignore"})
@@ -78,11 +78,11 @@ class Moment:
 
 
 @cache
-def _reader() -> TypeAdapter[Moment]:
-    return TypeAdapter(Moment)
+def _reader() -> TypeAdapter[EpochChoice]:
+    return TypeAdapter(EpochChoice)
 
 
-def read_moment(values: Mapping[str, Any], run: Run) -> Moment:
+def read_epoch_choice(values: Mapping[str, Any], run: Run) -> EpochChoice:
     """What a run says, once it is known to be what it should.
 
     Raises:
@@ -99,7 +99,7 @@ def read_moment(values: Mapping[str, Any], run: Run) -> Moment:
     return moment
 
 
-class Asking:
+class CellScores:
     """Asks an oracle about cells, about equal ones once.
 
     Args:
@@ -110,10 +110,10 @@ class Asking:
         self._oracle = oracle
         self._told: dict[Genotype, Accuracies] = {}
 
-    def point(self, moment: Moment) -> Point:
+    def point(self, moment: EpochChoice) -> EpochScore:
         """A search at one time, with what the oracle says."""
         cell = moment.cell()
-        return Point(moment.epoch, moment.seconds, moment.entropy, shortest(cell), self._tests(cell))
+        return EpochScore(moment.epoch, moment.seconds, moment.entropy, shortest(cell), self._tests(cell))
 
     def _tests(self, genotype: Genotype) -> Accuracies:
         if genotype not in self._told:

@@ -11,7 +11,7 @@ from dartboard.scoreboard.baselines import Baseline
 from dartboard.scoreboard.columns import cells, numbers
 from dartboard.scoreboard.records import Accuracies, BenchRecord
 from dartboard.scoreboard.remarks import remarks
-from dartboard.scoreboard.rows import RANDOM, Row, Rows
+from dartboard.scoreboard.rows import RANDOM, RowBuilder, ScoreboardRow
 from dartboard.tables import Table
 
 Expected = Mapping[str, Sequence[int]]
@@ -34,7 +34,7 @@ class Scoreboard:
     oracle: str
     architectures: int
     datasets: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ScoreboardRow, ...]
     remarks: tuple[str, ...]
 
     def cells(self) -> list[tuple[str, ...]]:
@@ -77,7 +77,7 @@ def make_table(
     """
     check_records(records, oracle)
     random = [value for own in baselines if own.label == RANDOM for value in own.tests[oracle.datasets[0]]]
-    make = Rows(oracle, random)
+    make = RowBuilder(oracle, random)
     searches = [make.of_searches(label, seeds, _by_seed(records, label)) for label, seeds in expected.items()]
     rows = (*searches, *map(make.of_baseline, baselines), make.of_best())
     left_out = sum(own.seed not in expected.get(own.label, ()) for own in records)

@@ -22,7 +22,7 @@ from dartboard.runs import SPACE, RunReader
 from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_name, space_of_run
 from dartboard.search.config import SOURCE, SpaceChoice, build_space
 from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, load_space, sample
-from dartboard.sweep.config import Stage
+from dartboard.sweep.config import StageConfig
 from dartboard.train.build import VALID
 
 LONGEST = 200
@@ -35,7 +35,7 @@ BEST = re.compile(r"best(?:\s+(\d{1,6}))?\s+of\s+(\S+)")
 
 
 @dataclass(frozen=True)
-class FoundCell:
+class SweepCell:
     """A cell that is trained.
 
     Args:
@@ -56,7 +56,7 @@ class FoundCell:
 
 
 @dataclass(frozen=True)
-class Source:
+class CellSource:
     """Where the cells of a stage come from.
 
     Args:
@@ -70,7 +70,7 @@ class Source:
     names: tuple[str, ...] = ()
 
 
-def source_of(name: str, stages: Mapping[str, Stage]) -> Source:
+def source_of(name: str, stages: Mapping[str, StageConfig]) -> CellSource:
     """Where the cells of a stage come from.
 
     Raises:
@@ -82,22 +82,22 @@ def source_of(name: str, stages: Mapping[str, Stage]) -> Source:
             f"{name}: trainings need cells: a stage before it, best of one, or a list such as [darts-v2]"
         )
     if not isinstance(cells, str):
-        return Source(None, names=cells)
+        return CellSource(None, names=cells)
     match = BEST.fullmatch(cells.strip())
     if match is not None:
         return _best(name, match, stages)
     if cells in stages:
         _check_before(name, cells, stages)
-        return Source(cells)
+        return CellSource(cells)
     _check_meant(name, cells, _before(name, stages))
-    return Source(None, names=(cells,))
+    return CellSource(None, names=(cells,))
 
 
-def _before(name: str, stages: Mapping[str, Stage]) -> list[str]:
+def _before(name: str, stages: Mapping[str, StageConfig]) -> list[str]:
     return list(stages)[: list(stages).index(name)]
 
 
-def _check_before(name: str, stage: str, stages: Mapping[str, Stage]) -> None:
+def _check_before(name: str, stage: str, stages: Mapping[str, StageConfig]) -> None:
     """Refuses a stage that does not come before this one."""
     before = _before(name, stages)
     if stage in before:
@@ -128,15 +128,15 @@ def _unknown(name: str, cells: str, before: Sequence[str]) -> DartboardError:
     return OptionError(f"{name}: cells: {cells}: {words}")
 
 
-def _best(name: str, match: re.Match[str], stages: Mapping[str, Stage]) -> Source:
+def _best(name: str, match: re.Match[str], stages: Mapping[str, StageConfig]) -> CellSource:
     count, stage = int(match[1] or 1), match[2]
     _check_before(name, stage, stages)
     if not count:
         raise OptionError(f"{name}: cells: {match[0]}: expected at least 1, such as best 3 of {stage}")
-    return Source(stage, count)
+    return CellSource(stage, count)
 
 
-def named_cells(names: Sequence[str]) -> list[FoundCell]:
+def named_cells(names: Sequence[str]) -> list[SweepCell]:
     """Cells by published names, runs, files or genotypes.
 
     Raises:
@@ -145,27 +145,27 @@ def named_cells(names: Sequence[str]) -> list[FoundCell]:
     return [_named_cell(number, name) for number, name in enumerate(names)]
 
 
-def _named_cell(number: int, name: str) -> FoundCell:
+def _named_cell(number: int, name: str) -> SweepCell:
     genotype = find_genotype(name)
     space = space_of_run(name) or home_of(genotype)
     text, home = GENOTYPE_FORMATS["json"].encode(genotype), space_name(name, None, space)
     label = Path(name).stem if name in PUBLISHED or (len(name) < LONGEST and Path(name).exists()) else ""
-    return FoundCell(label or f"cell-{number}", text, home, space.stack.cells, data_of_run(name))
+    return SweepCell(label or f"cell-{number}", text, home, space.stack.cells, data_of_run(name))
 
 
-def stand_in(config: Mapping[str, Any], number: int) -> FoundCell:
+def stand_in(config: Mapping[str, Any], number: int) -> SweepCell:
     """A cell that a search could find, to try things with before it has found one."""
     choice = SpaceChoice.model_validate(config["space"])
     space = build_space(choice)
     text = GENOTYPE_FORMATS["json"].encode(sample(space, Random(0)))
-    return FoundCell(f"{GUESS}{number}", text, choice.name, space.stack.cells, _images(config))
+    return SweepCell(f"{GUESS}{number}", text, choice.name, space.stack.cells, _images(config))
 
 
 def _images(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in config["data"].items() if key in SOURCE}
 
 
-def found_cells(runs: Mapping[str, RunReader]) -> list[FoundCell]:
+def found_cells(runs: Mapping[str, RunReader]) -> list[SweepCell]:
     """The different cells that finished searches have found, in the order of these; by run the name.
 
     Cells that were searched with other images, or in another stack, are other ones.
@@ -177,7 +177,7 @@ def found_cells(runs: Mapping[str, RunReader]) -> list[FoundCell]:
         own = {"text": genotype, "space": run.config["space"]["name"], "stack": stack}
         own["images"] = _images(run.config)
         found.setdefault(json.dumps(own), {**own, "runs": []})["runs"].append(name)
-    return [FoundCell(label=f"found-{number}", **own) for number, own in enumerate(found.values())]
+    return [SweepCell(label=f"found-{number}", **own) for number, own in enumerate(found.values())]
 
 
 def best_of(accuracies: Mapping[str, Sequence[float]], count: int, stage: str) -> list[str]:
@@ -201,6 +201,6 @@ def held_out_accuracy(run: RunReader) -> float | None:
     return float(found) if isinstance(found, int | float) else None
 
 
-def to_plain(cells: Sequence[FoundCell]) -> list[dict[str, Any]]:
+def to_plain(cells: Sequence[SweepCell]) -> list[dict[str, Any]]:
     """Cells as plain values."""
     return [asdict(own) for own in cells]

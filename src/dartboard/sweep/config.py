@@ -78,7 +78,7 @@ Settings = Annotated[dict[str, Any], BeforeValidator(_group)]
 """By dotted name."""
 
 
-class Stop(Options):
+class StopRule(Options):
     """When runs that are clearly worse than the best of their stage go no further."""
 
     after: Annotated[tuple[Number, ...], BeforeValidator(_several)] = Field(
@@ -96,7 +96,7 @@ class Stop(Options):
         return after
 
 
-class Stage(Options):
+class StageConfig(Options):
     """Runs of one kind."""
 
     do: Literal["search", "train"] = Field(default="search", description="what each run is")
@@ -115,7 +115,7 @@ class Stage(Options):
     cells: str | tuple[str, ...] = Field(
         default=(), description="what is trained: of a stage, best of a stage, best N of a stage, or a list"
     )
-    stop: Stop = Stop()
+    stop: StopRule = StopRule()
     words: Settings = Field(default={}, description="of all runs, above all others; said behind the file")
 
 
@@ -132,7 +132,7 @@ class ExecutorChoice(Options):
         return dict(self.model_extra or {})
 
 
-class SweepConfig(Stage):
+class SweepConfig(StageConfig):
     """Everything it takes to repeat a sweep."""
 
     kind: Literal["sweep"] = Field(default="sweep", description="what this is the configuration of")
@@ -140,7 +140,7 @@ class SweepConfig(Stage):
     tries: Number = Field(default=3, description="a run that has failed so often is given up")
     reports: bool = Field(default=False, description="write a report.html of every run that is finished")
     executor: Annotated[ExecutorChoice, BeforeValidator(_named)] = ExecutorChoice()
-    stages: dict[str, Stage] = Field(default={}, description="several stages, by name, in their order")
+    stages: dict[str, StageConfig] = Field(default={}, description="several stages, by name, in their order")
 
     @field_validator("name")
     @classmethod
@@ -150,17 +150,17 @@ class SweepConfig(Stage):
         return name
 
     @property
-    def parts(self) -> dict[str, Stage]:
+    def parts(self) -> dict[str, StageConfig]:
         """The stages by name, with the words of all; one of the kind's name where there are no several."""
-        own = Stage.model_validate({key: getattr(self, key) for key in Stage.model_fields})
+        own = StageConfig.model_validate({key: getattr(self, key) for key in StageConfig.model_fields})
         return {name: self._with_words(stage) for name, stage in self.stages.items()} or {self.do: own}
 
-    def _with_words(self, stage: Stage) -> Stage:
+    def _with_words(self, stage: StageConfig) -> StageConfig:
         return stage.model_copy(update={"words": overlaid(self.words, stage.words)})
 
 
 SWEEP = ConfigLoader(SweepConfig, {}, "")
-STAGE = ConfigLoader(Stage, {}, "")
+STAGE = ConfigLoader(StageConfig, {}, "")
 
 
 def load_sweep(file: str | Path, words: Iterable[str] = (), flags: Layer | None = None) -> SweepConfig:
@@ -208,7 +208,7 @@ def validate(layer: Layer) -> SweepConfig:
     return config
 
 
-def _check_words(stage: Stage, place: str) -> None:
+def _check_words(stage: StageConfig, place: str) -> None:
     """Refuses words that would make the points of a stage alike."""
     grid = {
         name: key for key, values in stage.grid.items() for own in values for name in flattened({key: own})
@@ -222,7 +222,7 @@ def _check_words(stage: Stage, place: str) -> None:
             raise OptionError(f"{short} is in a row of {place}runs; change it there")
 
 
-def _stage(name: str, values: object) -> Stage:
+def _stage(name: str, values: object) -> StageConfig:
     if not LABEL.fullmatch(name) or name in TAKEN:
         words = f"a stage has letters, digits, - and _ in its name, and is not called {' or '.join(TAKEN)}"
         raise OptionError(f"stages.{name}: {words}")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dartboard.errors import RunError
-from dartboard.sweep.cells import FoundCell
-from dartboard.sweep.config import Stop
+from dartboard.sweep.cells import SweepCell
+from dartboard.sweep.config import StopRule
 from dartboard.sweep.protocol.decisions import NAME, Decisions
 
 CHANGED = "it was changed after it was written"
@@ -14,7 +14,7 @@ ELSEWHERE = "name another directory with --out"
 
 
 @dataclass(frozen=True)
-class Taken:
+class RungDecision:
     """How the runs of a stage were compared.
 
     Args:
@@ -33,7 +33,7 @@ class Taken:
 
 
 @dataclass(frozen=True)
-class Choice:
+class CellsDecision:
     """Which cells a stage took.
 
     Args:
@@ -45,7 +45,7 @@ class Choice:
 
     among: Sequence[str]
     finished: Sequence[str]
-    cells: Sequence[FoundCell]
+    cells: Sequence[SweepCell]
     best: int | None
 
 
@@ -64,7 +64,7 @@ def cells_key(stage: str) -> str:
     return f"cells of {stage}"
 
 
-def read_rung(decisions: Decisions, stage: str, epochs: int) -> Taken | None:
+def read_rung(decisions: Decisions, stage: str, epochs: int) -> RungDecision | None:
     """How the runs of a stage were compared; None if they were not yet.
 
     Raises:
@@ -82,10 +82,10 @@ def read_rung(decisions: Decisions, stage: str, epochs: int) -> Taken | None:
             late[own] = _field(said, late_key(stage, epochs, own), "reason", _is(str, type(None)))
     more = {own: reason for own, reason in late.items() if reason is not None}
     keep = _field(found, key, "keep", _is(int))
-    return Taken(keep, accuracies, {**dropped, **more}, failed, list(late))
+    return RungDecision(keep, accuracies, {**dropped, **more}, failed, list(late))
 
 
-def read_cells(decisions: Decisions, stage: str) -> Choice | None:
+def read_cells(decisions: Decisions, stage: str) -> CellsDecision | None:
     """Which cells a stage took; None if it took none yet.
 
     Raises:
@@ -100,12 +100,12 @@ def read_cells(decisions: Decisions, stage: str) -> Choice | None:
     cells = _field(found, key, "cells", _list_of(dict))
     best = _field(found, key, "best", _is(int, type(None)))
     try:
-        return Choice(among, finished, [FoundCell(**own) for own in cells], best)
+        return CellsDecision(among, finished, [SweepCell(**own) for own in cells], best)
     except TypeError:
         raise RunError(f"{NAME}: {key!r} has a cell that is none; {CHANGED}") from None
 
 
-def check_rungs(decisions: Decisions, stage: str, stop: Stop, names: Sequence[str]) -> None:
+def check_rungs(decisions: Decisions, stage: str, stop: StopRule, names: Sequence[str]) -> None:
     """Refuses runs that were not there when others were compared, and the lack of some that were.
 
     Raises:

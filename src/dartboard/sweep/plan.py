@@ -15,8 +15,8 @@ from dartboard.runs import flat
 from dartboard.search import config as search_config
 from dartboard.search.config import SEARCH, DataChoice, SearchConfig
 from dartboard.space import SPACES, load_space
-from dartboard.sweep.cells import GUESS, FoundCell
-from dartboard.sweep.config import Stage
+from dartboard.sweep.cells import GUESS, SweepCell
+from dartboard.sweep.config import StageConfig
 from dartboard.sweep.grid import CELL, FIRST, Point, check_count, name_of, nested, overlaid, points
 from dartboard.train import config as train_config
 from dartboard.train.build import SHARE
@@ -74,7 +74,7 @@ class StagePlanner:
     """
 
     name: str
-    stage: Stage
+    stage: StageConfig
     common: Mapping[str, Any]
     chooses: bool = False
     _known: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, compare=False)
@@ -89,7 +89,7 @@ class StagePlanner:
             raise OptionError(f"{self.name}: searches find cells, and take none; leave out cells")
         return self._distinct(self._search(point) for point in self._points())
 
-    def trainings(self, cells: Iterable[FoundCell], has_valid: HasValid) -> list[PlannedRun]:
+    def trainings(self, cells: Iterable[SweepCell], has_valid: HasValid) -> list[PlannedRun]:
         """The runs of a stage of trainings.
 
         Args:
@@ -123,13 +123,13 @@ class StagePlanner:
         SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first run
         return search_config.resolved(config)
 
-    def _training(self, cell: FoundCell, point: Point, has_valid: HasValid) -> PlannedRun:
+    def _training(self, cell: SweepCell, point: Point, has_valid: HasValid) -> PlannedRun:
         values = self._seeded(
             "train", point, cell.label, lambda rest: self._resolved_training(cell, rest, has_valid)
         )
         return self._planned("train", values, {CELL: cell.label}, _rest(point))
 
-    def _resolved_training(self, cell: FoundCell, rest: Point, has_valid: HasValid) -> dict[str, Any]:
+    def _resolved_training(self, cell: SweepCell, rest: Point, has_valid: HasValid) -> dict[str, Any]:
         config = _with_images(cell, [*self._layers("train", rest), {"cell": cell.text}])
         check_plugins(config.plugins)
         check_names(config.space.name, config.data.name)
@@ -214,7 +214,7 @@ def _words(point: Point, error: str) -> str:
     return " ".join(words) + ": " if words else ""
 
 
-def _with_images(cell: FoundCell, layers: Sequence[Mapping[str, Any]]) -> TrainConfig:
+def _with_images(cell: SweepCell, layers: Sequence[Mapping[str, Any]]) -> TrainConfig:
     """The images that a cell was searched with, in their size, unless others are named."""
     name = {key: value for key, value in cell.images.items() if key == "name"}
     config = TRAIN.merge([{"data": name}, *layers])

@@ -13,8 +13,8 @@ from dartboard.jobs.loops import LoopBuilder, check_settings
 from dartboard.runs import RunReader, is_run
 from dartboard.search import Searcher
 from dartboard.search.config import DataChoice
-from dartboard.sweep.cells import FoundCell, Source, named_cells, source_of, stand_in, to_plain
-from dartboard.sweep.config import Stage, SweepConfig
+from dartboard.sweep.cells import CellSource, SweepCell, named_cells, source_of, stand_in, to_plain
+from dartboard.sweep.config import StageConfig, SweepConfig
 from dartboard.sweep.decision_log import ELSEWHERE, cells_key, check_rungs, dropped_in, read_cells
 from dartboard.sweep.plan import PlannedRun, StagePlanner
 from dartboard.sweep.protocol.decisions import Decisions
@@ -46,7 +46,7 @@ class SweepPlanner:
     progress: Progress | None = None
     fall_back: bool = False
     message: Callable[[str], None] = lambda _: None
-    _cells: dict[str, list[FoundCell]] = field(default_factory=dict, init=False)
+    _cells: dict[str, list[SweepCell]] = field(default_factory=dict, init=False)
     _runs: dict[str, list[PlannedRun]] = field(default_factory=dict, init=False)
     _valid: dict[object, bool] = field(default_factory=dict, init=False)
     _builder: LoopBuilder = field(init=False)
@@ -55,7 +55,7 @@ class SweepPlanner:
         if self.plugins:  # so that a resumed sweep says what it needs
             settings = {**self.config.settings, "plugins": list(self.plugins)}
             self.config = self.config.model_copy(update={"settings": settings})
-        self.stages: Mapping[str, Stage] = self.config.parts
+        self.stages: Mapping[str, StageConfig] = self.config.parts
         self.decisions = Decisions(self.folder)
         self.release_images()
 
@@ -70,7 +70,7 @@ class SweepPlanner:
         own = self.stages[name]
         return own.do == "train" and bool(own.stop.after or any(source.stage == name for source in best))
 
-    def _source(self, name: str) -> Source | None:
+    def _source(self, name: str) -> CellSource | None:
         return source_of(name, self.stages) if self.stages[name].do == "train" else None
 
     def plan(self, name: str) -> list[PlannedRun]:
@@ -98,7 +98,7 @@ class SweepPlanner:
             self._valid[asked] = self._builder.images(choice).valid is not None
         return self._valid[asked]
 
-    def _decided(self, name: str) -> list[FoundCell]:
+    def _decided(self, name: str) -> list[SweepCell]:
         """What a stage trains: decided once, when the stage before it is over."""
         source = self._source(name)
         if source is None:
@@ -110,7 +110,7 @@ class SweepPlanner:
         self._warn(name, source.stage, done)
         return self._kept(name, source) or []
 
-    def _kept(self, name: str, source: Source) -> list[FoundCell] | None:
+    def _kept(self, name: str, source: CellSource) -> list[SweepCell] | None:
         """The cells that were taken from the stage before; None if none were yet.
 
         Raises:
@@ -144,7 +144,7 @@ class SweepPlanner:
             elif own not in done and own not in dropped:
                 self.message(f"{name} takes its cells without {own}, which failed")
 
-    def _choice(self, name: str, source: Source, done: Mapping[str, RunReader]) -> dict[str, Any]:
+    def _choice(self, name: str, source: CellSource, done: Mapping[str, RunReader]) -> dict[str, Any]:
         before = source.stage or ""
         if not done:
             raise RunError(f"no run of {before} came to its end, so {name} has no cells; see its errors")
@@ -181,7 +181,7 @@ class SweepPlanner:
         self.release_images()
         return dict(self._runs)
 
-    def _imagined(self, name: str) -> list[FoundCell]:
+    def _imagined(self, name: str) -> list[SweepCell]:
         source = self._source(name)
         if source is None:
             return []
@@ -251,7 +251,7 @@ class SweepPlanner:
         )
 
 
-def _named(stage: str, source: Source) -> list[FoundCell]:
+def _named(stage: str, source: CellSource) -> list[SweepCell]:
     try:
         return named_cells(source.names)
     except DartboardError as error:

@@ -12,7 +12,7 @@ from typing import Literal
 from dartboard.errors import RunError
 from dartboard.jobs.job import JobResult
 from dartboard.runs import RunReader
-from dartboard.sweep.decision_log import Taken, key_of, late_key, read_rung
+from dartboard.sweep.decision_log import RungDecision, key_of, late_key, read_rung
 from dartboard.sweep.plan import PlannedRun
 from dartboard.sweep.planner import SweepPlanner
 from dartboard.sweep.selection import finished
@@ -100,7 +100,7 @@ class Pruner:
         return dropped
 
     def _late(
-        self, stage: str, epochs: int, runs: Runs, taken: Taken, accuracies: Mapping[str, float | None]
+        self, stage: str, epochs: int, runs: Runs, taken: RungDecision, accuracies: Mapping[str, float | None]
     ) -> dict[str, str]:
         """Judges runs that get there when the others were compared already, each by itself."""
         dropped: dict[str, str] = {}
@@ -128,7 +128,7 @@ class Pruner:
             self.message(f"{own} is dropped at epoch {epochs}: {reason}")
 
 
-def _again(taken: Taken, runs: Runs) -> dict[str, PlannedRun]:
+def _again(taken: RungDecision, runs: Runs) -> dict[str, PlannedRun]:
     """The runs that failed before others were compared, and have not got there since."""
     return {own: runs[own] for own in taken.failed if own in runs and own not in taken.late}
 

@@ -19,7 +19,7 @@ from dartboard.utils import atomic
 from dartboard.utils.statistics import mean_interval, summarize
 
 CSV, SUMMARY = "results.csv", "summary.csv"
-Row = dict[str, Any]
+RunRow = dict[str, Any]
 """Plain values by column."""
 End = Literal["finished", "dropped", "failed"]
 TEXTS = ("name", "stage", "do", "state", "reason")
@@ -53,7 +53,7 @@ SETTINGS = "settings"
 POINT = ("stage", "do", "runs", "finished", "measured_on", "mean", "deviation", "low", "high")
 
 
-def row_of(planned: PlannedRun, folder: Path, state: End, reason: str = "") -> Row:
+def row_of(planned: PlannedRun, folder: Path, state: End, reason: str = "") -> RunRow:
     """All that is known of a run that has ended.
 
     Args:
@@ -65,12 +65,12 @@ def row_of(planned: PlannedRun, folder: Path, state: End, reason: str = "") -> R
     path = folder / planned.name
     known, damage = ({}, "") if state == "failed" else _read(path)
     state, reason = ("failed", damage) if damage else (state, reason)
-    row: Row = {"name": planned.name, "stage": planned.stage, "do": planned.kind, "state": state}
+    row: RunRow = {"name": planned.name, "stage": planned.stage, "do": planned.kind, "state": state}
     row |= {"reason": reason, "seed": planned.seed, "settings": plain(planned.varied, planned.name)}
     return row | known | {"path": str(path)}
 
 
-def _read(path: Path) -> tuple[Row, str]:
+def _read(path: Path) -> tuple[RunRow, str]:
     """What a run says of itself; where it is damaged nothing, and what is wrong with it."""
     try:
         row = _facts(path)
@@ -94,7 +94,7 @@ def _check(row: Mapping[str, Any], place: str, needed: Sequence[str] = AMOUNTS[:
         raise RunError(f"{place} should say {wrong[0]} with a number; it was changed after it was written")
 
 
-def _facts(path: Path) -> Row:
+def _facts(path: Path) -> RunRow:
     """What a run says of itself; of one that was dropped, what its last epochs say."""
     run = RunReader.read(path)
     result = run.result()
@@ -104,7 +104,7 @@ def _facts(path: Path) -> Row:
         known = [own for own in rows if f"{VALID}_accuracy" in own]
         accuracy = known[-1][f"{VALID}_accuracy"] if known else None
         return {"epochs": len(rows), "seconds": last.get("seconds"), "valid_accuracy": accuracy}
-    row: Row = {
+    row: RunRow = {
         key: result.get(key) for key in ("epochs", "seconds", "entropy", "parameters", "flops", "digest")
     }
     if run.config.get("kind") == "train":
@@ -117,7 +117,7 @@ def _facts(path: Path) -> Row:
 
 
 @dataclass(frozen=True)
-class PointRow:
+class PointSummary:
     """Runs that differ in their seeds alone.
 
     Args:
@@ -156,22 +156,22 @@ def _short(name: str) -> str:
     return "" if name == "cell" or name.endswith(".name") else f"{name}="
 
 
-def summary(rows: Iterable[Row]) -> list[PointRow]:
+def summary(rows: Iterable[RunRow]) -> list[PointSummary]:
     """The rows of runs over their seeds."""
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[RunRow]] = {}
     for row in rows:
         groups.setdefault(json.dumps([row["stage"], row["settings"]]), []).append(row)
     return [_point(own) for own in groups.values()]
 
 
-def _point(rows: Sequence[Row]) -> PointRow:
+def _point(rows: Sequence[RunRow]) -> PointSummary:
     first, done = rows[0], [row for row in rows if row["state"] == "finished"]
     part = TEST if any(row.get("test_accuracy") is not None for row in done) else VALID
     known = [row[f"{part}_accuracy"] for row in done if row.get(f"{part}_accuracy") is not None]
     found = summarize(known) if known else None
     low, high = mean_interval(known) or (None, None)
     times = [row["seconds"] for row in done if row.get("seconds") is not None]
-    return PointRow(
+    return PointSummary(
         stage=first["stage"],
         do=first["do"],
         settings=first["settings"],
@@ -186,7 +186,7 @@ def _point(rows: Sequence[Row]) -> PointRow:
     )
 
 
-def write_results(folder: Path, rows: Sequence[Row]) -> list[Path]:
+def write_results(folder: Path, rows: Sequence[RunRow]) -> list[Path]:
     """Writes the tables into the directory of a sweep, each whole or not at all; returns their paths."""
     lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)
     points = [vars(own) for own in summary(rows)]
@@ -221,7 +221,7 @@ def _cell(value: object) -> object:
     return json.dumps(value) if isinstance(value, list | dict) else value
 
 
-def read_results(folder: Path) -> list[Row]:
+def read_results(folder: Path) -> list[RunRow]:
     """The rows of a sweep's runs.
 
     Raises:
@@ -234,7 +234,7 @@ def read_results(folder: Path) -> list[Row]:
     return [_row(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
 
 
-def _row(line: bytes, place: str) -> Row:
+def _row(line: bytes, place: str) -> RunRow:
     """A row of the results.
 
     Raises:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dartboard.errors import DartboardError
 from dartboard.runs import RunReader, is_run
-from dartboard.sweep.cells import FoundCell, Source, best_of, found_cells, held_out_accuracy
+from dartboard.sweep.cells import CellSource, SweepCell, best_of, found_cells, held_out_accuracy
 from dartboard.sweep.grid import CELL
 from dartboard.sweep.plan import PlannedRun
 
@@ -37,8 +37,11 @@ def _done(path: Path, kind: str) -> RunReader | None:
 
 
 def take(
-    source: Source, runs: Sequence[PlannedRun], trained: Sequence[FoundCell], done: Mapping[str, RunReader]
-) -> list[FoundCell]:
+    source: CellSource,
+    runs: Sequence[PlannedRun],
+    trained: Sequence[SweepCell],
+    done: Mapping[str, RunReader],
+) -> list[SweepCell]:
     """The cells that finished runs found or trained; the best of them if so many are asked.
 
     Args:
@@ -64,5 +67,5 @@ def take(
     return [next(cell for cell in cells if cell.label == label) for label in best]
 
 
-def _trainings(runs: Sequence[PlannedRun], cell: FoundCell) -> list[str]:
+def _trainings(runs: Sequence[PlannedRun], cell: SweepCell) -> list[str]:
     return [run.name for run in runs if run.varied[CELL] == cell.label]

@@ -25,7 +25,7 @@ from dartboard.sweep.config import SweepConfig, load_sweep, plain
 from dartboard.sweep.plan import PlannedRun
 from dartboard.sweep.planner import SweepPlanner
 from dartboard.sweep.pruning import Pruner
-from dartboard.sweep.results import End, Row, read_results, row_of, write_results
+from dartboard.sweep.results import End, RunRow, read_results, row_of, write_results
 from dartboard.utils import atomic
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Sweep:
     planner: SweepPlanner
     executor: Executor
     monitor: Monitor = field(default_factory=Monitor)
-    _rows: dict[str, Row | None] = field(default_factory=dict, init=False)
+    _rows: dict[str, RunRow | None] = field(default_factory=dict, init=False)
     _names: dict[str, list[str]] = field(default_factory=dict, init=False)
     _written: float = field(default=0.0, init=False)
 
@@ -78,7 +78,7 @@ class Sweep:
         """Asks all runs to save their states and to stop; for signal handlers."""
         self.queue.stop()
 
-    def run(self) -> list[Row]:
+    def run(self) -> list[RunRow]:
         """Results of all runs, in the order of the plan; those that failed do not stop others.
 
         Raises:
@@ -104,7 +104,7 @@ class Sweep:
         return self.rows
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[RunRow]:
         """Rows of the runs that have ended, now or earlier, in the order of the plan."""
         stages = list(self.planner.stages)
         rows = [row for row in self._rows.values() if row is not None]
@@ -147,7 +147,7 @@ class Sweep:
         self.monitor.message(text)
 
 
-def read_known_rows(folder: Path, planned: Mapping[str, Sequence[PlannedRun]]) -> dict[str, Row | None]:
+def read_known_rows(folder: Path, planned: Mapping[str, Sequence[PlannedRun]]) -> dict[str, RunRow | None]:
     """By name, the runs of a plan with their rows in the tables, None for those without."""
     try:
         known = {row["name"]: row for row in read_results(folder)}
@@ -161,6 +161,6 @@ def write_config(folder: Path, config: SweepConfig) -> None:
     atomic.write_changed(folder / CONFIG, yaml.safe_dump(plain(config), sort_keys=False))
 
 
-def failures(rows: Sequence[Row]) -> dict[str, str]:
+def failures(rows: Sequence[RunRow]) -> dict[str, str]:
     """Error messages of the runs that failed, by name."""
     return {row["name"]: row["reason"] for row in rows if row["state"] == "failed"}

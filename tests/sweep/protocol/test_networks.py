@@ -5,12 +5,12 @@ import pytest
 
 from dartboard.space import enumerate_genotypes, get_space, restrict
 from dartboard.space.graph import count
-from dartboard.sweep.protocol.networks import Network, distinct, draw
+from dartboard.sweep.protocol.networks import Candidate, distinct, draw
 
 
 def test_equal_genotypes_are_one_network() -> None:
     a, b = {"cell": {"edges": [["x", 0, 1]]}}, {"cell": {"edges": [["y", 0, 1]]}}
-    assert distinct({3: b, 4: a, 5: b}) == [Network("found-0", b, [3, 5]), Network("found-1", a, [4])]
+    assert distinct({3: b, 4: a, 5: b}) == [Candidate("found-0", b, [3, 5]), Candidate("found-1", a, [4])]
 
 
 @pytest.mark.parametrize("wanted", [0, 1, 5, 200, 1000])

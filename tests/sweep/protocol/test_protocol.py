@@ -303,7 +303,7 @@ def test_epochs_are_measured_where_networks_are_dropped(data: str, tmp_path: Pat
     assert ["valid_accuracy" in row for row in rows][:2] == [False, True]
 
 
-class Stop(Hook):
+class StopRule(Hook):
     """Stops a protocol after so many steps of all its loops."""
 
     def __init__(self, steps: int) -> None:
@@ -317,7 +317,7 @@ class Stop(Hook):
 
 @pytest.mark.parametrize("steps", [5, 13, 40])
 def test_a_protocol_that_was_stopped_goes_on(steps: int, data: str, folder: Path, tmp_path: Path) -> None:
-    hook = Stop(steps)
+    hook = StopRule(steps)
     protocol = start(tmp_path / "run", settings(data, "keep=2", "searches=3"), hooks=[hook])
     hook.protocol = protocol
     assert protocol.run is not None

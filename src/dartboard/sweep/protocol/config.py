@@ -36,7 +36,7 @@ FIRST = 2**62
 """First seeds are below it, so that those that follow are seeds as well."""
 
 
-class Training(TrainSettings):
+class ProtocolTraining(TrainSettings):
     """The trainings of a protocol, each with a seed of its own."""
 
     seed: Annotated[int, Field(ge=0, lt=FIRST)] = Field(default=0, description="first seed of trainings")
@@ -59,7 +59,7 @@ class ProtocolConfig(Options):
         default=0, description="first seed of searches and of trainings, and of random architectures"
     )
     search: SearchConfig = SearchConfig()
-    train: Training = Training()
+    train: ProtocolTraining = ProtocolTraining()
 
 
 PROTOCOL = ConfigLoader(ProtocolConfig, {}, "DARTBOARD_PROTOCOL_")

@@ -14,7 +14,7 @@ FOUND, RANDOM = "found", "random"
 
 
 @dataclass(frozen=True)
-class Network:
+class Candidate:
     """An architecture that is trained in stage 2.
 
     Args:
@@ -51,7 +51,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selection:
     """What stage 2 came to.
 
     Args:
@@ -60,18 +60,18 @@ class Choice:
         trials: What became of each, by name.
     """
 
-    best: Network
-    networks: Sequence[Network]
+    best: Candidate
+    networks: Sequence[Candidate]
     trials: Mapping[str, Trial]
 
 
-def distinct(found: Mapping[int, Any]) -> list[Network]:
+def distinct(found: Mapping[int, Any]) -> list[Candidate]:
     """The different genotypes among those that searches found, by their seeds, in the order of these."""
     groups: dict[str, list[int]] = {}
     for seed, genotype in found.items():
         groups.setdefault(json.dumps(genotype), []).append(seed)
     return [
-        Network(f"{FOUND}-{number}", json.loads(text), seeds)
+        Candidate(f"{FOUND}-{number}", json.loads(text), seeds)
         for number, (text, seeds) in enumerate(groups.items())
     ]
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dartboard.runs import Run
-from dartboard.sweep.protocol.networks import FOUND, RANDOM, Network, Trial
+from dartboard.sweep.protocol.networks import FOUND, RANDOM, Candidate, Trial
 from dartboard.train.build import TEST, VALID
 from dartboard.utils.statistics import Difference, Summary, compare, summarize, verdict
 
@@ -123,7 +123,7 @@ class ProtocolResult:
         return {"genotype": self.arms[FOUND].genotype, **asdict(self)}
 
 
-def search_facts(run: Run, networks: Sequence[Network]) -> SearchFacts:
+def search_facts(run: Run, networks: Sequence[Candidate]) -> SearchFacts:
     """What a search says of itself."""
     result, seed = run.result() or {}, run.config["seed"]
     return SearchFacts(
@@ -137,7 +137,7 @@ def search_facts(run: Run, networks: Sequence[Network]) -> SearchFacts:
     )
 
 
-def network_facts(network: Network, trial: Trial, run: Run) -> NetworkFacts:
+def network_facts(network: Candidate, trial: Trial, run: Run) -> NetworkFacts:
     """What became of a network in stage 2."""
     rows = run.metrics()
     trained = (run.result() or {}).get("seconds") or (rows[-1]["seconds"] if rows else 0.0)
@@ -152,7 +152,7 @@ def network_facts(network: Network, trial: Trial, run: Run) -> NetworkFacts:
     )
 
 
-def arm(best: Network, networks: Sequence[NetworkFacts], finals: Sequence[Run], searching: float) -> Arm:
+def arm(best: Candidate, networks: Sequence[NetworkFacts], finals: Sequence[Run], searching: float) -> Arm:
     """What networks of one origin came to.
 
     Args:

@@ -14,7 +14,7 @@ from dartboard.runs import Run
 from dartboard.search.record import to_json
 from dartboard.sweep.protocol.decisions import Decisions
 from dartboard.sweep.protocol.jobs import ProtocolJobs
-from dartboard.sweep.protocol.networks import FOUND, RANDOM, Choice, Network, Trial, distinct, draw
+from dartboard.sweep.protocol.networks import FOUND, RANDOM, Candidate, Selection, Trial, distinct, draw
 from dartboard.train.build import VALID
 from dartboard.utils.statistics import DIVERGED, affordable, sift
 
@@ -42,21 +42,21 @@ class Stages:
     examples: int
     message: Callable[[str], None]
 
-    def search(self) -> tuple[list[Run], list[Network]]:
+    def search(self) -> tuple[list[Run], list[Candidate]]:
         """Stage 1: the searches, and the different networks that they found."""
         config = self.jobs.config
         self._log(f"stage 1: {config.searches} searches")
         runs = self._finish([self.jobs.search(number) for number in range(config.searches)])
         genotypes = {run.config["seed"]: _result(run)["genotype"] for run in runs}
         decided = self.decisions.once(FOUND, lambda: [asdict(network) for network in distinct(genotypes)])
-        networks = [Network(**values) for values in decided]
+        networks = [Candidate(**values) for values in decided]
         for network in networks:
             if len(network.seeds) > 1:
                 seeds = ", ".join(map(str, network.seeds))
                 self._log(f"the searches with seeds {seeds} found the same network: it is trained once")
         return runs, networks
 
-    def draw(self, runs: Sequence[Run], trials: Mapping[str, Trial]) -> list[Network]:
+    def draw(self, runs: Sequence[Run], trials: Mapping[str, Trial]) -> list[Candidate]:
         """Random networks: as many as searches, or as many as the searches and trainings took time for.
 
         Args:
@@ -68,9 +68,9 @@ class Stages:
 
         def drawn() -> list[dict[str, Any]]:
             genotypes = map(to_json, draw(self.jobs.searched_space, budget["networks"], rng))
-            return [asdict(Network(f"{RANDOM}-{n}", genotype, ())) for n, genotype in enumerate(genotypes)]
+            return [asdict(Candidate(f"{RANDOM}-{n}", genotype, ())) for n, genotype in enumerate(genotypes)]
 
-        return [Network(**values) for values in self.decisions.once(RANDOM, drawn)]
+        return [Candidate(**values) for values in self.decisions.once(RANDOM, drawn)]
 
     def _budget(self, runs: Sequence[Run], trials: Mapping[str, Trial]) -> dict[str, Any]:
         config = self.jobs.config
@@ -82,7 +82,7 @@ class Stages:
         self._log(f"{seconds:.0f} s of searching pay for {more} more random networks in stage 2")
         return {"search_seconds": seconds, "short_seconds": costs, "networks": len(trials) + more}
 
-    def select(self, arm: str, networks: Sequence[Network]) -> Choice:
+    def select(self, arm: str, networks: Sequence[Candidate]) -> Selection:
         """Stage 2: trains networks for a while, drops the clearly bad, and trains the others to the end.
 
         Raises:
@@ -94,9 +94,9 @@ class Stages:
         last = self.decisions.once(f"best {arm}", lambda: self._best(arm, networks, first))
         trials = {name: Trial(**{**first[name], **last["trials"].get(name, {})}) for name in first}
         best = next(network for network in networks if network.name == last["name"])
-        return Choice(best, networks, trials)
+        return Selection(best, networks, trials)
 
-    def _screen(self, arm: str, networks: Sequence[Network]) -> dict[str, Any]:
+    def _screen(self, arm: str, networks: Sequence[Candidate]) -> dict[str, Any]:
         """Results of each network after a short training, and why it is dropped if it is."""
         config = self.jobs.config
         nothing = {"short": None, "short_seconds": None, "accuracy": None, "dropped": None}
@@ -109,7 +109,7 @@ class Stages:
                 self._log(f"train/{name} is dropped at epoch {config.short}: {reason}")
         return {name: {**nothing, **row, "dropped": reasons[name]} for name, row in rows.items()}
 
-    def _train_short(self, arm: str, networks: Sequence[Network]) -> dict[str, dict[str, Any]]:
+    def _train_short(self, arm: str, networks: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
         """Short trainings; of random networks no more than the time pays for, should they be slower.
 
         As many are trained at a time as the executor takes. Which of them count is decided in their order, so
@@ -136,7 +136,7 @@ class Stages:
                     rows[network.name] = {"short": row[f"{VALID}_accuracy"], "short_seconds": row["seconds"]}
         return rows
 
-    def _best(self, arm: str, networks: Sequence[Network], first: Mapping[str, Any]) -> dict[str, Any]:
+    def _best(self, arm: str, networks: Sequence[Candidate], first: Mapping[str, Any]) -> dict[str, Any]:
         """Trains those that were not dropped to the end, and names the best."""
         jobs = {
             network.name: self.jobs.screening(network.name, network.cells)
@@ -165,13 +165,13 @@ class Stages:
         self._log(f"train/{best} is the best {arm} network: {accuracies[best]:.2%} of held-out images")
         return {"name": best, "trials": trials}
 
-    def retrain(self, arm: str, network: Network) -> list[Run]:
+    def retrain(self, arm: str, network: Candidate) -> list[Run]:
         """Stage 3: trains the best network again, with every seed."""
         seeds = self.jobs.config.seeds
         self._log(f"stage 3, {arm}: {network.name} with {seeds} seeds")
         return self._finish([self.jobs.final(arm, network.cells, number) for number in range(seeds)])
 
-    def screening_run(self, network: Network) -> Run:
+    def screening_run(self, network: Candidate) -> Run:
         """The run of a network in stage 2, read-only."""
         return Run.read(self.jobs.folder / "train" / network.name)
 
