@@ -160,7 +160,6 @@ def _load(args: Namespace) -> "SweepConfig":
 
 def _course(args: Namespace) -> "SweepPlanner":
     from dartboard.sweep.planner import SweepPlanner
-    from dartboard.sweep.results import PointSummary, RunRow
 
     plugins = tuple(load_plugins(args.plugin))
     return SweepPlanner(_load(args), _folder(args), plugins, fall_back=args.fall_back)
