@@ -4,7 +4,7 @@ import torch
 import lab
 from dartboard.errors import NetworkError
 from dartboard.nn import Blend, all_live
-from dartboard.nn.cell import CellModule, CellOptions, Feed, adapter
+from dartboard.nn.cell import CellModule, CellOptions, FeatureInfo, adapter
 from dartboard.nn.ops import FactorizedReduce, ReLUConvNorm
 from dartboard.space import Cell, Edge, get_space
 
@@ -15,7 +15,7 @@ PATHS = pytest.mark.parametrize("plain", [True, False], ids=["plain", "fused"])
 def make(cell: Cell, feeds=((4, 1),), **options) -> CellModule:
     torch.manual_seed(0)
     given = {"width": 4} | options
-    return CellModule(cell, [Feed(*feed) for feed in feeds], CellOptions(**given)).double()
+    return CellModule(cell, [FeatureInfo(*feed) for feed in feeds], CellOptions(**given)).double()
 
 
 def image(channels: int = 4, size: int = 6, batch: int = 3) -> torch.Tensor:
@@ -28,14 +28,14 @@ def run(module: CellModule, *entering: torch.Tensor, **more) -> torch.Tensor:
 
 
 def test_an_input_of_the_same_size_is_adapted_by_a_convolution():
-    module = adapter(Feed(12, 2), 4, 2, affine=False)
+    module = adapter(FeatureInfo(12, 2), 4, 2, affine=False)
     assert isinstance(module, ReLUConvNorm)
     assert module.double()(image(12)).shape == (3, 4, 6, 6)
     assert not module.norm.affine
 
 
 def test_a_larger_input_is_halved():
-    module = adapter(Feed(12, 1), 4, 2, affine=True)
+    module = adapter(FeatureInfo(12, 1), 4, 2, affine=True)
     assert isinstance(module, FactorizedReduce)
     assert module.double()(image(12, 7)).shape == (3, 4, 4, 4)
 
@@ -45,7 +45,7 @@ def test_inputs_of_two_sizes_meet(plain):
     cell = Cell(2, 3, (Edge(0, 2, SKIP), Edge(1, 2, SKIP)), (2,))
     module = make(cell, [(6, 1), (8, 2)], plain=plain)
     assert run(module, image(6, 9), image(8, 5)).shape == (3, 4, 5, 5)
-    assert module.feed == Feed(4, 2)
+    assert module.feature_info == FeatureInfo(4, 2)
 
 
 @PATHS
@@ -53,7 +53,7 @@ def test_a_reduction_halves_what_leaves_the_inputs_only(plain):
     cell = Cell(1, 3, (Edge(0, 1, CONV), Edge(1, 2, CONV), Edge(0, 2, CONV)), (1, 2))
     module = make(cell, stride=2, plain=plain)
     assert run(module, image(size=9)).shape == (3, 8, 5, 5)
-    assert module.feed == Feed(8, 2)
+    assert module.feature_info == FeatureInfo(8, 2)
 
 
 @PATHS
@@ -74,7 +74,7 @@ def test_a_projection_brings_the_output_back_to_the_width(plain):
     module = make(Cell(1, 3, edges, (1, 2), project=True), plain=plain).eval()
     whole = make(Cell(1, 3, edges, (1, 2)), plain=plain).eval()
     whole.load_state_dict({k: v for k, v in module.state_dict().items() if not k.startswith("project")})
-    assert module.feed == Feed(4, 1)
+    assert module.feature_info == FeatureInfo(4, 1)
     torch.testing.assert_close(run(module, image()), module.project(run(whole, image())))
 
 
@@ -98,7 +98,7 @@ def test_channels_change_on_the_first_edge_where_inputs_are_not_adapted(plain):
 def test_a_concatenation_is_as_wide_as_its_edges():
     module = make(get_space("oneshot1").cells["cell"], [(6, 1)])
     assert module.channels == [6, 4, 4, 4, 4, 4, 4, 4, 4, 20]
-    assert module.feed == Feed(20, 1)
+    assert module.feature_info == FeatureInfo(20, 1)
 
 
 def test_partial_channels_must_divide_the_width():

@@ -34,9 +34,9 @@ def test_a_model_is_what_it_was(tmp_path, model):
 
 
 def test_names_and_scales_must_fit(model):
-    with pytest.raises(ModelError, match="3 classes apart, not 2"):
+    with pytest.raises(ModelError, match="3 classes, not 2"):
         replace(model, classes=("a", "b"))
-    with pytest.raises(ModelError, match="1 channels; mean and deviation have 3 and 1"):
+    with pytest.raises(ModelError, match="1 channels; mean and std have 3 and 1"):
         replace(model, mean=(1.0, 2.0, 3.0))
 
 
@@ -55,10 +55,10 @@ def header(model):
     [
         ({"version": 99}, "version 99"),
         ({"config": {}}, "input"),
-        ({"classes": ["one"]}, "3 classes apart, not 1"),
+        ({"classes": ["one"]}, "3 classes, not 1"),
         ({"space": {}}, "not a model"),
-        ({"mean": [float("nan")]}, "cannot be normalised"),
-        ({"deviation": [0.0]}, "cannot be normalised"),
+        ({"mean": [float("nan")]}, "cannot be normalized"),
+        ({"deviation": [0.0]}, "cannot be normalized"),
         ({"centre": "1.0\nimport os"}, "not a model"),
         ({"centre": 0.0}, "above 0 and at most 1"),
     ],
@@ -97,5 +97,5 @@ def test_files_that_are_no_models(tmp_path, model):
 def test_what_is_no_object_is_refused(tmp_path, model, about):
     tensors, _ = damaged(model)
     save_file(tensors, tmp_path / "m.safetensors", {"dartboard": json.dumps(about)})
-    with pytest.raises(ModelError, match="no JSON object"):
+    with pytest.raises(ModelError, match="not a JSON object"):
         load_model(tmp_path / "m.safetensors")

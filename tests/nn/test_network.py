@@ -195,7 +195,9 @@ def test_sizes_through_the_stack(stem, size, expected):
         found, auxiliary = net(torch.empty(2, 3, size, size), auxiliary=True)
     assert seen == expected
     assert found.shape == auxiliary.shape == (2, 10)
-    assert [module.feed.scale * output for module, output in zip(net.slots, seen, strict=True)] == [size] * 7
+    assert [module.feature_info.scale * output for module, output in zip(net.slots, seen, strict=True)] == [
+        size
+    ] * 7
 
 
 @pytest.mark.parametrize("mix", ["plain", "fused"])

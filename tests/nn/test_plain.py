@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 import lab
 from dartboard.nn import Blend
-from dartboard.nn.cell import CellModule, CellOptions, Feed
+from dartboard.nn.cell import CellModule, CellOptions, FeatureInfo
 from dartboard.nn.mixture import all_live
 from dartboard.nn.plain import plain_nodes
 from dartboard.space import Cell, Edge, get_space
@@ -20,7 +20,7 @@ BATCH, WIDTH = 3, 8
 def make(cell: Cell = CELL, **options) -> CellModule:
     torch.manual_seed(0)
     given = {"width": WIDTH, "plain": True} | options
-    return CellModule(cell, [Feed(WIDTH, 1)] * cell.inputs, CellOptions(**given)).double().eval()
+    return CellModule(cell, [FeatureInfo(WIDTH, 1)] * cell.inputs, CellOptions(**given)).double().eval()
 
 
 def images() -> list[torch.Tensor]:

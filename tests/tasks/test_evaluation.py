@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 from dartboard.errors import DataError, ModelError
 from dartboard.tasks import Evaluation, measure
-from dartboard.tasks.evaluation import _Tally
+from dartboard.tasks.evaluation import EvaluationCounts
 from lab import no_waiting
 
 
@@ -68,10 +68,10 @@ def test_no_gradient_is_recorded(trial):
 @pytest.mark.parametrize("device", ["meta", "cuda"])
 def test_batches_never_make_the_host_wait(device):
     with no_waiting(device):
-        tally = _Tally(7, torch.device(device))
+        counts = EvaluationCounts(7, torch.device(device))
         for _ in range(2):
-            tally.add(torch.empty(5, 7), torch.empty(5, dtype=torch.int64))
-    assert tally.confusion.shape == (49,)
+            counts.add(torch.empty(5, 7), torch.empty(5, dtype=torch.int64))
+    assert counts.confusion.shape == (49,)
 
 
 def test_nothing_to_measure_is_refused():

@@ -20,8 +20,8 @@ from dartboard.space.spec import Cell
 
 
 @dataclass(frozen=True)
-class Feed:
-    """What a slot hands on: its channels, and how many times smaller than the image it is."""
+class FeatureInfo:
+    """The output of a slot: its channels, and how many times smaller than the image it is."""
 
     channels: int
     scale: int
@@ -32,7 +32,7 @@ class BatchRows:
     """Where the examples of a forward pass lie in a batch that passes in several parts.
 
     Args:
-        total: Examples of the whole batch.
+        total: Examples of the complete batch.
         start: The first of them that is in this pass.
     """
 
@@ -45,7 +45,7 @@ class CellOptions:
     """How a cell is built.
 
     Args:
-        width: Channels of the cell's own nodes.
+        width: Channels of the cell's nodes.
         stride: 2 for a reduction cell.
         affine: Whether batch-norms have a scale and a shift to learn.
         pool_norm: Whether poolings end in a batch-norm.
@@ -65,36 +65,35 @@ class CellModule(nn.Module):
     """The ops of one cell, all candidates of all edges.
 
     Args:
-        cell: What the cell may become, or is.
-        feeds: What enters it, one a cell input.
+        cell: Specification of the cell, discrete or not.
+        features: What enters it, one a cell input.
         options: How it is built.
     """
 
-    def __init__(self, cell: Cell, feeds: Sequence[Feed], options: CellOptions) -> None:
+    def __init__(self, cell: Cell, features: Sequence[FeatureInfo], options: CellOptions) -> None:
         super().__init__()
         self.cell, self.options = cell, options
         self._shape = cell.shape
-        width, scale = options.width, max(feed.scale for feed in feeds)
+        width, scale = options.width, max(feature.scale for feature in features)
         if width % options.partial:
             raise NetworkError(
                 f"partial channels: {options.partial} does not divide a cell's {width} channels"
             )
-        adapters = [adapter(feed, width, scale, options.affine) for feed in feeds if cell.adapt]
-        self.adapt = nn.ModuleList(adapters)
-        self.channels = self._node_channels(feeds)
+        self.adapt = nn.ModuleList()
+        self.channels = [feature.channels for feature in features]
+        """The channels of every node."""
+        if cell.adapt:
+            self.adapt.extend(adapter(feature, width, scale, options.affine) for feature in features)
+            self.channels = [width] * len(features)
+        for node in cell.inner:
+            self.channels.append(width * (len(cell.entering(node)) if node in cell.concat else 1))
         self.edges = nn.ModuleList(
             nn.ModuleDict({name: build_op(name, self._site(index)) for name in edge.ops})
             for index, edge in enumerate(cell.edges)
         )
         leaving = sum(self.channels[node] for node in cell.output)
         self.project = ReLUConvNorm(Site(leaving, width, affine=options.affine), 1) if cell.project else None
-        self.feed = Feed(width if cell.project else leaving, scale * options.stride)
-
-    def _node_channels(self, feeds: Sequence[Feed]) -> list[int]:
-        width, cell = self.options.width, self.cell
-        entering = [width if cell.adapt else feed.channels for feed in feeds]
-        inner = [width * (len(cell.entering(node)) if node in cell.concat else 1) for node in cell.inner]
-        return entering + inner
+        self.feature_info = FeatureInfo(width if cell.project else leaving, scale * options.stride)
 
     def _site(self, edge: int) -> Site:
         spec, options, partial = self.cell.edges[edge], self.options, self.partial(edge)
@@ -118,33 +117,31 @@ class CellModule(nn.Module):
             drop_path: The probability with which an edge is dropped for an example, in training.
             rows: Where the examples lie in a larger batch, for which random draws are made.
         """
-        self._check_blend(blend)
+        shape = self._shape if blend.ops is None else tuple(blend.ops.shape[-2:])
+        if len(blend.live) != self._shape[0] or shape != self._shape:
+            raise NetworkError(
+                f"the mixture is for another cell: weights {list(shape)} and {len(blend.live)} edges, where "
+                f"this cell takes {list(self._shape)} and {self._shape[0]}"
+            )
         if self.cell.adapt:
             entering = [adapt(x) for adapt, x in zip(self.adapt, entering, strict=True)]
-        drop = self._drop(entering[0], drop_path, rows) if self.training and drop_path > 0 else None
+        drop = None
+        if self.training and drop_path > 0:
+            drop = self._drop_path_mask(entering[0], 1 - drop_path, rows)
         compute = plain_nodes if self.options.plain else fused_nodes
         nodes = compute(self, entering, blend, drop)
         leaving = [nodes[node] for node in self.cell.output]
         result = leaving[0] if len(leaving) == 1 else torch.cat(leaving, dim=1)
         return result if self.project is None else self.project(result)
 
-    def _check_blend(self, blend: Blend) -> None:
-        given = self._shape if blend.ops is None else tuple(blend.ops.shape[-2:])
-        if len(blend.live) != self._shape[0] or given != self._shape:
-            raise NetworkError(
-                f"the mixture is for another cell: weights {list(given)} and {len(blend.live)} edges, where "
-                f"this cell takes {list(self._shape)} and {self._shape[0]}"
-            )
+    def _drop_path_mask(self, x: Tensor, keep: float, rows: BatchRows | None) -> Tensor:
+        """Drop-path factors [B, E], 0 or 1 / keep; connections into joins are never dropped.
 
-    def _drop(self, x: Tensor, probability: float, rows: BatchRows | None) -> Tensor:
-        """Drop-path factors [B, E], 0 or what keeps the mean; connections into joins are never dropped.
-
-        They are drawn for the whole batch, so that each example's are the same whichever pass it is in.
+        They are drawn for the complete batch, so that an example gets the same whichever pass it is in.
         """
-        keep, size = 1 - probability, x.shape[0]
-        rows = rows or BatchRows(size, 0)
-        drawn = x.new_empty(rows.total, len(self.cell.edges)).bernoulli_(keep)
-        factors = drawn[rows.start : rows.start + size] / keep
+        rows = rows or BatchRows(x.shape[0], 0)
+        mask = x.new_empty(rows.total, len(self.cell.edges)).bernoulli_(keep)
+        factors = mask[rows.start : rows.start + x.shape[0]] / keep
         for index, edge in enumerate(self.cell.edges):
             if edge.target in self.cell.joins:
                 factors[:, index] = 1.0
@@ -152,25 +149,25 @@ class CellModule(nn.Module):
 
     def candidates(self, edge: int, blend: Blend) -> list[Candidate]:
         """The live candidates of the edge at position `edge`."""
-        names = self.cell.edges[edge].ops
-        return [Candidate(edge, place, self._op(edge, names[place])) for place in blend.live[edge]]
-
-    def _op(self, edge: int, name: str) -> Op:
+        names, candidates = self.cell.edges[edge].ops, []
         ops: nn.ModuleDict = self.edges._modules[str(edge)]  # type: ignore[assignment]
-        try:
-            op: Op = ops._modules[name]  # type: ignore[assignment]  # both far quicker than indexing
-        except KeyError:
-            raise NetworkError(f"{name} on edge {self.cell.edges[edge]} has been removed") from None
-        return op
+        for place in blend.live[edge]:
+            try:
+                op: Op = ops._modules[names[place]]  # type: ignore[assignment]  # far quicker than indexing
+            except KeyError:
+                removed = f"{names[place]} on edge {self.cell.edges[edge]}"
+                raise NetworkError(f"{removed} has been removed") from None
+            candidates.append(Candidate(edge, place, op))
+        return candidates
 
     def prune(self, live: Live) -> list[nn.Parameter]:
-        """Removes all candidates but those in `live`; returns the parameters that went with them."""
-        gone: list[nn.Parameter] = []
+        """Removes all candidates but those in `live`; returns the parameters of the removed ones."""
+        removed: list[nn.Parameter] = []
         for edge, ops, places in zip(self.cell.edges, self.edges, live, strict=True):
-            kept = {edge.ops[place] for place in places}
-            for name in [name for name in ops if name not in kept]:  # type: ignore[attr-defined]
-                gone += ops.pop(name).parameters()  # type: ignore[operator]
-        return gone
+            names = {edge.ops[place] for place in places}
+            for name in [name for name in ops if name not in names]:  # type: ignore[attr-defined]
+                removed += ops.pop(name).parameters()  # type: ignore[operator]
+        return removed
 
     def partial(self, edge: int) -> int:
         """One in how many channels pass the candidates of the edge at position `edge`."""
@@ -192,7 +189,7 @@ class CellModule(nn.Module):
         return groups.transpose(1, 2).flatten(1, 2)
 
     def join(self, node: int, values: Mapping[int, Tensor], first: Tensor) -> Tensor:
-        """A node from the values of its edges: their sum, or all side by side with zeros for absent ones.
+        """A node from the values of its edges: their sum, or their concatenation with zeros for absent ones.
 
         Args:
             node: Which node.
@@ -210,8 +207,8 @@ class CellModule(nn.Module):
         return torch.zeros_like(first[:, :1, ::stride, ::stride]).expand(-1, self.options.width, -1, -1)
 
 
-def adapter(feed: Feed, width: int, scale: int, affine: bool) -> Op:
+def adapter(feature: FeatureInfo, width: int, scale: int, affine: bool) -> Op:
     """A module that brings a slot's output to a cell's width, and to the size of the smaller input."""
-    if feed.scale == scale:
-        return ReLUConvNorm(Site(feed.channels, width, affine=affine), 1)
-    return FactorizedReduce(Site(feed.channels, width, 2, affine))
+    if feature.scale == scale:
+        return ReLUConvNorm(Site(feature.channels, width, affine=affine), 1)
+    return FactorizedReduce(Site(feature.channels, width, 2, affine))

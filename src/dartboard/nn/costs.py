@@ -1,4 +1,4 @@
-"""What a network costs: parameters and floating-point operations."""
+"""Cost of a network: parameters and floating-point operations."""
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -8,7 +8,7 @@ from dartboard.space.spec import SearchSpace
 
 
 def count_parameters(net: CellNet, *, auxiliary: bool = False) -> int:
-    """How many numbers the network learns; the auxiliary head only counts when asked for."""
+    """Number of trainable parameters; the auxiliary head counts only with `auxiliary`."""
     total = sum(parameter.numel() for parameter in net.parameters())
     if auxiliary or net.auxiliary is None:
         return total
@@ -16,7 +16,7 @@ def count_parameters(net: CellNet, *, auxiliary: bool = False) -> int:
 
 
 def count_flops(space: SearchSpace, config: NetConfig) -> int:
-    """Floating-point operations of one image's forward pass, two a multiply-add, by torch's own counter.
+    """Floating-point operations of one image's forward pass, two a multiply-add, by torch's counter.
 
     Convolutions and matrix products count, elementwise work does not. Runs on the meta device: nothing is
     computed and no memory is taken.

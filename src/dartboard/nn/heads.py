@@ -1,4 +1,4 @@
-"""What stands around the cells: stems, blocks between stages, the classifier and the auxiliary head."""
+"""The network around the cells: stems, blocks between stages, the classifier and the auxiliary head."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ STEMS: Registry[Callable[[int, int, int], "Stem"]] = Registry("stem")
 
 
 class Stem(nn.Module):
-    """Turns an image into what the first cell reads.
+    """The first layers of a network: from an image to the inputs of the first cell.
 
     Args:
         stages: Applied one after the other; the outputs of the last two enter the first cell.
@@ -66,7 +66,7 @@ def imagenet_stem(image: int, channels: int, _multiple: int) -> Stem:
 
 
 class ResidualReduction(nn.Module):
-    """NAS-Bench-201's block between stages: two 3x3 convolutions beside a pooled 1x1 convolution."""
+    """NAS-Bench-201's block between stages: two 3x3 convolutions plus a pooled 1x1 shortcut."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class PoolReduction(nn.Module):
 
 
 class Classifier(nn.Module):
-    """Global average pooling and a linear layer, after a batch-norm and a ReLU where asked for."""
+    """Global average pooling and a linear layer, after a batch-norm and a ReLU with `norm`."""
 
     def __init__(self, channels: int, classes: int, *, norm: bool) -> None:
         super().__init__()
@@ -105,8 +105,8 @@ class Classifier(nn.Module):
 class AuxiliaryHead(nn.Module):
     """DARTS' auxiliary classifier, read two thirds up the stack, for any resolution.
 
-    The 5x5 average-pooling moves so that 2x2 values remain (stride 3 on 8x8, stride 2 on 7x7, as DARTS
-    has it); maps under 6x6 are pooled adaptively.
+    The stride of the 5x5 average-pooling is such that 2x2 values remain (3 on 8x8, 2 on 7x7, as in DARTS);
+    maps under 6x6 are pooled adaptively.
     """
 
     def __init__(self, channels: int, classes: int) -> None:

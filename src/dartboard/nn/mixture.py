@@ -1,4 +1,9 @@
-"""Which edge of a cell is which edge of the cell that it is a part of."""
+"""Mixtures: how the network blends its candidates, for one forward pass.
+
+The network asks a mixture, slot by slot, for a `Blend`. A relaxation makes mixtures with gradients; the
+ones here are the plain cases: blends by arch, uniform weights, and the one-hot mixture under which a supernet
+computes what the discrete network of a genotype computes.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,30 +14,7 @@ from torch import Tensor
 
 from dartboard.errors import NetworkError
 from dartboard.space.genotype import Genotype, restrict
-from dartboard.space.spec import Cell, Edge, SearchSpace
-
-
-def match_edges(cell: Cell, whole: Cell) -> tuple[int, ...]:
-    """For each edge of `cell` its position in `whole`, the cell that it is a part of.
-
-    An edge fits one between the same nodes that has all its ops. Parallel edges keep their order.
-
-    Raises:
-        NetworkError: If an edge fits none.
-    """
-    found: list[int] = []
-    for edge in cell.edges:
-        left = (place for place in range(len(whole.edges)) if place not in found)
-        place = next((place for place in left if _fits(edge, whole.edges[place])), None)
-        if place is None:
-            raise NetworkError(f"the supernet has no edge {edge} with {', '.join(edge.ops)}")
-        found.append(place)
-    return tuple(found)
-
-
-def _fits(edge: Edge, other: Edge) -> bool:
-    return (edge.source, edge.target) == (other.source, other.target) and {*edge.ops} <= {*other.ops}
-
+from dartboard.space.spec import Cell, SearchSpace
 
 Live = tuple[tuple[int, ...], ...]
 """For each edge the candidates that take part, by position in `Edge.ops`; an empty tuple is no edge."""
@@ -46,9 +28,9 @@ class Blend:
         live: Which candidates take part; the others cost nothing.
         ops: Their weights [E, N], or [B, E, N] for weights per example, N being the most candidates an
             edge has; None for a sum without weights.
-        edges: Weights of whole edges [E] or [B, E] on top; None for none.
+        edges: Weights of the edges [E] or [B, E], times those of the ops; None for none.
         attend: Weights that depend on the candidates' outputs: called with the position of the edge and
-            the outputs of its live candidates, it gives their weights [B, live]. Takes the place of `ops`.
+            the outputs of its live candidates, it returns their weights [B, live]. Used instead of `ops`.
     """
 
     live: Live
@@ -58,7 +40,7 @@ class Blend:
 
 
 class Mixture(Protocol):
-    """What the network asks how to blend."""
+    """The blend of each slot, for one forward pass."""
 
     def blend(self, slot: int) -> Blend:
         """The blend for the cell in the slot at this position of the stack."""
@@ -69,7 +51,7 @@ class ArchMixture:
     """The same blend in every slot that reads the same arch.
 
     Args:
-        space: The space whose slots are asked for.
+        space: The space of the network.
         blends: The blend of each arch.
     """
 
@@ -94,22 +76,20 @@ def uniform(space: SearchSpace, *, like: Tensor | None = None) -> ArchMixture:
         like: A tensor whose type and device the weights get.
     """
     like = torch.empty(0) if like is None else like
-    return ArchMixture(space, {arch: _uniform_blend(cell, like) for arch, cell in space.archs})
-
-
-def _uniform_blend(cell: Cell, like: Tensor) -> Blend:
-    if cell.discrete:
-        return Blend(all_live(cell))
-    ops = like.new_zeros(cell.shape)
-    for row, edge in zip(ops, cell.edges, strict=True):
-        row[: len(edge.ops)] = 1 / len(
-            edge.ops
-        )  # filled in place: a list would have to be sent to the device
-    edges = like.new_ones(len(cell.edges))
-    for contest in cell.contests:
-        for index in contest.edges if contest.weighted else ():
-            edges[index] = 1 / len(contest.edges)
-    return Blend(all_live(cell), ops, edges)
+    blends = {}
+    for arch, cell in space.archs:
+        if cell.discrete:
+            blends[arch] = Blend(all_live(cell))
+            continue
+        ops = like.new_zeros(cell.shape)
+        for row, edge in zip(ops, cell.edges, strict=True):
+            row[: len(edge.ops)] = 1 / len(edge.ops)  # in place: a list would have to be sent to the device
+        edges = like.new_ones(len(cell.edges))
+        for contest in cell.contests:
+            for index in contest.edges if contest.weighted else ():
+                edges[index] = 1 / len(contest.edges)
+        blends[arch] = Blend(all_live(cell), ops, edges)
+    return ArchMixture(space, blends)
 
 
 def one_hot(space: SearchSpace, genotype: Genotype, *, like: Tensor | None = None) -> ArchMixture:
@@ -122,9 +102,29 @@ def one_hot(space: SearchSpace, genotype: Genotype, *, like: Tensor | None = Non
 
 def one_hot_blend(cell: Cell, chosen: Cell, like: Tensor) -> Blend:
     """The blend that gives the ops of `chosen`, a cell restricted from `cell`, weight one."""
-    kept = {place: edge.ops[0] for place, edge in zip(match_edges(chosen, cell), chosen.edges, strict=True)}
+    names = {index: edge.ops[0] for index, edge in zip(match_edges(chosen, cell), chosen.edges, strict=True)}
     live = tuple(
-        (edge.ops.index(kept[index]),) if index in kept else () for index, edge in enumerate(cell.edges)
+        (edge.ops.index(names[index]),) if index in names else () for index, edge in enumerate(cell.edges)
     )
-    ops = [[float(place in own) for place in range(cell.shape[1])] for own in live]
+    ops = [[float(place in places) for place in range(cell.shape[1])] for places in live]
     return Blend(live, like.new_tensor(ops).view(cell.shape))
+
+
+def match_edges(cell: Cell, supercell: Cell) -> tuple[int, ...]:
+    """For each edge of `cell` its position in `supercell`, the cell that it is a part of.
+
+    An edge fits one between the same nodes that has all its ops. Parallel edges keep their order.
+
+    Raises:
+        NetworkError: If an edge fits none.
+    """
+    matches: list[int] = []
+    for edge in cell.edges:
+        for index, candidate in enumerate(supercell.edges):
+            same_nodes = (edge.source, edge.target) == (candidate.source, candidate.target)
+            if index not in matches and same_nodes and {*edge.ops} <= {*candidate.ops}:
+                matches.append(index)
+                break
+        else:
+            raise NetworkError(f"the supernet has no edge {edge} with {', '.join(edge.ops)}")
+    return tuple(matches)

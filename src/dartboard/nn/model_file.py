@@ -1,7 +1,8 @@
-"""A trained network with all it takes to use it, as one file.
+"""A trained network as one file, with everything needed to use it.
 
-The file is in the format of safetensors, so that any program can read the weights; what the network is, the
-names of its classes and how images are normalised stand in its header as JSON, under "dartboard".
+The file is in the format of safetensors, so that any program can read the weights; the space and the config
+of the network, the names of its classes and the normalization of images are in its header as JSON, under
+"dartboard".
 """
 
 import json
@@ -21,7 +22,7 @@ from dartboard.space.files import space_from_json, space_to_json
 KEY = "dartboard"
 VERSION = 1
 MODEL_KIND = ".safetensors"
-"""How the name of a model's file ends."""
+"""File extension of models."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +32,9 @@ class Model:
     Args:
         net: The network, discrete or not.
         classes: The names of the classes, in the order of its logits.
-        mean: Subtracted from the pixels of each channel, which are from 0 to 255.
-        std: What they are divided by then.
-        facts: Plain values about where it comes from: data, accuracy, seed and the like.
+        mean: Mean of the pixels of each channel, which are from 0 to 255; subtracted from them.
+        std: Standard deviation of the pixels of each channel; divides them.
+        facts: Plain values about its origin: data, accuracy, seed and the like.
         crop_pct: The fraction of the sides of an image, around its center, resized to the input.
     """
 
@@ -47,25 +48,23 @@ class Model:
     def __post_init__(self) -> None:
         config = self.net.config
         if len(self.classes) != config.classes:
-            raise ModelError(f"the network tells {config.classes} classes apart, not {len(self.classes)}")
+            raise ModelError(f"the network has {config.classes} classes, not {len(self.classes)}")
         if not len(self.mean) == len(self.std) == config.input[0]:
             raise ModelError(
-                f"images have {config.input[0]} channels; mean and deviation have "
+                f"images have {config.input[0]} channels; mean and std have "
                 f"{len(self.mean)} and {len(self.std)}"
             )
-        if not all(map(math.isfinite, self.mean)) or not all(0 < own < math.inf for own in self.std):
-            raise ModelError(
-                f"images cannot be normalised by the mean {self.mean} and the deviation {self.std}"
-            )
+        if not all(map(math.isfinite, self.mean)) or not all(0 < std < math.inf for std in self.std):
+            raise ModelError(f"images cannot be normalized by the mean {self.mean} and the std {self.std}")
         if not 0 < self.crop_pct <= 1:
             raise ModelError(
-                f"centre is a share of an image's sides, above 0 and at most 1, not {self.crop_pct!r}"
+                f"crop_pct is a fraction of an image's sides, above 0 and at most 1, not {self.crop_pct!r}"
             )
 
 
 def pack_model(model: Model) -> bytes:
     """The bytes of a model's file; equal models give equal bytes."""
-    about = {
+    header = {
         "version": VERSION,
         "space": json.loads(space_to_json(model.net.space)),
         "config": asdict(model.net.config),
@@ -76,14 +75,14 @@ def pack_model(model: Model) -> bytes:
         "centre": model.crop_pct,
     }
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.net.state_dict().items()}
-    return save(tensors, {KEY: json.dumps(about)})
+    return save(tensors, {KEY: json.dumps(header)})
 
 
 def load_model(path: str | Path) -> Model:
     """The model in a file, in evaluation mode, on the CPU.
 
     Raises:
-        ModelError: If there is none, or it is damaged.
+        ModelError: If there is no such file, or it is damaged.
     """
     try:
         return unpack_model(Path(path).read_bytes())
@@ -99,28 +98,30 @@ def unpack_model(data: bytes) -> Model:
     """The model in the bytes of a file, in evaluation mode, on the CPU.
 
     Raises:
-        ModelError: If they are no model, or damaged.
+        ModelError: If they are not a model, or damaged.
     """
     try:
         tensors = load(data)
         length = int.from_bytes(data[:8], "little")
-        header = json.loads(data[8 : 8 + length]).get("__metadata__", {})
-        if KEY not in header:
+        metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+        if KEY not in metadata:
             raise ModelError("it has weights, but not what network they are of; dartboard train writes both")
-        return _unpack(json.loads(header[KEY]), tensors)
+        return _unpack(json.loads(metadata[KEY]), tensors)
     except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, DartboardError) as error:
         reason = one_line(error)
         raise ModelError(f"not a model that can be used ({reason})") from None
 
 
-def _unpack(about: Any, tensors: dict[str, torch.Tensor]) -> Model:
-    if not isinstance(about, dict):
-        raise ModelError("what it says about its network is no JSON object")
-    if about.get("version") != VERSION:
-        raise ModelError(f"it has version {about.get('version')}, and this dartboard reads version {VERSION}")
-    values = about["config"] | {"input": tuple(about["config"]["input"])}
-    net = CellNet(space_from_json(json.dumps(about["space"])), NetConfig(**values))
+def _unpack(header: Any, tensors: dict[str, torch.Tensor]) -> Model:
+    if not isinstance(header, dict):
+        raise ModelError("its description of the network is not a JSON object")
+    if header.get("version") != VERSION:
+        raise ModelError(
+            f"it has version {header.get('version')}, and this dartboard reads version {VERSION}"
+        )
+    config = NetConfig(**header["config"] | {"input": tuple(header["config"]["input"])})
+    net = CellNet(space_from_json(json.dumps(header["space"])), config)
     net.load_state_dict(tensors)
-    mean, std = (tuple(map(float, about[name])) for name in ("mean", "deviation"))
-    names, facts = tuple(map(str, about["classes"])), dict(about["facts"])
-    return Model(net.eval(), names, mean, std, facts, float(about["centre"]))
+    mean, std = (tuple(map(float, header[name])) for name in ("mean", "deviation"))
+    classes, facts = tuple(map(str, header["classes"])), dict(header["facts"])
+    return Model(net.eval(), classes, mean, std, facts, float(header["centre"]))

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dartboard.errors import NetworkError
-from dartboard.nn.cell import BatchRows, CellModule, CellOptions, Feed
+from dartboard.nn.cell import BatchRows, CellModule, CellOptions, FeatureInfo
 from dartboard.nn.fast.depthwise import channels_last
 from dartboard.nn.heads import STEMS, AuxiliaryHead, Classifier, PoolReduction, ResidualReduction
 from dartboard.nn.mixture import Live, Mixture, uniform
@@ -30,9 +30,9 @@ class NetConfig:
         auxiliary: Whether there is an auxiliary classifier after the last reduction.
         drop_path: The probability with which an edge is dropped for an example, in training.
         partial: Only one in this many channels passes the candidates (PC-DARTS' K).
-        search: The form networks have during a search: batch-norms without scale and shift, and one
-            after each pooling where the space says so. The restriction of a supernet equals the supernet
-            under a one-hot mixture in this form.
+        search: Build the network as in a search: batch-norms without scale and shift, and one after each
+            pooling where the space says so. Built so, the restriction of a supernet equals the supernet
+            under a one-hot mixture.
         mix: `fused` is the default and fast; `plain` is the formula as papers write it.
     """
 
@@ -71,12 +71,13 @@ class CellNet(nn.Module):
     """The network of a space: every candidate in a supernet, one op an edge where nothing is left to choose.
 
     Args:
-        space: What is built.
-        config: The numbers around it.
+        space: Specification of the cells and their stack.
+        config: Everything else: channels, classes, size of the images.
 
     Attributes:
         drop_path: The probability with which an edge is dropped for an example, in training; starts as
             the configuration's, and a schedule may set it.
+        auxiliary_slot: The slot whose output the auxiliary head reads: the last that halves the resolution.
     """
 
     def __init__(self, space: SearchSpace, config: NetConfig) -> None:
@@ -85,17 +86,18 @@ class CellNet(nn.Module):
         self._drop_path = config.drop_path
         image, stack = config.input[0], space.stack
         self.stem = STEMS[config.stem_name](image, config.channels, stack.stem)
-        feeds = [Feed(self.stem.channels, scale) for scale in self.stem.scales]
-        _check_size(space, config, feeds[-1].scale)
+        features = [FeatureInfo(self.stem.channels, scale) for scale in self.stem.scales]
+        _check_size(space, config, features[-1].scale)
         self.slots = nn.ModuleList()
         for slot in space.slots:
-            module, feed = self._build(slot, feeds[-2:])
+            module, feature = self._build(slot, features[-2:])
             self.slots.append(module)
-            feeds.append(feed)
-        self._auxiliary_slot = self._read_auxiliary()
-        read = feeds[len(self.stem.scales) + self._auxiliary_slot].channels
-        self.auxiliary = AuxiliaryHead(read, config.classes) if config.auxiliary else None
-        self.head = Classifier(feeds[-1].channels, config.classes, norm=stack.head_norm)
+            features.append(feature)
+        strided = [index for index, slot in enumerate(space.slots) if slot.stride == 2]
+        self.auxiliary_slot = strided[-1] if strided else len(space.slots) - 1
+        channels = features[len(self.stem.scales) + self.auxiliary_slot].channels
+        self.auxiliary = AuxiliaryHead(channels, config.classes) if config.auxiliary else None
+        self.head = Classifier(features[-1].channels, config.classes, norm=stack.head_norm)
 
     @property
     def drop_path(self) -> float:
@@ -106,24 +108,20 @@ class CellNet(nn.Module):
         _check_probability(probability)
         self._drop_path = probability
 
-    def _build(self, slot: Slot, feeds: list[Feed]) -> tuple[nn.Module, Feed]:
+    def _build(self, slot: Slot, features: list[FeatureInfo]) -> tuple[nn.Module, FeatureInfo]:
+        """The module of a slot that reads `features`, and what leaves it."""
         config, stack = self.config, self.space.stack
-        width, last = config.channels * slot.width, feeds[-1]
+        width, last = config.channels * slot.width, features[-1]
         if not slot.arch:
             if stack.reduce == "residual":
-                return ResidualReduction(last.channels, width), Feed(width, 2 * last.scale)
-            return PoolReduction(), Feed(last.channels, 2 * last.scale)
+                return ResidualReduction(last.channels, width), FeatureInfo(width, 2 * last.scale)
+            return PoolReduction(), FeatureInfo(last.channels, 2 * last.scale)
         cell = self.space.cells[slot.arch]
         pool_norm = stack.pool_norm and config.search
         plain = config.mix == "plain"
         options = CellOptions(width, slot.stride, not config.search, pool_norm, config.partial, plain)
-        module = CellModule(cell, feeds[-cell.inputs :], options)
-        return module, module.feed
-
-    def _read_auxiliary(self) -> int:
-        """The slot after which the auxiliary head reads: the last that halves the resolution."""
-        halving = [index for index, slot in enumerate(self.space.slots) if slot.stride == 2]
-        return halving[-1] if halving else len(self.space.slots) - 1
+        module = CellModule(cell, features[-cell.inputs :], options)
+        return module, module.feature_info
 
     @overload
     def forward(
@@ -162,47 +160,35 @@ class CellNet(nn.Module):
             mixture = uniform(self.space, like=x)
         if self.config.mix == "fused":
             x = channels_last(x)
-        states, read = self.stem(x), None
+        states, auxiliary_input = self.stem(x), None
         if self.space.stack.stem_relu:
             states = [F.relu(state) for state in states]
         for index, module in enumerate(self.slots):
-            states = [states[-1], self._run(module, index, states, mixture, rows)]
-            read = states[-1] if index == self._auxiliary_slot else read
+            if isinstance(module, CellModule):
+                entering = states[-module.cell.inputs :]
+                y = module(entering, mixture.blend(index), self.drop_path, rows)
+            else:
+                y = module(states[-1])
+            states = [states[-1], y]
+            auxiliary_input = y if index == self.auxiliary_slot else auxiliary_input
         logits: Tensor = self.head(states[-1])
         if not auxiliary:
             return logits
         if self.auxiliary is None:
             raise NetworkError("this network has no auxiliary head; build it with NetConfig(auxiliary=True)")
-        return logits, self.auxiliary(read)
+        return logits, self.auxiliary(auxiliary_input)
 
     def prune(self, live: Mapping[str, Live]) -> list[nn.Parameter]:
-        """Removes for good all candidates but those given for each arch; a mixture must not ask for them.
+        """Removes for good all candidates but those in `live`, by arch; mixtures must not name them any more.
 
         Returns:
-            The parameters that went with them, for whoever optimises them.
+            The parameters of the removed candidates, to be taken out of their optimizer.
         """
-        cells = ((slot.arch, module) for slot, module in zip(self.space.slots, self.slots, strict=True))
-        return [
-            parameter
-            for arch, module in cells
-            if isinstance(module, CellModule)
-            for parameter in module.prune(live[arch])
-        ]
-
-    def _run(
-        self,
-        module: nn.Module,
-        index: int,
-        states: list[Tensor],
-        mixture: Mixture,
-        rows: BatchRows | None,
-    ) -> Tensor:
-        result: Tensor
-        if isinstance(module, CellModule):
-            result = module(states[-module.cell.inputs :], mixture.blend(index), self.drop_path, rows)
-        else:
-            result = module(states[-1])
-        return result
+        removed: list[nn.Parameter] = []
+        for slot, module in zip(self.space.slots, self.slots, strict=True):
+            if isinstance(module, CellModule):
+                removed += module.prune(live[slot.arch])
+        return removed
 
 
 def _check_probability(drop_path: float) -> None:
@@ -211,12 +197,12 @@ def _check_probability(drop_path: float) -> None:
 
 
 def _check_size(space: SearchSpace, config: NetConfig, scale: int) -> None:
-    """Every reduction must have at least two pixels a side to halve."""
-    halvings = sum(slot.stride == 2 for slot in space.slots)
-    least = scale * 2**halvings
+    """Raises if a reduction would have fewer than two pixels a side to halve."""
+    reductions = sum(slot.stride == 2 for slot in space.slots)
+    least = scale * 2**reductions
     if min(config.input[1:]) < least:
         height, width = config.input[1:]
         raise NetworkError(
-            f"images of {height}x{width} are too small for the stem {config.stem_name!r} and the {halvings} "
-            f"reductions of space {space.name!r}; use at least {least}x{least}"
+            f"images of {height}x{width} are too small for the stem {config.stem_name!r} and the "
+            f"{reductions} reductions of space {space.name!r}; use at least {least}x{least}"
         )

@@ -1,6 +1,6 @@
 """The plain formula: every edge is the weighted sum of its ops, every node the sum of its edges.
 
-This is the readable reference that the default path is proven equal to, and what most code bases run.
+This is the readable reference that the default path is tested against, and what most code bases run.
 """
 
 from collections.abc import Sequence
@@ -38,10 +38,15 @@ def plain_nodes(
 def _edge(
     module: "CellModule", edge: int, nodes: Sequence[Tensor], blend: Blend, drop: Tensor | None
 ) -> Tensor:
+    """The value of one edge."""
     x, rest = module.divide(edge, nodes[module.cell.edges[edge].source])
     candidates = module.candidates(edge, blend)
     outputs = [candidate.op(x) for candidate in candidates]
-    weights = _weights(edge, outputs, [candidate.place for candidate in candidates], blend)
+    weights: Sequence[Tensor | None] = [None] * len(candidates)
+    if blend.attend is not None:
+        weights = blend.attend(edge, outputs).unbind(-1)
+    elif blend.ops is not None:
+        weights = [blend.ops[..., edge, candidate.place] for candidate in candidates]
     terms = [times(output, weight) for output, weight in zip(outputs, weights, strict=True)]
     if drop is not None:
         terms = [
@@ -52,13 +57,3 @@ def _edge(
     if rest is not None:
         total = module.shuffle(torch.cat([total, rest], dim=1))
     return times(total, None if blend.edges is None else blend.edges[..., edge])
-
-
-def _weights(
-    edge: int, outputs: Sequence[Tensor], places: Sequence[int], blend: Blend
-) -> list[Tensor | None]:
-    if blend.attend is not None:
-        return list(blend.attend(edge, outputs).unbind(-1))
-    if blend.ops is not None:
-        return [blend.ops[..., edge, place] for place in places]
-    return [None] * len(places)

@@ -10,13 +10,13 @@ from dartboard.nn.fast.norm import update_running_stats
 class SyncNorm2d(nn.BatchNorm2d):
     """Batch-norm by the statistics of the batches of all ranks together.
 
-    Torch's own `SyncBatchNorm` runs on graphics cards alone and has no second derivatives; this one runs
-    everywhere, and all of it can be derived as often as one likes, which second order and amended searches
-    need. Each rank says mean and variance of its own examples, in one exchange; the parts are put together
-    by Chan's formula, which does not lose digits as the mean of squares does.
+    Torch's `SyncBatchNorm` runs on GPUs only and has no second derivatives; this one runs everywhere and is
+    differentiable any number of times, which second order and amended searches need. Each rank contributes
+    mean and variance of its examples, in one all-reduce; they are combined by Chan's formula, which does not
+    lose digits as the mean of squares does.
 
     Args:
-        norm: Whose parameters and statistics it takes over.
+        norm: Batch-norm whose parameters and statistics are taken over.
         reducer: Sums statistics over the ranks.
     """
 
@@ -31,40 +31,32 @@ class SyncNorm2d(nn.BatchNorm2d):
         self.train(norm.training)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalised images [B, C, H, W]."""
+        """Normalized images [B, C, H, W]."""
         if not self.training:
             return super().forward(x)
         wide = x if x.dtype is torch.float64 else x.float()
         variance, mean = torch.var_mean(wide, dim=(0, 2, 3), correction=0)
-        means, variances = self._gather(torch.stack([mean, variance])).unbind(1)
+        # the statistics of all ranks [R, 2, C], as a sum of tables in which each rank fills its row
+        local = torch.stack([mean, variance])
+        zeros = torch.zeros_like(local)
+        rows = [local if rank == self.reducer.rank else zeros for rank in range(self.reducer.size)]
+        means, variances = self.reducer.all_reduce(torch.stack(rows)).unbind(1)
         mean = means.mean(0)
         variance = variances.mean(0) + (means - mean).square().mean(0)
         count = len(means) * x.numel() // x.shape[1]
         update_running_stats([self], [mean.detach()], [variance.detach() * (count / (count - 1))])
-        return self._scaled(wide - _wide(mean), (variance + self.eps).rsqrt()).to(x.dtype)
-
-    def _scaled(self, centred: Tensor, inverse: Tensor) -> Tensor:
+        centered, inverse_std = wide - mean[:, None, None], (variance + self.eps).rsqrt()
         if not self.affine:
-            return centred * _wide(inverse)
-        return torch.addcmul(_wide(self.bias), centred, _wide(inverse * self.weight))
-
-    def _gather(self, own: Tensor) -> Tensor:
-        """The statistics of all ranks [R, 2, C], as a sum of tables in which each fills its row."""
-        places, nothing = range(self.reducer.size), torch.zeros_like(own)
-        rows = [own if place == self.reducer.rank else nothing for place in places]
-        return self.reducer.all_reduce(torch.stack(rows))
-
-
-def _wide(channels: Tensor) -> Tensor:
-    """A number a channel [C] as it is set against images [C, 1, 1]."""
-    return channels[:, None, None]
+            return (centered * inverse_std[:, None, None]).to(x.dtype)
+        scale, shift = (inverse_std * self.weight)[:, None, None], self.bias[:, None, None]
+        return torch.addcmul(shift, centered, scale).to(x.dtype)
 
 
 def synchronize(net: nn.Module, reducer: Reducer | None) -> None:
-    """Puts a `SyncNorm2d` in the place of every batch-norm of a network that keeps a running mean.
+    """Replaces every batch-norm of a network that has a running mean by a `SyncNorm2d`.
 
     Args:
-        net: The network, on its way to the device.
+        net: The network.
         reducer: Sums statistics over the ranks; None leaves the network as it is.
     """
     if reducer is None:

@@ -1,4 +1,4 @@
-"""How well logits tell classes apart: loss, accuracy and which classes are taken for which."""
+"""Metrics of classification: loss, accuracy and the confusion matrix."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -13,18 +13,18 @@ from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import DataError, ModelError
 
 TOP = 5
-"""Top-5 accuracy asks whether the true class is among so many; with fewer classes, among all."""
+"""Top-5 accuracy: whether the label is among the five largest logits; with fewer classes, among all."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What was measured on some images.
+    """The metrics of a classifier on some images.
 
     Args:
         loss: The mean cross-entropy.
-        top1: The share of images whose class has the largest logit.
-        top5: The share whose class is among the five largest.
-        confusion: How many images of each class (rows) were taken for each (columns), int64 [C, C].
+        top1: The fraction of images whose label has the largest logit.
+        top5: The fraction whose label is among the five largest.
+        confusion: How many images of each class (rows) were predicted as each (columns), int64 [C, C].
     """
 
     loss: float
@@ -34,17 +34,17 @@ class Evaluation:
 
     @property
     def examples(self) -> int:
-        """How many images there were."""
+        """Number of images."""
         return int(self.confusion.sum())
 
     @property
     def per_class(self) -> tuple[float | None, ...]:
-        """The share of each class's images that were got right; None for a class without images."""
-        rights, counts = self.confusion.diagonal().tolist(), self.confusion.sum(1).tolist()
-        return tuple(right / count if count else None for right, count in zip(rights, counts, strict=True))
+        """The accuracy on the images of each class; None for a class without images."""
+        hits, counts = self.confusion.diagonal().tolist(), self.confusion.sum(1).tolist()
+        return tuple(hit / count if count else None for hit, count in zip(hits, counts, strict=True))
 
     def facts(self) -> dict[str, Any]:
-        """The same as plain values that JSON has; a loss that is not finite is None."""
+        """The metrics as plain values for JSON; a loss that is not finite is None."""
         return {
             "loss": self.loss if math.isfinite(self.loss) else None,
             "top1": self.top1,
@@ -62,36 +62,35 @@ def measure(
     group: Group = SINGLE,
     device: torch.device | str = "cpu",
 ) -> Evaluation:
-    """Runs all batches and counts on their device; the host waits once, at the end.
+    """Evaluates all batches; counts stay on their device, and the host waits once, at the end.
 
     Args:
-        forward: From images [B, ...] to logits [B, classes]; whoever gives a network sets its mode.
+        forward: From images [B, ...] to logits [B, classes]; the caller sets the mode of the network.
         batches: Images with labels, int64 [B].
         classes: How many classes there are.
-        group: The processes that have the other batches; what they count is counted in.
-        device: Where ranks that have no batch count their nothing.
+        group: The processes that have the other batches; the result is that of all.
+        device: Device of the counts on ranks without a batch.
 
     Raises:
         DataError: If there are no images.
         ModelError: If there are not as many logits as classes.
     """
-    tally: _Tally | None = None
+    counts: EvaluationCounts | None = None
     with torch.no_grad():
-        for x, y in batches:
-            logits = forward(x)
-            tally = tally or _Tally(classes, logits.device)
-            tally.add(logits, y)
-    tally = tally or _Tally(classes, torch.device(device))
-    tally.gather(group)
-    return tally.result()
+        for images, labels in batches:
+            logits = forward(images)
+            counts = counts or EvaluationCounts(classes, logits.device)
+            counts.add(logits, labels)
+    counts = counts or EvaluationCounts(classes, torch.device(device))
+    return counts.evaluation(group)
 
 
-class _Tally:
+class EvaluationCounts:
     """Sums over batches, on a device.
 
     Args:
         classes: How many classes there are.
-        device: Where the logits are.
+        device: Device of the logits.
     """
 
     def __init__(self, classes: int, device: torch.device) -> None:
@@ -107,20 +106,17 @@ class _Tally:
                 f"{[len(labels), self.classes]}, not {list(logits.shape)}"
             )
         labels = labels.to(logits.device)
-        nearest = logits.topk(min(TOP, self.classes)).indices
-        hits = (nearest == labels.unsqueeze(1)).sum()
+        top = logits.topk(min(TOP, self.classes)).indices
+        hits = (top == labels.unsqueeze(1)).sum()
         self.sums += torch.stack([F.cross_entropy(logits.double(), labels, reduction="sum"), hits.double()])
-        places = labels * self.classes + logits.argmax(1)
-        self.confusion.scatter_add_(0, places, torch.ones_like(places))
+        entries = labels * self.classes + logits.argmax(1)
+        self.confusion.scatter_add_(0, entries, torch.ones_like(entries))
 
-    def gather(self, group: Group) -> None:
-        """Adds what the other ranks have counted."""
-        self.sums, self.confusion = group.all_reduce([self.sums, self.confusion])
-
-    def result(self) -> Evaluation:
-        """What the sums come to; raises if there were no images."""
-        confusion = self.confusion.view(self.classes, self.classes).cpu()
+    def evaluation(self, group: Group) -> Evaluation:
+        """The result over all ranks; raises if there were no images."""
+        sums, confusion = group.all_reduce([self.sums, self.confusion])
+        confusion = confusion.view(self.classes, self.classes).cpu()
         if not (examples := int(confusion.sum())):
             raise DataError("there are no images to measure on")
-        loss, hits = (self.sums / examples).tolist()
+        loss, hits = (sums / examples).tolist()
         return Evaluation(loss, int(confusion.trace()) / examples, hits, confusion)
