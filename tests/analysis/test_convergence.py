@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import torch
 
-from dartboard.analysis import convergence
 from dartboard.analysis.comparison import ACCURACY, LOSS, METRICS, Comparison, Entry
 from dartboard.analysis.convergence import Comparer, compare, make_settings
 from dartboard.analysis.side_by_side import FILE, ComparisonJobs, Plan
@@ -21,6 +20,7 @@ from dartboard.analysis.variants import random_connections
 from dartboard.errors import DivergedError, OptionError, RunError, Stopped, UnknownNameError
 from dartboard.jobs.executors import make_executor
 from dartboard.jobs.executors.inline import InlineExecutor
+from dartboard.jobs.job import Job, JobResult
 from dartboard.jobs.runner import JobRunner
 from dartboard.runs import Run
 from dartboard.space import get_published
@@ -269,15 +269,15 @@ def test_rates_and_seeds_are_those_of_the_settings_unless_given(data: str, tmp_p
 def test_a_training_that_diverges_is_part_of_the_result(
     data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish = convergence.Inner.finish
+    run = JobRunner.run
 
-    def diverge(inner: Any, job: Any) -> Run:
+    def diverge(runner: JobRunner, job: Job) -> JobResult:
         if job.name.startswith("other"):
-            Run.create(inner.folder / job.name, job.config, space=job.space).close()
-            raise DivergedError("the loss is nan")
-        return finish(inner, job)
+            Run.create(job.path, job.config).close()
+            return JobResult(job, "failed", "the loss is nan", DivergedError.__name__)
+        return run(runner, job)
 
-    monkeypatch.setattr(convergence.Inner, "finish", diverge)
+    monkeypatch.setattr(JobRunner, "run", diverge)
     found = compare({"other": CELLS["other"], "darts": DARTS}, tiny(data), tmp_path / "out")
     assert found.of("other")[0].fault == "the loss is nan"
     assert found.area("other") is None
@@ -285,7 +285,7 @@ def test_a_training_that_diverges_is_part_of_the_result(
     assert found.level() is None
     json.dumps(found.facts(), allow_nan=False)
     found.plot()
-    monkeypatch.setattr(convergence.Inner, "finish", None)  # what broke off is not tried again
+    monkeypatch.setattr(JobRunner, "run", None)  # what broke off is not tried again
     assert numbers(
         compare({"other": CELLS["other"], "darts": DARTS}, tiny(data), tmp_path / "out")
     ) == numbers(found)

@@ -409,9 +409,9 @@ def test_settings_of_searches_and_trainings_reach_them(
     word: str, look: Callable[..., bool], data: str
 ) -> None:
     def loops(*words: str) -> list[Any]:
-        own = Protocol(settings(data, *words)).jobs
-        every = own.search(0), own.choosing("any", SKIPS), own.final("any", SKIPS, 0)
-        return [job.make(()) for job in every]
+        jobs = Protocol(settings(data, *words)).jobs
+        every = jobs.search(0), jobs.screening("any", SKIPS), jobs.final("any", SKIPS, 0)
+        return [jobs.builder.build_job(job) for job in every]
 
     assert look(*loops(word))
     assert not look(*loops())

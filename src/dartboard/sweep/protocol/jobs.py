@@ -55,8 +55,12 @@ class ProtocolJobs:
         for schedule in (search.weights.schedule, train.weights.schedule):
             SCHEDULES[schedule]  # fail fast on an unknown schedule
         self.searched_space = self.space or build_space(search.space)
-        named = self.searched_space if train.space.name is None else load_space(train.space.name)
-        self.stack_space = self.stack or named
+        if self.stack is not None:
+            self.stack_space = self.stack
+        elif train.space.name is not None:
+            self.stack_space = load_space(train.space.name)
+        else:
+            self.stack_space = self.searched_space
         self.builder = LoopBuilder(self.device)
         self.builder.progress = self.progress
 
