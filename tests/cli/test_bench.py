@@ -245,7 +245,7 @@ def test_a_search_that_fails_is_told_of(tiny: list[str], capsys: Capture) -> Non
         ),
         (
             ["--methods", "pc-darts"],
-            "methods.pc-darts: the architecture rests for 15 epochs and the search has 2",
+            "methods.pc-darts: the architecture is frozen for the first 15 epochs and the search has 2",
         ),
         (["--methods", "darts", "--show", "--jobs", "2"], "--show searches nothing; leave out --jobs"),
         (["--show", "--device", "cpu"], "--show searches nothing; leave out --device"),

@@ -199,7 +199,10 @@ def test_a_real_process(program: Path, tiny: list[str]) -> None:
         (["--fall-back"], "--fall-back chooses among the checkpoints of a run; name the run with --resume"),
         (["--config", "a", "--train-config", "b"], "--config has the searches and the trainings; leave out"),
         (["--epochs", "3"], "unrecognized arguments: --epochs"),
-        (["search.method=pc-darts"], "the architecture rests for 15 epochs and the search has 1, so it"),
+        (
+            ["search.method=pc-darts"],
+            "the architecture is frozen for the first 15 epochs and the search has 1, so it",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(args: list[str], message: str, capsys: Capture) -> None:

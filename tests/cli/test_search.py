@@ -161,7 +161,10 @@ def test_threads_and_device(capsys: Capture, monkeypatch: pytest.MonkeyPatch) ->
             ["--batch", "3"],
             "unrecognized arguments: --batch; settings without a flag are written like weights.lr=0.05; see",
         ),
-        (["--method", "pc-darts", *TINY], "the architecture rests for 15 epochs and the search has 2, so it"),
+        (
+            ["--method", "pc-darts", *TINY],
+            "the architecture is frozen for the first 15 epochs and the search has 2, so it",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(args: list[str], message: str, capsys: Capture) -> None:

@@ -592,7 +592,7 @@ class Strengths(Hook):
         assert ("arch_loss" in record.metrics) == (record.epoch >= 1)
 
 
-def test_the_architecture_rests_during_warm_up_and_moves_afterwards():
+def test_the_architecture_is_frozen_during_warm_up_and_moves_afterwards():
     noted = Strengths()
     search("pc-darts", method_options={"warmup": 1}, hooks=[noted]).fit()
     start, rested, moved = noted.seen
@@ -601,7 +601,9 @@ def test_the_architecture_rests_during_warm_up_and_moves_afterwards():
 
 
 def test_a_search_that_would_only_warm_up_is_refused():
-    with pytest.raises(OptionError, match="rests for 15 epochs and the search has 2, so it would never move"):
+    with pytest.raises(
+        OptionError, match="is frozen for the first 15 epochs and the search has 2, so it would never move"
+    ):
         search("pc-darts")
 
 

@@ -1,4 +1,4 @@
-"""How curved a loss is: extreme eigenvalues of a Hessian of which only products are known."""
+"""Curvature of a loss: extreme eigenvalues of a Hessian, from Hessian-vector products."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ SMALL = 3
 """Matrices up to this size are written out, as Lanczos' method asks for more."""
 Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
-"""A symmetric matrix as what it makes of a vector [n]."""
+"""A symmetric matrix as a function: its product with a vector [n]."""
 
 
 def largest_eigenvalue(objective: Objective, batch: Batch, *, tolerance: float = 1e-3) -> float:
@@ -29,7 +29,7 @@ def largest_eigenvalue(objective: Objective, batch: Batch, *, tolerance: float =
     waits for the device.
 
     Args:
-        objective: The problem; nothing of it is changed, chance included.
+        objective: The objective; nothing of it is changed, random state included.
         batch: Images and labels.
         tolerance: The relative accuracy.
 
@@ -43,14 +43,14 @@ def largest_eigenvalue(objective: Objective, batch: Batch, *, tolerance: float =
 
 @contextmanager
 def arch_hessian(objective: Objective, batches: Sequence[Batch]) -> Iterator[Product]:
-    """Lends the Hessian of the mean loss of all examples in the architecture parameters.
+    """The Hessian of the mean loss of all examples in the architecture parameters.
 
-    Batches pass the network one after the other, and chance is the same for each of them in every product. Of
+    Batches pass the network one after the other, with the same random draws in every product. Of
     a single batch the graph is kept; of several it is made anew for every product, so that memory is that of
     one batch.
 
     Args:
-        objective: The problem; nothing of it is changed, chance included.
+        objective: The objective; nothing of it is changed, random state included.
         batches: Images and labels.
     """
     with objective.preserve_buffers(), fork_rng(objective.relaxation):
@@ -61,10 +61,10 @@ def _mean_product(objective: Objective, batches: Sequence[Batch]) -> Product:
     total = sum(len(y) for _, y in batches)
 
     def product(vector: Floats) -> Floats:
-        found = np.zeros_like(vector)
-        for own in batches:
-            found += len(own[1]) / total * _product(objective, own)(vector)
-        return found
+        mean = np.zeros_like(vector)
+        for batch in batches:
+            mean += len(batch[1]) / total * _product(objective, batch)(vector)
+        return mean
 
     return product
 
@@ -74,19 +74,19 @@ def _product(objective: Objective, batch: Batch) -> Product:
     parameters = objective.relaxation.arch_parameters()
     with fork_rng(objective.relaxation):
         loss = objective.probe(batch, [weight.detach() for weight in objective.net_weights])
-    slopes = gradients(loss, parameters, create_graph=True)
+    grads = gradients(loss, parameters, create_graph=True)
     sizes, like = [parameter.numel() for parameter in parameters], parameters[0]
 
     def product(vector: Floats) -> Floats:
-        if not any(slope.requires_grad for slope in slopes):  # the loss is linear
+        if not any(grad.requires_grad for grad in grads):  # the loss is linear
             return np.zeros_like(vector)
         parts = torch.from_numpy(vector).to(like).split(sizes)
-        along = sum((slope.flatten() * part).sum() for slope, part in zip(slopes, parts, strict=True))
+        along = sum((grad.flatten() * part).sum() for grad, part in zip(grads, parts, strict=True))
         assert isinstance(along, Tensor)  # noqa: S101
-        found = torch.autograd.grad(
+        rows = torch.autograd.grad(
             along, parameters, retain_graph=True, allow_unused=True, materialize_grads=True
         )
-        flat = torch.cat([part.flatten() for part in found])
+        flat = torch.cat([row.flatten() for row in rows])
         return np.asarray(flat.double().cpu().numpy())
 
     return product
@@ -98,7 +98,7 @@ def extreme_eigenvalues(
     """The `count` largest (`LA`) or smallest (`SA`) eigenvalues of a symmetric matrix, outermost first.
 
     Args:
-        product: The matrix, as what it makes of a vector.
+        product: The matrix, as its product with a vector.
         size: Its rows.
         count: How many eigenvalues; fewer come where it has fewer rows.
         end: Which end of the spectrum.
@@ -116,10 +116,10 @@ def extreme_eigenvalues(
     if not first.any():
         return np.zeros(count)
     if size <= max(SMALL, count + 1):
-        found = np.linalg.eigvalsh(np.stack([product(row) for row in np.eye(size)]))
+        values = np.linalg.eigvalsh(np.stack([product(row) for row in np.eye(size)]))
     else:
-        found = _lanczos(product, start, count, end, tolerance)
-    ordered = np.sort(found)[:: -1 if end == "LA" else 1][:count]
+        values = _lanczos(product, start, count, end, tolerance)
+    ordered = np.sort(values)[:: -1 if end == "LA" else 1][:count]
     return np.pad(ordered, (0, count - len(ordered)), constant_values=math.nan)
 
 
@@ -128,9 +128,9 @@ def _lanczos(product: Product, start: Floats, count: int, end: str, tolerance: f
     shape = len(start), len(start)
     operator = LinearOperator(shape, matvec=lambda v: product(v.reshape(-1)), dtype=np.float64)
     try:
-        found = eigsh(operator, k=count, which=end, v0=start, tol=tolerance, return_eigenvectors=False)
+        values = eigsh(operator, k=count, which=end, v0=start, tol=tolerance, return_eigenvectors=False)
     except ArpackNoConvergence as error:
-        found = error.eigenvalues
+        values = error.eigenvalues
     except ArpackError:
-        found = np.empty(0)
-    return np.asarray(found, dtype=np.float64)
+        values = np.empty(0)
+    return np.asarray(values, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""How a number goes from its start to its end while a search goes from 0 to 1."""
+"""Schedules: how a number goes from its start to its end, and how long searches and trainings are."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dartboard.registry import Registry
 
 Schedule = Callable[[float, float, float], float]
-"""The number at a share of the way, from its start and its end."""
+"""The number from its start, its end and the fraction done."""
 
 SCHEDULES: Registry[Schedule] = Registry("schedule")
 
@@ -39,13 +39,13 @@ def constant(start: float, _end: float, _share: float) -> float:
 
 @dataclass(frozen=True)
 class ScheduleLengths:
-    """How long a search will be, for those who must know before it starts.
+    """The lengths of a search or a training, known before it starts.
 
     Args:
         epochs: Passes over the training images.
         steps: Steps in an epoch.
         batch: Examples in a step.
-        warmup: Epochs at the start in which the architecture rests.
+        warmup: Epochs at the start in which the architecture is frozen.
     """
 
     epochs: int

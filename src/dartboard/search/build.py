@@ -1,4 +1,4 @@
-"""From the arguments of a loop to the objective it works on and the optimizer of its weights."""
+"""Builds the objective of a search and the optimizer of its weights."""
 
 from dataclasses import replace
 
@@ -32,10 +32,17 @@ def build_objective(
     group: Group = SINGLE,
 ) -> Objective:
     """The supernet of a space under the method's relaxation; draws the start from torch's generator."""
-    relaxation = _build_relaxation(space, method, options).to(device)
+    # The relaxation has a generator of its own, so that the start of the network does not depend on it.
+    relaxation = method.compose(space, generator("relaxation", options.seed))
+    if options.compile and relaxation.stochastic:
+        raise CompositionError(
+            f"{type(relaxation).__name__} draws another network for every step, and each would be compiled "
+            "anew; set compile=false"
+        )
+    relaxation = relaxation.to(device)
     net = CellNet(space, replace(net_config(data, options), partial=method.partial, search=True))
     if method.trains:
-        check_pieces(net, options, group)
+        check_micro_batches(net, options, group)
     return make_objective(net.to(device), relaxation, options, group)
 
 
@@ -54,17 +61,6 @@ def make_objective(
     return objective
 
 
-def _build_relaxation(space: SearchSpace, method: Method, options: SearchOptions) -> Relaxation:
-    """The method's relaxation, with chance of its own: none that the network's start is drawn from."""
-    relaxation = method.compose(space, generator("relaxation", options.seed))
-    if options.compile and relaxation.stochastic:
-        raise CompositionError(
-            f"{type(relaxation).__name__} draws another network for every step, and each would be compiled "
-            "anew; set compile=false"
-        )
-    return relaxation
-
-
 def net_config(data: Dataset, options: LoopOptions) -> NetConfig:
     """What the network for a data set is built with."""
     chosen = options.net
@@ -79,24 +75,21 @@ def net_config(data: Dataset, options: LoopOptions) -> NetConfig:
     )
 
 
-def check_pieces(net: CellNet, options: LoopOptions, group: Group = SINGLE) -> None:
+def check_micro_batches(net: CellNet, options: LoopOptions, group: Group = SINGLE) -> None:
     """Raises if a batch-norm would be given one value a channel: one pixel of one example."""
     (height, width), slots = net.config.input[1:], net.space.slots
     scale = net.stem.scales[-1] * 2 ** sum(slot.stride == 2 for slot in slots)
     one_pixel = max(height, width) <= scale or net.auxiliary is not None
-    own = torch.arange(group.local_batch(options.batch))
-    if one_pixel and min(map(len, own.chunk(options.pieces))) == 1:
+    rows = torch.arange(group.local_batch(options.batch))
+    if one_pixel and min(map(len, rows.chunk(options.pieces))) == 1:
+        together = f" in {group.size} processes" if group.size > 1 else ""
         small = f"images of {height}x{width} come down to"
         what = small if max(height, width) <= scale else "the auxiliary classifier sees"
         raise CompositionError(
             f"{what} one pixel, of which batch-norms need two examples at a time; with "
-            f"batch={options.batch} and pieces={options.pieces}{_in(group)} some pass alone: set a larger "
+            f"batch={options.batch} and pieces={options.pieces}{together} some pass alone: set a larger "
             "batch or fewer pieces"
         )
-
-
-def _in(group: Group) -> str:
-    return f" in {group.size} processes" if group.size > 1 else ""
 
 
 def build_optimizer(objective: Objective, chosen: WeightOptions) -> SGD:

@@ -1,4 +1,4 @@
-"""How well a network does on images, measured without leaving a trace."""
+"""The accuracy of a supernet, measured without side effects."""
 
 from collections.abc import Callable, Iterable
 
@@ -13,31 +13,31 @@ from dartboard.space.genotype import Genotype
 
 @torch.no_grad()
 def accuracy(objective: Objective, mixture: Callable[[], Mixture], batches: Iterable[Batch]) -> float:
-    """The share of images that the network gets right, in evaluation mode.
+    """The accuracy of the network on images, in evaluation mode.
 
     Args:
-        objective: The network and its relaxation; modes, statistics and chance are as before afterwards.
+        objective: The network and its relaxation; modes, statistics and random state are restored.
         mixture: Makes the mixture for each batch.
         batches: Images with labels.
     """
     modules: tuple[nn.Module, ...] = (objective.net, objective.relaxation)
     modes = [module.training for module in modules]
-    rights, count = [], 0
+    correct, count = [], 0
     with fork_rng(objective.relaxation):
         for module in modules:
             module.eval()
         try:
             for x, y in batches:
-                rights.append((objective.logits(x, mixture()).argmax(1) == y).sum())
+                correct.append((objective.logits(x, mixture()).argmax(1) == y).sum())
                 count += len(y)
         finally:
             for module, mode in zip(modules, modes, strict=True):
                 module.train(mode)
-    return float(torch.stack(rights).sum()) / count
+    return float(torch.stack(correct).sum()) / count
 
 
 def discrete_accuracy(objective: Objective, genotype: Genotype, batches: Iterable[Batch]) -> float:
-    """The share of images that the supernet gets right with the ops of one architecture alone.
+    """The accuracy of the supernet with the ops of one architecture alone.
 
     Args:
         objective: As in `accuracy`.

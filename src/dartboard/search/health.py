@@ -1,4 +1,4 @@
-"""How a search is doing: numbers for every epoch, and plain words when it goes wrong."""
+"""The health of a search: numbers for every epoch, and warnings when it goes wrong."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -80,17 +80,17 @@ def measure(
     space: SearchSpace, genotype: Genotype, strengths: Mapping[str, Strength]
 ) -> dict[str, CellHealth]:
     """The health of each arch."""
-    cells = genotype.cells
-    return {arch: cell_health(cell, cells[arch], _on_host(strengths[arch])) for arch, cell in space.archs}
-
-
-def _on_host(strength: Strength) -> Strength:
-    return Strength(strength.ops.detach().double().cpu(), strength.edges.detach().double().cpu())
+    health = {}
+    for arch, cell in space.archs:
+        ops, edges = strengths[arch].ops.detach(), strengths[arch].edges.detach()
+        on_host = Strength(ops.double().cpu(), edges.double().cpu())
+        health[arch] = cell_health(cell, genotype.cells[arch], on_host)
+    return health
 
 
 def mean_entropy(health: Mapping[str, CellHealth]) -> float:
     """The mean entropy over all archs."""
-    return sum(own.entropy for own in health.values()) / len(health)
+    return sum(cell.entropy for cell in health.values()) / len(health)
 
 
 def warnings(
@@ -101,7 +101,7 @@ def warnings(
     accuracy: float | None = None,
     discrete: float | None = None,
 ) -> Iterator[str]:
-    """What is going wrong, in words.
+    """Messages about what goes wrong.
 
     Args:
         health: The health of each arch.
@@ -110,26 +110,26 @@ def warnings(
         accuracy: Of the supernet on held-out images.
         discrete: Of the supernet with the current choice alone.
     """
-    for arch, own in health.items():
-        yield from _cell_warnings(arch, own)
+    for arch, cell in health.items():
+        yield from _cell_warnings(arch, cell)
     if accuracy is not None and discrete is not None and accuracy - discrete > GAP and done:
         yield (
             f"accuracy falls from {accuracy:.1%} to {discrete:.1%} when the cell is made discrete: the "
             "supernet relies on blends; train the found network before you judge it"
         )
-    if done and learns and all(own.entropy > UNDECIDED * own.largest_entropy for own in health.values()):
+    if done and learns and all(cell.entropy > UNDECIDED * cell.largest_entropy for cell in health.values()):
         yield (
             "the strengths have hardly moved from equal ones: the choice is close to chance; search longer, "
             "or with a larger method.lr"
         )
 
 
-def _cell_warnings(arch: str, own: CellHealth) -> Iterator[str]:
-    cell = arch if arch.startswith("cell") else f"{arch} cell"
-    if own.edges > 1 and own.skips >= COLLAPSED * own.edges:
+def _cell_warnings(arch: str, cell: CellHealth) -> Iterator[str]:
+    name = arch if arch.startswith("cell") else f"{arch} cell"
+    if cell.edges > 1 and cell.skips >= COLLAPSED * cell.edges:
         yield (
-            f"{own.skips} of {own.edges} edges of the {cell} are {SKIP}: the search is collapsing; take the "
-            "genotype of an earlier epoch, or try gaea-darts-erm, amended-darts or fewer epochs"
+            f"{cell.skips} of {cell.edges} edges of the {name} are {SKIP}: the search is collapsing; take "
+            "the genotype of an earlier epoch, or try gaea-darts-erm, amended-darts or fewer epochs"
         )
-    if own.dead_end:
-        yield f"nothing leads from the inputs to the output of the {cell}: leave {NONE!r} out of the space"
+    if cell.dead_end:
+        yield f"nothing leads from the inputs to the output of the {name}: leave {NONE!r} out of the space"

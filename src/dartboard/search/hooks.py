@@ -1,13 +1,12 @@
-"""What may happen beside a search: a base class of no-ops, and the ones that methods bring along."""
+"""Hooks of a search: a base class of no-ops, and the hooks of methods."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
-from dartboard.arch.optim import ExpertAdvice
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import CompositionError, OptionError
-from dartboard.relax import Gumbel
 from dartboard.space.spec import NONE
 
 if TYPE_CHECKING:
@@ -56,9 +55,23 @@ class Hook(LoopHook["Searcher", "EpochRecord", "SearchResult"]):
     """Things to do at certain times of a search; see `LoopHook`."""
 
 
+class HasTemperature(Protocol):
+    """A relaxation whose samples have a temperature: `has_temperature` is true."""
+
+    temperature: float
+
+
+class DropsCandidates(Protocol):
+    """An update rule that drops candidates."""
+
+    def dropped(self) -> Sequence[Sequence[tuple[int, int]]]:
+        """Edge and index of the candidates that have been dropped, for each arch."""
+        ...
+
+
 @dataclass(frozen=True)
 class Temperature(Hook):
-    """Lets the temperature of samples fall from epoch to epoch (GDAS).
+    """Anneals the temperature of samples from epoch to epoch (GDAS).
 
     Args:
         start: In the first epoch.
@@ -75,19 +88,18 @@ class Temperature(Hook):
             value = getattr(self, name)
             if not 0 < value < math.inf:
                 raise OptionError(f"the temperature at the {name} must be a number > 0, got {value!r}")
-        SCHEDULES[self.schedule]  # a wrong name is better known before the first epoch
+        SCHEDULES[self.schedule]  # fail fast on an unknown schedule
 
     def check(self, searcher: "Searcher") -> None:
-        if not isinstance(searcher.relaxation, Gumbel):
+        if not searcher.relaxation.has_temperature:
             raise CompositionError(
                 f"a temperature needs samples, and {type(searcher.relaxation).__name__} draws none by it"
             )
 
     def on_epoch_start(self, searcher: "Searcher") -> None:
-        share = searcher.epoch / max(searcher.plan.epochs - 1, 1)
-        relaxation = searcher.relaxation
-        assert isinstance(relaxation, Gumbel)  # noqa: S101  # `check` has seen to it
-        relaxation.temperature = SCHEDULES[self.schedule](self.start, self.end, share)
+        fraction = searcher.epoch / max(searcher.plan.epochs - 1, 1)
+        relaxation = cast(HasTemperature, searcher.relaxation)  # see `check`
+        relaxation.temperature = SCHEDULES[self.schedule](self.start, self.end, fraction)
 
 
 @dataclass(frozen=True)
@@ -108,25 +120,22 @@ class Wipeout(Hook):
             raise OptionError(f"wipeout looks every 1 or more steps, not every {self.every}")
 
     def check(self, searcher: "Searcher") -> None:
-        if not isinstance(searcher.update, ExpertAdvice):
+        if not hasattr(searcher.update, "dropped"):
             raise CompositionError(
                 f"wipeout needs an update that drops candidates; {type(searcher.update).__name__} does not"
             )
 
     def on_step_end(self, searcher: "Searcher") -> None:
-        if searcher.step % self.every == 0 or searcher.step % searcher.plan.steps == 0:
-            self._sweep(searcher)
-
-    def _sweep(self, searcher: "Searcher") -> None:
-        relaxation, update = searcher.relaxation, searcher.update
-        assert isinstance(update, ExpertAdvice)  # noqa: S101  # `check` has seen to it
-        killed = False
+        if searcher.step % self.every and searcher.step % searcher.plan.steps:
+            return
+        relaxation, update = searcher.relaxation, cast(DropsCandidates, searcher.update)  # see `check`
+        removed = False
         for (arch, cell), dropped in zip(searcher.space.archs, update.dropped(), strict=True):
-            for edge, place in dropped:
+            for edge, index in dropped:
                 live = relaxation.live(arch)[edge]
-                left = {cell.edges[edge].ops[own] for own in live if own != place}
-                if place in live and (left - {NONE} or (left and cell.contest_of(edge) is None)):
-                    relaxation.kill(arch, edge, place)
-                    killed = True
-        if killed:
+                left = {cell.edges[edge].ops[other] for other in live if other != index}
+                if index in live and (left - {NONE} or (left and cell.contest_of(edge) is None)):
+                    relaxation.kill(arch, edge, index)
+                    removed = True
+        if removed:
             searcher.prune()

@@ -1,4 +1,4 @@
-"""A search as it was at its end, from its run."""
+"""Loads a search from its run."""
 
 import torch
 
@@ -13,7 +13,7 @@ from dartboard.utils.progress import Progress
 
 
 def restore_search(searcher: Searcher, run: Run, *, fall_back: bool = False) -> None:
-    """Puts a searcher where the search of a run was at its end.
+    """Restores a searcher from the last checkpoint of a run.
 
     Args:
         searcher: Made from the settings of the run.
@@ -23,13 +23,13 @@ def restore_search(searcher: Searcher, run: Run, *, fall_back: bool = False) -> 
     Raises:
         CheckpointError: If the run has no checkpoint, or one that is damaged or of other settings.
     """
-    found = run.load(fall_back=fall_back)
-    if found is None:
+    checkpoint = run.load(fall_back=fall_back)
+    if checkpoint is None:
         raise CheckpointError(
             f"{run.path} has no checkpoint, and with it no trained weights; remove the run, and do it again"
         )
     with RngScope(searcher.device)():
-        restore(searcher, found[1])
+        restore(searcher, checkpoint[1])
 
 
 def load_searcher(

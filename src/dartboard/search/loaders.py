@@ -1,4 +1,4 @@
-"""The images of a search, divided and turned into batches."""
+"""The images of a search, split and loaded in batches."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from dartboard.search.method import Method
 
 @dataclass(frozen=True)
 class SearchLoaders:
-    """The images of a search, divided.
+    """The images of a search, split.
 
     Args:
         train: Batches for the weights.
@@ -86,7 +86,7 @@ def make_train_loader(
         data: Whose mean and deviation are those of the images.
         chosen: How images are varied.
         batch: Examples in a batch, over all ranks.
-        seed: Settles all chance, together with `name`.
+        seed: Random seed, together with `name`.
         name: What the stream is for; streams with different names are independent.
         device: Where batches are made.
         group: The processes that share the batches.
@@ -94,7 +94,12 @@ def make_train_loader(
     Raises:
         DataError: If there are too few images for a batch, or a cutout leaves nothing of them.
     """
-    _check_cutout(data, chosen)
+    _, height, width = data.shape
+    if chosen.cutout >= min(height, width):
+        raise DataError(
+            f"a cutout of {chosen.cutout} leaves little of images of {height}x{width}; "
+            f"set data.cutout to less than {min(height, width)}, or 0 for none"
+        )
     return BatchLoader(
         images,
         batch=batch,
@@ -107,15 +112,6 @@ def make_train_loader(
         workers=chosen.workers,
         group=group,
     )
-
-
-def _check_cutout(data: Dataset, chosen: DataOptions) -> None:
-    _, height, width = data.shape
-    if chosen.cutout >= min(height, width):
-        raise DataError(
-            f"a cutout of {chosen.cutout} leaves little of images of {height}x{width}; "
-            f"set data.cutout to less than {min(height, width)}, or 0 for none"
-        )
 
 
 def make_evaluation_batches(
@@ -153,7 +149,7 @@ def make_evaluation_batches(
 
 
 def check_classes(data: Dataset) -> None:
-    """Raises if there is nothing to tell apart."""
+    """Raises if all images are of one class."""
     seen = data.train.labels.unique().tolist()
     if len(seen) < 2:
         raise DataError(
@@ -166,7 +162,11 @@ def _split(data: Dataset, method: Method, chosen: DataOptions, device: torch.dev
     """Images to train on and images held out, each on the device once; all of them twice for no share."""
     if chosen.valid is None and data.valid is not None:
         return data.train.to(device), data.valid.to(device)
-    share = _held_out_share(method, chosen)
+    share = chosen.valid
+    if share is None:
+        share = 0.5 if method.bilevel else 0.1
+    elif method.bilevel and not share:
+        raise CompositionError("bilevel judges the architecture by held-out images; set data.valid > 0")
     if not share:
         train = data.train.to(device)
         return train, train
@@ -187,12 +187,3 @@ def hold_out(data: Dataset, share: float, seed: int) -> tuple[Images, Images]:
             "set a larger data.valid, or 0 to hold out none"
         )
     return data.train.take(rest), data.train.take(chosen)
-
-
-def _held_out_share(method: Method, chosen: DataOptions) -> float:
-    share = chosen.valid
-    if share is None:
-        return 0.5 if method.bilevel else 0.1
-    if method.bilevel and not share:
-        raise CompositionError("bilevel judges the architecture by held-out images; set data.valid > 0")
-    return share

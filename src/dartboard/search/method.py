@@ -44,9 +44,9 @@ class Method:
         joint: Whether both gradients come from one pass; only where the architecture is judged by the images
             that the weights are trained on.
         partial: Only one in this many channels passes the candidates (PC-DARTS' K).
-        warmup: Epochs at the start in which the architecture rests.
+        warmup: Epochs at the start in which the architecture is frozen.
         trains: Whether weights are trained at all.
-        hooks: What else happens, and when.
+        hooks: Hooks of the method.
     """
 
     relax: Relax
@@ -62,7 +62,9 @@ class Method:
     hooks: tuple[Hook, ...] = ()
 
     def __post_init__(self) -> None:
-        self._check_numbers()
+        for name, least in (("partial", 1), ("warmup", 0)):
+            if (value := getattr(self, name)) < least:
+                raise OptionError(f"{name} must be a whole number >= {least}, got {value}")
         if (self.gradient is None) != (self.update is None):
             raise CompositionError("a gradient needs an update, and an update a gradient; give both or none")
         if self.gradient is None and (self.bilevel or self.joint or self.warmup):
@@ -79,11 +81,6 @@ class Method:
                 f"{type(self.gradient).__name__} needs passes of its own and cannot come from the weights' "
                 "pass; leave joint out"
             )
-
-    def _check_numbers(self) -> None:
-        for name, least in (("partial", 1), ("warmup", 0)):
-            if (value := getattr(self, name)) < least:
-                raise OptionError(f"{name} must be a whole number >= {least}, got {value}")
 
     def compose(self, space: SearchSpace, generator: torch.Generator) -> Relaxation:
         """The relaxation of a space.
@@ -115,12 +112,12 @@ def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
 def check_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a method as its function takes them; raises as `make_method` does."""
     known = signature(METHODS[name], eval_str=True).parameters
-    given = {}
+    checked = {}
     for key, value in options.items():
         if key not in known:
             raise UnknownNameError(f"option of method {name}", key, known)
-        given[key] = _checked(name, key, known[key].annotation, value)
-    return given
+        checked[key] = _checked(name, key, known[key].annotation, value)
+    return checked
 
 
 def _checked(name: str, key: str, kind: Any, value: Any) -> Any:

@@ -8,7 +8,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from dartboard.arch.curvature import largest_eigenvalue
-from dartboard.arch.objective import Batch
 from dartboard.relax.base import Strength
 from dartboard.runs import digest
 from dartboard.search import health
@@ -23,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """An epoch, measured.
+    """The measurements of an epoch.
 
     Args:
         epoch: Its number, from 0.
         metrics: Numbers, ready for a line of JSON.
-        genotype: What would be chosen now.
+        genotype: The current choice.
         strengths: Of each arch.
-        warnings: What is going wrong, in words.
+        warnings: Messages about what goes wrong.
     """
 
     epoch: int
@@ -50,17 +49,17 @@ class EpochRecord:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search came to.
+    """The result of a search.
 
     Args:
-        genotype: What was chosen.
+        genotype: The architecture that was selected.
         epochs: How many epochs were trained.
         seconds: How long it took, over all processes that worked on it.
         entropy: Mean entropy of the strengths at the end, in nats.
         valid_accuracy: Of the supernet on held-out images; None if nothing was trained.
         discrete_accuracy: Of the supernet with the chosen ops alone; None if nothing was trained.
         digest: Of every weight, buffer and strength, to compare two searches to the last bit.
-        warnings: What went wrong, in words.
+        warnings: Messages about what went wrong.
     """
 
     genotype: Genotype
@@ -102,10 +101,10 @@ def measure_epoch(searcher: "Searcher") -> EpochRecord:
 def _choose(
     searcher: "Searcher", select: Selector, time: str
 ) -> tuple[Genotype, Mapping[str, Strength], dict[str, health.CellHealth]]:
-    """What a selector chooses, with chance of its own at each time; strengths, and the health of archs."""
+    """The choice of a selector, with random draws of its own; strengths, and the health of archs."""
     rng = Random(f"{searcher.options.seed} {time}")
-    chosen = select(searcher.objective, searcher.valid_batches, rng)
-    genotype = searcher.group.broadcast(lambda: chosen)  # measurements of ranks could differ by rounding
+    local = select(searcher.objective, searcher.valid_batches, rng)
+    genotype = searcher.group.broadcast(lambda: local)  # measurements of ranks could differ by rounding
     strengths = searcher.relaxation.strengths()
     return genotype, strengths, health.measure(searcher.space, genotype, strengths)
 
@@ -127,16 +126,12 @@ def _metrics(
     if chosen.discrete:
         metrics["discrete_accuracy"] = discrete_accuracy(objective, genotype, searcher.valid_batches())
     if chosen.hessian and objective.relaxation.arch_parameters():
-        found = largest_eigenvalue(objective, _hessian_batch(searcher))
-        metrics |= {"hessian": found} if math.isfinite(found) else {}
+        # As many held-out images as a micro-batch of a step has, since the memory needed is of that kind.
+        x, y = next(iter(searcher.valid_batches()))
+        most = max(searcher.group.local_batch(searcher.options.batch) // objective.micro_batches, 1)
+        eigenvalue = largest_eigenvalue(objective, (x[:most], y[:most]))
+        metrics |= {"hessian": eigenvalue} if math.isfinite(eigenvalue) else {}
     return metrics
-
-
-def _hessian_batch(searcher: "Searcher") -> Batch:
-    """As many held-out images as one piece of a step has, since the memory needed is of that kind."""
-    x, y = next(iter(searcher.valid_batches()))
-    most = max(searcher.group.local_batch(searcher.options.batch) // searcher.objective.micro_batches, 1)
-    return x[:most], y[:most]
 
 
 def conclude(searcher: "Searcher") -> SearchResult:

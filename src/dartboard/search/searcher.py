@@ -33,10 +33,10 @@ class Searcher(Loop[EpochRecord, SearchResult]):
     same machine, whether the search runs through or is killed and resumed.
 
     Args:
-        space: What to choose in.
-        method: How.
+        space: The search space.
+        method: The search method.
         data: The images.
-        options: All other numbers.
+        options: All other settings.
         device: Where to compute.
         run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
         hooks: What else to do, and when; the method's own come first.
@@ -67,15 +67,12 @@ class Searcher(Loop[EpochRecord, SearchResult]):
         self.loaders = make_loaders(data, method, self.options, self.device, group)
         epochs = self.options.epochs if method.trains else 0
         self.plan = ScheduleLengths(epochs, self.loaders.train.steps, self.options.batch, method.warmup)
-        self._check_warmup()
-        self._begin()
-
-    def _check_warmup(self) -> None:
         if self.plan.epochs and self.plan.warmup >= self.plan.epochs:
             raise OptionError(
-                f"the architecture rests for {self.plan.warmup} epochs and the search has "
+                f"the architecture is frozen for the first {self.plan.warmup} epochs and the search has "
                 f"{self.plan.epochs}, so it would never move; set method.warmup, or more epochs"
             )
+        self._begin()
 
     def _build(self) -> None:
         options = self.options
@@ -89,7 +86,7 @@ class Searcher(Loop[EpochRecord, SearchResult]):
         self.stepper = Stepper(self.objective, self.optimizer, *parts, guard=self._guard)
 
     def valid_batches(self) -> Iterator[Batch]:
-        """One pass over held-out images, at most as many as the options say; stops if that was asked."""
+        """One pass over held-out images, at most `health.examples`; stops if that was asked."""
         self.stop_if_asked()
         return make_evaluation_batches(
             self.loaders.valid,
@@ -106,11 +103,12 @@ class Searcher(Loop[EpochRecord, SearchResult]):
     def _start_epoch(self) -> None:
         self.net.train()
         self.relaxation.train()
-        chosen = self.options.weights
-        self._set_lr(SCHEDULES[chosen.schedule](chosen.lr, chosen.lr_end, self.epoch / self.plan.epochs))
+        weights = self.options.weights
+        lr = SCHEDULES[weights.schedule](weights.lr, weights.lr_end, self.epoch / self.plan.epochs)
+        self._set_lr(lr)
 
     def train_step(self) -> None:
-        """One step: moves the architecture, unless it rests or has no parameters, and the weights."""
+        """One step: moves the architecture, unless it is frozen or has no parameters, and the weights."""
         train = self.loaders.train.batch(self.step)
         searching = self.update is not None and self.epoch >= self.plan.warmup
         arch_loss: Tensor | None = None
@@ -131,7 +129,7 @@ class Searcher(Loop[EpochRecord, SearchResult]):
         return conclude(self)
 
     def settings(self) -> dict[str, Any]:
-        """What must be the same for a state to be of use; what is measured need not be."""
+        """The settings that a state must have been saved with; those of measurements are not among them."""
         values = super().settings()
         return {"space": self.space.name} | {name: values[name] for name in values if name != "health"}
 
@@ -141,18 +139,18 @@ class Searcher(Loop[EpochRecord, SearchResult]):
         return {"relaxation": dict(self.relaxation.state_dict()), "update": update}
 
     def load_extra_state(self, state: Mapping[str, Any]) -> None:
-        """The relaxation, what it has no more, and the optimizer of its parameters."""
+        """Restores the relaxation, removes the candidates it has no more, and restores its optimizer."""
         self.relaxation.load_state_dict(state["relaxation"])
         self.prune()
         if self.update is not None:
             self.update.load_state_dict(state["update"])
 
     def prune(self) -> None:
-        """Takes out of the network, and out of its optimizer, what the relaxation has no more."""
+        """Removes from the network and its optimizer the candidates that the relaxation has no more."""
         live = {arch: self.relaxation.live(arch) for arch in self.space.cells}
-        gone = {id(parameter): parameter for parameter in self.net.prune(live)}
-        for parameter in gone.values():
+        removed = {id(parameter): parameter for parameter in self.net.prune(live)}
+        for parameter in removed.values():
             self.optimizer.state.pop(parameter, None)
         for group in self.optimizer.param_groups:
-            group["params"] = [own for own in group["params"] if id(own) not in gone]
+            group["params"] = [parameter for parameter in group["params"] if id(parameter) not in removed]
         self.objective.refresh()

@@ -3,17 +3,19 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from dartboard.arch.objective import Batch, Objective
 from dartboard.errors import CompositionError, OptionError
 from dartboard.nn.mixture import Blend, Mixture, one_hot_blend
-from dartboard.relax.attention import Attention
 from dartboard.relax.base import Strength
 from dartboard.search.evaluate import accuracy, discrete_accuracy
 from dartboard.space.genotype import Genotype, decided, sample
 from dartboard.space.mutate import mutate
 from dartboard.space.spec import NONE, Cell, Contest, SearchSpace
+
+if TYPE_CHECKING:
+    from dartboard.relax.attention import Attention
 
 Batches = Callable[[], Iterable[Batch]]
 """The held-out images, as often as one asks."""
@@ -28,7 +30,7 @@ class Selector(Protocol):
         Args:
             objective: The trained network under its relaxation; nothing of it is changed.
             valid: Held-out images.
-            rng: Where chance comes from.
+            rng: Source of random draws.
         """
         ...
 
@@ -81,16 +83,16 @@ class CellByCell:
 
     def __call__(self, objective: Objective, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
         relaxation, space = objective.relaxation, objective.net.space
-        if not isinstance(relaxation, Attention):
+        if not relaxation.has_attention:
             raise CompositionError(f"cell by cell needs attention, not {type(relaxation).__name__}")
         chosen: dict[str, Cell] = {}
         for arch in dict.fromkeys(slot.arch for slot in space.slots if slot.arch):
-            attention = self._attention(objective, relaxation, valid, chosen)
+            attention = self._attention(objective, cast("Attention", relaxation), valid, chosen)
             chosen[arch] = strongest_cell(space.cells[arch], attention[arch])
         return Genotype(tuple((arch, chosen[arch]) for arch, _ in space.archs))
 
     def _attention(
-        self, objective: Objective, relaxation: Attention, valid: Batches, chosen: Mapping[str, Cell]
+        self, objective: Objective, relaxation: "Attention", valid: Batches, chosen: Mapping[str, Cell]
     ) -> Mapping[str, Strength]:
         """Mean attention of all archs over the held-out images, behind the cells chosen already."""
         before = {name: buffer.clone() for name, buffer in relaxation.named_buffers()}
@@ -103,7 +105,7 @@ class CellByCell:
 
 
 class PartlyDecided:
-    """A fresh mixture of a objective's relaxation in which some archs are decided.
+    """A fresh mixture of an objective's relaxation in which some archs are decided.
 
     Args:
         objective: The network and its relaxation.
@@ -142,19 +144,19 @@ class BestOfSamples:
 
 @dataclass(frozen=True)
 class DrawOne:
-    """Any architecture, each as likely as any other: what every method has to beat."""
+    """An architecture drawn uniformly at random: the baseline of every method."""
 
     def __call__(self, objective: Objective, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
         return sample(objective.net.space, rng)
 
 
 Score = Callable[[Genotype], float]
-"""How good an architecture is, by somebody who knows; more is better."""
+"""How good an architecture is; more is better."""
 
 
 @dataclass(frozen=True)
 class Evolve:
-    """Regularised evolution (Real et al. 2019): the best of a few has a child, the oldest leaves.
+    """Regularized evolution (Real et al. 2019): the best of a few has a child, the oldest leaves.
 
     Args:
         score: How good an architecture is: a benchmark's validation accuracy.

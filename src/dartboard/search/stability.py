@@ -1,4 +1,4 @@
-"""How much a supernet minds when one mixed edge becomes what was chosen for it (asm-nas 5.3.1)."""
+"""How much accuracy a supernet loses when one mixed edge is made discrete (asm-nas 5.3.1)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ def stability(objective: Objective, genotype: Genotype, valid: Batches) -> list[
 
 
 class EdgeDecided:
-    """A fresh mixture of a objective's relaxation in which one edge is decided.
+    """A fresh mixture of an objective's relaxation in which one edge is decided.
 
     Args:
         objective: The network and its relaxation.

@@ -1,4 +1,4 @@
-"""From the arguments of a training to its parts."""
+"""Builds the loaders and the objective of a training."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import DataError
 from dartboard.nn.network import CellNet
 from dartboard.relax import Fixed
-from dartboard.search.build import check_pieces, make_objective, net_config
+from dartboard.search.build import check_micro_batches, make_objective, net_config
 from dartboard.search.loaders import check_classes, hold_out, make_train_loader
 from dartboard.space.spec import SearchSpace
 from dartboard.train.config import TrainOptions
@@ -53,7 +53,7 @@ def make_loaders(
         raise DataError(
             f"no images of {data.name!r} are left to measure with; set data.valid to a share, such as 0.1"
         )
-    group.local_batch(options.batch)  # an uneven one is better known before the first step
+    group.local_batch(options.batch)  # fail fast on a batch that cannot be split evenly
     batches = make_train_loader(
         train,
         data,
@@ -84,7 +84,7 @@ def build_objective(
     """The network of a discrete space; draws the start from torch's generator."""
     relaxation = Fixed(space)
     net = CellNet(space, net_config(data, options)).to(device)
-    check_pieces(net, options, group)
+    check_micro_batches(net, options, group)
     if options.net.channels_last:
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return make_objective(net, relaxation, options, group)
