@@ -1,4 +1,4 @@
-"""A web server of one's own, with the moods that real ones have."""
+"""A local web server that can misbehave as real ones do."""
 
 import threading
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class Server:
-    """What is served and how, and what was asked for.
+    """What is served and how, and the requests so far.
 
     Args:
         url: The address of the server, with a slash at its end.
@@ -18,7 +18,7 @@ class Server:
         cuts: How many bytes each of the next answers gets before the connection is cut.
         shift: By how many bytes the parts that are sent begin too early.
         sized: Whether answers say how long they are.
-        asked: Name and range of each request, in their order.
+        requests: Name and range of each request, in their order.
     """
 
     url: str
@@ -27,37 +27,37 @@ class Server:
     cuts: list[int] = field(default_factory=list)
     shift: int = 0
     sized: bool = True
-    asked: list[tuple[str, str | None]] = field(default_factory=list)
+    requests: list[tuple[str, str | None]] = field(default_factory=list)
 
 
 @contextmanager
 def serve() -> Iterator[Server]:
-    """Lends a running server."""
+    """A running server."""
     state = Server("")
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            name, wanted = self.path.lstrip("/"), self.headers.get("Range")
-            state.asked.append((name, wanted))
+            name, byte_range = self.path.lstrip("/"), self.headers.get("Range")
+            state.requests.append((name, byte_range))
             if name not in state.files:
                 self.send_error(404)
                 return
-            self.answer(state.files[name], wanted)
+            self.answer(state.files[name], byte_range)
 
-        def answer(self, data: bytes, wanted: str | None) -> None:
+        def answer(self, data: bytes, byte_range: str | None) -> None:
             first = 0
-            if wanted and state.ranges:
-                first = int(wanted.removeprefix("bytes=").rstrip("-")) - state.shift
+            if byte_range and state.ranges:
+                first = int(byte_range.removeprefix("bytes=").rstrip("-")) - state.shift
                 if first >= len(data):
                     self.send_response(416)
                     self.send_header("Content-Range", f"bytes */{len(data)}")
                     self.send_header("Content-Length", "0")
                     self.end_headers()
                     return
-            self.send_response(206 if wanted and state.ranges else 200)
+            self.send_response(206 if byte_range and state.ranges else 200)
             if state.sized:
                 self.send_header("Content-Length", str(len(data) - first))
-            if wanted and state.ranges:
+            if byte_range and state.ranges:
                 self.send_header("Content-Range", f"bytes {first}-{len(data) - 1}/{len(data)}")
             self.end_headers()
             self.wfile.write(data[first:][: state.cuts.pop(0)] if state.cuts else data[first:])

@@ -48,10 +48,10 @@ def test_get_brings_a_set_to_where_it_is_looked_for(
     place = home / ".local" / "share" / "dartboard" / "mnist"
     assert main(["data", "get", "mnist"]) == 0
     assert capsys.readouterr().out == f"mnist is in {place}\n"
-    assert len(server.asked) == 4
+    assert len(server.requests) == 4
     assert main(["data", "get", "mnist"]) == 0
     assert capsys.readouterr().out == f"mnist is there already: {place}\n"
-    assert len(server.asked) == 4
+    assert len(server.requests) == 4
     assert main(["data", "where"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == str(place.parent)
@@ -65,7 +65,7 @@ def test_get_to_another_root(server: Server, tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().out == f"mnist is in {tmp_path}/own/mnist\n"
     assert main(["data", "show", "mnist", "--root", str(tmp_path / "own")]) == 0
     assert main(["data", "show", "mnist"]) == 2
-    assert len(server.asked) == 4
+    assert len(server.requests) == 4
 
 
 def test_a_wrong_checksum(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

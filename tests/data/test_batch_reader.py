@@ -20,7 +20,7 @@ from dartboard.data.batch_reader import (
 from dartboard.data.image_files import read_image
 from dartboard.data.transforms import random_boxes
 from dartboard.errors import DataError
-from working import pictures
+from working import random_image_files
 
 SHAPE = (3, 8, 8)
 ALL_SIX = 6, slice(0, 6)
@@ -28,7 +28,7 @@ ALL_SIX = 6, slice(0, 6)
 
 @pytest.fixture
 def files(tmp_path: Path) -> ImageFiles:
-    return pictures(tmp_path, 6, lambda number: (20 + number, 40 - 3 * number))
+    return random_image_files(tmp_path, 6, lambda number: (20 + number, 40 - 3 * number))
 
 
 def by_pillow(file: str, box: tuple[float, float, float, float]) -> Tensor:
@@ -64,7 +64,7 @@ def test_the_centre_is_seven_eighths_of_the_largest_square(files: ImageFiles) ->
         assert torch.equal(read_center_crop(file, SHAPE, 1.0), read_image(file, SHAPE))
 
 
-def test_a_part_of_a_stream_is_its_files_one_by_one(files: ImageFiles) -> None:
+def test_an_augmented_batch_is_its_files_one_by_one(files: ImageFiles) -> None:
     augment = Augment(pad=1, flip=True, area=0.3)
     found = AugmentedReader(SHAPE, augment, (4, "mine"), *ALL_SIX)(BatchTask(7, files.files))
     draws = augment.draw(6, (8, 8), step_generator((4, "mine"), 7))

@@ -26,7 +26,7 @@ def get(server: Server, folder: Path, *, size: int | None = None, md5: str | Non
 
 
 def ranges(server: Server) -> list[str | None]:
-    return [wanted for _, wanted in server.asked]
+    return [wanted for _, wanted in server.requests]
 
 
 def test_a_file_arrives_whole(server: Server, tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_file_that_is_there_is_checked_and_not_fetched(server: Server, tmp_pat
     with pytest.raises(DataError, match=rf"file.bin: has the md5 \w+, but the file .* has {MD5}"):
         get(server, tmp_path)
     assert (tmp_path / "file.bin").read_bytes() == b"other"
-    assert server.asked == []
+    assert server.requests == []
 
 
 def test_what_was_there_is_gone_on_from(server: Server, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_server_that_cuts_and_starts_anew_is_given_up(server: Server, tmp_path
     server.cuts = [1000] * 9
     with pytest.raises(DataError, match="the connection was cut after 1,000 bytes"):
         get(server, tmp_path)
-    assert len(server.asked) == 1 + RETRIES
+    assert len(server.requests) == 1 + RETRIES
 
 
 def test_another_file_is_removed(server: Server, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_the_next_address_goes_on_where_the_first_was_cut(server: Server, tmp_pa
     urls = (f"{server.url}first/file.bin", f"{server.url}file.bin")
     path = fetch(Download("file.bin", urls, None, MD5), tmp_path, lambda *_: None)
     assert path.read_bytes() == CONTENT
-    assert server.asked[-1] == ("file.bin", "bytes=1000-")
+    assert server.requests[-1] == ("file.bin", "bytes=1000-")
 
 
 def test_every_address_that_failed_is_named(server: Server, tmp_path: Path) -> None:

@@ -76,9 +76,9 @@ def test_a_set_is_fetched_unpacked_and_read(server: Server, tmp_path: Path, name
     left = [path.name for path in (root / name).rglob("*") if path.suffix in (".part", ".zip", ".unpacking")]
     assert not left
     assert not list((root / name).glob("*.tar.gz"))
-    asked = len(server.asked)
+    asked = len(server.requests)
     assert download_dataset(name, root, quiet) == found
-    assert len(server.asked) == asked
+    assert len(server.requests) == asked
 
 
 def test_what_is_fetched_already_is_not_fetched_again(server: Server, tmp_path: Path) -> None:
@@ -93,9 +93,9 @@ def test_what_is_fetched_already_is_not_fetched_again(server: Server, tmp_path: 
     )
     assert published_datasets()["mnist"].locate_complete(tmp_path) is None
     server.files["t10k-labels-idx1-ubyte.gz"] = last
-    server.asked.clear()
+    server.requests.clear()
     assert download_dataset("mnist", tmp_path, quiet) == folder
-    assert [name for name, _ in server.asked] == ["t10k-labels-idx1-ubyte.gz"]
+    assert [name for name, _ in server.requests] == ["t10k-labels-idx1-ubyte.gz"]
 
 
 def test_an_archive_that_was_put_there_is_checked_and_unpacked(server: Server, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_an_archive_that_was_put_there_is_checked_and_unpacked(server: Server, t
         download_dataset("tiny-imagenet", tmp_path, quiet)
     (folder / "tiny-imagenet-200.zip").write_bytes(server.files["tiny-imagenet-200.zip"])
     assert download_dataset("tiny-imagenet", tmp_path, quiet) == folder / "tiny-imagenet-200"
-    assert server.asked == []
+    assert server.requests == []
     assert (folder / "tiny-imagenet-200.zip").read_bytes() == server.files["tiny-imagenet-200.zip"]
 
 
@@ -122,7 +122,7 @@ def test_a_file_of_another_size_that_was_put_there_is_named(server: Server, tmp_
         download_dataset("mnist", tmp_path, quiet)
     short.unlink()
     assert download_dataset("mnist", tmp_path, quiet) == tmp_path / "mnist"
-    assert len(server.asked) == 3
+    assert len(server.requests) == 3
 
 
 def test_files_of_another_kind_that_were_put_there_count(tmp_path: Path) -> None:
@@ -151,5 +151,5 @@ def test_two_programs_do_not_fetch_one_set(server: Server, tmp_path: Path) -> No
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(DataError, match="mnist: another program is fetching it"):
             download_dataset("mnist", tmp_path, quiet)
-    assert server.asked == []
+    assert server.requests == []
     assert download_dataset("mnist", tmp_path, quiet) == tmp_path / "mnist"

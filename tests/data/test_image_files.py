@@ -128,16 +128,16 @@ def test_palettes_of_greys_are_grey(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["png", "jpg", "webp", "bmp"])
 def test_damaged_files_give_images_or_one_line(tmp_path: Path, kind: str) -> None:
     whole = save(tmp_path / f"whole.{kind}", (12, 9)).read_bytes()
-    chance = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     file = tmp_path / f"damaged.{kind}"
     refused = 0
     for number in range(300):
         data = bytearray(whole)
         if number % 3 == 0:
-            data = data[: chance.integers(len(data))]
+            data = data[: rng.integers(len(data))]
         else:
-            for place in chance.integers(len(data), size=4):
-                data[place] = chance.integers(256)
+            for place in rng.integers(len(data), size=4):
+                data[place] = rng.integers(256)
         file.write_bytes(data)
         try:
             assert read_image(str(file), (3, 6, 6)).shape == (3, 6, 6)

@@ -19,7 +19,7 @@ def numbered(count: int) -> ImageSet:
     return ImageSet(numbers.to(torch.uint8)[:, None, None, None].repeat(1, 1, 2, 2), numbers % 3)
 
 
-def stream(count: int = 10, **options: Any) -> BatchLoader:
+def make_loader(count: int = 10, **options: Any) -> BatchLoader:
     standard = {"batch": 3, "seed": 0, "name": "train", "mean": (0.0,), "std": (1.0,)}
     return BatchLoader(numbered(count), **(standard | options))
 
@@ -56,7 +56,7 @@ def same(one: Batch, other: Batch) -> bool:
 
 
 def test_a_batch_has_a_size_and_two_parts() -> None:
-    batch = stream().batch(0)
+    batch = make_loader().batch(0)
     x, y = batch
     assert (batch.size, len(batch)) == (3, 2)
     assert (x.dtype, x.shape) == (torch.float32, (3, 1, 2, 2))
@@ -65,7 +65,7 @@ def test_a_batch_has_a_size_and_two_parts() -> None:
 
 @pytest.mark.parametrize(("count", "batch"), [(10, 3), (12, 4), (5, 5), (4, 1)])
 def test_a_pass_has_every_example_at_most_once(count: int, batch: int) -> None:
-    source = stream(count, batch=batch)
+    source = make_loader(count, batch=batch)
     assert source.steps == count // batch
     for epoch in range(3):
         found = in_pass(source, epoch)
@@ -73,20 +73,20 @@ def test_a_pass_has_every_example_at_most_once(count: int, batch: int) -> None:
 
 
 def test_every_pass_has_its_own_order() -> None:
-    source = stream(12)
+    source = make_loader(12)
     assert in_pass(source, 0) != in_pass(source, 1)
     assert sorted(in_pass(source, 0)) == sorted(in_pass(source, 1)) == list(range(12))
 
 
 def test_labels_stay_with_their_images() -> None:
-    source = stream()
+    source = make_loader()
     for step in range(9):
         batch = source.batch(step)
         assert [number % 3 for number in numbers(batch)] == batch.y.tolist()
 
 
 def test_no_example_is_left_out_for_ever() -> None:
-    source = stream()
+    source = make_loader()
     assert {number for epoch in range(20) for number in in_pass(source, epoch)} == set(range(10))
 
 
@@ -133,7 +133,7 @@ def test_two_steps_are_not_augmented_alike() -> None:
 
 
 def test_seeds_of_any_size_are_taken() -> None:
-    assert not same(stream(seed=2**80).batch(0), stream(seed=-(2**80)).batch(0))
+    assert not same(make_loader(seed=2**80).batch(0), make_loader(seed=-(2**80)).batch(0))
 
 
 def test_images_are_normalised_by_channel() -> None:
@@ -151,7 +151,7 @@ def test_another_augmentation_can_be_given() -> None:
         assert generator.device.type == "cpu"
         return (x - mean[0]) / std[0] / 2
 
-    assert sorted(numbers(stream(6, batch=6, augment=halves).batch(0))) == [0, 0, 1, 1, 2, 2]
+    assert sorted(numbers(make_loader(6, batch=6, augment=halves).batch(0))) == [0, 0, 1, 1, 2, 2]
 
 
 def test_no_value_is_read_back_from_the_device() -> None:
@@ -182,25 +182,25 @@ def test_a_graphics_card_sees_the_same_augmentation() -> None:
         ({"std": ()}, r"one number for each of 1 channels, got the shape \[0\]"),
     ],
 )
-def test_streams_that_cannot_run_are_refused(options: dict[str, Any], message: str) -> None:
+def test_loaders_that_cannot_run_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        stream(**options)
+        make_loader(**options)
 
 
 def test_there_is_no_batch_before_the_first() -> None:
     with pytest.raises(DataError, match="step must be a whole number >= 0, got -1"):
-        stream().batch(-1)
+        make_loader().batch(-1)
 
 
 @pytest.mark.parametrize("batch", [1, 3, 5, 10, 64])
-def test_a_sweep_has_everything_once_and_in_order(batch: int) -> None:
+def test_an_evaluation_has_everything_once_and_in_order(batch: int) -> None:
     batches = list(evaluation_batches(numbered(10), batch=batch, mean=[0], std=[1]))
     assert [number for one in batches for number in numbers(one)] == list(range(10))
     assert [label for one in batches for label in one.y.tolist()] == [number % 3 for number in range(10)]
     assert all(one.size == batch for one in batches[:-1])
 
 
-def test_a_sweep_normalises() -> None:
+def test_an_evaluation_normalizes() -> None:
     (batch,) = evaluation_batches(numbered(4), batch=4, mean=[1], std=[2])
     assert batch.x[:, 0, 1, 1].tolist() == [-0.5, 0, 0.5, 1]
 
@@ -209,12 +209,12 @@ def test_a_sweep_normalises() -> None:
     ("limit", "expected"),
     [(1, [0]), (3, [0, 3, 6]), (5, [0, 2, 4, 6, 8]), (10, list(range(10))), (99, list(range(10)))],
 )
-def test_a_limited_sweep_is_spread_over_the_set(limit: int, expected: list[int]) -> None:
+def test_a_limited_evaluation_is_spread_over_the_set(limit: int, expected: list[int]) -> None:
     batches = evaluation_batches(numbered(10), batch=2, mean=[0], std=[1], limit=limit)
     assert [number for one in batches for number in numbers(one)] == expected
 
 
-def test_a_sweep_over_nothing_is_empty() -> None:
+def test_an_evaluation_over_nothing_is_empty() -> None:
     nothing = numbered(3).take(torch.empty(0, dtype=torch.int64))
     assert list(evaluation_batches(nothing, batch=2, mean=[0], std=[1])) == []
 
@@ -227,6 +227,6 @@ def test_a_sweep_over_nothing_is_empty() -> None:
         ({"mean": []}, "one number"),
     ],
 )
-def test_sweeps_that_cannot_run_are_refused_at_once(options: dict[str, Any], message: str) -> None:
+def test_evaluations_that_cannot_run_are_refused_at_once(options: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         evaluation_batches(numbered(3), **({"batch": 2, "mean": [0], "std": [1]} | options))

@@ -1,4 +1,4 @@
-"""Streams whose images are read, or changed one by one, by worker processes."""
+"""Loaders whose images are read, or changed one by one, by worker processes."""
 
 import gc
 import multiprocessing
@@ -33,10 +33,10 @@ needs_torchvision = pytest.mark.skipif(not vision.importable(), reason="needs to
 
 @pytest.fixture
 def files(tmp_path: Path) -> ImageFiles:
-    return working.pictures(tmp_path, 14, lambda number: (9 + number, 30 - number))
+    return working.random_image_files(tmp_path, 14, lambda number: (9 + number, 30 - number))
 
 
-def stream(images: ImageFiles | ImageSet, **options: Any) -> BatchLoader:
+def make_loader(images: ImageFiles | ImageSet, **options: Any) -> BatchLoader:
     standard = {"batch": 4, "seed": 3, "name": "train", "augment": ALL}
     channels = images.shape[0]
     scales = {"mean": [100.0] * channels, "std": [50.0] * channels}
@@ -48,47 +48,47 @@ def same(one: Batch, other: Batch) -> bool:
 
 
 def test_any_number_of_workers_gives_the_same_bits(files: ImageFiles) -> None:
-    plain = stream(files)
+    plain = make_loader(files)
     for workers in (1, 2):
-        source = stream(files, workers=workers)
+        source = make_loader(files, workers=workers)
         assert all(same(source.batch(step), plain.batch(step)) for step in STEPS)
         source.close()
 
 
 def test_who_starts_in_the_middle_sees_the_same(files: ImageFiles) -> None:
-    through, late = stream(files, workers=2), stream(files, workers=2)
+    through, late = make_loader(files, workers=2), make_loader(files, workers=2)
     seen = [through.batch(step) for step in range(8)]
     assert all(same(late.batch(step), seen[step]) for step in range(5, 8))
 
 
 @pytest.mark.parametrize("augment", [Augment(), Augment(pad=2, flip=True, cutout=3)])
 def test_files_are_varied_as_images_in_memory_are(files: ImageFiles, augment: Augment) -> None:
-    held, read = stream(files.load(), augment=augment), stream(files, augment=augment)
+    held, read = make_loader(files.load(), augment=augment), make_loader(files, augment=augment)
     assert read.steps == held.steps == 3
     assert all(same(read.batch(step), held.batch(step)) for step in STEPS)
 
 
 def test_parts_of_small_files_are_those_of_images_in_memory(tmp_path: Path) -> None:
-    images = working.pictures(tmp_path, 8, lambda _: (8, 8))
+    images = working.random_image_files(tmp_path, 8, lambda _: (8, 8))
     only = {"augment": Augment(area=0.2), "mean": [0] * 3, "std": [1] * 3}
-    held, read = stream(images.load(), **only).batch(2), stream(images, **only).batch(2)
+    held, read = make_loader(images.load(), **only).batch(2), make_loader(images, **only).batch(2)
     assert torch.equal(held.y, read.y)
     assert (held.x - read.x).abs().max() <= 1  # Pillow rounds between rows and columns
-    assert (held.x - stream(images, **only | {"augment": Augment()}).batch(2).x).abs().max() > 20
+    assert (held.x - make_loader(images, **only | {"augment": Augment()}).batch(2).x).abs().max() > 20
 
 
 def test_grey_files(tmp_path: Path) -> None:
-    images = working.pictures(tmp_path, 8, lambda _: (10, 12), channels=1)
-    assert stream(images).batch(0).x.shape == (4, 1, 8, 8)
+    images = working.random_image_files(tmp_path, 8, lambda _: (10, 12), channels=1)
+    assert make_loader(images).batch(0).x.shape == (4, 1, 8, 8)
 
 
 def test_names_relative_to_where_the_program_is_now(
     files: ImageFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = stream(files).batch(0)
+    expected = make_loader(files).batch(0)
     monkeypatch.chdir(Path(files.files[0]).parent)
     near = ImageFiles(tuple(Path(file).name for file in files.files), files.labels, files.shape)
-    source = stream(near, workers=1)
+    source = make_loader(near, workers=1)
     assert same(source.batch(0), expected)
     source.close()
 
@@ -96,15 +96,15 @@ def test_names_relative_to_where_the_program_is_now(
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_broken_file_is_one_clear_line(files: ImageFiles, workers: int) -> None:
     Path(files.files[5]).write_bytes(b"no image")
-    source = stream(files, workers=workers)
+    source = make_loader(files, workers=workers)
     with pytest.raises(DataError) as raised:
         list(map(source.batch, range(6)))
     assert str(raised.value) == f"{files.files[5]}: cannot be read as an image (no image of a known kind)"
     assert multiprocessing.active_children() == []
 
 
-def test_streams_end_when_they_are_closed_or_gone(files: ImageFiles) -> None:
-    many = [stream(files, workers=1, seed=seed) for seed in range(4)]
+def test_loaders_end_when_they_are_closed_or_gone(files: ImageFiles) -> None:
+    many = [make_loader(files, workers=1, seed=seed) for seed in range(4)]
     for source in many:
         source.batch(0)
     assert len(multiprocessing.active_children()) == 4
@@ -112,7 +112,7 @@ def test_streams_end_when_they_are_closed_or_gone(files: ImageFiles) -> None:
     del many, source
     gc.collect()
     assert multiprocessing.active_children() == []
-    stream(files.load()).close()  # nothing to end
+    make_loader(files.load()).close()  # nothing to end
 
 
 def test_another_augmentation_is_given_the_files(files: ImageFiles) -> None:
@@ -120,8 +120,8 @@ def test_another_augmentation_is_given_the_files(files: ImageFiles) -> None:
         assert x.dtype == torch.uint8
         return (x - mean[0]) / std[0] / 2
 
-    source = stream(files, augment=halves, workers=1)
-    assert torch.equal(source.batch(1).x, stream(files, augment=Augment()).batch(1).x / 2)
+    source = make_loader(files, augment=halves, workers=1)
+    assert torch.equal(source.batch(1).x, make_loader(files, augment=Augment()).batch(1).x / 2)
     source.close()
 
 
@@ -132,20 +132,20 @@ def test_other_kinds_of_images_are_loaded(files: ImageFiles) -> None:
         def __len__(self) -> int:
             return len(files)
 
-    assert same(stream(Elsewhere()).batch(1), stream(files.load()).batch(1))  # type: ignore[arg-type]
+    assert same(make_loader(Elsewhere()).batch(1), make_loader(files.load()).batch(1))  # type: ignore[arg-type]
 
 
 @needs_torchvision
 @pytest.mark.parametrize("kind", ["files", "grey", "memory"])
 def test_autoaugment_is_the_same_for_any_number_of_workers(kind: str, tmp_path: Path) -> None:
     channels = 1 if kind == "grey" else 3
-    images = working.pictures(tmp_path, 12, lambda number: (9 + number, 20), channels)
+    images = working.random_image_files(tmp_path, 12, lambda number: (9 + number, 20), channels)
     given = {"augment": working.Vision(pad=1, flip=True, cutout=2, area=0.5, autoaugment="cifar10")}
     some = images.load() if kind == "memory" else images
-    plain = stream(some, **given)
-    assert not same(plain.batch(1), stream(some, augment=Augment(1, True, 2, 0.5)).batch(1))
+    plain = make_loader(some, **given)
+    assert not same(plain.batch(1), make_loader(some, augment=Augment(1, True, 2, 0.5)).batch(1))
     for workers in (1, 2) if kind == "files" else (2,):
-        source = stream(some, **given, workers=workers)
+        source = make_loader(some, **given, workers=workers)
         assert all(same(source.batch(step), plain.batch(step)) for step in (0, 1, 2, 3, 9))
         source.close()
 
@@ -154,14 +154,16 @@ def test_autoaugment_is_the_same_for_any_number_of_workers(kind: str, tmp_path: 
 def test_autoaugment_in_workers_is_the_augmentation_itself() -> None:
     data, own = load_dataset("digits"), working.Vision(pad=1, flip=True, cutout=2, autoaugment="svhn")
     scales = {"mean": data.mean, "std": data.std}
-    aside = stream(data.train, **scales, augment=own).batch(5)
-    here = stream(data.train, **scales, augment=own.__call__).batch(5)
+    aside = make_loader(data.train, **scales, augment=own).batch(5)
+    here = make_loader(data.train, **scales, augment=own.__call__).batch(5)
     assert same(aside, here)
 
 
 @pytest.mark.parametrize("batch", [1, 5, 14, 64])
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_sweep_over_files_is_one_over_images_in_memory(files: ImageFiles, batch: int, workers: int) -> None:
+def test_an_evaluation_over_files_is_one_over_images_in_memory(
+    files: ImageFiles, batch: int, workers: int
+) -> None:
     given = {"batch": batch, "mean": [90] * 3, "std": [40] * 3}
     read = list(evaluation_batches(files, **given, workers=workers))
     held = list(evaluation_batches(files.load(), **given))
@@ -170,17 +172,17 @@ def test_a_sweep_over_files_is_one_over_images_in_memory(files: ImageFiles, batc
     assert multiprocessing.active_children() == []
 
 
-def test_a_limited_sweep_over_files(files: ImageFiles) -> None:
+def test_a_limited_evaluation_over_files(files: ImageFiles) -> None:
     batches = list(evaluation_batches(files, batch=2, mean=[0] * 3, std=[1] * 3, limit=7))
     assert torch.equal(torch.cat([batch.y for batch in batches]), files.labels[::2])
 
 
-def test_a_sweep_over_no_files_is_empty(files: ImageFiles) -> None:
+def test_an_evaluation_over_no_files_is_empty(files: ImageFiles) -> None:
     nothing = files.take(torch.empty(0, dtype=torch.int64))
     assert list(evaluation_batches(nothing, batch=2, mean=[0] * 3, std=[1] * 3)) == []
 
 
-def test_a_sweep_that_is_given_up_ends_its_workers(files: ImageFiles) -> None:
+def test_an_evaluation_that_is_given_up_ends_its_workers(files: ImageFiles) -> None:
     batches = evaluation_batches(files, batch=2, mean=[0] * 3, std=[1] * 3, workers=2)
     next(batches)
     assert len(multiprocessing.active_children()) == 2
@@ -189,7 +191,7 @@ def test_a_sweep_that_is_given_up_ends_its_workers(files: ImageFiles) -> None:
     assert multiprocessing.active_children() == []
 
 
-def test_a_sweep_can_look_at_the_middle(files: ImageFiles) -> None:
+def test_an_evaluation_can_crop_the_center(files: ImageFiles) -> None:
     plain = {"batch": 14, "mean": [0] * 3, "std": [1] * 3}
     (read,) = evaluation_batches(files, **plain, crop_pct=CENTER_CROP)
     expected = torch.stack([read_center_crop(file, files.shape, CENTER_CROP) for file in files.files])
@@ -208,7 +210,7 @@ def test_a_middle_that_is_none_is_refused_at_once(files: ImageFiles, crop_pct: f
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a graphics card")
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_graphics_card_sees_the_same_files(files: ImageFiles, workers: int) -> None:
-    here, source = stream(files), stream(files, workers=workers, device="cuda")
+    here, source = make_loader(files), make_loader(files, workers=workers, device="cuda")
     for step in STEPS:
         there = source.batch(step)
         assert there.x.device.type == there.y.device.type == "cuda"

@@ -32,7 +32,7 @@ def test_results_come_whatever_is_asked_for(workers: int) -> None:
 
 
 def test_results_keep_their_order_and_workers_stay() -> None:
-    ahead = Prefetcher(working.sleepy, same, workers=2)
+    ahead = Prefetcher(working.slow_early_tasks, same, workers=2)
     found = [ahead.get(number).tolist() for number in [*range(8), 3, 4, 5]]
     assert [number for number, _ in found] == [*range(8), 3, 4, 5]
     assert len({process for _, process in found}) == 2
@@ -42,7 +42,7 @@ def test_results_keep_their_order_and_workers_stay() -> None:
 
 @pytest.mark.parametrize("workers", COUNTS)
 def test_an_error_of_the_caller_comes_as_it_is(workers: int) -> None:
-    ahead = Prefetcher(working.picky, same, workers=workers)
+    ahead = Prefetcher(working.refuse_three, same, workers=workers)
     assert values(ahead, [0, 1, 2]) == [0, 1, 2]
     with pytest.raises(DataError) as raised:
         ahead.get(3)
@@ -59,13 +59,13 @@ def test_a_mistake_in_the_work_is_shown_in_full() -> None:
 
 
 def test_a_worker_that_was_killed_is_an_error() -> None:
-    ahead = Prefetcher(working.doomed, same, workers=1)
+    ahead = Prefetcher(working.kill_itself_at_two, same, workers=1)
     with pytest.raises(DataError, match=r"a process that prepares images was ended from outside .* or 0"):
         values(ahead, [0, 1, 2])
 
 
 def test_workers_leave_interrupts_to_the_main_process() -> None:
-    assert values(Prefetcher(working.deaf, same, workers=2), [0, 1]) == [1, 1]
+    assert values(Prefetcher(working.ignores_sigint, same, workers=2), [0, 1]) == [1, 1]
 
 
 def test_there_is_an_end_where_there_is_one() -> None:

@@ -26,7 +26,7 @@ import working
 from dartboard.cli.main import main
 from dartboard.data.prefetch import Prefetcher
 torch.randn(600, 600) @ torch.randn(600, 600)  # in several threads
-ahead = Prefetcher(working.sleepy, lambda number: number, workers=2)
+ahead = Prefetcher(working.slow_early_tasks, lambda number: number, workers=2)
 try:
     print(int(ahead.get(0)[0]), ahead.get(1)[1].item(), flush=True)
     for number in range(2, 10**9):
@@ -94,7 +94,7 @@ from dartboard.cli.main import main
 from dartboard.data.prefetch import Prefetcher
 print(flush=True)
 for _ in range(2):
-    ahead = Prefetcher(working.sleepy, lambda number: number, workers=2)
+    ahead = Prefetcher(working.slow_early_tasks, lambda number: number, workers=2)
     found = [ahead.get(number).tolist() for number in range(40)]
     assert [number for number, _ in found] == list(range(40))
     ahead.close()
@@ -120,7 +120,7 @@ def test_workers_leave_it_to_the_main_process_to_end(tmp_path: Path) -> None:
 
 def test_a_worker_ends_when_the_main_process_says_so_and_nobody_else() -> None:
     """Schedulers tell all processes that they have started, whatever their groups."""
-    ahead = Prefetcher(working.sleepy, lambda number: number, workers=1)
+    ahead = Prefetcher(working.slow_early_tasks, lambda number: number, workers=1)
     worker = int(ahead.get(0)[1])
     subprocess.run(["kill", "-TERM", str(worker)], check=True)  # noqa: S607
     assert [int(ahead.get(number)[1]) for number in range(1, 9)] == [worker] * 8

@@ -66,13 +66,13 @@ def test_a_pass_is_shuffle_once_however_far_ahead_batches_are_asked_for(
     assert len(sampler._permutations) <= 2 + prefetch // steps
 
 
-def test_a_stream_shuffles_a_pass_once_with_any_workers(tmp_path: Path, shuffled: list[int]) -> None:
-    images = working.pictures(tmp_path, 6, lambda _: (8, 8))
+def test_a_loader_shuffles_an_epoch_once_with_any_workers(tmp_path: Path, shuffled: list[int]) -> None:
+    images = working.random_image_files(tmp_path, 6, lambda _: (8, 8))
     how = {"batch": 6, "seed": 0, "name": "train", "mean": (0.0,) * 3, "std": (1.0,) * 3}
-    stream = BatchLoader(images, **how, workers=2)  # type: ignore[arg-type]
+    loader = BatchLoader(images, **how, workers=2)  # type: ignore[arg-type]
     for step in range(8):
-        stream.batch(step)
-    stream.close()
+        loader.batch(step)
+    loader.close()
     assert len(shuffled) == len(set(shuffled))
 
 

@@ -155,7 +155,7 @@ def test_one_change_does_not_alter_another() -> None:
     assert torch.equal(cut.all(1), both.all(1))
 
 
-def test_all_chance_comes_from_the_generator() -> None:
+def test_all_randomness_comes_from_the_generator() -> None:
     x, augment = pixels(8), Augment(2, True, 3)
     before = torch.get_rng_state()
     first = augment(x, MEAN, STD, generator(1))

@@ -28,8 +28,8 @@ def forgetful():
 
 
 def pixels(count: int, channels: int = 3) -> Tensor:
-    chance = torch.Generator().manual_seed(5)
-    return torch.randint(256, (count, channels, 12, 10), dtype=torch.uint8, generator=chance)
+    rng = torch.Generator().manual_seed(5)
+    return torch.randint(256, (count, channels, 12, 10), dtype=torch.uint8, generator=rng)
 
 
 def change_one(image: Tensor, policy: str, seed: int) -> Tensor:

@@ -83,9 +83,9 @@ def test_elements_without_end_are_refused() -> None:
 @pytest.mark.parametrize("compressed", [True, False])
 def test_every_changed_byte_gives_arrays_or_one_line(compressed: bool) -> None:
     whole = written(compressed, X=VALUES.astype(np.uint8), y=np.array([[1], [2]], np.uint8))
-    chance = np.random.default_rng(2)
+    rng = np.random.default_rng(2)
     changes = [(place, value) for place in range(124, len(whole)) for value in (0, 1, 14, 15, 127, 255)]
-    changes += [(chance.integers(128, len(whole)), chance.integers(256)) for _ in range(3000)]
+    changes += [(rng.integers(128, len(whole)), rng.integers(256)) for _ in range(3000)]
     refused = 0
     for place, value in changes:
         data = bytearray(whole)

@@ -15,8 +15,8 @@ from dartboard.errors import DataError
 Arrays = dict[str, Any]
 Write = Callable[..., Dataset]
 
-CHANCE = np.random.default_rng(0)
-IMAGES = CHANCE.integers(256, size=(6, 3, 4, 5), dtype=np.uint8)  # NCHW
+RNG = np.random.default_rng(0)
+IMAGES = RNG.integers(256, size=(6, 3, 4, 5), dtype=np.uint8)  # NCHW
 GREY = IMAGES[:, :1]
 LABELS = np.array([0, 1, 2, 0, 1, 2], dtype=np.uint8)
 GOOD: Arrays = {"x_train": IMAGES, "y_train": LABELS}
@@ -179,10 +179,10 @@ def test_every_changed_byte_gives_images_or_one_line(tmp_path: Path, packing: in
         for name, array in GOOD.items():
             with archive.open(f"{name}.npy", "w") as member:
                 np.lib.format.write_array(member, array)
-    whole, chance = path.read_bytes(), np.random.default_rng(0)
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
     for _ in range(500):
         data = bytearray(whole)
-        data[chance.integers(len(data))] = chance.integers(256)
+        data[rng.integers(len(data))] = rng.integers(256)
         path.write_bytes(data)
         try:
             load_dataset(str(path))
