@@ -1,8 +1,8 @@
 """A guard against slow drift by exact counts, not times.
 
 `tests/counts.json` has the operators that a search step of four methods dispatches, the bytes that a supernet
-step allocates on the meta device, and the modules that quick commands import. A change of them is a deliberate
-one: run `python tests/test_counts.py` to write the file anew, and say in the commit why.
+step allocates on the meta device, and the modules that quick commands import. A change of them is deliberate:
+run `python tests/test_counts.py` to write the file anew, and say in the commit why.
 """
 
 import json
