@@ -2,7 +2,7 @@ import pytest
 from rich.text import Text
 
 from benching import SmallOracle, random_at, record
-from dartboard.cli.bench import print_table, table_lines
+from dartboard.cli.bench import print_table, scoreboard_lines
 from dartboard.scoreboard.table import Table, make_table
 
 
@@ -15,7 +15,7 @@ def table() -> Table:
 
 
 def plain(table: Table, width: int) -> list[str]:
-    return [own if isinstance(own, str) else own.plain for own in table_lines(table, width)]
+    return [own if isinstance(own, str) else own.plain for own in scoreboard_lines(table, width)]
 
 
 def test_a_row_is_one_line_where_there_is_room(table: Table) -> None:
@@ -44,7 +44,7 @@ def test_even_where_no_column_fits_nothing_is_lost(table: Table) -> None:
 
 
 def test_names_are_coloured_by_what_is_said_of_them(table: Table) -> None:
-    texts = [line for line in table_lines(table, 10_000) if isinstance(line, Text)]
+    texts = [line for line in scoreboard_lines(table, 10_000) if isinstance(line, Text)]
     colours = {line.plain.split()[0]: str(line.spans[0].style) for line in texts[2:]}
     assert colours == {"good": "green", "bad": "red", "absent": "cyan", "random": "cyan", "best": "cyan"}
 

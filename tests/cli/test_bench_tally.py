@@ -5,7 +5,7 @@ from dartboard.scoreboard.runner import Outcome
 
 from benches import settings
 from benching import record
-from dartboard.cli.bench import Tally, plan
+from dartboard.cli.bench import Tally, describe
 from dartboard.scoreboard.jobs import Job, plan_jobs
 
 
@@ -24,7 +24,7 @@ def job() -> Job:
     ],
 )
 def test_what_is_about_to_be_done(count: int, missing: int, words: str) -> None:
-    assert plan(settings("digits"), count, missing, "cpu") == words
+    assert describe(settings("digits"), count, missing, "cpu") == words
 
 
 def test_one_line_a_search(job: Job) -> None:

@@ -28,10 +28,11 @@ from dartboard.cli.arguments import (
     load_plugins,
     make_executor,
     positive,
+    prepare_device,
     split_executor_words,
 )
 from dartboard.cli.render import Terminal
-from dartboard.cli.signals import SIGNALLED
+from dartboard.cli.signals import report_stop, stop_on_signals
 from dartboard.errors import DartboardError, OptionError, Stopped
 from dartboard.jobs.job import JobResult
 from dartboard.jobs.monitor import Monitor
@@ -46,21 +47,12 @@ if TYPE_CHECKING:
     from dartboard.scoreboard.table import Scoreboard
     from dartboard.tables import Table
 
-
-def plan(config: "BenchConfig", count: int, missing: int, device: str) -> str:
-    """What a bench is about to do.
-
-    Args:
-        config: The bench.
-        count: How many searches it has.
-        missing: How many of them are still to do.
-        device: Where.
-    """
-    from dartboard.scoreboard.jobs import common
-
-    search, searches = common(config), "1 search" if count == 1 else f"{count} searches"
-    what = f"{searches} of {search.space.name} on {search.data.name}, on {device}"
-    return what if missing == count else f"{what}: {count - missing} done, {missing} to do"
+GAP = 2
+COLORS = {"better": "green", "worse": "red"}
+"""Colors of the names of methods, by their verdict."""
+FAILED = 1
+SEARCH_FLAGS = ("jobs", "executor", "threads", "device", "fall_back")
+"""Flags that only matter if there is something to search."""
 
 
 class SearchLines(Monitor):
@@ -105,77 +97,20 @@ class SearchLines(Monitor):
         return f"{final.epoch} epoch{'' if final.epoch == 1 else 's'}  {dataset} {test:.2%}{time}"
 
 
-Columns = list[tuple[str, ...]]
-"""Each column from its name down."""
-
-GAP = 2
-COLOURS = {"better": "green", "worse": "red"}
-"""Of the names of methods, by what is said of them."""
-
-
-def print_table(table: "Scoreboard") -> None:
-    """Prints the scoreboard and its remarks.
-
-    On a terminal that is too narrow the columns go on below, again with the names of the methods; in a pipe
-    every row is one line.
-    """
-    terminal = Terminal()
-    terminal.write(table_lines(table, terminal.width if terminal.is_terminal else sys.maxsize))
-
-
-def table_lines(table: "Scoreboard", width: int) -> Iterator[Text | str]:
-    """The scoreboard in lines of at most `width` characters, where single columns are no wider."""
-    said = f"{table.oracle}, {table.architectures:,} architectures; accuracies, regrets and differences in %"
-    yield Text(said, "bold")
-    names, *others = zip(*table.cells(), strict=True)
-    styles = ["dim", *(COLOURS.get(row.verdict, "cyan") for row in table.rows)]
-    for place, block in enumerate(_blocks(others, width - _wide(names))):
-        yield from [""] if place else []
-        yield from _lines(names, block, styles)
-    yield ""
-    for remark in table.remarks:
-        yield from wrap(remark, width, subsequent_indent=" " * GAP, break_on_hyphens=False)
-
-
-def _blocks(columns: Sequence[tuple[str, ...]], room: int) -> Iterator[Columns]:
-    """The columns in groups that have room beside each other, each of one at least."""
-    block: Columns = []
-    for column in columns:
-        if block and sum(map(_wide, [*block, column])) + GAP * (len(block) + 1) > room:
-            yield block
-            block = []
-        block.append(column)
-    yield block
-
-
-def _lines(names: Sequence[str], block: Columns, styles: Sequence[str]) -> Iterator[Text]:
-    rows = zip(names, styles, *block, strict=True)
-    for place, (name, style, *cells) in enumerate(rows):
-        numbers = [cell.rjust(_wide(own) + GAP) for cell, own in zip(cells, block, strict=True)]
-        yield Text.assemble((name.ljust(_wide(names)), style), ("".join(numbers), "" if place else "dim"))
-
-
-def _wide(column: Sequence[str]) -> int:
-    return max(map(len, column))
-
-
-FAILED = 1
-SEARCHING = ("jobs", "executor", "threads", "device", "fall_back")
-"""Options that matter to searches alone."""
-
-
 def configure(parser: ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add = parser.add_argument
     add("overrides", nargs="*", metavar="KEY=VALUE", help="any setting, such as epochs=25 or draws=100")
     add("--config", metavar="FILE", help="settings in YAML, such as the bench.yaml of a bench")
-    add("--space", metavar="S", help="what to search; see dartboard list spaces")
+    add("--space", metavar="S", help="search space; see dartboard list spaces")
     add("--data", metavar="D", help="images to search with; see dartboard list datasets")
     add(
-        "--oracle", metavar="O", help="who knows the cells; see dartboard list oracles (default: the space's)"
+        "--oracle",
+        metavar="O",
+        help="benchmark that scores the cells; see dartboard list oracles (default: the space's)",
     )
     add("--table", type=Path, metavar="PATH", help="the oracle's file, unless it comes with the package")
-    add("--methods", metavar="A,B,C", help="how to search; see dartboard list methods")
+    add("--methods", metavar="A,B,C", help="search methods; see dartboard list methods")
     add("--seeds", metavar="SEEDS", help="0-9 for a range, 0,3,5 for single ones; a number is that one seed")
     add("--out", metavar="DIR", help="directory of the bench (default: runs/bench-SPACE-DATA)")
     add("--results", type=Path, metavar="DIR", help="directory of the records (default: OUT/records)")
@@ -184,22 +119,26 @@ def configure(parser: ArgumentParser) -> None:
     add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
     add("--fall-back", action="store_true", help="go on from an older checkpoint if the last is damaged")
     add_plugins(parser)
-    add("--show", action="store_true", help="search nothing; make the table of what is there")
+    add("--show", action="store_true", help="search nothing; print the table of the searches so far")
     add("--json", action="store_true", help="print one JSON object instead of the table")
     add("--quiet", action="store_true", help="show nothing while it runs")
 
 
 def run(args: Namespace) -> int:
-    """Do what is missing, and print the table."""
-    _check_show(args)
-    args.executor_words, args.overrides = split_executor_words(args.overrides)
+    """Run the searches that are missing, and print the table."""
     from dartboard.scoreboard.jobs import check_space, oracle_name, plan_jobs
     from dartboard.scoreboard.score import check_queries
     from dartboard.tables import load_table
 
-    config = _configure(args)
+    ignored = [name for name in SEARCH_FLAGS if getattr(args, name) not in (None, False)]
+    if args.show and ignored:
+        flags = " and ".join(f"--{name.replace('_', '-')}" for name in ignored)
+        raise UsageError(f"--show searches nothing; leave out {flags}")
+    args.executor_words, args.overrides = split_executor_words(args.overrides)
+    config = _load_config(args)
     out = _out(args, config)
-    _check_there(args, out)
+    if args.show:
+        _check_present(args, out)
     jobs = plan_jobs(config)
     oracle = load_table(oracle_name(config), args.table)
     check_space(config, oracle)
@@ -207,55 +146,48 @@ def run(args: Namespace) -> int:
     if args.show:
         return _score(args, config, out, oracle, {})
     _check_records(args, out, oracle)
-    found = _run(args, config, jobs, out)
-    return found if isinstance(found, int) else _score(args, config, out, oracle, found)
+    failed = _run_searches(args, config, jobs, out)
+    return failed if isinstance(failed, int) else _score(args, config, out, oracle, failed)
 
 
-def _check_show(args: Namespace) -> None:
-    """Refuses what has no effect where nothing is searched."""
-    given = [name for name in SEARCHING if getattr(args, name) not in (None, False)]
-    if args.show and given:
-        words = " and ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise UsageError(f"--show searches nothing; leave out {words}")
-
-
-def _check_there(args: Namespace, out: Path) -> None:
-    """Refuses to show what is not there."""
+def _check_present(args: Namespace, out: Path) -> None:
+    """Raise UsageError if there is no bench to show."""
     from dartboard.scoreboard.records import record_files
     from dartboard.scoreboard.store import CONFIG
 
-    if args.show and not (out / CONFIG).exists() and not record_files(_records(args, out)):
+    if not (out / CONFIG).exists() and not record_files(_records(args, out)):
         raise UsageError(
             f"no bench in {out}; name its directory with --out, or leave out --show to begin one"
         )
 
 
-def _configure(args: Namespace) -> "BenchConfig":
-    """The settings; a directory that has a bench says those that are not given."""
+def _load_config(args: Namespace) -> "BenchConfig":
+    """The settings; by default those of the bench that the directory has."""
     from dartboard.scoreboard.store import CONFIG
 
     plugins = load_plugins(args.plugin)
     if args.config is not None:
-        return _load(args, plugins, args.config)
-    out = Path(args.out) if args.out is not None else _out(args, _load(args, plugins, None))
-    return _load(args, plugins, str(out / CONFIG) if (out / CONFIG).exists() else None)
+        return _load_file(args, plugins, args.config)
+    out = Path(args.out) if args.out is not None else _out(args, _load_file(args, plugins, None))
+    return _load_file(args, plugins, str(out / CONFIG) if (out / CONFIG).exists() else None)
 
 
-def _load(args: Namespace, plugins: list[str], file: str | None) -> "BenchConfig":
+def _load_file(args: Namespace, plugins: list[str], file: str | None) -> "BenchConfig":
     from dartboard.scoreboard.config import load_bench
 
+    bench = {key: value for key in ("oracle", "seeds") if (value := getattr(args, key)) is not None}
     search = {key: value for key in ("space", "data") if (value := getattr(args, key)) is not None}
-    own = {key: value for key in ("oracle", "seeds") if (value := getattr(args, key)) is not None}
     return load_bench(
         file=file,
         environment=os.environ,
-        flags={**own, "search": search | ({"plugins": plugins} if plugins else {})},
+        flags={**bench, "search": search | ({"plugins": plugins} if plugins else {})},
         words=args.overrides,
         labels=None if args.methods is None else args.methods.split(","),
     )
 
 
 def _out(args: Namespace, config: "BenchConfig") -> Path:
+    """The directory of the bench."""
     from dartboard.scoreboard.jobs import common
 
     if args.out is not None:
@@ -265,25 +197,28 @@ def _out(args: Namespace, config: "BenchConfig") -> Path:
 
 
 def _records(args: Namespace, out: Path) -> Path:
+    """The folder of the records."""
     folder: Path = args.results or out / "records"
     return folder
 
 
 def _check_records(args: Namespace, out: Path, oracle: "Table") -> None:
-    """Refuses what the table would refuse: that is better known before the searches."""
+    """Raise now what making the table would raise after the searches."""
     from dartboard.scoreboard.records import read_records
     from dartboard.scoreboard.table import check_records
 
     check_records(read_records(_records(args, out)), oracle)
 
 
-def _run(
+def _run_searches(
     args: Namespace, config: "BenchConfig", searches: "Sequence[BenchSearch]", out: Path
 ) -> dict[str, str] | int:
-    """Runs what is missing: errors of the searches that failed, by name, or the exit code after a signal."""
-    from dartboard.cli.arguments import prepare_device
+    """Run the searches that have no record yet.
+
+    Returns:
+        Why searches failed, by name; or the exit code if a signal stopped them.
+    """
     from dartboard.cli.display import choose_lines
-    from dartboard.cli.signals import stop_on_signals
     from dartboard.jobs.executors.inline import InlineExecutor
     from dartboard.jobs.loops import LoopBuilder
     from dartboard.jobs.queue import JobQueue
@@ -311,24 +246,23 @@ def _run(
     executor = make_executor(args, args.executor_words, threads=args.threads or 1)
     executor = executor or InlineExecutor(JobRunner(builder=builder))
     display = choose_lines(quiet=args.quiet, json=args.json)
-    _make_folder(scoring.records)
+    _check_writable(scoring.records)
     keep_config(out, config)
-    display.say([plan(config, len(searches), len(missing), str(device)), f"writing to {out}"])
+    display.say([describe(config, len(searches), len(missing), str(device)), f"writing to {out}"])
     monitor = SearchLines(scoring, {search.name: search for search in searches}, len(missing), display)
     queue = JobQueue(executor, monitor=monitor)
     with stop_on_signals(queue.stop) as caught:
         try:
             results = list(queue.run([jobs[search.name] for search in missing]))
             return {result.job.name: result.error for result in results if result.state == "failed"}
-        except (Stopped, KeyboardInterrupt) as stopped:
-            print(f"{str(stopped) or 'interrupted'}; the same command goes on", file=sys.stderr)
-            return SIGNALLED + caught[0] if caught else 0
+        except (Stopped, KeyboardInterrupt) as stop:
+            return report_stop(stop, caught)
         finally:
             executor.close()
 
 
-def _make_folder(folder: Path) -> None:
-    """Makes the folder of the records, which is better known to be impossible before the searches."""
+def _check_writable(folder: Path) -> None:
+    """Make a folder, and raise OptionError if nothing can be written to it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         NamedTemporaryFile(dir=folder).close()
@@ -337,7 +271,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _build_each(args: Namespace, searches: "Sequence[BenchSearch]", builder: "LoopBuilder") -> None:
-    """Builds one search of each method, so that what is wrong is known before the first one runs."""
+    """Build one search of each method, so that mistakes show before the first one runs."""
     from dartboard.cli.progress import progress
 
     with progress(quiet=args.quiet) as builder.progress:
@@ -349,8 +283,24 @@ def _build_each(args: Namespace, searches: "Sequence[BenchSearch]", builder: "Lo
     builder.progress = None
 
 
+def describe(config: "BenchConfig", count: int, missing: int, device: str) -> str:
+    """What a bench is about to do.
+
+    Args:
+        config: The settings of the bench.
+        count: How many searches it has.
+        missing: How many of them are still to do.
+        device: The device to compute on.
+    """
+    from dartboard.scoreboard.jobs import common
+
+    search, searches = common(config), "1 search" if count == 1 else f"{count} searches"
+    text = f"{searches} of {search.space.name} on {search.data.name}, on {device}"
+    return text if missing == count else f"{text}: {count - missing} done, {missing} to do"
+
+
 def _score(args: Namespace, config: "BenchConfig", out: Path, oracle: "Table", failed: dict[str, str]) -> int:
-    """Prints and writes the table of all that the directory has been asked for."""
+    """Write and print the table of all searches of the directory; returns the exit code."""
     from dartboard.scoreboard.score import score_bench
     from dartboard.scoreboard.store import joined
 
@@ -364,3 +314,42 @@ def _score(args: Namespace, config: "BenchConfig", out: Path, oracle: "Table", f
     for name, reason in failed.items():
         print(f"dartboard: {name} failed: {reason}", file=sys.stderr)
     return FAILED if failed else 0
+
+
+def print_table(table: "Scoreboard") -> None:
+    """Print the scoreboard and its remarks.
+
+    On a terminal that is too narrow the columns go on below, again with the names of the methods; in a pipe
+    every row is one line.
+    """
+    terminal = Terminal()
+    terminal.write(scoreboard_lines(table, terminal.width if terminal.is_terminal else sys.maxsize))
+
+
+def scoreboard_lines(table: "Scoreboard", width: int) -> Iterator[Text | str]:
+    """The scoreboard in lines of at most `width` characters, unless a single column is wider."""
+    units = "accuracies, regrets and differences in %"
+    yield Text(f"{table.oracle}, {table.architectures:,} architectures; {units}", "bold")
+    names, *columns = zip(*table.cells(), strict=True)
+    name_width = max(map(len, names))
+    styles = ["dim", *(COLORS.get(row.verdict, "cyan") for row in table.rows)]
+    for number, block in enumerate(_blocks(columns, width - name_width)):
+        if number:
+            yield ""
+        for row, (name, style, *cells) in enumerate(zip(names, styles, *block, strict=True)):
+            yield Text.assemble((name.ljust(name_width), style), ("".join(cells), "" if row else "dim"))
+    yield ""
+    for remark in table.remarks:
+        yield from wrap(remark, width, subsequent_indent=" " * GAP, break_on_hyphens=False)
+
+
+def _blocks(columns: Sequence[Sequence[str]], room: int) -> Iterator[list[list[str]]]:
+    """The columns, aligned right with a gap before them, in groups of at least one that fit into `room`."""
+    block: list[list[str]] = []
+    for column in columns:
+        width = max(map(len, column)) + GAP
+        if block and sum(len(padded[0]) for padded in block) + width > room:
+            yield block
+            block = []
+        block.append([cell.rjust(width) for cell in column])
+    yield block

@@ -19,16 +19,19 @@ from dartboard.cli.arguments import (
     add_executor_flags,
     load_plugins,
     make_executor,
+    prepare_device,
     split_executor_words,
 )
-from dartboard.cli.render import LABEL_WIDTH, Terminal, labelled, run_lines
+from dartboard.cli.render import LABEL_WIDTH, Terminal, labelled, run_lines, table_lines
 from dartboard.cli.run_loop import (
     add_run_flags,
     add_tensorboard_flag,
     check_flags,
+    claim_directory,
     device_and_threads,
     fit,
     forecast_text,
+    search_name,
 )
 from dartboard.jobs.job import JobResult
 from dartboard.jobs.monitor import Monitor
@@ -42,7 +45,19 @@ if TYPE_CHECKING:
     from dartboard.runs import Run
     from dartboard.sweep.protocol.config import ProtocolConfig
     from dartboard.sweep.protocol.protocol import Protocol
-    from dartboard.sweep.protocol.results import Arm, NetworkFacts, ProtocolResult
+    from dartboard.sweep.protocol.results import Arm, ProtocolResult
+
+SETTINGS = (
+    "space",
+    "method",
+    "data",
+    "seed",
+    "search_recipe",
+    "train_recipe",
+    "search_config",
+    "train_config",
+)
+"""Flags that are settings of the protocol."""
 
 
 class JobLines(Monitor):
@@ -59,89 +74,8 @@ class JobLines(Monitor):
             self._display.say([f"{result.job.name}  finished"])
 
 
-def print_protocol(result: "ProtocolResult", path: Path, plugins: Sequence[str] = ()) -> None:
-    """Prints every search, every network and every seed, and whether searching was worth it."""
-    terminal = Terminal()
-    terminal.write(["", *_table("searches", _search_rows(result))])
-    for name, arm in result.arms.items():
-        terminal.write(["", *_table(name, _network_rows(arm, result.examples))])
-    terminal.write([""])
-    for name, arm in result.arms.items():
-        for label, words in _arm_words(name, arm, result.measured_on):
-            terminal.write(labelled(label, words, terminal.width))
-    terminal.write(labelled("verdict", result.verdict, terminal.width))
-    terminal.write(run_lines(path))
-    best = path / result.arms["found"].finals[0].run
-    terminal.write(labelled("next", command("export", best, "--format", "onnx", plugins=plugins)))
-
-
-def _search_rows(result: "ProtocolResult") -> list[tuple[str, ...]]:
-    head = ("seed", "supernet", "cell alone", "time", "network")
-    return [
-        head,
-        *(
-            (
-                str(own.seed),
-                _share(own.valid_accuracy),
-                _share(own.discrete_accuracy),
-                span(own.seconds),
-                own.network,
-            )
-            for own in result.searches
-        ),
-    ]
-
-
-def _network_rows(arm: "Arm", examples: int) -> list[tuple[str, ...]]:
-    head = ("network", "short", "end", "time", f"accuracies of {examples:,} held-out images")
-    return [head, *(_network_row(own, arm) for own in arm.networks)]
-
-
-def _network_row(network: "NetworkFacts", arm: "Arm") -> tuple[str, ...]:
-    name = network.run.rpartition("/")[2]
-    best = "the best" if name == arm.best else ""
-    remark = best if network.dropped is None else f"dropped: {network.dropped}"
-    return name, _share(network.short_accuracy), _share(network.accuracy), span(network.seconds), remark
-
-
-def _arm_words(name: str, arm: "Arm", part: str) -> Iterator[tuple[str, str]]:
-    """Labels and values that say what an arm came to."""
-    from dartboard.train.build import TEST
-
-    mean, deviation = arm.summary.mean, arm.summary.deviation
-    spread = "" if deviation is None else f" +- {100 * deviation:.2f}"
-    seeds = f"{arm.summary.count} seed{'s' if arm.summary.count > 1 else ''}"
-    which = "test images" if part == TEST else "validation images, for there are no test images"
-    each = ", ".join(f"{100 * own.accuracy:.2f}" for own in arm.finals)
-    yield name, f"{100 * mean:.2f}{spread} % of {which}, {arm.best} with {seeds}: {each}"
-    yield "", f"{arm.parameters:,} parameters, {arm.flops:,} FLOPs an image"
-    spent = {key: span(value) for key, value in arm.seconds.items()}
-    searching = f"{spent['search']} to search, " if arm.seconds["search"] else ""
-    yield (
-        "",
-        f"{spent['total']}: {searching}{spent['choose']} to choose, {spent['final']} for the seeds",
-    )
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2%}"
-
-
-def _table(label: str, rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows in columns, with a label before the first."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
-    return [(label if not number else "").ljust(LABEL_WIDTH) + line for number, line in enumerate(lines)]
-
-
-NAMED = ("space", "method", "data", "seed", "search_recipe", "train_recipe", "search_config", "train_config")
-"""Flags that are settings of the protocol."""
-
-
 def configure(parser: ArgumentParser) -> None:
-    """Declare the verb's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     add("overrides", nargs="*", metavar="KEY=VALUE", help="any setting, such as seeds=3 or train.epochs=100")
     add("--search-recipe", metavar="R", help="settings of the searches; see dartboard list recipes")
@@ -149,8 +83,8 @@ def configure(parser: ArgumentParser) -> None:
     add("--search-config", metavar="FILE", help="settings of the searches in YAML")
     add("--train-config", metavar="FILE", help="settings of the trainings in YAML, without a cell")
     add("--config", metavar="FILE", help="settings of all in YAML, such as the config.yaml of a protocol")
-    add("--space", metavar="S", help="what to search; see dartboard list spaces")
-    add("--method", metavar="M", help="how to search; see dartboard list methods")
+    add("--space", metavar="S", help="search space; see dartboard list spaces")
+    add("--method", metavar="M", help="search method; see dartboard list methods")
     add("--data", metavar="D", help="images to search, train and test with; see dartboard list datasets")
     add("--seed", type=int, metavar="N", help="the first seed of the searches and of the trainings")
     add_executor_flags(parser, "searches and trainings")
@@ -159,23 +93,22 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Go through the protocol, and print what it came to."""
+    """Run the protocol, and print its results."""
     words, args.overrides = split_executor_words(args.overrides)
-    check_flags(args, NAMED, "protocol")
+    check_flags(args, SETTINGS, "protocol")
     if args.config is not None and (args.search_config or args.train_config):
         raise UsageError("--config has the searches and the trainings; leave out the other configurations")
-    from dartboard.cli.arguments import prepare_device
     from dartboard.cli.display import choose_lines
 
     device = prepare_device(*device_and_threads(args))
     display = choose_lines(quiet=args.quiet, json=args.json)
     executor = make_executor(args, words, threads=args.threads)
     if executor is not None and (args.tensorboard or args.live):
-        given = "--tensorboard" if args.tensorboard else "--live"
-        raise UsageError(f"{given} follows jobs of this process; leave it out, or --executor and --jobs")
-    protocol, run = (_start if args.resume is None else _reopen)(args, device, display, executor)
+        flag = "--tensorboard" if args.tensorboard else "--live"
+        raise UsageError(f"{flag} follows jobs of this process; leave it out, or --executor and --jobs")
+    protocol, run = (_start if args.resume is None else _resume)(args, device, display, executor)
     with run:
-        display.say([_plan(protocol), f"writing to {run.path}"])
+        display.say([_description(protocol), f"writing to {run.path}"])
         result = fit(protocol, run, args, display, lambda: _forecast(protocol))
     if isinstance(result, int):
         return result
@@ -191,12 +124,11 @@ def _start(
 ) -> tuple["Protocol", "Run"]:
     """A new protocol in a new run; nothing is written if one of its jobs cannot be made."""
     from dartboard.cli.progress import progress
-    from dartboard.cli.run_loop import claim_directory, search_name
     from dartboard.runs import Run
     from dartboard.sweep.protocol.config import resolved
     from dartboard.sweep.protocol.protocol import Protocol
 
-    config = _configure(args, load_plugins(args.plugin))
+    config = _load_config(args, load_plugins(args.plugin))
     with progress(quiet=args.quiet) as tell:
         protocol = Protocol(
             config,
@@ -213,31 +145,31 @@ def _start(
     return protocol, protocol.run
 
 
-def _configure(args: Namespace, plugins: list[str]) -> "ProtocolConfig":
+def _load_config(args: Namespace, plugins: list[str]) -> "ProtocolConfig":
     from dartboard.sweep.protocol.config import load_protocol
 
-    def given(**names: str) -> dict[str, Any]:
+    def typed(**names: str) -> dict[str, Any]:
         return {key: getattr(args, name) for key, name in names.items() if getattr(args, name) is not None}
 
-    loaded: dict[str, Any] = {"plugins": plugins} if plugins else {}
+    extra: dict[str, Any] = {"plugins": plugins} if plugins else {}
     return load_protocol(
-        recipes=given(search="search_recipe", train="train_recipe"),
-        files=given(search="search_config", train="train_config"),
+        recipes=typed(search="search_recipe", train="train_recipe"),
+        files=typed(search="search_config", train="train_config"),
         file=args.config,
         environment=os.environ,
         flags={
-            **given(seed="seed"),
-            "search": given(space="space", method="method", data="data") | loaded,
-            "train": given(data="data") | loaded,
+            **typed(seed="seed"),
+            "search": typed(space="space", method="method", data="data") | extra,
+            "train": typed(data="data") | extra,
         },
         words=args.overrides,
     )
 
 
-def _reopen(
+def _resume(
     args: Namespace, device: "torch.device", display: "Display", executor: "Executor | None"
 ) -> tuple["Protocol", "Run"]:
-    """The protocol of a run that is there already."""
+    """The protocol of the run `args.resume`."""
     from dartboard.cli.progress import progress
     from dartboard.runs import Run
     from dartboard.sweep.protocol.protocol import reopen
@@ -261,14 +193,14 @@ def _reopen(
     return protocol, run
 
 
-def _plan(protocol: "Protocol") -> str:
+def _description(protocol: "Protocol") -> str:
     config = protocol.config
     search, train = config.search, config.train
     what = f"{search.space.name} with {search.method.name} on {search.data.name}"
-    beside = {"none": "", "count": ", as many random networks", "time": ", random networks for the same time"}
+    random = {"none": "", "count": ", as many random networks", "time": ", random networks for the same time"}
     return (
         f"{config.searches} searches of {what}, trainings of {train.epochs} epochs on {train.data.name}, "
-        f"{config.seeds} seeds{beside[config.random]}, on {protocol.device}"
+        f"{config.seeds} seeds{random[config.random]}, on {protocol.device}"
     )
 
 
@@ -276,3 +208,65 @@ def _forecast(protocol: "Protocol") -> str:
     from dartboard.sweep.protocol.forecast import forecast
 
     return forecast_text(lambda: forecast(protocol.jobs))
+
+
+def print_protocol(result: "ProtocolResult", path: Path, plugins: Sequence[str] = ()) -> None:
+    """Print every search, every network and every seed, and whether searching was worth it."""
+    terminal = Terminal()
+    terminal.write(["", *_labelled_table("searches", list(_search_rows(result)))])
+    for name, arm in result.arms.items():
+        terminal.write(["", *_labelled_table(name, list(_network_rows(arm, result.examples)))])
+    terminal.write([""])
+    for name, arm in result.arms.items():
+        for label, value in _arm_values(name, arm, result.measured_on):
+            terminal.write(labelled(label, value, terminal.width))
+    terminal.write(labelled("verdict", result.verdict, terminal.width))
+    terminal.write(run_lines(path))
+    best = path / result.arms["found"].finals[0].run
+    terminal.write(labelled("next", command("export", best, "--format", "onnx", plugins=plugins)))
+
+
+def _labelled_table(label: str, rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows in columns, with a label before the first."""
+    return [
+        (label if number == 0 else "").ljust(LABEL_WIDTH) + line
+        for number, line in enumerate(table_lines(rows))
+    ]
+
+
+def _search_rows(result: "ProtocolResult") -> Iterator[tuple[str, ...]]:
+    yield ("seed", "supernet", "cell alone", "time", "network")
+    for search in result.searches:
+        accuracies = _percent(search.valid_accuracy), _percent(search.discrete_accuracy)
+        yield (str(search.seed), *accuracies, span(search.seconds), search.network)
+
+
+def _network_rows(arm: "Arm", examples: int) -> Iterator[tuple[str, ...]]:
+    yield ("network", "short", "end", "time", f"accuracies of {examples:,} held-out images")
+    for network in arm.networks:
+        name = network.run.rpartition("/")[2]
+        remark = "the best" if name == arm.best else ""
+        if network.dropped is not None:
+            remark = f"dropped: {network.dropped}"
+        accuracies = _percent(network.short_accuracy), _percent(network.accuracy)
+        yield (name, *accuracies, span(network.seconds), remark)
+
+
+def _arm_values(name: str, arm: "Arm", part: str) -> Iterator[tuple[str, str]]:
+    """The results of an arm: labels and values."""
+    from dartboard.train.build import TEST
+
+    mean, std = arm.summary.mean, arm.summary.deviation
+    spread = "" if std is None else f" +- {100 * std:.2f}"
+    seeds = f"{arm.summary.count} seed{'s' if arm.summary.count > 1 else ''}"
+    images = "test images" if part == TEST else "validation images, for there are no test images"
+    accuracies = ", ".join(f"{100 * final.accuracy:.2f}" for final in arm.finals)
+    yield name, f"{100 * mean:.2f}{spread} % of {images}, {arm.best} with {seeds}: {accuracies}"
+    yield "", f"{arm.parameters:,} parameters, {arm.flops:,} FLOPs an image"
+    times = {key: span(seconds) for key, seconds in arm.seconds.items()}
+    search = f"{times['search']} to search, " if arm.seconds["search"] else ""
+    yield "", f"{times['total']}: {search}{times['choose']} to choose, {times['final']} for the seeds"
+
+
+def _percent(fraction: float | None) -> str:
+    return "-" if fraction is None else f"{fraction:.2%}"

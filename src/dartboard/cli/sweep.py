@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive
-from dartboard.cli.render import Terminal, labelled
-from dartboard.cli.signals import SIGNALLED
+from dartboard.cli.render import Terminal, labelled, table_lines
+from dartboard.cli.signals import report_stop, stop_on_signals
 from dartboard.errors import RunError, Stopped
 from dartboard.runs.directory import is_run
 from dartboard.utils.atomic import is_leftover
@@ -29,69 +29,18 @@ if TYPE_CHECKING:
     from dartboard.sweep.planner import SweepPlanner
     from dartboard.sweep.results import PointSummary, RunRow
 
-
 SHOWN = 20
 """Runs of a stage that are listed before the rest is counted."""
 NOTHING = "-"
-
-
-def print_plan(planned: "Mapping[str, Sequence[PlannedRun]]") -> None:
-    """Prints the runs that a sweep would have; cells that are not known yet are called any."""
-    terminal = Terminal()
-    for stage, runs in planned.items():
-        terminal.write([f"{stage}: {len(runs)} run{'' if len(runs) == 1 else 's'}{_unknown(runs)}"])
-        terminal.write(f"  {printable(own.name)}" for own in runs[:SHOWN])
-        terminal.write([f"  and {len(runs) - SHOWN} more"] if len(runs) > SHOWN else [])
-
-
-def _unknown(runs: "Sequence[PlannedRun]") -> str:
-    unknown = any(own.is_guess for own in runs)
-    return " for each cell that is found" if unknown else ""
-
-
-def print_rows(rows: "Sequence[RunRow]", folder: Path, unended: Sequence[str] = ()) -> None:
-    """Prints a line a point with means over seeds, and how many runs ended in what way, or have not ended."""
-    from dartboard.sweep.results import summary
-
-    terminal = Terminal()
-    if rows:
-        _print_points(summary(rows), terminal)
-    counts = Counter([*(row["state"] for row in rows), *("not ended" for _ in unended)])
-    terminal.write(["", *labelled("runs", ", ".join(f"{own} {state}" for state, own in counts.items()))])
-    terminal.write(labelled("sweep", str(folder)))
-    if unended:
-        terminal.write(labelled("next", command("sweep", folder)))
-    elif any(is_run(Path(row["path"])) for row in rows):
-        terminal.write(labelled("next", command("report", folder)))
-
-
-def _print_points(points: "Sequence[PointSummary]", terminal: Terminal) -> None:
-    head = ("stage", "settings", "runs", "accuracy", "95 % interval", "of", "time")
-    table = [head, *(_cells(own) for own in points)]
-    widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
-    terminal.write([""])
-    terminal.write("".join(map(str.ljust, line, widths)).rstrip() for line in table)
-
-
-def _cells(own: "PointSummary") -> tuple[str, ...]:
-    spread = "" if own.deviation is None else f" +- {100 * own.deviation:.2f}"
-    mean = NOTHING if own.mean is None else f"{100 * own.mean:.2f}{spread}"
-    ends = NOTHING if own.low is None or own.high is None else f"{100 * own.low:.2f} to {100 * own.high:.2f}"
-    done = str(own.runs) if own.finished == own.runs else f"{own.finished} of {own.runs}"
-    which = "test images" if own.measured_on == "test" else "held-out images"
-    time = NOTHING if own.seconds is None else span(own.seconds)
-    return own.stage, printable(own.label) or NOTHING, done, mean, ends, which, time
-
-
 FAILED = 1
-MACHINE = ("jobs", "threads", "device")
+EXECUTOR_FLAGS = ("jobs", "threads", "device")
 """Flags that are options of the executor."""
-DOING = ("executor", *MACHINE, "dry_run", "fall_back")
-"""Flags that matter to who does runs alone."""
+RUN_FLAGS = ("executor", *EXECUTOR_FLAGS, "dry_run", "fall_back")
+"""Flags that only matter if runs are done."""
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the verb's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     add("sweep", type=Path, metavar="SWEEP", help="a YAML file, or the directory of a sweep")
     add("overrides", nargs="*", metavar="KEY=VALUE", help="any setting, such as epochs=25 or grid.seed=0..9")
@@ -99,7 +48,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--executor", metavar="E", help="where the runs are done: here, pool, ray, slurm (default: pool)")
     add("--jobs", type=positive, metavar="N", help="runs at a time (default: one a GPU, or as cores allow)")
     add("--threads", type=positive, metavar="N", help="threads of each run on a CPU (default: cores shared)")
-    add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
+    add("--device", metavar="D", help="device to compute on (default: cuda if there is one, else cpu)")
     add("--fall-back", action="store_true", help="go on from older checkpoints if the last are damaged")
     add("--dry-run", action="store_true", help="do nothing; list the runs that there would be")
     add("--show", action="store_true", help="do nothing; print the tables of what is there")
@@ -109,28 +58,28 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Do what is missing, and print the tables."""
+    """Do the runs that are missing, and print the tables."""
     from dartboard.jobs.executors import check_executor
 
     _check_flags(args)
     if args.show:
         from dartboard.sweep.results import read_results
 
-        return _print(args, read_results(_folder(args)), _folder(args))
-    planner = _course(args)
+        return _print_results(args, read_results(_folder(args)), _folder(args))
+    planner = _make_planner(args)
     check_executor(planner.config.executor.name, planner.config.executor.options)
-    _check_place(planner.folder)
+    _check_folder(planner.folder)
     planned = _rehearse(args, planner)
     _check_others(args, planner.folder, planned)
-    return _list(args, planned) if args.dry_run else _work(args, planner)
+    return _print_planned(args, planned) if args.dry_run else _run_sweep(args, planner)
 
 
 def _check_flags(args: Namespace) -> None:
     if args.sweep.is_dir() and args.out is not None:
         raise UsageError(f"{args.sweep} is a directory that a sweep goes on in; leave out --out {args.out}")
-    given = [name for name in DOING if getattr(args, name) not in (None, False)]
-    if args.show and given:
-        raise UsageError(f"--show does no runs; leave out --{given[0].replace('_', '-')}")
+    ignored = [name for name in RUN_FLAGS if getattr(args, name) not in (None, False)]
+    if args.show and ignored:
+        raise UsageError(f"--show does no runs; leave out --{ignored[0].replace('_', '-')}")
 
 
 def _file(args: Namespace) -> Path:
@@ -138,7 +87,7 @@ def _file(args: Namespace) -> Path:
     from dartboard.sweep.sweep import read_sweep
 
     if args.sweep.is_dir():
-        read_sweep(args.sweep)  # what is no sweep is told
+        read_sweep(args.sweep)  # raises if it is none
         return Path(args.sweep / SWEEP)
     return Path(args.sweep)
 
@@ -153,27 +102,27 @@ def _folder(args: Namespace) -> Path:
 def _load(args: Namespace) -> "SweepConfig":
     from dartboard.sweep.config import load_sweep
 
-    chosen = {key: value for key in MACHINE if (value := getattr(args, key)) is not None}
-    chosen |= {"name": args.executor} if args.executor is not None else {}
-    return load_sweep(_file(args), args.overrides, {"executor": chosen} if chosen else {})
+    executor = {key: value for key in EXECUTOR_FLAGS if (value := getattr(args, key)) is not None}
+    executor |= {"name": args.executor} if args.executor is not None else {}
+    return load_sweep(_file(args), args.overrides, {"executor": executor} if executor else {})
 
 
-def _course(args: Namespace) -> "SweepPlanner":
+def _make_planner(args: Namespace) -> "SweepPlanner":
     from dartboard.sweep.planner import SweepPlanner
 
     plugins = tuple(load_plugins(args.plugin))
     return SweepPlanner(_load(args), _folder(args), plugins, fall_back=args.fall_back)
 
 
-def _check_place(folder: Path) -> None:
-    """Refuses a directory with something else in it."""
+def _check_folder(folder: Path) -> None:
+    """Raise RunError if a directory holds something that is no sweep."""
     from dartboard.runs.lock import LOCK
     from dartboard.sweep.sweep import is_sweep
 
     if folder.is_file():
         raise RunError(f"{folder} is a file; name another directory with --out")
     inner = folder.iterdir() if folder.is_dir() else ()
-    names = sorted(own.name for own in inner if own.name != LOCK and not is_leftover(own))
+    names = sorted(path.name for path in inner if path.name != LOCK and not is_leftover(path))
     if names and not is_sweep(folder):
         raise RunError(f"{folder} holds {names[0]} and no sweep; name another directory with --out")
 
@@ -190,62 +139,57 @@ def _rehearse(args: Namespace, planner: "SweepPlanner") -> "dict[str, list[Plann
 
 
 def _check_others(args: Namespace, folder: Path, planned: "dict[str, list[PlannedRun]]") -> None:
-    """Says that runs are there that are none of the sweep's; where all are, the directory is another's."""
-    others, known = _others(folder, planned)
-    if not others:
-        return
-    if not known and not args.sweep.is_dir():
-        words = f"{folder} is another sweep, with runs such as {others[0]}"
-        raise RunError(f"{words}; name another directory with --out, or this one instead of {args.sweep}")
-    words = f"{folder} has {len(others)} more run{'' if len(others) == 1 else 's'} that this sweep has not"
-    print(f"dartboard: {words}, such as {printable(others[0])}; nothing is done with them", file=sys.stderr)
+    """Warn of runs in the directory that the sweep does not have.
 
+    Runs of stages whose cells are not known yet are left out.
 
-def _others(folder: Path, planned: "dict[str, list[PlannedRun]]") -> tuple[list[str], list[str]]:
-    """The runs in a directory that are not planned, and those that are; not of unknown cells."""
+    Raises:
+        RunError: If it has none of the sweep's runs: then the directory is that of another sweep.
+    """
     from dartboard.runs import find_runs
 
-    names = {own.name for runs in planned.values() for own in runs}
+    names = {run.name for runs in planned.values() for run in runs}
     unknown = {stage for stage, runs in planned.items() if any(run.is_guess for run in runs)}
-    there = [str(path.relative_to(folder)) for path in find_runs(folder)] if folder.is_dir() else []
-    sure = [own for own in there if own.partition("/")[0] not in unknown]
-    return [own for own in sure if own not in names], [own for own in sure if own in names]
+    paths = find_runs(folder) if folder.is_dir() else ()
+    present = [str(path.relative_to(folder)) for path in paths]
+    present = [name for name in present if name.partition("/")[0] not in unknown]
+    others = [name for name in present if name not in names]
+    if not others:
+        return
+    if len(others) == len(present) and not args.sweep.is_dir():
+        reason = f"{folder} is another sweep, with runs such as {others[0]}"
+        raise RunError(f"{reason}; name another directory with --out, or this one instead of {args.sweep}")
+    notice = f"{folder} has {len(others)} more run{'' if len(others) == 1 else 's'} that this sweep has not"
+    print(f"dartboard: {notice}, such as {printable(others[0])}; nothing is done with them", file=sys.stderr)
 
 
-def _list(args: Namespace, planned: "dict[str, list[PlannedRun]]") -> int:
-
+def _print_planned(args: Namespace, planned: "dict[str, list[PlannedRun]]") -> int:
     if args.json:
-        runs = [
-            {"name": own.name, "stage": own.stage, "config": own.config}
-            for runs in planned.values()
-            for own in runs
-        ]
-        print(json.dumps({"runs": runs}))
+        runs = [run for runs in planned.values() for run in runs]
+        facts = [{"name": run.name, "stage": run.stage, "config": run.config} for run in runs]
+        print(json.dumps({"runs": facts}))
     else:
         print_plan(planned)
     return 0
 
 
-def _work(args: Namespace, planner: "SweepPlanner") -> int:
-    from dartboard.cli.signals import stop_on_signals
+def _run_sweep(args: Namespace, planner: "SweepPlanner") -> int:
     from dartboard.cli.sweep_display import choose_monitor
     from dartboard.jobs.executors import make_executor
     from dartboard.sweep.sweep import Sweep
 
-    chosen = planner.config.executor
+    executor = planner.config.executor
     with choose_monitor(planner, quiet=args.quiet, json=args.json) as monitor:
-        sweep = Sweep(planner, make_executor(chosen.name, chosen.options), monitor)
+        sweep = Sweep(planner, make_executor(executor.name, executor.options), monitor)
         with stop_on_signals(sweep.stop) as caught:
             try:
                 rows = sweep.run()
-            except (Stopped, KeyboardInterrupt) as stopped:
-                words = str(stopped) or "interrupted"
-                print(f"{words}; the same command goes on", file=sys.stderr)
-                return SIGNALLED + caught[0] if caught else 0
-    return _print(args, rows, planner.folder)
+            except (Stopped, KeyboardInterrupt) as stop:
+                return report_stop(stop, caught)
+    return _print_results(args, rows, planner.folder)
 
 
-def _print(args: Namespace, rows: "list[RunRow]", folder: Path) -> int:
+def _print_results(args: Namespace, rows: "list[RunRow]", folder: Path) -> int:
     from dartboard.runs.directory import read_run_names
     from dartboard.sweep.results import summary
     from dartboard.sweep.sweep import failures
@@ -253,11 +197,51 @@ def _print(args: Namespace, rows: "list[RunRow]", folder: Path) -> int:
     failed, ended = failures(rows), {row["name"] for row in rows}
     unended = [name for name in read_run_names(folder) or () if name not in ended]
     if args.json:
-        points = [vars(own) for own in summary(rows)]
-        found = {"out": str(folder), "runs": rows, "summary": points, "failed": failed, "unended": unended}
-        print(json.dumps(found))
+        points = [vars(point) for point in summary(rows)]
+        facts = {"out": str(folder), "runs": rows, "summary": points, "failed": failed, "unended": unended}
+        print(json.dumps(facts))
     else:
         print_rows(rows, folder, unended)
     for name, reason in failed.items():
         print(f"dartboard: {name} failed: {printable(reason)}", file=sys.stderr)
     return FAILED if failed else 0
+
+
+def print_plan(planned: "Mapping[str, Sequence[PlannedRun]]") -> None:
+    """Print the runs that a sweep would have; cells that are not known yet are called any."""
+    terminal = Terminal()
+    for stage, runs in planned.items():
+        per_cell = " for each cell that is found" if any(run.is_guess for run in runs) else ""
+        terminal.write([f"{stage}: {len(runs)} run{'' if len(runs) == 1 else 's'}{per_cell}"])
+        terminal.write(f"  {printable(run.name)}" for run in runs[:SHOWN])
+        terminal.write([f"  and {len(runs) - SHOWN} more"] if len(runs) > SHOWN else [])
+
+
+def print_rows(rows: "Sequence[RunRow]", folder: Path, unended: Sequence[str] = ()) -> None:
+    """Print a line for each point with means over seeds, and how many runs are in which state."""
+    from dartboard.sweep.results import summary
+
+    terminal = Terminal()
+    if rows:
+        head = ("stage", "settings", "runs", "accuracy", "95 % interval", "of", "time")
+        terminal.write(["", *table_lines([head, *(_point_cells(point) for point in summary(rows))])])
+    counts = Counter([*(row["state"] for row in rows), *("not ended" for _ in unended)])
+    states = ", ".join(f"{count} {state}" for state, count in counts.items())
+    terminal.write(["", *labelled("runs", states)])
+    terminal.write(labelled("sweep", str(folder)))
+    if unended:
+        terminal.write(labelled("next", command("sweep", folder)))
+    elif any(is_run(Path(row["path"])) for row in rows):
+        terminal.write(labelled("next", command("report", folder)))
+
+
+def _point_cells(point: "PointSummary") -> tuple[str, ...]:
+    std = "" if point.deviation is None else f" +- {100 * point.deviation:.2f}"
+    mean = NOTHING if point.mean is None else f"{100 * point.mean:.2f}{std}"
+    interval = NOTHING
+    if point.low is not None and point.high is not None:
+        interval = f"{100 * point.low:.2f} to {100 * point.high:.2f}"
+    runs = str(point.runs) if point.finished == point.runs else f"{point.finished} of {point.runs}"
+    images = "test images" if point.measured_on == "test" else "held-out images"
+    time = NOTHING if point.seconds is None else span(point.seconds)
+    return point.stage, printable(point.label) or NOTHING, runs, mean, interval, images, time
