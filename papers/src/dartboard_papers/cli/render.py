@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-from dartboard.cli.list import setting_entries, typed
+from dartboard.cli.list import format_default, setting_rows
 from dartboard.cli.render import Terminal, labelled
 from dartboard.utils.text import span
 from dartboard_papers import PAPERS, Reproduction, ReproductionRecord, Row, RunOptions, Scale
@@ -91,7 +91,7 @@ def print_one(reproduction: Reproduction[Any]) -> None:
     for label, text in facts.items():
         terminal.write(labelled(label, text, terminal.width))
     terminal.write([""])
-    for entry in setting_entries(type(reproduction.laptop)):
+    for entry in setting_rows(type(reproduction.laptop)):
         default, full = (_typed(scale, entry.key) for scale in (reproduction.laptop, reproduction.full))
         paper = "" if full in ("", default) else f" (paper: {full})"
         terminal.write([f"{entry.key}={default}{paper}  {entry.about}"])
@@ -106,7 +106,7 @@ def _typed(scale: Scale | None, key: str) -> str:
     value: Any = scale
     for part in key.split("."):
         value = getattr(value, part, None)
-    return "" if scale is None else typed(value)
+    return "" if scale is None else format_default(value)
 
 
 def facts(reproduction: Reproduction[Any]) -> dict[str, Any]:
