@@ -53,7 +53,7 @@ def test_lines(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_display_that_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with Display() as shown:
         search("darts", hooks=[shown]).fit()
-        shown.note("careful")
+        shown.warn("careful")
     assert capsys.readouterr() == ("", "")
 
 

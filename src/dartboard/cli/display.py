@@ -1,4 +1,4 @@
-"""What is seen of a search or a training while it runs: a live display, plain lines, or nothing."""
+"""What is shown of searches, trainings and protocols while they run: a live display, lines, or nothing."""
 
 import logging
 import re
@@ -21,14 +21,16 @@ from dartboard.utils.text import span
 
 AnyLoop = Any  # a `Loop`; displays of one kind of loop know it better
 
-PAUSE = 0.25  # seconds between two looks: each waits for the device
-LOOK = 5.0  # seconds between two looks at the strengths, which wait once more
+PAUSE = 0.25
+"""Seconds between two updates of the display: each waits for the device."""
+LOOK = 5.0
+"""Seconds between two updates of the strengths, which wait once more."""
 
 
 def current_choice(searcher: Searcher) -> tuple[Genotype, float] | None:
-    """What an epoch that ended now would record: the genotype, and the mean entropy.
+    """The genotype and the mean entropy that an epoch would record if it ended now.
 
-    None where more than strengths decides; then nobody knows before the epoch is over.
+    None if the method selects by more than strengths: that is only known when the epoch is over.
     """
     method, space = searcher.method, searcher.space
     if not isinstance(method.preview or method.select, FromStrengths):
@@ -39,35 +41,35 @@ def current_choice(searcher: Searcher) -> tuple[Genotype, float] | None:
 
 
 class Display(LoopHook[Any, Any, Any]):
-    """Shows nothing; the base of those that do.
+    """Shows nothing; the base class of displays that do.
 
-    Inside a `with`, what the package warns of is shown as well, each thing once.
+    Inside a `with`, warnings that the package logs are shown as well, each of them once.
     """
 
     shows = False
-    """Whether anything is seen of it."""
+    """True if anything is shown."""
 
     def __init__(self) -> None:
         self._start: tuple[float, int] | None = None
-        self._noted: set[str] = set()
-        self._handler = _Notes(self)
+        self._warnings: set[str] = set()
+        self._handler = _WarningHandler(self)
 
     def say(self, lines: list[str]) -> None:
-        """Shows lines that stay."""
+        """Show lines that stay."""
 
-    def note(self, warning: str) -> None:
-        """Shows a warning, unless it has been shown."""
+    def warn(self, warning: str) -> None:
+        """Show a warning, unless it has been shown."""
         text = re.sub(r"^epoch \d+: ", "", warning)
-        if text not in self._noted:
-            self._noted.add(text)
+        if text not in self._warnings:
+            self._warnings.add(text)
             self.say([f"warning: {text}"])
 
     def on_start(self, loop: AnyLoop) -> None:
         self._start = monotonic(), loop.step
 
     def left(self, loop: AnyLoop) -> str:
-        """How long it will take from here, by the pace so far."""
-        assert self._start is not None  # noqa: S101  # `on_start` has seen to it
+        """The time that is left, by the pace so far."""
+        assert self._start is not None  # noqa: S101  # set by `on_start`
         start, first = self._start
         pace = (monotonic() - start) / max(loop.step - first, 1)
         return f"{span(pace * (loop.plan.epochs * loop.plan.steps - loop.step))} left"
@@ -82,19 +84,19 @@ class Display(LoopHook[Any, Any, Any]):
         logging.getLogger("dartboard").removeHandler(self._handler)
 
 
-class _Notes(logging.Handler):
-    """Hands warnings to a display."""
+class _WarningHandler(logging.Handler):
+    """Passes warnings to a display."""
 
     def __init__(self, display: Display) -> None:
         super().__init__(logging.WARNING)
         self._display = display
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._display.note(record.getMessage())
+        self._display.warn(record.getMessage())
 
 
 class Changes(LoopHook[Any, Any, Any]):
-    """Says on standard error what goes on differently than before, if there is more to come."""
+    """Prints to standard error what has changed since the run was stopped, unless it is finished."""
 
     def on_start(self, loop: AnyLoop) -> None:
         if loop.changed and loop.epoch < loop.plan.epochs:
@@ -102,7 +104,7 @@ class Changes(LoopHook[Any, Any, Any]):
 
 
 class Lines(Display):
-    """One plain line an epoch."""
+    """One line for each epoch."""
 
     shows = True
 
@@ -115,20 +117,20 @@ class Lines(Display):
 
     def on_epoch_end(self, loop: AnyLoop, record: Any) -> None:
         epochs = loop.plan.epochs
-        place = f"epoch {loop.epoch:{len(str(epochs))}} of {epochs}"
-        self.say([f"{place}  {format_metrics(record.metrics)}  {self.left(loop)}"])
+        position = f"epoch {loop.epoch:{len(str(epochs))}} of {epochs}"
+        self.say([f"{position}  {format_metrics(record.metrics)}  {self.left(loop)}"])
 
 
 class Moving(Display):
-    """A display that is drawn anew several times a second: where the loop is, its numbers, a picture.
+    """A display that is redrawn several times a second: the step, the metrics, a picture.
 
     Args:
-        terminal: Where.
+        terminal: The terminal to draw on.
     """
 
     shows = True
     waiting = "measuring"
-    """What happens after the last epoch, in words."""
+    """What happens after the last epoch."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__()
@@ -138,7 +140,7 @@ class Moving(Display):
         self._drawn = 0.0
 
     def picture(self, room: int) -> list[Text]:  # noqa: ARG002
-        """What is drawn below the numbers, in at most so many lines."""
+        """What is drawn below the metrics, in at most `room` lines."""
         return []
 
     def say(self, lines: list[str]) -> None:
@@ -161,7 +163,7 @@ class Moving(Display):
         self._draw(loop, self.waiting)
 
     def _draw(self, loop: AnyLoop, remark: str) -> None:
-        head = [Text(_place(loop) + remark, "bold"), Text(format_metrics(self.metrics)), Text()]
+        head = [Text(_position(loop) + remark, "bold"), Text(format_metrics(self.metrics)), Text()]
         width, height = self.terminal.size
         room = height - sum(len(line.wrap(self.terminal, width)) for line in head)
         self._live.update(Group(*head, *self.picture(room)), refresh=True)
@@ -179,7 +181,7 @@ class Moving(Display):
 
 
 class Screen(Moving):
-    """A search: its numbers, and the cells that would be chosen now."""
+    """A search: its metrics, and the cells that would be selected now."""
 
     waiting = "choosing the cell"
 
@@ -188,38 +190,38 @@ class Screen(Moving):
         self._archs: Archs = ()
         self._cells: list[Text] = []
         self._layout: tuple[Archs, int, int] | None = None
-        self._looked = 0.0
+        self._updated = 0.0
 
     def on_start(self, loop: Searcher) -> None:
-        self._look(loop)
+        self._update_choice(loop)
         super().on_start(loop)
 
     def on_step_end(self, loop: Searcher) -> None:
-        if monotonic() - self._looked >= LOOK:
-            self._look(loop)
+        if monotonic() - self._updated >= LOOK:
+            self._update_choice(loop)
         super().on_step_end(loop)
 
     def on_epoch_end(self, loop: Searcher, record: Any) -> None:
         self._archs = record.genotype.archs
-        self._looked = monotonic()
+        self._updated = monotonic()
         super().on_epoch_end(loop, record)
 
-    def _look(self, searcher: Searcher) -> None:
+    def _update_choice(self, searcher: Searcher) -> None:
         choice = current_choice(searcher)
         if choice is not None:
             self._archs, self.metrics["entropy"] = choice[0].archs, choice[1]
-        self._looked = monotonic()
+        self._updated = monotonic()
 
     def picture(self, room: int) -> list[Text]:
-        """The cells, drawn again if they are others or the room for them is."""
+        """The cells, drawn again if they or the room for them have changed."""
         layout = self._archs, self.terminal.width, room
         if self._archs and layout != self._layout:
             self._layout, self._cells = layout, fit_cells(self._archs, self.terminal, room)
         return self._cells
 
 
-def _place(loop: AnyLoop) -> str:
-    """How far a loop has come, with a comma; nothing where nothing is trained."""
+def _position(loop: AnyLoop) -> str:
+    """The epoch and the step of a loop, with a comma; empty if nothing is trained."""
     plan = loop.plan
     epoch = min(loop.epoch + 1, plan.epochs)
     step = loop.step - (epoch - 1) * plan.steps
@@ -230,9 +232,9 @@ def choose_display(*, quiet: bool, json: bool, screen: type[Moving] = Screen) ->
     """The display for where the program writes; JSON leaves standard output alone.
 
     Args:
-        quiet: Whether nothing shall be seen.
-        json: Whether standard output is for JSON.
-        screen: What moves, where something can.
+        quiet: Show nothing.
+        json: Standard output is for JSON.
+        screen: The display on a terminal.
     """
     if quiet or (json and not sys.stderr.isatty()):
         return Display()
@@ -242,19 +244,19 @@ def choose_display(*, quiet: bool, json: bool, screen: type[Moving] = Screen) ->
 
 
 class RunLines(Lines):
-    """One plain line for each epoch of each run inside, with the name of the run."""
+    """One line for each epoch of each run of a protocol, with the name of the run."""
 
     def on_epoch_end(self, loop: Any, record: Any) -> None:
         epochs = loop.plan.epochs
-        place = f"{_name(loop)}  epoch {loop.epoch:{len(str(epochs))}} of {epochs}"
-        self.say([f"{place}  {format_metrics(record.metrics)}  {self.left(loop)}"])
+        position = f"{_name(loop)}  epoch {loop.epoch:{len(str(epochs))}} of {epochs}"
+        self.say([f"{position}  {format_metrics(record.metrics)}  {self.left(loop)}"])
 
     def on_end(self, loop: Any, result: Any) -> None:
         self.say([f"{_name(loop)}  done in {span(result.seconds)}"])
 
 
 def _name(loop: Any) -> str:
-    """The directory of a run inside the protocol's."""
+    """The directory of a run inside that of its protocol."""
     return "/".join(loop.run.path.parts[-2:])
 
 
@@ -262,8 +264,8 @@ def choose_lines(*, quiet: bool, json: bool) -> Display:
     """The display for where the program writes; JSON leaves standard output alone.
 
     Args:
-        quiet: Whether nothing shall be seen.
-        json: Whether standard output is for JSON.
+        quiet: Show nothing.
+        json: Standard output is for JSON.
     """
     if quiet or (json and not sys.stderr.isatty()):
         return Display()
@@ -271,7 +273,7 @@ def choose_lines(*, quiet: bool, json: bool) -> Display:
 
 
 class Curve(Moving):
-    """Bars, one an epoch that was measured, the last ones where there are too many."""
+    """A training: its metrics, and a bar for the accuracy after each of the last epochs."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__(terminal)
@@ -294,11 +296,11 @@ class Curve(Moving):
         return f"{self._part}_accuracy"
 
     def picture(self, room: int) -> list[Text]:
-        """The bars and what they go from and to, if there is room."""
+        """The bars and their range, if there is room."""
         if room < 2 or not self._accuracies:
             return []
         shown = self._accuracies[-self.terminal.width :]
         best = max(self._accuracies)
-        words = f"{self._part} accuracy {min(shown):.1%} to {max(shown):.1%}, best so far {best:.1%}"
+        caption = f"{self._part} accuracy {min(shown):.1%} to {max(shown):.1%}, best so far {best:.1%}"
         blocks = sparkline(shown, self.terminal.glyphs.levels)
-        return [Text(blocks, "green"), Text(words, "dim")]
+        return [Text(blocks, "green"), Text(caption, "dim")]

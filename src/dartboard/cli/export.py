@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from dartboard.cli.models import LoadedModel
     from dartboard.export import Exported, Format
+    from dartboard.nn import Model
 
 CHECKED = 64
 """How many images a network is checked on."""
@@ -45,32 +46,32 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Export, and print what was written."""
+    """Export the network, and print the files and the largest difference."""
     from dartboard.cli.models import find_model
     from dartboard.export import FORMATS, export_model
 
     form = FORMATS[args.format]
     load_plugins(args.plugin)
-    found = find_model(args.model, args.which)
-    path = _place(args, form, found)
-    data = args.data or found.model.facts.get("data")
-    images, words = _images(found, data, asked=args.data is not None)
+    loaded = find_model(args.model, args.which)
+    path = _output_file(args, form, loaded)
+    data = args.data or loaded.model.facts.get("data")
+    images, source = _images(loaded.model, data, required=args.data is not None)
     start = time.perf_counter()
-    exported = export_model(found.model, path, args.format, images=images, opset=args.opset)
-    facts = {"model": args.model, "format": args.format, "data": data, "checked_on": words}
-    _print(exported, facts | {"seconds": time.perf_counter() - start}, args)
+    exported = export_model(loaded.model, path, args.format, images=images, opset=args.opset)
+    facts = {"model": args.model, "format": args.format, "data": data, "checked_on": source}
+    _print_exported(exported, facts | {"seconds": time.perf_counter() - start}, args)
     return 0
 
 
-def _place(args: Namespace, form: "Format", found: "LoadedModel") -> Path:
-    """The file to write; nothing that is there already is lost."""
-    path = Path(args.out) if args.out else _default(args, form)
+def _output_file(args: Namespace, form: "Format", loaded: "LoadedModel") -> Path:
+    """The file to write; existing files are refused unless `--force` is given."""
+    path = Path(args.out) if args.out else _default_file(args, form)
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {str(path.parent)!r} to write {path.name} to")
     if not os.access(path.parent, os.W_OK):
         raise UsageError(f"the folder {str(path.parent)!r} cannot be written to; choose another with --out")
     for file in form.files(path):
-        if file.exists() and file.samefile(found.file):
+        if file.exists() and file.samefile(loaded.file):
             raise UsageError(f"{file} is the model itself; choose another name with --out")
         if file.exists() and not args.force:
             raise UsageError(
@@ -79,61 +80,62 @@ def _place(args: Namespace, form: "Format", found: "LoadedModel") -> Path:
     return path
 
 
-def _default(args: Namespace, form: "Format") -> Path:
-    """A name after the run or the model's file; one that can be imported where that matters."""
+def _default_file(args: Namespace, form: "Format") -> Path:
+    """A file named after the run or the model's file; Python source gets a name that can be imported."""
     path = Path(args.model).resolve()
     name = path.name if path.is_dir() else path.stem
     name += "_last" if args.which == "last" else ""
     if form.suffix == ".py":
         name = re.sub(r"\W", "_", name) + ("" if path.is_dir() else "_net")
         name = name if name.isidentifier() else f"net_{name}"
-    given = Path(args.model).parent if Path(args.model).name else path.parent
-    return given / f"{name}{form.suffix}"
+    folder = Path(args.model).parent if Path(args.model).name else path.parent
+    return folder / f"{name}{form.suffix}"
 
 
-def _images(found: "LoadedModel", data: object, *, asked: bool) -> tuple["Tensor", str]:
-    """Images to check with, and what they are, in words; noise if none can be had and none were asked for."""
+def _images(model: "Model", data: object, *, required: bool) -> tuple["Tensor", str]:
+    """Images to check the export with, and a description; noise if there are none, unless `required`."""
     from dartboard.errors import DartboardError, one_line
     from dartboard.export import noise_images
 
     if not isinstance(data, str):
-        noisy = noise_images(found.model)
-        return noisy, f"{len(noisy)} images of noise: the model does not say its data"
+        noise = noise_images(model)
+        return noise, f"{len(noise)} images of noise: the model does not say its data"
     try:
-        return _real(found, data)
+        return _real_images(model, data)
     except (DartboardError, OSError) as error:
-        if asked:
+        if required:
             raise
-        noisy, reason = noise_images(found.model), one_line(error)
-        return noisy, f"{len(noisy)} images of noise: its data cannot be had ({reason})"
+        noise, reason = noise_images(model), one_line(error)
+        return noise, f"{len(noise)} images of noise: its data cannot be had ({reason})"
 
 
-def _real(found: "LoadedModel", name: str) -> tuple["Tensor", str]:
+def _real_images(model: "Model", name: str) -> tuple["Tensor", str]:
     import torch
 
     from dartboard.cli.models import choose_images, load_images, network_batches
     from dartboard.export import model_metadata
 
-    facts = model_metadata(found.model)
-    chosen = choose_images(load_images(name, facts))
-    (batch,) = network_batches(chosen.images, facts, batch=CHECKED, device=torch.device("cpu"), limit=CHECKED)
+    metadata = model_metadata(model)
+    chosen = choose_images(load_images(name, metadata))
+    cpu = torch.device("cpu")
+    (batch,) = network_batches(chosen.images, metadata, batch=CHECKED, device=cpu, limit=CHECKED)
     return batch.x, f"{len(batch.y)} of the {chosen}"
 
 
-def _print(exported: "Exported", facts: dict[str, Any], args: Namespace) -> None:
+def _print_exported(exported: "Exported", facts: dict[str, Any], args: Namespace) -> None:
     from dartboard.cli.render import Terminal, format_bytes, labelled
     from dartboard.utils.text import command
 
     files = {str(path): count for path, count in exported.files.items()}
     if args.json:
-        found = {"files": files, "difference": exported.difference, "images": exported.images}
-        print(json.dumps(facts | found))
+        results = {"files": files, "difference": exported.difference, "images": exported.images}
+        print(json.dumps(facts | results))
         return
     terminal = Terminal()
     for file, count in files.items():
         terminal.write(labelled("written", f"{file} ({format_bytes(count)})"))
-    words = f"{exported.difference:.1e} at most between its logits and torch's, on {facts['checked_on']}"
-    terminal.write(labelled("difference", words, terminal.width))
+    difference = f"{exported.difference:.1e} at most between its logits and torch's, on {facts['checked_on']}"
+    terminal.write(labelled("difference", difference, terminal.width))
     data = facts["data"] if isinstance(facts["data"], str) else "DATA"
-    words = command("evaluate", next(iter(files)), "--data", data, plugins=args.plugin)
-    terminal.write(labelled("next", words))
+    following = command("evaluate", next(iter(files)), "--data", data, plugins=args.plugin)
+    terminal.write(labelled("next", following))

@@ -1,4 +1,4 @@
-"""How far a thing is that takes long: a bar on a terminal, else a line now and then."""
+"""Progress of long work: a bar on a terminal, else a line now and then."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 PATIENCE = 1.0
-"""Seconds before anything is shown: what is quicker needs no bar."""
+"""Seconds before anything is shown: shorter work needs no bar."""
 BETWEEN = 5.0
 """Seconds between two lines where there is no terminal."""
 REFRESH = 0.1
@@ -22,18 +22,18 @@ REFRESH = 0.1
 
 
 class View(Protocol):
-    """What shows how far it is."""
+    """Shows progress."""
 
     def show(self, what: str, done: int, total: int) -> None:
-        """Show how far it is, if it is time."""
+        """Show progress, if the last update is old enough."""
 
     def close(self) -> None:
-        """Show no more."""
+        """Remove what is shown."""
 
 
 @contextmanager
 def progress(*, quiet: bool = False) -> Iterator[progress_callback.Progress]:
-    """Lends a function that shows on standard error how far a thing is, once that takes a while.
+    """Inside, a callback that shows progress on standard error once the work takes a while.
 
     Args:
         quiet: Show nothing.
@@ -45,12 +45,12 @@ def progress(*, quiet: bool = False) -> Iterator[progress_callback.Progress]:
     view: View = ProgressBar(terminal) if terminal.is_terminal else ProgressLines()
     started = time.monotonic()
 
-    def tell(what: str, done: int, total: int) -> None:
+    def report(what: str, done: int, total: int) -> None:
         if time.monotonic() - started >= PATIENCE:
             view.show(what, done, total)
 
     try:
-        yield tell
+        yield report
     finally:
         view.close()
 
@@ -65,18 +65,18 @@ class ProgressLines:
         """Print a line if the last is old enough."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + BETWEEN
-            print(f"{what}: {_share(done, total)}", file=sys.stderr, flush=True)
+            print(f"{what}: {_fraction(done, total)}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Nothing is left open."""
 
 
-def _share(done: int, total: int) -> str:
+def _fraction(done: int, total: int) -> str:
     return f"{min(done / total, 1):.0%}" if total else f"{done:,}"
 
 
 class ProgressBar:
-    """A bar that is gone when all is done."""
+    """A bar that is removed when the work is done."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -85,10 +85,11 @@ class ProgressBar:
         self._next = 0.0
 
     def show(self, what: str, done: int, total: int) -> None:
-        """Move the bar, or begin another one where another thing is done."""
+        """Move the bar, or begin another one for other work."""
         bars = self._open()
         if self._task is None or self._task[0] != what:
-            self._drop(bars)
+            if self._task is not None:
+                bars.remove_task(self._task[1])
             self._task = what, bars.add_task(what)
         elif time.monotonic() < self._next:
             return
@@ -113,7 +114,3 @@ class ProgressBar:
             self._progress = Progress(*columns, console=self._terminal, transient=True)
             self._progress.start()
         return self._progress
-
-    def _drop(self, bars: "Progress") -> None:
-        if self._task is not None:
-            bars.remove_task(self._task[1])
