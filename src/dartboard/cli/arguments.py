@@ -22,38 +22,38 @@ class UsageError(DartboardError):
 
 RUNS = Path("runs")
 """The folder of new runs, below the working directory."""
-MOST = 100_000
-"""The largest number an option takes: with sizes beyond it the numbers of a network overflow."""
+MAX_NUMBER = 100_000
+"""The largest number an option takes: counts of a network with larger sizes overflow."""
 
 
 def positive(text: str) -> int:
-    """A whole number from 1 to `MOST`."""
+    """A whole number from 1 to `MAX_NUMBER`."""
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
-    if not 1 <= number <= MOST:
-        raise ArgumentTypeError(f"expected a whole number from 1 to {MOST:,}, got {text!r}")
+    if not 1 <= number <= MAX_NUMBER:
+        raise ArgumentTypeError(f"expected a whole number from 1 to {MAX_NUMBER:,}, got {text!r}")
     return number
 
 
 def number(text: str) -> float:
-    """A number that is finite."""
+    """A finite number."""
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        value = math.nan
+    if not math.isfinite(value):
         raise ArgumentTypeError(f"expected a number, got {text!r}")
-    return found
+    return value
 
 
 def above_zero(text: str) -> float:
-    """A number above 0, and finite."""
+    """A finite number above 0."""
     try:
-        found = number(text)
+        value = number(text)
     except ArgumentTypeError:
-        found = 0.0
-    if found <= 0:
+        value = 0.0
+    if value <= 0:
         raise ArgumentTypeError(f"expected a number above 0, got {text!r}")
-    return found
+    return value
 
 
 def image_shape(text: str) -> tuple[int, int, int]:
@@ -66,7 +66,7 @@ def image_shape(text: str) -> tuple[int, int, int]:
 
 
 def add_plugins(parser: ArgumentParser) -> None:
-    """Declare the option that loads code of one's own."""
+    """Declare `--plugin`."""
     parser.add_argument(
         "--plugin",
         action="append",
@@ -77,12 +77,12 @@ def add_plugins(parser: ArgumentParser) -> None:
 
 
 def load_plugins(files: Sequence[str]) -> list[str]:
-    """Run the files that were named; returns their full paths."""
+    """Run plugin files; returns their full paths."""
     if not files:
         return []
     from dartboard.plugins import load_plugin
 
-    with redirect_stdout(sys.stderr):  # what they print is no part of what the program answers
+    with redirect_stdout(sys.stderr):  # standard output is for the result
         return [load_plugin(file) for file in files]
 
 

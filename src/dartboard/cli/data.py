@@ -52,8 +52,8 @@ def _get(args: Namespace) -> int:
     if (place := datasets[args.name].locate_complete(args.root)) is not None:
         print(f"{args.name} is there already: {place}")
         return 0
-    with progress() as tell:
-        place = download_dataset(args.name, args.root, tell)
+    with progress() as report_progress:
+        place = download_dataset(args.name, args.root, report_progress)
     print(f"{args.name} is in {place}")
     return 0
 
@@ -62,9 +62,9 @@ def _show(args: Namespace) -> int:
     from dartboard.data import LoadOptions, load_dataset
 
     broken: dict[str, str] = {}
-    with progress() as tell:
-        loading = LoadOptions(root=args.root, progress=tell, broken=broken.__setitem__)
-        data = load_dataset(args.name, loading)
+    with progress() as report_progress:
+        options = LoadOptions(root=args.root, progress=report_progress, broken=broken.__setitem__)
+        data = load_dataset(args.name, options)
         facts = data_facts(data) | {"broken": broken}
     if args.json:
         print(json.dumps(facts))
@@ -74,18 +74,21 @@ def _show(args: Namespace) -> int:
 
 
 def data_facts(data: "Dataset") -> dict[str, Any]:
-    """What there is to know of a data set, as plain values."""
+    """Classes, counts, shape and statistics of a data set, ready for JSON."""
     channels, height, width = data.shape
     parts = {"train": data.train, "valid": data.valid, "test": data.test}
     counts = {
-        kind: part.labels.bincount(minlength=len(data.classes)).tolist()
-        for kind, part in parts.items()
-        if part is not None
+        part: images.labels.bincount(minlength=len(data.classes)).tolist()
+        for part, images in parts.items()
+        if images is not None
     }
     return {
         "name": data.name,
-        "classes": {name: {k: own[n] for k, own in counts.items()} for n, name in enumerate(data.classes)},
-        "images": {kind: sum(own) for kind, own in counts.items()},
+        "classes": {
+            name: {part: numbers[label] for part, numbers in counts.items()}
+            for label, name in enumerate(data.classes)
+        },
+        "images": {part: sum(numbers) for part, numbers in counts.items()},
         "channels": channels,
         "height": height,
         "width": width,
@@ -95,28 +98,28 @@ def data_facts(data: "Dataset") -> dict[str, Any]:
 
 
 def _lines(facts: dict[str, Any]) -> Iterable[Text | str]:
-    colour = {1: "grey", 3: "colour"}.get(facts["channels"], f"{facts['channels']} channels")
+    color = {1: "grey", 3: "colour"}.get(facts["channels"], f"{facts['channels']} channels")
     yield Text(printable(facts["name"]), "bold")
     yield "images     " + ", ".join(f"{count:,} {kind}" for kind, count in facts["images"].items())
-    yield f"size       {facts['width']} x {facts['height']} pixels, {colour}"
+    yield f"size       {facts['width']} x {facts['height']} pixels, {color}"
     yield "mean       " + ", ".join(f"{value:.2f}" for value in facts["mean"])
     yield "deviation  " + ", ".join(f"{value:.2f}" for value in facts["deviation"])
-    yield from _table(facts)
+    yield from _class_lines(facts)
     if facts["broken"]:
         yield from ("", f"broken files, left out: {len(facts['broken']):,}")
         yield from (printable(f"{file}: {reason}") for file, reason in facts["broken"].items())
 
 
-def _table(facts: dict[str, Any]) -> Iterable[Text | str]:
+def _class_lines(facts: dict[str, Any]) -> Iterable[Text | str]:
     """How many images each class has in each part."""
-    kinds = list(facts["images"])
-    classes = [(printable(name), own) for name, own in facts["classes"].items()]
+    parts = list(facts["images"])
+    classes = [(printable(name), counts) for name, counts in facts["classes"].items()]
     width = max(5, *(len(name) for name, _ in classes)) + 2
     yield ""
-    yield Text("class".ljust(width) + "".join(kind.rjust(9) for kind in kinds), "dim")
-    for name, own in classes:
-        counts = "".join(f"{own[kind]:,}".rjust(9) for kind in kinds)
-        yield Text.assemble((name.ljust(width), "cyan"), counts)
+    yield Text("class".ljust(width) + "".join(part.rjust(9) for part in parts), "dim")
+    for name, counts in classes:
+        cells = "".join(f"{counts[part]:,}".rjust(9) for part in parts)
+        yield Text.assemble((name.ljust(width), "cyan"), cells)
 
 
 def _where(_: Namespace) -> int:

@@ -39,9 +39,10 @@ from dartboard.space.spec import Cell
 from dartboard.viz.terminal import draw_cell
 
 ENDINGS = (".png", ".svg", ".pdf")
-LONGEST = 60  # digits of a number that is written in full
+MAX_DIGITS = 60
+"""Digits of a number that is written in full."""
 SIZES = ("channels", "cells", "classes", "input")
-"""The options that say how large a network is."""
+"""Flags that set the size of a network."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Build:
 
 @dataclass(frozen=True)
 class NetworkFacts:
-    """How large a network is: learnt numbers, and operations for one image, two a multiply-add."""
+    """The size of a network: parameters, and FLOPs for one image, two for a multiply-add."""
 
     parameters: int
     parameters_auxiliary: int
@@ -119,7 +120,7 @@ def configure(parser: ArgumentParser) -> None:
         metavar="N",
         help="cells in the stack (default: 20, or the space's own where blocks reduce)",
     )
-    parser.add_argument("--classes", type=positive, metavar="N", help="classes to tell apart (default: 10)")
+    parser.add_argument("--classes", type=positive, metavar="N", help="number of classes (default: 10)")
     parser.add_argument(
         "--input", type=image_shape, metavar="CxHxW", help="shape of an image (default: 3x32x32)"
     )
@@ -128,7 +129,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Describe the cell, or the space where there is no cell."""
+    """Describe the cell, or the space if there is no cell."""
     sys.set_int_max_str_digits(0)  # a space of many unshared cells has a very long count
     check_picture(args)
     if args.cell is not None:
@@ -142,8 +143,8 @@ def run(args: Namespace) -> int:
 
 def _describe_cell(args: Namespace) -> None:
     genotype = find_genotype(args.cell)
-    space = _stack(genotype, args)
-    drawn = draw(genotype, args)
+    space = _space_of(genotype, args)
+    drawing = draw(genotype, args)
     reducing = space.stack.reduce == "cell"
     build = Build(args.channels or (36 if reducing else 16), args.classes or 10, args.input or (3, 32, 32))
     network = network_facts(space, build)
@@ -155,10 +156,10 @@ def _describe_cell(args: Namespace) -> None:
         print(json.dumps(facts | {"build": asdict(build), "stack": asdict(space.stack)}))
     else:
         print_cell(args.cell, space, build, network, cells)
-        _say(drawn)
+        _print_drawing(drawing)
 
 
-def _stack(genotype: Genotype, args: Namespace) -> SearchSpace:
+def _space_of(genotype: Genotype, args: Namespace) -> SearchSpace:
     """The space to build the genotype in: 20 cells where shared cells reduce, else as many as it has."""
     space = load_space(args.space) if args.space else space_of_run(args.cell) or home_of(genotype)
     stack = space.stack
@@ -171,21 +172,21 @@ def _describe_space(args: Namespace) -> None:
     if idle:
         raise UsageError(f"{', '.join(idle)} needs a CELL: a space is described as it is")
     space = load_space(args.space)
-    facts, drawn = space_facts(space), draw(space, args)
+    facts, drawing = space_facts(space), draw(space, args)
     if args.json:
         print(json.dumps({"space": space.name} | asdict(facts) | {"stack": asdict(space.stack)}))
     else:
         print_space(space, facts)
-        _say(drawn)
+        _print_drawing(drawing)
 
 
-def _say(drawn: Path | None) -> None:
-    if drawn is not None:
-        print(f"\nwritten to {drawn}")
+def _print_drawing(file: Path | None) -> None:
+    if file is not None:
+        print(f"\nwritten to {file}")
 
 
 def network_facts(space: SearchSpace, build: Build) -> NetworkFacts:
-    """The size of the network of a space, counted on a network without memory."""
+    """The size of the network of a space, counted on the meta device."""
     import torch
 
     from dartboard.nn import CellNet, NetConfig, count_flops, count_parameters
@@ -203,13 +204,13 @@ def cell_facts(cell: Cell) -> CellFacts:
 
 
 def choice_facts(cell: Cell) -> ChoiceFacts:
-    """What a cell leaves to choose."""
+    """What there is to choose in a cell."""
     ops = tuple(dict.fromkeys(op for edge in cell.edges for op in edge.ops))
     return ChoiceFacts(cell.nodes, cell.inputs, len(cell.edges), ops, count_cell(cell))
 
 
 def space_facts(space: SearchSpace) -> SpaceFacts:
-    """What a space leaves to choose."""
+    """What there is to choose in a space."""
     cells = {arch: choice_facts(cell) for arch, cell in space.archs}
     first = next(iter(cells.values()))
     return SpaceFacts(count(space), first.nodes, first.edges, space.ops, cells)
@@ -227,7 +228,7 @@ def add_picture_flags(parser: ArgumentParser) -> None:
 
 
 def check_picture(args: Namespace) -> None:
-    """Refuse what cannot be drawn or written, before anything is computed."""
+    """Raise UsageError before anything is computed if the drawing cannot be made or written."""
     out: Path | None = args.out
     if args.strengths and (out is None or args.cell is None):
         raise UsageError("--strengths needs the directory of a search as CELL, and --out FILE")
@@ -239,21 +240,21 @@ def check_picture(args: Namespace) -> None:
         raise UsageError(f"--out {out}: there is no folder {out.parent}; make it first")
 
 
-def draw(what: Genotype | SearchSpace, args: Namespace) -> Path | None:
-    """Write the drawing that was asked for, and say where it is; None if none was."""
+def draw(cells: Genotype | SearchSpace, args: Namespace) -> Path | None:
+    """Write the drawing that `--out` requests, and return its file; None without `--out`."""
     if args.out is None:
         return None
     from dartboard.viz.cells import cell_figure
     from dartboard.viz.figures import save_as
 
     if not args.strengths:
-        return save_as(cell_figure(what), args.out)
+        return save_as(cell_figure(cells), args.out)
     space, weights = mixture_of(args.cell)
     return save_as(cell_figure(space, weights=weights), args.out)
 
 
 def mixture_of(path: str) -> tuple[SearchSpace, dict[str, list[list[float]]]]:
-    """The space of a search, and by arch what each op of each edge weighed after the last epoch.
+    """The space of a search, and by arch the weight of each op of each edge after the last epoch.
 
     Raises:
         UsageError: If it is no search.
@@ -278,19 +279,19 @@ def _weights(space: SearchSpace, strengths: dict[str, Any]) -> dict[str, list[li
     """By arch and edge, the strength of each op times that of the edge."""
     import numpy as np
 
-    found = {}
+    weights = {}
     for arch, cell in space.archs:
         ops, edges = (np.array(strengths[arch][key], dtype=float) for key in ("ops", "edges"))
-        found[arch] = [
+        weights[arch] = [
             (ops[index, : len(edge.ops)] * edges[index]).tolist() for index, edge in enumerate(cell.edges)
         ]
-    return found
+    return weights
 
 
 def print_cell(
     name: str, space: SearchSpace, build: Build, network: NetworkFacts, cells: Mapping[str, CellFacts]
 ) -> None:
-    """Print what a cell is and what its network comes to."""
+    """Print the shape of a cell and the size of its network."""
     terminal = Terminal()
     if name in PUBLISHED:
         terminal.write([Text(name, "bold"), Text(PUBLISHED[name].paper, "dim"), ""])
@@ -304,7 +305,7 @@ def print_space(space: SearchSpace, facts: SpaceFacts) -> None:
     terminal = Terminal()
     terminal.write([Text(f"space {space.name}", "bold")])
     terminal.write(labelled("architectures", _number(facts.architectures)))
-    terminal.write(labelled("stack", _stack_words(space.stack)))
+    terminal.write(labelled("stack", _describe_stack(space.stack)))
     terminal.write(labelled("ops", ", ".join(facts.ops), terminal.width))
     for cell, archs in group_cells(space.archs):
         drawing = draw_cell(cell, terminal.glyphs)
@@ -315,7 +316,7 @@ def _network_lines(space: SearchSpace, build: Build, network: NetworkFacts) -> I
     shape = "x".join(map(str, build.input))
     auxiliary = network.parameters_auxiliary
     more = f" ({auxiliary:,} with the auxiliary head)" if auxiliary != network.parameters else ""
-    yield from labelled("stack", f"{space.name}, {_stack_words(space.stack)}")
+    yield from labelled("stack", f"{space.name}, {_describe_stack(space.stack)}")
     yield from labelled("network", f"{build.channels} channels, {build.classes} classes, input {shape}")
     yield from labelled("parameters", f"{network.parameters:,}{more}")
     yield from labelled("FLOPs", f"{network.flops:,} an image, or {network.flops // 2:,} multiply-adds")
@@ -336,19 +337,19 @@ def _shape_lines(cells: Mapping[str, CellFacts], width: int) -> Iterator[Text]:
 
 def _choice(archs: list[str], facts: ChoiceFacts) -> Text:
     each = "each " if len(archs) > 1 else ""
-    words = f"  {each}{facts.nodes} nodes, {facts.edges} edges, {_number(facts.architectures)} ways to choose"
-    return Text.assemble((join_names(archs), "bold"), (words, "dim"))
+    text = f"  {each}{facts.nodes} nodes, {facts.edges} edges, {_number(facts.architectures)} ways to choose"
+    return Text.assemble((join_names(archs), "bold"), (text, "dim"))
 
 
 def _number(number: int) -> str:
-    """A count in full, with its size where that is hard to see; its size alone where it fills lines."""
+    """A count in full, with its order of magnitude if it is large; that alone if it has very many digits."""
     if number < 10**6:
         return f"{number:,}"
     size = f"about {Decimal(number):.1e}".replace("e+", "e")
-    return f"{number:,} ({size})" if number < 10**LONGEST else size
+    return f"{number:,} ({size})" if number < 10**MAX_DIGITS else size
 
 
-def _stack_words(stack: Stack) -> str:
+def _describe_stack(stack: Stack) -> str:
     between = {"cell": "reduction cells", "residual": "residual blocks", "pool": "max-pooling"}[stack.reduce]
     cells = f"{stack.cells} cell{'s' if stack.cells > 1 else ''}"
     each = "" if stack.reduce == "cell" else " a stage"

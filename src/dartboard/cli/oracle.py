@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from dartboard.cli.progress import progress
-from dartboard.cli.render import Terminal
+from dartboard.cli.render import Terminal, align_columns
 from dartboard.errors import TableError
 from dartboard.runs.lookup import find_genotype
 from dartboard.space import GENOTYPE_FORMATS, Genotype
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from dartboard.tables import Record, Standing, Table
 
 HEAD = ("", "valid", "test", "best", "regret", "rank", "percentile", "parameters", "FLOPs")
-"""Names of the columns for people."""
+"""Names of the columns."""
 SHOWN = 8
-"""How many isomorphic architectures people are shown."""
+"""Isomorphic architectures that are shown."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -53,8 +53,8 @@ def configure(parser: ArgumentParser) -> None:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a benchmark says of an architecture on one data set, and the best test accuracy there."""
+class DatasetResult:
+    """Record and standing of an architecture on one data set, and the best test accuracy there."""
 
     record: "Record"
     standing: "Standing"
@@ -64,14 +64,14 @@ class Answer:
         """All of it as plain values."""
         return asdict(self.record) | asdict(self.standing) | {"best": self.best}
 
-    def words(self) -> tuple[str, ...]:
-        """All of it for people, accuracies in percent, in the order of `HEAD`."""
+    def cells(self) -> tuple[str, ...]:
+        """Columns of the table for people, accuracies in percent, in the order of `HEAD`."""
         record, standing = self.record, self.standing
-        shares = (record.valid, record.test, self.best, standing.regret)
-        percents = ("-" if share is None else f"{100 * share:.2f}" for share in shares)
+        fractions = (record.valid, record.test, self.best, standing.regret)
+        percents = ("-" if fraction is None else f"{100 * fraction:.2f}" for fraction in fractions)
         flops = "-" if record.flops is None else f"{record.flops:,}"
-        place = (f"{standing.rank:,}", f"{100 * standing.percentile:.2f}")
-        return (*percents, *place, f"{record.parameters:,}", flops)
+        rank = (f"{standing.rank:,}", f"{100 * standing.percentile:.2f}")
+        return (*percents, *rank, f"{record.parameters:,}", flops)
 
 
 def _query(args: Namespace) -> int:
@@ -79,14 +79,17 @@ def _query(args: Namespace) -> int:
 
     genotype = find_genotype(args.genotype)
     oracle = load_table(args.oracle, args.table)
-    answers = {dataset: _answer(oracle, genotype, dataset) for dataset in oracle.datasets}
+    results = {}
+    for dataset in oracle.datasets:
+        record, ranking = oracle.query(genotype, dataset), oracle.ranking(dataset)
+        results[dataset] = DatasetResult(record, ranking.standing(record.test), ranking.best)
     same = _isomorphic(oracle, genotype)
     if args.json:
         facts = {"oracle": oracle.name, "architectures": len(oracle)}
         facts |= {"genotype": json.loads(GENOTYPE_FORMATS["json"].encode(genotype)), "isomorphic": same}
-        print(json.dumps(facts | {"datasets": {name: answer.facts() for name, answer in answers.items()}}))
+        print(json.dumps(facts | {"datasets": {name: result.facts() for name, result in results.items()}}))
     else:
-        Terminal().write(_lines(oracle, answers, same))
+        Terminal().write(_lines(oracle, results, same))
     return 0
 
 
@@ -96,17 +99,12 @@ def _import(args: Namespace) -> int:
     convert = IMPORTS[args.oracle]
     if args.out.exists():
         raise TableError(f"{args.out} is there already; name another with --out, or remove it")
-    if not os.access(args.out.parent, os.W_OK | os.X_OK):  # better known before an hour of reading
+    if not os.access(args.out.parent, os.W_OK | os.X_OK):  # fail before an hour of reading
         raise TableError(f"{args.out}: {args.out.parent} is no folder that can be written to")
-    with progress() as tell:
-        count = convert(args.source, args.out, tell)
+    with progress() as report_progress:
+        count = convert(args.source, args.out, report_progress)
     print(f"{args.out} holds {count:,} architectures in {args.out.stat().st_size / 1000:,.0f} kB")
     return 0
-
-
-def _answer(oracle: "Table", genotype: Genotype, dataset: str) -> Answer:
-    record, ranking = oracle.query(genotype, dataset), oracle.ranking(dataset)
-    return Answer(record, ranking.standing(record.test), ranking.best)
 
 
 def _isomorphic(oracle: "Table", genotype: Genotype) -> list[str] | None:
@@ -116,16 +114,17 @@ def _isomorphic(oracle: "Table", genotype: Genotype) -> list[str] | None:
     if not isinstance(oracle, SupportsIsomorphic):
         return None
     codec = GENOTYPE_FORMATS.get(oracle.space.name, GENOTYPE_FORMATS["json"])
-    return [codec.encode(other) for other in oracle.isomorphic(genotype)]
+    return [codec.encode(twin) for twin in oracle.isomorphic(genotype)]
 
 
-def _lines(oracle: "Table", answers: dict[str, Answer], same: list[str] | None) -> Iterator[Text | str]:
+def _lines(
+    oracle: "Table", results: dict[str, DatasetResult], same: list[str] | None
+) -> Iterator[Text | str]:
     yield Text(f"{oracle.name}, {len(oracle):,} architectures; accuracies and percentiles in %", "bold")
-    rows = [HEAD, *((name, *answer.words()) for name, answer in answers.items())]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for place, (name, *cells) in enumerate(rows):
-        numbers = "".join(cell.rjust(width + 2) for cell, width in zip(cells, widths[1:], strict=True))
-        yield Text.assemble((name.ljust(widths[0]), "cyan"), (numbers, "" if place else "dim"))
+    rows = [HEAD, *((name, *result.cells()) for name, result in results.items())]
+    for number, (name, *cells) in enumerate(align_columns(rows, 1)):
+        text = "".join(f"  {cell}" for cell in cells)
+        yield Text.assemble((name, "cyan"), (text, "" if number else "dim"))
     if same is not None:
         yield ""
         yield f"isomorphic: {len(same):,} other{'' if len(same) == 1 else 's'}"

@@ -113,7 +113,7 @@ class SweepBars(SweepLines):
 
 
 def _epochs(job: Job) -> int:
-    """How many epochs of a run are complete; none if that cannot be read, which its end will tell."""
+    """Complete epochs of a run; 0 if they cannot be read, which the end of the run reports."""
     with suppress(RunError, OSError):
         row: Mapping[str, Any] = next(rows_from_end(job.path / METRICS), {"epoch": -1})
         return int(row["epoch"]) + 1
