@@ -34,7 +34,7 @@ def run(args: Namespace) -> int:
     device = prepare_device(args.device, None)
     with progress() as tell:
         maps = attention(args.search, device, fall_back=args.fall_back, tell=tell)
-    facts = {"run": args.search, "maps": [own.facts() for own in maps]}
+    facts = {"run": args.search, "maps": [heat_map.facts() for heat_map in maps]}
     if args.out is not None:
         from dartboard.analysis.attention import plot_attention
 
@@ -49,10 +49,10 @@ def run(args: Namespace) -> int:
 
 
 def _lines(maps: "Sequence[AttentionMap]") -> Iterator[Text | str]:
-    for own in maps:
-        low, high = min(own.means.values()), max(own.means.values())
+    for heat_map in maps:
+        low, high = min(heat_map.means.values()), max(heat_map.means.values())
         weights = f"  mean weights of ops from {low:.4f} to {high:.4f}"
-        yield Text.assemble((own.title, "bold"), (weights, "dim"))
-        counts = sorted(own.strongest.items(), key=lambda each: -each[1])
+        yield Text.assemble((heat_map.title, "bold"), (weights, "dim"))
+        counts = sorted(heat_map.strongest.items(), key=lambda each: -each[1])
         words = ", ".join(f"{op} on {count}" for op, count in counts)
-        yield f"  strongest of {len(own.edges)} edges: {words}"
+        yield f"  strongest of {len(heat_map.edges)} edges: {words}"

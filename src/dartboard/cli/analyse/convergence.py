@@ -8,7 +8,6 @@ the same command goes on; more cells, rates or seeds add to what is there.
 """
 
 import re
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +29,7 @@ from dartboard.cli.arguments import (
     split_executor_words,
 )
 from dartboard.cli.render import Terminal, align_columns
-from dartboard.cli.signals import SIGNALLED
+from dartboard.cli.signals import report_stop, stop_on_signals
 from dartboard.errors import Stopped
 from dartboard.runs.lookup import find_genotype, home_of, space_name, space_of_run
 from dartboard.space import Genotype
@@ -55,7 +54,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.set_defaults(overrides=[])  # words such as epochs=10 that stand behind flags
     add("--variants", type=positive, metavar="N", help="add so many random variants of each cell")
     add("--kind", choices=KINDS, help="what varies (default: connections); of the widest there is one")
-    add("--seed", type=int, metavar="N", help="where the drawing of variants starts (default: 0)")
+    add("--seed", type=int, metavar="N", help="random seed of the variants (default: 0)")
     add("--lr", type=rates, metavar="A,B", help="learning rates at the start (default: 0.025)")
     add("--seeds", type=seeds, metavar="SEEDS", help="0-2 for a range, 0,3 for single ones (default: 0)")
     add("--data", metavar="D", help="images; see dartboard list datasets (default: cluttered-digits)")
@@ -73,12 +72,12 @@ def configure(parser: ArgumentParser) -> None:
 def rates(text: str) -> tuple[float, ...]:
     """Learning rates such as 0.0025,0.025."""
     try:
-        found = tuple(float(part) for part in text.split(","))
+        lrs = tuple(float(part) for part in text.split(","))
     except ValueError:
-        found = ()
-    if not found or not all(0 < rate < float("inf") for rate in found):
+        lrs = ()
+    if not lrs or not all(0 < lr < float("inf") for lr in lrs):
         raise ArgumentTypeError(f"expected learning rates such as 0.0025,0.025, got {text!r}")
-    return found
+    return lrs
 
 
 def seeds(text: str) -> tuple[int, ...]:
@@ -106,8 +105,8 @@ def run(args: Namespace) -> int:
     config = _settings(args, named[0], next(iter(cells.values())), settings, plugins)
     plan, device = Plan.of(cells, config), prepare_device(args.device, None)
     out = args.out or RUNS / f"convergence-{next(iter(cells))}-{Path(config.data.name).stem}"
-    found = _compare(args, Comparer(plan, out, device), config)
-    return found if isinstance(found, int) else _report(args, found, out)
+    comparison = _compare(args, Comparer(plan, out, device), config)
+    return comparison if isinstance(comparison, int) else _report(args, comparison, out)
 
 
 def _check(args: Namespace, named: Sequence[str], settings: Sequence[str]) -> None:
@@ -123,54 +122,54 @@ def _check(args: Namespace, named: Sequence[str], settings: Sequence[str]) -> No
 def _check_variants(args: Namespace) -> None:
     drawn = {"--variants": args.variants is not None, "--seed": args.seed is not None}
     if args.kind == "widest" and any(drawn.values()):
-        given = next(flag for flag, own in drawn.items() if own)
-        raise UsageError(f"{given} says nothing about the widest, of which there is one; leave it out")
+        flag = next(flag for flag, is_set in drawn.items() if is_set)
+        raise UsageError(f"{flag} says nothing about the widest, of which there is one; leave it out")
     if args.kind != "widest" and args.variants is None and (args.kind is not None or drawn["--seed"]):
-        given = "--kind" if args.kind is not None else "--seed"
-        raise UsageError(f"{given} is of variants; say how many with --variants")
+        flag = "--kind" if args.kind is not None else "--seed"
+        raise UsageError(f"{flag} is of variants; say how many with --variants")
 
 
 def _cells(words: Sequence[str]) -> dict[str, tuple[str, Genotype]]:
     """By labels that can name directories, what was typed and the cell that it means."""
-    found: dict[str, tuple[str, Genotype]] = {}
-    for place, word in enumerate(words, 1):
+    cells: dict[str, tuple[str, Genotype]] = {}
+    for position, word in enumerate(words, 1):
         plain = Path(word).name.removesuffix(".json").removesuffix(".txt")
         short = len(word) < LONGEST or "/" in word
-        label = plain if short and len(plain) < LONGEST and PLAIN.fullmatch(plain) else f"cell-{place}"
-        _check_label(label, found)
-        found[label] = word, find_genotype(word)
-    return found
+        label = plain if short and len(plain) < LONGEST and PLAIN.fullmatch(plain) else f"cell-{position}"
+        _check_label(label, cells)
+        cells[label] = word, find_genotype(word)
+    return cells
 
 
-def _check_label(label: str, found: Container[str]) -> None:
-    if label in found:
+def _check_label(label: str, labels: Container[str]) -> None:
+    if label in labels:
         raise UsageError(f"two cells are called {label}; name different ones")
 
 
 def _with_variants(args: Namespace, cells: Mapping[str, tuple[str, Genotype]]) -> dict[str, Genotype]:
     """The cells, each followed by its variants."""
-    found: dict[str, Genotype] = {}
-    for label, (word, own) in cells.items():
-        for name, other in ((label, own), *_variants(args, label, word, own)):
-            _check_label(name, found)
-            found[name] = other
-    return found
+    genotypes: dict[str, Genotype] = {}
+    for label, (word, genotype) in cells.items():
+        for name, variant in ((label, genotype), *_variants(args, label, word, genotype)):
+            _check_label(name, genotypes)
+            genotypes[name] = variant
+    return genotypes
 
 
-def _variants(args: Namespace, label: str, word: str, own: Genotype) -> Iterator[tuple[str, Genotype]]:
+def _variants(args: Namespace, label: str, word: str, genotype: Genotype) -> Iterator[tuple[str, Genotype]]:
     """The variants of a cell with their labels."""
     from dartboard.analysis.variants import random_connections, random_operations, widest
 
     if args.kind == "widest":
-        yield f"{label}-widest", widest(own)
+        yield f"{label}-widest", widest(genotype)
         return
     drawn: list[Genotype] = []
     if args.variants is not None and args.kind == "operations":
-        ops = candidates(word, own, args.space)
-        drawn = random_operations(own, args.variants, seed=args.seed or 0, ops=ops)
+        ops = candidates(word, genotype, args.space)
+        drawn = random_operations(genotype, args.variants, seed=args.seed or 0, ops=ops)
     elif args.variants is not None:
-        drawn = random_connections(own, args.variants, seed=args.seed or 0)
-    yield from ((f"{label}-{place}", other) for place, other in enumerate(drawn, 1))
+        drawn = random_connections(genotype, args.variants, seed=args.seed or 0)
+    yield from ((f"{label}-{count}", variant) for count, variant in enumerate(drawn, 1))
 
 
 def _settings(
@@ -189,7 +188,6 @@ def _settings(
 def _compare(args: Namespace, comparer: "Comparer", config: "TrainSettings") -> "Comparison | int":
     """What came of it, or the exit code where a signal stopped it."""
     from dartboard.cli.progress import progress
-    from dartboard.cli.signals import stop_on_signals
 
     lrs, first = args.lr or (config.weights.lr,), args.seeds or (config.seed,)
     executor = make_executor(args, args.executor_words, threads=1)
@@ -197,16 +195,14 @@ def _compare(args: Namespace, comparer: "Comparer", config: "TrainSettings") -> 
         try:
             with progress(quiet=args.quiet) as tell:
                 return comparer.run(lrs, first, executor=executor, progress=tell)
-        except (Stopped, KeyboardInterrupt) as stopped:
-            words = str(stopped) or "interrupted"
-            print(f"{words}; the same command goes on", file=sys.stderr)
-            return SIGNALLED + caught[0] if caught else 0
+        except (Stopped, KeyboardInterrupt) as stop:
+            return report_stop(stop, caught)
 
 
-def _report(args: Namespace, found: "Comparison", out: Path) -> int:
+def _report(args: Namespace, comparison: "Comparison", out: Path) -> int:
 
-    facts = found.facts(loss=args.loss, accuracy=args.accuracy)
-    write_all(out, {"curves": found.plot()}, NUMBERS, facts)
+    facts = comparison.facts(loss=args.loss, accuracy=args.accuracy)
+    write_all(out, {"curves": comparison.plot()}, NUMBERS, facts)
     if args.json:
         print(as_json({"out": str(out)} | facts))
     else:
@@ -218,14 +214,14 @@ def _lines(facts: dict[str, Any]) -> Iterator[Text | str]:
     """A table for each learning rate, the fastest cell first."""
     for rate in facts["rates"]:
         levels = [f"{name} {value:.4g}" for name, value in rate["levels"].items() if value is not None]
-        told = f"; epochs are to {' and '.join(levels)}" if levels else ""
+        targets = f"; epochs are to {' and '.join(levels)}" if levels else ""
         yield Text(
-            f"learning rate {rate['lr']:g}, {facts['measured_on']} images, fastest first{told}", "bold"
+            f"learning rate {rate['lr']:g}, {facts['measured_on']} images, fastest first{targets}", "bold"
         )
         rows = [HEAD, *(_row(cell, facts["cells"][cell], rate["cells"][cell]) for cell in rate["ranking"])]
-        for place, (name, *numbers) in enumerate(align_columns(rows, 1)):
-            cells = "".join(f"  {own}" for own in numbers)
-            yield Text.assemble((name, "cyan"), (cells, "" if place else "dim"))
+        for row, (name, *cells) in enumerate(align_columns(rows, 1)):
+            text = "".join(f"  {cell}" for cell in cells)
+            yield Text.assemble((name, "cyan"), (text, "" if row else "dim"))
         yield from _faults(rate["cells"])
         yield ""
 
@@ -233,16 +229,16 @@ def _lines(facts: dict[str, Any]) -> Iterator[Text | str]:
 def _faults(cells: Mapping[str, Any]) -> Iterator[Text]:
     """Which trainings broke off, and why."""
     for name, cell in cells.items():
-        for own in cell["trainings"]:
-            if own["fault"] is not None:
-                yield Text(f"{name} with seed {own['seed']} broke off: {own['fault']}", "yellow")
+        for training in cell["trainings"]:
+            if training["fault"] is not None:
+                yield Text(f"{name} with seed {training['seed']} broke off: {training['fault']}", "yellow")
 
 
-def _row(name: str, cell: dict[str, Any], own: dict[str, Any]) -> tuple[str, ...]:
+def _row(name: str, cell: dict[str, Any], result: dict[str, Any]) -> tuple[str, ...]:
     shape = (f"{cell['width']:g}", str(cell["depth"]), f"{cell['parameters']:,}")
-    ends = [own["area"]["loss"], own["final"]["loss"], own["final"]["accuracy"]]
+    ends = [result["area"]["loss"], result["final"]["loss"], result["final"]["accuracy"]]
     numbers = ("-" if value is None else f"{value:.4f}" for value in ends)
-    return (name, *shape, *numbers, *(_mean(own["epochs_to"][metric]) for metric in ("loss", "accuracy")))
+    return (name, *shape, *numbers, *(_mean(result["epochs_to"][metric]) for metric in ("loss", "accuracy")))
 
 
 def _mean(values: Sequence[float | None]) -> str:

@@ -8,7 +8,6 @@ Products with it are exact.
 """
 
 import json
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,7 +20,7 @@ from dartboard.cli.analyse.networks import add_network_flags, is_trained, open_n
 from dartboard.cli.arguments import RUNS, UsageError, positive
 from dartboard.cli.progress import progress
 from dartboard.cli.render import Terminal
-from dartboard.cli.signals import SIGNALLED
+from dartboard.cli.signals import interrupt_on_signals, report_stop
 from dartboard.utils.progress import Progress
 
 if TYPE_CHECKING:
@@ -56,17 +55,15 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print the eigenvalues."""
     from dartboard.cli.arguments import prepare_device
-    from dartboard.cli.signals import interrupt_on_signals
 
     device, searched = prepare_device(args.device, args.threads), _is_search(args.what)
     with interrupt_on_signals() as caught:
         try:
             with progress(quiet=args.quiet) as tell:
-                found, words = (_of_architecture if searched else _of_weights)(args, device, tell)
-        except KeyboardInterrupt:
-            print("interrupted; the same command goes on", file=sys.stderr)
-            return SIGNALLED + caught[0]
-    return _report(args, found, "architecture parameters" if searched else "weights", words)
+                spectrum, words = (_of_architecture if searched else _of_weights)(args, device, tell)
+        except KeyboardInterrupt as stop:
+            return report_stop(stop, caught)
+    return _report(args, spectrum, "architecture parameters" if searched else "weights", words)
 
 
 def _is_search(text: str) -> bool:
@@ -78,11 +75,11 @@ def _is_search(text: str) -> bool:
     return False
 
 
-def _report(args: Namespace, found: "Spectrum", where: str, words: str) -> int:
+def _report(args: Namespace, spectrum: "Spectrum", where: str, words: str) -> int:
     if args.json:
-        print(json.dumps({"what": args.what, "in": where, "images": words} | found.facts()))
+        print(json.dumps({"what": args.what, "in": where, "images": words} | spectrum.facts()))
     else:
-        Terminal().write(_lines(found, where, words))
+        Terminal().write(_lines(spectrum, where, words))
     return 0
 
 
@@ -94,10 +91,10 @@ def _of_weights(args: Namespace, device: "torch.device", tell: Progress) -> tupl
     if args.out is not None and is_trained(args.what):
         raise UsageError(f"--out is where a cell is trained; {args.what} is trained already")
     where = trained(args, args.out or RUNS / f"hessian-{plain(args.what)}", device, tell)
-    own = open_network(where, args, examples=args.examples, which=args.which)
-    found = weight_spectrum(
-        own.model,
-        own.images,
+    network = open_network(where, args, examples=args.examples, which=args.which)
+    spectrum = weight_spectrum(
+        network.model,
+        network.images,
         count=args.count,
         examples=args.examples,
         batch=args.batch or 64,
@@ -105,7 +102,7 @@ def _of_weights(args: Namespace, device: "torch.device", tell: Progress) -> tupl
         device=device,
         tell=tell,
     )
-    return found, own.words
+    return spectrum, network.words
 
 
 def _of_architecture(args: Namespace, device: "torch.device", tell: Progress) -> tuple["Spectrum", str]:
@@ -121,8 +118,10 @@ def _of_architecture(args: Namespace, device: "torch.device", tell: Progress) ->
             f"{args.what} is a search, whose settings are settled; leave out {args.overrides[0]}"
         )
     searcher = load_searcher(Run.read(args.what), device, fall_back=args.fall_back, progress=tell)
-    found = arch_spectrum(searcher.objective, _batches(searcher, args.examples), count=args.count, tell=tell)
-    return found, f"{found.examples:,} held-out images of {searcher.data.name}"
+    spectrum = arch_spectrum(
+        searcher.objective, _batches(searcher, args.examples), count=args.count, tell=tell
+    )
+    return spectrum, f"{spectrum.examples:,} held-out images of {searcher.data.name}"
 
 
 def _batches(searcher: "Searcher", examples: int) -> "list[Batch]":
@@ -141,8 +140,8 @@ def _batches(searcher: "Searcher", examples: int) -> "list[Batch]":
     )
 
 
-def _lines(found: "Spectrum", where: str, words: str) -> Iterator[Text | str]:
-    yield Text.assemble((f"Hessian in {found.size:,} {where}", "bold"), (f"  {words}", "dim"))
-    for place, value in enumerate(found.largest, 1):
-        yield f"largest {place}  {value:.5g}"
-    yield f"smallest   {found.smallest:.5g}"
+def _lines(spectrum: "Spectrum", where: str, words: str) -> Iterator[Text | str]:
+    yield Text.assemble((f"Hessian in {spectrum.size:,} {where}", "bold"), (f"  {words}", "dim"))
+    for number, value in enumerate(spectrum.largest, 1):
+        yield f"largest {number}  {value:.5g}"
+    yield f"smallest   {spectrum.smallest:.5g}"

@@ -7,7 +7,6 @@ same command. All is computed with one thread a process, so that the numbers do 
 """
 
 import json
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from dartboard.cli.analyse.networks import add_network_flags, open_network, plai
 from dartboard.cli.arguments import RUNS, above_zero, positive
 from dartboard.cli.progress import progress
 from dartboard.cli.render import Terminal
-from dartboard.cli.signals import SIGNALLED
+from dartboard.cli.signals import interrupt_on_signals, report_stop
 from dartboard.utils.progress import Progress
 
 if TYPE_CHECKING:
@@ -74,9 +73,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--fresh", type=positive, default=256, metavar="N", help="images for fresh statistics (default: 256)")
     add("--examples", type=positive, default=512, metavar="N", help="images, at the most (default: 512)")
     add("--batch", type=positive, default=128, metavar="N", help="images at once (default: 128)")
-    add(
-        "--seed", type=int, default=0, metavar="N", help="where the drawing of directions starts (default: 0)"
-    )
+    add("--seed", type=int, default=0, metavar="N", help="random seed of the directions (default: 0)")
     add_network_flags(parser)
     add("--out", type=Path, metavar="DIR", help="default: runs/landscape-WHAT")
     add("--jobs", type=positive, default=1, metavar="N", help="processes, of one thread each (default: 1)")
@@ -96,38 +93,36 @@ def odd(text: str) -> int:
 def run(args: Namespace) -> int:
     """Measure what is missing, draw, and print the shape in a few numbers."""
     from dartboard.cli.arguments import prepare_device
-    from dartboard.cli.signals import interrupt_on_signals
 
     device = prepare_device(args.device, None)
     out = args.out or RUNS / f"landscape-{plain(args.what)}"
     with interrupt_on_signals() as caught:
         try:
             with progress(quiet=args.quiet) as tell:
-                found, words = _look(args, out, device, tell)
-        except KeyboardInterrupt:
-            print("interrupted; the same command goes on", file=sys.stderr)
-            return SIGNALLED + caught[0]
-    return _report(args, found, out, words)
+                measured, images = _measure(args, out, device, tell)
+        except KeyboardInterrupt as stop:
+            return report_stop(stop, caught)
+    return _report(args, measured, out, images)
 
 
-def _look(args: Namespace, out: Path, device: "torch.device", tell: Progress) -> tuple["Landscape", str]:
+def _measure(args: Namespace, out: Path, device: "torch.device", tell: Progress) -> tuple["Landscape", str]:
     """The landscape, and what it was measured on in words."""
     from dartboard.analysis.landscape import landscape
 
     options = _options(args)
     where = trained(args, out, device, tell)
-    own = open_network(where, args, examples=options.examples, which=args.which, fresh=options.fresh)
-    found = landscape(
-        own.model,
-        own.images,
+    network = open_network(where, args, examples=options.examples, which=args.which, fresh=options.fresh)
+    measured = landscape(
+        network.model,
+        network.images,
         options,
-        train=own.train,
+        train=network.train,
         folder=out,
         device=device,
         jobs=args.jobs,
         tell=tell,
     )
-    return found, own.words
+    return measured, network.words
 
 
 def _options(args: Namespace) -> "GridOptions":
@@ -137,22 +132,22 @@ def _options(args: Namespace) -> "GridOptions":
     return ConfigLoader(GridOptions, {}, "").validate({name: getattr(args, name) for name in OPTIONS})
 
 
-def _report(args: Namespace, found: "Landscape", out: Path, words: str) -> int:
+def _report(args: Namespace, measured: "Landscape", out: Path, images: str) -> int:
     """Write pictures and numbers, and print."""
     from dartboard.analysis.landscape import surfaces
     from dartboard.analysis.sharpness import summary
     from dartboard.cli.analyse.output import write_all
     from dartboard.viz.plots import plot_contours, plot_heat, plot_surfaces
 
-    shape, drawn = summary(found), surfaces({plain(args.what): found})
+    shape, drawn = summary(measured), surfaces({plain(args.what): measured})
     flat = plot_contours if args.of == "loss" else plot_heat
     figures = {f"{args.of}-flat": flat(drawn), f"{args.of}-surface": plot_surfaces(drawn)}
-    facts = {"what": args.what, "images": words, "shape": _finite(shape), **found.facts()}
+    facts = {"what": args.what, "images": images, "shape": _finite(shape), **measured.facts()}
     write_all(out, figures, f"{args.of}-numbers.json", facts)
     if args.json:
         print(json.dumps({"out": str(out)} | facts))
     else:
-        Terminal().write([*_lines(found, shape, words), f"written to {out}"])
+        Terminal().write([*_lines(measured, shape, images), f"written to {out}"])
     return 0
 
 
@@ -161,9 +156,9 @@ def _finite(shape: dict[str, float]) -> dict[str, float | None]:
     return {name: value if abs(value) < float("inf") else None for name, value in shape.items()}
 
 
-def _lines(found: "Landscape", shape: dict[str, float], words: str) -> Iterator[Text | str]:
-    options = found.options
-    grid = f"{options.grid}x{options.grid} points, radius {options.radius:g}, {words}"
+def _lines(measured: "Landscape", shape: dict[str, float], images: str) -> Iterator[Text | str]:
+    options = measured.options
+    grid = f"{options.grid}x{options.grid} points, radius {options.radius:g}, {images}"
     yield Text.assemble((options.of, "bold"), (f"  {grid}", "dim"))
     longest = max(len(WORDS[name]) for name in shape)
     yield from (f"{WORDS[name].ljust(longest)}  {value:.4g}" for name, value in shape.items())

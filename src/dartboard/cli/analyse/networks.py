@@ -30,16 +30,16 @@ SMALL: dict[str, Any] = {
 """What cells are trained with unless words say otherwise: minutes on a laptop."""
 
 
-def candidates(text: str, genotype: Genotype, given: str | None) -> list[str]:
+def candidates(text: str, genotype: Genotype, named_space: str | None) -> list[str]:
     """The ops that can take each other's place in a cell, but for `none`, which is no connection.
 
     Args:
         text: What was typed for the cell.
         genotype: The cell.
-        given: The space that was named; None for the one that a search chose from, else for the first of the
-            catalogue that takes the cell.
+        named_space: The space that was named; None for the one that a search chose from, else for the first
+            of the catalog that takes the cell.
     """
-    space = load_space(given) if given is not None else searched_space(text) or home_of(genotype)
+    space = load_space(named_space) if named_space is not None else searched_space(text) or home_of(genotype)
     edges = (edge for _, cell in space.archs for edge in cell.edges if edge.target not in cell.joins)
     return [op for op in dict.fromkeys(op for edge in edges for op in edge.ops) if op != NONE]
 
@@ -129,13 +129,15 @@ def open_network(
     return Network(model, images, train, words)
 
 
-def _fitted(images: "Images", most: int, classes: tuple[str, ...], wanted: tuple[str, ...]) -> "ImageSet":
+def _fitted(
+    images: "Images", most: int, data_classes: tuple[str, ...], network_classes: tuple[str, ...]
+) -> "ImageSet":
     """At most so many images in memory, with the numbers that a network has for their classes."""
     from dartboard.cli.models import class_indices
     from dartboard.data import ImageSet
 
     few = images.spread(most).load()
-    return ImageSet(few.images, class_indices(classes, wanted)[few.labels])
+    return ImageSet(few.images, class_indices(data_classes, network_classes)[few.labels])
 
 
 CELL = "cell"
@@ -155,7 +157,7 @@ def trained(args: Namespace, out: Path, device: "torch.device", tell: Progress) 
         args: What was typed: `what`, `overrides` and `data`.
         out: A cell's training is an ordinary run in its folder `runs`; what is finished is not done again.
         device: Where to train.
-        tell: Is told how many epochs are complete.
+        tell: Called with the number of complete epochs.
 
     Raises:
         DartboardError: If there is no such network or cell, if words are no settings, or if the training
@@ -173,10 +175,10 @@ def trained(args: Namespace, out: Path, device: "torch.device", tell: Progress) 
     flags: dict[str, Any] = {"space": space_name(args.what, None, space)}
     flags |= {} if args.data is None else {"data": {"name": args.data}}
     settings = make_settings(SMALL, flags, words=_settings(args.overrides))
-    (found,) = compare({CELL: genotype}, settings, out, device=device, progress=tell).trainings
-    if found.fault is not None:
-        raise DivergedError(f"the training of the cell broke off: {found.fault}, and another --out")
-    return str(out / RUNS / found.entry.name)
+    (training,) = compare({CELL: genotype}, settings, out, device=device, progress=tell).trainings
+    if training.fault is not None:
+        raise DivergedError(f"the training of the cell broke off: {training.fault}, and another --out")
+    return str(out / RUNS / training.entry.name)
 
 
 def _settings(words: Sequence[str]) -> Sequence[str]:

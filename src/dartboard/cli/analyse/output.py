@@ -20,8 +20,8 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: _finite(own) for key, own in value.items()}
-    return [_finite(own) for own in value] if isinstance(value, list | tuple) else value
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def write_all(folder: Path, figures: "Mapping[str, Figure]", name: str, numbers: Mapping[str, Any]) -> None:
@@ -37,8 +37,8 @@ def write_all(folder: Path, figures: "Mapping[str, Figure]", name: str, numbers:
     from dartboard.viz.figures import save_figure
 
     folder.mkdir(parents=True, exist_ok=True)
-    for own, figure in figures.items():
-        save_figure(figure, folder / own)
+    for stem, figure in figures.items():
+        save_figure(figure, folder / stem)
     write_text(folder / name, as_json(numbers, indent=1) + "\n")
 
 

@@ -34,21 +34,22 @@ def run(args: Namespace) -> int:
 
     device = prepare_device(args.device, None)
     with progress() as tell:
-        found = stability(*args.runs, device=device, fall_back=args.fall_back, tell=tell)
+        stabilities = stability(*args.runs, device=device, fall_back=args.fall_back, tell=tell)
     if args.out is not None:
-        write_all(args.out, {"stability": found.plot()}, NUMBERS, found.facts())
+        write_all(args.out, {"stability": stabilities.plot()}, NUMBERS, stabilities.facts())
     if args.json:
-        print(as_json(found.facts()))
+        print(as_json(stabilities.facts()))
     else:
-        Terminal().write(_lines(found))
+        Terminal().write(_lines(stabilities))
         if args.out is not None:
             print(f"written to {args.out}")
     return 0
 
 
-def _lines(found: "Stabilities") -> Iterator[Text | str]:
-    for label, group in found.groups.items():
+def _lines(stabilities: "Stabilities") -> Iterator[Text | str]:
+    for label, group in stabilities.groups.items():
         yield Text(label, "bold")
-        for own in group:
-            changes = f"mean change {own.mean_change:.2%}, worst {own.worst:+.2%}"
-            yield f"  seed {own.seed}: accuracy {own.accuracy:.2%}, {changes}, over {len(own.edges)} edges"
+        for search in group:
+            changes = f"mean change {search.mean_change:.2%}, worst {search.worst:+.2%}"
+            accuracy = f"accuracy {search.accuracy:.2%}, {changes}, over {len(search.edges)} edges"
+            yield f"  seed {search.seed}: {accuracy}"

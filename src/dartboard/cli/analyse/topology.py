@@ -48,8 +48,8 @@ FEW = 3
 
 
 @dataclass(frozen=True)
-class Found:
-    """A cell that was asked for: what it is, the kinds of its cells, and its epochs if it is a search."""
+class CellReport:
+    """A cell with the kinds that it stands among, and its epochs if it is that of a search."""
 
     name: str
     genotype: Genotype
@@ -62,10 +62,11 @@ class Found:
         for arch, cell in self.genotype.archs:
             cells[arch] = asdict(shape_of(cell))
             if arch in self.kinds:
-                place = self.kinds[arch].stand(cell)
-                more = {"percentile": {"width": place.width.percentile, "depth": place.depth.percentile}}
-                cells[arch]["standing"] = asdict(place) | more | {"common": place.common}
-        epochs = [{"epoch": one.epoch, "cells": _shapes(one.shapes)} for one in self.epochs]
+                standing = self.kinds[arch].stand(cell)
+                percentiles = {"width": standing.width.percentile, "depth": standing.depth.percentile}
+                more = {"percentile": percentiles, "common": standing.common}
+                cells[arch]["standing"] = asdict(standing) | more
+        epochs = [{"epoch": epoch.epoch, "cells": _shapes(epoch.shapes)} for epoch in self.epochs]
         return {"name": self.name, "cells": cells, "epochs": epochs}
 
 
@@ -83,21 +84,21 @@ def run(args: Namespace) -> int:
     """Print the shapes, and draw."""
     with progress() as tell:
         named = enumerate(args.cells or PUBLISHED, 1)
-        found = [look(text, args.space, place, tell) for place, text in named]
-    facts = {"cells": [one.facts() for one in found]}
+        reports = [make_report(text, args.space, number, tell) for number, text in named]
+    facts = {"cells": [report.facts() for report in reports]}
     if args.out is not None:
-        write_all(args.out, dict(_figures(found, every=bool(args.cells))), NUMBERS, facts)
+        write_all(args.out, dict(_figures(reports, every=bool(args.cells))), NUMBERS, facts)
     if args.json:
         print(as_json(facts))
     else:
-        Terminal().write(_lines(found))
+        Terminal().write(_lines(reports))
         if args.out is not None:
             print(f"written to {args.out}")
     return 0
 
 
-def look(text: str, space: str | None, place: int, tell: Progress) -> Found:
-    """What `text` means, and its kinds: in the space that was named, else in its own, else none."""
+def make_report(text: str, space: str | None, number: int, tell: Progress) -> CellReport:
+    """The cell that `text` names, and its kinds: in `space`, else in its own space, else none."""
     genotype = find_genotype(text)
     known = searched_space(text)
     epochs = over_epochs(text) if known is not None else []
@@ -105,7 +106,7 @@ def look(text: str, space: str | None, place: int, tell: Progress) -> Found:
         kinds = kinds_of(genotype, load_space(space), tell=tell)
     else:
         kinds = _kinds(genotype, known, tell)
-    return Found(_name(text, place), genotype, kinds, epochs)
+    return CellReport(_name(text, number), genotype, kinds, epochs)
 
 
 def _kinds(genotype: Genotype, known: SearchSpace | None, tell: Progress) -> dict[str, Kind]:
@@ -116,46 +117,52 @@ def _kinds(genotype: Genotype, known: SearchSpace | None, tell: Progress) -> dic
     return {}
 
 
-def _name(text: str, place: int) -> str:
+def _name(text: str, number: int) -> str:
     if text in PUBLISHED:
         return text
     with suppress(OSError):  # a genotype can be too long for a file name
         if Path(text).exists():
             return Path(text).resolve().name
-    return f"genotype {place}"
+    return f"genotype {number}"
 
 
 def _shapes(shapes: Mapping[str, Shape]) -> dict[str, Any]:
-    return {arch: asdict(own) for arch, own in shapes.items()}
+    return {arch: asdict(shape) for arch, shape in shapes.items()}
 
 
-def _lines(found: Sequence[Found]) -> Iterator[Text | str]:
-    rows = [HEAD, *(row for one in found for row in _rows(one))]
+def _lines(reports: Sequence[CellReport]) -> Iterator[Text | str]:
+    rows = [HEAD, *(row for report in reports for row in _rows(report))]
     yield from _table(rows)
     yield ""
-    for words in dict.fromkeys(_counted(kind) for one in found for kind in one.kinds.values()):
+    for words in dict.fromkeys(_counted(kind) for report in reports for kind in report.kinds.values()):
         yield Text(f"wider, shallower: shares of {words}", "dim")
-    for one in found:
-        if one.epochs:
+    for report in reports:
+        if report.epochs:
             yield ""
-            yield Text(f"{one.name} over its epochs: width, depth, mean source", "bold")
-            yield from _table(list(_epoch_rows(one.epochs)))
+            yield Text(f"{report.name} over its epochs: width, depth, mean source", "bold")
+            yield from _table(list(_epoch_rows(report.epochs)))
 
 
 def _counted(kind: Kind) -> str:
     return f"{'all' if kind.exact else 'a sample of'} {kind.total:,} {kind.about}"
 
 
-def _rows(one: Found) -> Iterator[tuple[str, ...]]:
-    for arch, cell in one.genotype.archs:
-        own = shape_of(cell)
-        shape = (f"{own.width:.3g}c", f"{own.depth}", f"{own.mean_source:.3g}", f"{own.connections}")
-        place = one.kinds[arch].stand(cell) if arch in one.kinds else None
+def _rows(report: CellReport) -> Iterator[tuple[str, ...]]:
+    for arch, cell in report.genotype.archs:
+        shape = shape_of(cell)
+        numbers = (
+            f"{shape.width:.3g}c",
+            f"{shape.depth}",
+            f"{shape.mean_source:.3g}",
+            f"{shape.connections}",
+        )
+        standing = report.kinds[arch].stand(cell) if arch in report.kinds else None
         stands = ("-", "-", "-")
-        if place is not None:
-            pattern = "widest" if place.extreme and place.common else "yes" if place.common else "no"
-            stands = (f"{place.width.above:.1%}", f"{place.depth.below:.1%}", pattern)
-        yield (one.name, arch, *shape, f"{own.from_inputs:.0%}", *stands)
+        if standing is not None:
+            pattern = "yes" if standing.common else "no"
+            pattern = "widest" if standing.extreme and standing.common else pattern
+            stands = (f"{standing.width.above:.1%}", f"{standing.depth.below:.1%}", pattern)
+        yield (report.name, arch, *numbers, f"{shape.from_inputs:.0%}", *stands)
 
 
 def _epoch_rows(epochs: Sequence[Epoch]) -> Iterator[tuple[str, ...]]:
@@ -163,38 +170,38 @@ def _epoch_rows(epochs: Sequence[Epoch]) -> Iterator[tuple[str, ...]]:
     archs = list(epochs[-1].shapes)
     few = len(archs) <= FEW
     yield ("epoch", *(archs if few else [f"mean of {len(archs)} cells"]))
-    for one in epochs:
-        groups = [[one.shapes[arch]] for arch in archs] if few else [list(one.shapes.values())]
-        yield (str(one.epoch), *(_mean(group) for group in groups))
+    for epoch in epochs:
+        groups = [[epoch.shapes[arch]] for arch in archs] if few else [list(epoch.shapes.values())]
+        yield (str(epoch.epoch), *(_mean(group) for group in groups))
 
 
 def _mean(shapes: Sequence[Shape]) -> str:
     wide, deep, source = (
-        fmean(getattr(own, name) for own in shapes) for name in ("width", "depth", "mean_source")
+        fmean(getattr(shape, name) for shape in shapes) for name in ("width", "depth", "mean_source")
     )
     return f"{wide:.3g}c  {deep:.2g}  {source:.3g}"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[Text]:
     """Rows with aligned columns, the first of them as heads."""
-    for place, row in enumerate(align_columns(rows, 2)):
-        yield Text("  ".join(row).rstrip(), "" if place else "dim")
+    for number, row in enumerate(align_columns(rows, 2)):
+        yield Text("  ".join(row).rstrip(), "" if number else "dim")
 
 
-def _figures(found: Sequence[Found], *, every: bool) -> "Iterator[tuple[str, Figure]]":
+def _figures(reports: Sequence[CellReport], *, every: bool) -> "Iterator[tuple[str, Figure]]":
     """Where the cells stand; with `every` also a drawing of each and its epochs."""
     from dartboard.analysis.standing import plot_standing
     from dartboard.analysis.topology import plot_epochs
     from dartboard.viz.cells import cell_figure
 
     panels: dict[tuple[object, ...], tuple[str, Kind, dict[str, Any]]] = {}
-    for one in found:
-        for arch, kind in one.kinds.items():
+    for report in reports:
+        for arch, kind in report.kinds.items():
             key = (arch, kind.about, tuple(sorted(kind.ways.items())))
-            panels.setdefault(key, (arch, kind, {}))[2][one.name] = one.genotype.cells[arch]
+            panels.setdefault(key, (arch, kind, {}))[2][report.name] = report.genotype.cells[arch]
     if panels:
         yield "standing", plot_standing(list(panels.values()))
-    for place, one in enumerate(found if every else (), 1):
-        yield f"cell-{place}", cell_figure(one.genotype)
-        if one.epochs:
-            yield f"epochs-{place}", plot_epochs(one.epochs)
+    for number, report in enumerate(reports if every else (), 1):
+        yield f"cell-{number}", cell_figure(report.genotype)
+        if report.epochs:
+            yield f"epochs-{number}", plot_epochs(report.epochs)

@@ -33,35 +33,37 @@ def run(args: Namespace) -> int:
     """Print the first and the last epoch of each group, and draw."""
     from dartboard.analysis.trajectories import trajectory
 
-    found = trajectory(*args.runs)
+    trajectories = trajectory(*args.runs)
     if args.out is not None:
-        _write(found, args.out)
+        _write(trajectories, args.out)
     if args.json:
-        print(as_json(found.facts()))
+        print(as_json(trajectories.facts()))
     else:
-        Terminal().write(_lines(found))
+        Terminal().write(_lines(trajectories))
         if args.out is not None:
             print(f"written to {args.out}")
     return 0
 
 
-def _write(found: "Trajectories", folder: Path) -> None:
+def _write(trajectories: "Trajectories", folder: Path) -> None:
 
-    write_all(folder, found.plot(), NUMBERS, found.facts())
+    write_all(folder, trajectories.plot(), NUMBERS, trajectories.facts())
 
 
-def _lines(found: "Trajectories") -> Iterator[Text | str]:
+def _lines(trajectories: "Trajectories") -> Iterator[Text | str]:
     from dartboard.analysis.trajectory import QUANTITIES
 
     wide = max(map(len, QUANTITIES))
-    for label, group in found.groups.items():
-        seeds = ", ".join(str(own.seed) for own in group)
+    for label, group in trajectories.groups.items():
+        seeds = ", ".join(str(search.seed) for search in group)
         yield Text.assemble((label, "bold"), f"  seed{'s' if len(group) > 1 else ''} {seeds}")
         for name in QUANTITIES:
-            own = found.band(label, name)
-            if own is not None:
-                first, last = own.mean[0], own.mean[-1]
-                spread = f" +- {own.std[-1]:.4f}" if len(group) > 1 else ""
-                after = f"after epoch {own.x[0]:.0f}: {first:.4f}, after {own.x[-1]:.0f}: {last:.4f}{spread}"
+            band = trajectories.band(label, name)
+            if band is not None:
+                first, last = band.mean[0], band.mean[-1]
+                spread = f" +- {band.std[-1]:.4f}" if len(group) > 1 else ""
+                after = (
+                    f"after epoch {band.x[0]:.0f}: {first:.4f}, after {band.x[-1]:.0f}: {last:.4f}{spread}"
+                )
                 yield Text.assemble((f"  {name.ljust(wide)}", "cyan"), f"  {after}")
         yield ""

@@ -33,7 +33,10 @@ def configure(parser: ArgumentParser) -> None:
     add("cell", metavar="CELL", help="a published cell, a genotype, a file with one, or a run")
     add("--kind", choices=KINDS, default=KINDS[0], help="what varies (default: connections)")
     add(
-        "--count", type=positive, metavar="N", help=f"how many (default: {COUNT}); of the widest there is one"
+        "--count",
+        type=positive,
+        metavar="N",
+        help=f"how many (default: {COUNT}); of the widest there is one",
     )
     add("--seed", type=_seed, default=0, metavar="N", help="chooses which (default: 0)")
     add("--only", metavar="ARCH", help="vary this cell alone, such as normal (default: all)")
@@ -52,12 +55,14 @@ def run(args: Namespace) -> int:
     genotype = find_genotype(args.cell)
     made = _made(genotype, args)
     if args.json:
-        print(as_json({"kind": args.kind, "seed": args.seed, "variants": [_facts(one) for one in made]}))
+        print(
+            as_json({"kind": args.kind, "seed": args.seed, "variants": [_facts(variant) for variant in made]})
+        )
         return 0
     terminal = Terminal()
-    for place, one in enumerate(made, 1):
-        terminal.write(_lines(args.kind, place, one))
-        terminal.write([*draw_cells(one.archs, terminal), ""])
+    for number, variant in enumerate(made, 1):
+        terminal.write(_lines(args.kind, number, variant))
+        terminal.write([*draw_cells(variant.archs, terminal), ""])
     return 0
 
 
@@ -74,8 +79,8 @@ def _check(args: Namespace) -> None:
         "--space": args.space is not None and args.kind != "operations",
         "--count": args.count is not None and args.kind == "widest",
     }
-    for name, given in idle.items():
-        if given:
+    for name, is_set in idle.items():
+        if is_set:
             raise UsageError(f"{name} says nothing about variants of kind {args.kind}; leave it out")
 
 
@@ -92,7 +97,7 @@ def _made(genotype: Genotype, args: Namespace) -> list[Genotype]:
 
 
 def _facts(genotype: Genotype) -> dict[str, Any]:
-    shapes = {arch: asdict(own) for arch, own in shapes_of(genotype).items()}
+    shapes = {arch: asdict(shape) for arch, shape in shapes_of(genotype).items()}
     return {
         "genotype": json.loads(GENOTYPE_FORMATS["json"].encode(genotype)),
         "text": text_of(genotype),
@@ -110,8 +115,10 @@ def text_of(genotype: Genotype) -> str:
     return GENOTYPE_FORMATS["json"].encode(genotype)
 
 
-def _lines(kind: str, place: int, genotype: Genotype) -> Iterator[Text | str]:
-    shapes = ", ".join(f"{arch} {own.width:.3g}c, {own.depth}" for arch, own in shapes_of(genotype).items())
-    name = kind if kind == "widest" else f"{kind} {place}"
+def _lines(kind: str, number: int, genotype: Genotype) -> Iterator[Text | str]:
+    shapes = ", ".join(
+        f"{arch} {shape.width:.3g}c, {shape.depth}" for arch, shape in shapes_of(genotype).items()
+    )
+    name = kind if kind == "widest" else f"{kind} {number}"
     yield Text.assemble((name, "bold"), (f"  width, depth: {shapes}", "dim"))
     yield text_of(genotype)

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from dartboard.cli.arguments import UsageError
-from dartboard.cli.render import Terminal
+from dartboard.cli.render import Terminal, table_lines
 from dartboard.cli.runs.list import facts
 from dartboard.cli.runs.show import genotype_of
 from dartboard.runs.directory import RunReader
@@ -20,8 +20,9 @@ from dartboard.utils.text import printable, span
 from dartboard.viz.terminal import draw_cell, side_by_side
 
 CELL = "cell"
-"""The setting that is drawn instead of written."""
-LONGEST = 40  # characters of a value
+"""The setting that is drawn instead of printed."""
+MAX_VALUE = 40
+"""Characters of a value."""
 NOTHING = "-"
 Rows = list[tuple[str, ...]]
 
@@ -52,9 +53,9 @@ def run(args: Namespace) -> int:
 def differences(configs: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """By dotted name the settings that are not the same in all configurations; None where one has none."""
     flats = [flat(config) for config in configs]
-    names = dict.fromkeys(name for own in flats for name in own)
-    values = {name: [own.get(name) for own in flats] for name in names}
-    return {name: own for name, own in values.items() if any(value != own[0] for value in own)}
+    names = dict.fromkeys(name for config in flats for name in config)
+    settings = {name: [config.get(name) for config in flats] for name in names}
+    return {name: values for name, values in settings.items() if any(value != values[0] for value in values)}
 
 
 def _facts(
@@ -72,11 +73,11 @@ def _numbers(entries: Sequence[RunSummary]) -> Rows:
     results = [_result(entry) for entry in entries]
     return [
         ("state", *(entry.state for entry in entries)),
-        ("epoch", *(_words(entry.epoch) for entry in entries)),
-        ("accuracy", *(NOTHING if own.accuracy is None else f"{own.accuracy:.2%}" for own in entries)),
-        *_where_known("entropy", [own.get("entropy") for own in results], "{:.4f}".format),
-        *_where_known("parameters", [own.get("parameters") for own in results], "{:,}".format),
-        *_where_known("time", [own.get("seconds") for own in results], span),
+        ("epoch", *(_shorten(entry.epoch) for entry in entries)),
+        ("accuracy", *(NOTHING if entry.accuracy is None else f"{entry.accuracy:.2%}" for entry in entries)),
+        *_where_known("entropy", [result.get("entropy") for result in results], "{:.4f}".format),
+        *_where_known("parameters", [result.get("parameters") for result in results], "{:,}".format),
+        *_where_known("time", [result.get("seconds") for result in results], span),
     ]
 
 
@@ -87,36 +88,32 @@ def _result(entry: RunSummary) -> dict[str, Any]:
 def _where_known(name: str, values: Sequence[Any], form: Any) -> Rows:
     """A row of numbers, if one of them is known."""
     known = [isinstance(value, int | float) for value in values]
-    cells = (form(value) if there else NOTHING for value, there in zip(values, known, strict=True))
+    cells = (form(value) if is_known else NOTHING for value, is_known in zip(values, known, strict=True))
     return [(name, *cells)] if any(known) else []
 
 
 def _settings(differing: Mapping[str, list[Any]]) -> Rows:
-    return [(name, *map(_words, values)) for name, values in differing.items() if name != CELL]
+    return [(name, *map(_shorten, values)) for name, values in differing.items() if name != CELL]
 
 
-def _words(value: object) -> str:
+def _shorten(value: object) -> str:
     text = NOTHING if value is None else printable(str(value))
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 3]}..."
 
 
 def _table(head: tuple[str, ...], rows: Rows) -> list[Text]:
-    widths = [max(map(len, column)) + 2 for column in zip(head, *rows, strict=True)]
-    styles = ["bold", *[""] * len(rows)]
-    return [
-        Text("".join(map(str.ljust, row, widths)).rstrip(), style)
-        for row, style in zip([head, *rows], styles, strict=True)
-    ]
+    lines = table_lines([head, *rows])
+    return [Text(lines[0], "bold"), *map(Text, lines[1:])]
 
 
 def _drawn(paths: Sequence[Path], cells: Sequence[Genotype | None], terminal: Terminal) -> list[Text]:
     """The cells of all runs, side by side as far as the terminal is wide, or that they are the same."""
-    known = [(path, own) for path, own in zip(paths, cells, strict=True) if own is not None]
-    if len(known) > 1 and all(own == known[0][1] for _, own in known):
+    known = [(path, genotype) for path, genotype in zip(paths, cells, strict=True) if genotype is not None]
+    if len(known) > 1 and all(genotype == known[0][1] for _, genotype in known):
         known = [(Path(f"the same in {'both' if len(known) == 2 else 'all'}"), known[0][1])]
     blocks = [
         [Text(f"{printable(str(path))}: {arch}", "bold"), *draw_cell(cell, terminal.glyphs)]
-        for path, own in known
-        for arch, cell in own.archs
+        for path, genotype in known
+        for arch, cell in genotype.archs
     ]
     return [Text(), *side_by_side(blocks, terminal.width)] if blocks else []

@@ -16,7 +16,7 @@ from typing import Any
 from rich.text import Text
 
 from dartboard.cli.arguments import RUNS, UsageError
-from dartboard.cli.render import Terminal
+from dartboard.cli.render import Terminal, table_lines
 from dartboard.runs.directory import is_run
 from dartboard.runs.listing import STATES, RunSummary, find_runs, summarize_run
 from dartboard.utils.text import printable, span
@@ -30,28 +30,30 @@ def configure(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     add = parser.add_argument
     add("dir", nargs="?", type=Path, default=RUNS, metavar="DIR", help=f"where to look (default: {RUNS})")
-    add("--state", choices=STATES, help="those in this state alone")
-    add("--method", metavar="M", help="those of this method alone")
-    add("--all", action="store_true", help="the runs inside of protocols too")
+    add("--state", choices=STATES, help="only runs in this state")
+    add("--method", metavar="M", help="only runs of this method")
+    add("--all", action="store_true", help="also the runs inside of protocols")
     add("--json", action="store_true", help="print one JSON object instead")
 
 
 def run(args: Namespace) -> int:
     """Print the runs that there are."""
-    entries = sorted(_chosen(args), key=lambda entry: entry.changed, reverse=True)
+    entries = sorted(_filtered(args), key=lambda entry: entry.changed, reverse=True)
     if args.json:
         print(json.dumps({"runs": [facts(entry) for entry in entries]}))
         return 0
     terminal = Terminal()
     if not entries:
-        terminal.write([f"no {_wanted(args)} in {printable(str(args.dir))}"])
+        state = "" if args.state is None else f"{args.state} "
+        method = "" if args.method is None else f" of {args.method}"
+        terminal.write([f"no {state}runs{method} in {printable(str(args.dir))}"])
         return 0
     terminal.write(table(entries, args.dir, time.time()))
     terminal.write(_mistakes(entries, args.dir))
     return 0
 
 
-def _chosen(args: Namespace) -> Iterator[RunSummary]:
+def _filtered(args: Namespace) -> Iterator[RunSummary]:
     folder: Path = args.dir
     if not folder.is_dir():
         hint = "" if folder == RUNS else "; the actions are list, show, compare, tail and rm"
@@ -62,33 +64,23 @@ def _chosen(args: Namespace) -> Iterator[RunSummary]:
             yield entry
 
 
-def _wanted(args: Namespace) -> str:
-    state = "" if args.state is None else f"{args.state} "
-    return f"{state}runs" + ("" if args.method is None else f" of {args.method}")
-
-
 def facts(entry: RunSummary) -> dict[str, Any]:
-    """All that is known of a run, ready for JSON."""
+    """The summary of a run, ready for JSON."""
     changed = datetime.fromtimestamp(entry.changed, UTC).isoformat(timespec="seconds")
     return asdict(entry) | {"path": str(entry.path), "changed": changed}
 
 
 def table(entries: Sequence[RunSummary], folder: Path, now: float) -> list[Text]:
-    """A line for each run below one of headings, the columns below each other.
+    """A line for each run below a heading, with aligned columns.
 
     Args:
         entries: The runs, at least one.
-        folder: What their names are relative to.
+        folder: The folder that their names are relative to.
         now: The time, in seconds since 1970.
     """
     rows = [COLUMNS, *(_cells(entry, folder, now) for entry in entries)]
-    widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
     styles = ["bold", *(STYLES[entry.state] for entry in entries)]
-    return [_line(row, widths, style) for row, style in zip(rows, styles, strict=True)]
-
-
-def _line(row: Sequence[str], widths: Sequence[int], style: str) -> Text:
-    return Text("".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip(), style)
+    return [Text(line, style) for line, style in zip(table_lines(rows), styles, strict=True)]
 
 
 def _cells(entry: RunSummary, folder: Path, now: float) -> tuple[str, ...]:
@@ -100,21 +92,16 @@ def _cells(entry: RunSummary, folder: Path, now: float) -> tuple[str, ...]:
         *(NOTHING if value is None else printable(str(value)) for value in values),
         done if entry.epochs is None else f"{done} of {entry.epochs}",
         NOTHING if entry.accuracy is None else f"{entry.accuracy:.2%}",
-        _age(now - entry.changed),
+        " ".join(span(now - entry.changed).split()[:2]),  # the largest unit alone
     )
 
 
-def _age(seconds: float) -> str:
-    """A time in its largest unit alone."""
-    return " ".join(span(seconds).split()[:2])
-
-
 def name_in(path: Path, folder: Path) -> str:
-    """What a run is called in a folder."""
+    """The name of a run relative to a folder."""
     return printable(str(path.relative_to(folder) if path != folder else path))
 
 
 def _mistakes(entries: Sequence[RunSummary], folder: Path) -> list[Text]:
     damaged = [entry for entry in entries if entry.mistake is not None]
-    lines = [f"{name_in(own.path, folder)}: {printable(own.mistake or '')}" for own in damaged]
+    lines = [f"{name_in(entry.path, folder)}: {printable(entry.mistake or '')}" for entry in damaged]
     return [Text(), *(Text(line, "red") for line in lines)] if lines else []

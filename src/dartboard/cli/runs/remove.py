@@ -33,12 +33,13 @@ def run(args: Namespace) -> int:
     for path in paths:
         _check(path)
     for path in paths:
-        print(_words(path))
+        print(_describe(path))
     if not args.yes and not _agreed(len(paths)):
         print("nothing was removed")
         return 0
     for path in paths:
-        _remove(path)
+        with Lock(path):  # nothing can begin to write to it meanwhile
+            atomic.discard(path)
         print(f"removed {printable(str(path))}")
     return 0
 
@@ -52,22 +53,18 @@ def _check(path: Path) -> None:
         raise RunError(f"{path} was not made by dartboard: it has no {missing[0]}; remove it by hand")
     if Path.cwd().is_relative_to(path.resolve()):
         raise RunError(f"{path} is where you are; go elsewhere first")
-    for own in find_runs(path, inside=True):
-        if is_locked(own):
-            raise RunError(f"{own} is in use; wait for it or stop it")
+    for inner in find_runs(path, inside=True):
+        if is_locked(inner):
+            raise RunError(f"{inner} is in use; wait for it or stop it")
 
 
-def _words(path: Path) -> str:
+def _describe(path: Path) -> str:
     entry = summarize_run(path)
     inside = len(list(find_runs(path, inside=True))) - 1
     more = f" with {inside} runs inside" if inside else ""
     what = f"{entry.state} {entry.kind or 'run'}{more}"
-    return f"{printable(str(path))}: {what}, {format_bytes(_bytes(path))}"
-
-
-def _bytes(path: Path) -> int:
-    """What the files in a folder come to."""
-    return sum((Path(folder) / name).lstat().st_size for folder, _, names in os.walk(path) for name in names)
+    files = (Path(folder) / name for folder, _, names in os.walk(path) for name in names)
+    return f"{printable(str(path))}: {what}, {format_bytes(sum(file.lstat().st_size for file in files))}"
 
 
 def _agreed(count: int) -> bool:
@@ -78,9 +75,3 @@ def _agreed(count: int) -> bool:
         return input(f"remove {what} for good? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError:
         return False
-
-
-def _remove(path: Path) -> None:
-    """Remove a run while nobody can begin to write to it."""
-    with Lock(path):
-        atomic.discard(path)

@@ -50,13 +50,13 @@ def run(args: Namespace) -> int:
         terminal.write(_result(reading))
     if genotype is not None:
         terminal.write(["", *draw_cells(genotype.archs, terminal), ""])
-    for words in following:
-        terminal.write(labelled("next", words))
+    for line in following:
+        terminal.write(labelled("next", line))
     return 0
 
 
 def genotype_of(path: Path) -> Genotype | None:
-    """What a run has found or trains; None where there is nothing yet, or it cannot be read."""
+    """The genotype that a run has found or trains; None if there is none yet, or it cannot be read."""
     try:
         return find_genotype(str(path.absolute()))
     except (DartboardError, TypeError, AttributeError):  # the latter two of files that were edited
@@ -86,8 +86,8 @@ def _settings(config: dict[str, Any], terminal: Terminal) -> Iterator[Text]:
         if name in config:
             value = config[name]
             pairs = value.items() if isinstance(value, dict) else ()
-            words = ", ".join(f"{key} {own}" for key, own in pairs) or str(value)
-            yield from _label(name, words, terminal)
+            text = ", ".join(f"{key} {inner}" for key, inner in pairs) or str(value)
+            yield from _label(name, text, terminal)
 
 
 def _epochs(reading: RunReader) -> list[Text]:
@@ -113,7 +113,7 @@ def _result(reading: RunReader) -> Iterator[Text]:
 
 
 def commands(entry: RunSummary, plugins: Sequence[str] = ()) -> list[str]:
-    """What can be done with a run now, ready to be typed."""
+    """Commands that can follow, ready to be typed."""
     path, kind = entry.path, entry.kind or "search"
     if entry.state == "stopped":
         return [command(kind, "--resume", path, plugins=plugins)]
@@ -125,5 +125,5 @@ def commands(entry: RunSummary, plugins: Sequence[str] = ()) -> list[str]:
         "search": [("train", path, "--recipe", "quick")],
         "train": [("evaluate", path), ("export", path, "--format", "onnx")],
     }
-    found = [command(*words, plugins=plugins) for words in further.get(kind, [])]
-    return [*found, command("report", path)]
+    lines = [command(*words, plugins=plugins) for words in further.get(kind, [])]
+    return [*lines, command("report", path)]

@@ -15,15 +15,15 @@ from dartboard.cli.render import format_metrics
 from dartboard.runs.directory import RunReader
 
 LOOK = 1.0
-"""Seconds between two looks at a run that somebody writes."""
+"""Seconds between two looks at a run that is being written."""
 
 
 def configure(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     add = parser.add_argument
     add("path", type=Path, metavar="RUN", help="the directory of a run")
-    add("-n", "--lines", type=positive, default=10, metavar="N", help="so many epochs (default: 10)")
-    add("--follow", action="store_true", help="go on as long as the run does")
+    add("-n", "--lines", type=positive, default=10, metavar="N", help="number of epochs (default: 10)")
+    add("--follow", action="store_true", help="print further epochs until the run ends")
 
 
 def run(args: Namespace) -> int:
@@ -61,12 +61,12 @@ def _print(reading: RunReader, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def epoch_lines(rows: Iterable[Mapping[str, Any]], epochs: object) -> list[str]:
-    """Epochs in words.
+    """A line for each epoch.
 
     Args:
-        rows: Their metrics.
-        epochs: How many there will be, if that is a number.
+        rows: Metrics of the epochs.
+        epochs: The total number of epochs; ignored unless it is an integer.
     """
-    whole = isinstance(epochs, int)
-    width, of = len(str(epochs)) if whole else 1, f" of {epochs}" if whole else ""
+    known = isinstance(epochs, int)
+    width, of = len(str(epochs)) if known else 1, f" of {epochs}" if known else ""
     return [f"epoch {row['epoch'] + 1:{width}}{of}  {format_metrics(row)}".rstrip() for row in rows]
