@@ -178,7 +178,7 @@ def test_a_step_is_that_of_sgd_by_hand():
 def test_mixed_labels_and_smoothing_are_those_of_the_formula():
     trainer = train(data={"mixup": 1.0}, weights={"smoothing": 0.1})
     batch = trainer.loaders.train.batch(0)
-    (x, shares), labels = trainer._mixed(batch)
+    (x, shares), labels = trainer._mixup(batch)
     assert torch.equal(labels, batch.y)
     loss, logits = trainer.objective.loss((x, shares))
     smooth = 0.9 * shares + 0.1 / 10

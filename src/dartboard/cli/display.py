@@ -287,8 +287,8 @@ class Curve(Moving):
         super().on_start(loop)
 
     def on_epoch_end(self, loop: Any, record: Any) -> None:
-        if record.found is not None:
-            self._accuracies.append(record.found.top1)
+        if record.evaluation is not None:
+            self._accuracies.append(record.evaluation.top1)
         super().on_epoch_end(loop, record)
 
     @property

@@ -1,4 +1,4 @@
-"""What is measured of a training: after every epoch, and at the end."""
+"""Measurements of a training: after every epoch, and at the end."""
 
 import math
 from collections.abc import Mapping
@@ -10,23 +10,26 @@ from dartboard.tasks import Evaluation
 
 @dataclass(frozen=True)
 class TrainRecord:
-    """An epoch, measured.
+    """The measurements of an epoch.
 
     Args:
         epoch: Its number, from 0.
         metrics: Numbers, ready for a line of JSON.
-        found: What was measured on held-out images; None in an epoch that was not measured.
-        warnings: What is going wrong, in words.
+        evaluation: On held-out images; None in an epoch without one.
+        warnings: Messages about what goes wrong.
     """
 
     epoch: int
     metrics: Mapping[str, Any]
-    found: Evaluation | None = None
+    evaluation: Evaluation | None = None
     warnings: tuple[str, ...] = ()
 
     def details(self) -> dict[str, Any]:
         """The accuracy of every class, ready for JSON."""
-        return {"epoch": self.epoch, "per_class": None if self.found is None else list(self.found.per_class)}
+        return {
+            "epoch": self.epoch,
+            "per_class": None if self.evaluation is None else list(self.evaluation.per_class),
+        }
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Best:
 
 @dataclass(frozen=True)
 class TrainResult:
-    """What a training came to.
+    """The result of a training.
 
     Args:
         epochs: How many epochs were trained.
@@ -74,5 +77,5 @@ class TrainResult:
         """All of it, ready for JSON."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         for name in ("last", "best"):
-            plain[name] = {part: found.facts() for part, found in plain[name].items()}
+            plain[name] = {part: evaluation.facts() for part, evaluation in plain[name].items()}
         return plain | {"classes": list(self.classes)}

@@ -9,19 +9,19 @@ ROUNDING = 1e-9
 """Shares are quotients: 3 / 10 * 10 can fall short of 3."""
 
 
-def learning_rate(chosen: TrainWeightOptions, share: float, epochs: int) -> float:
-    """The learning rate when `share` of a training of so many epochs is done, from 0 to 1.
+def learning_rate(weights: TrainWeightOptions, fraction: float, epochs: int) -> float:
+    """The learning rate when this fraction of a training of so many epochs is done, from 0 to 1.
 
     Each of the cycles falls from its height to `lr_end` by the schedule; a cycle is `cycle_decay` times as
     high above `lr_end` as the one before (xnas, section 4.1: five cycles, halved each time). In the first
     `warmup` epochs the rate is the part of it that an epoch has of them: 1/5, 2/5, ... of it for five.
     """
-    cycle = min(int(share * chosen.cycles + ROUNDING), chosen.cycles - 1)
-    height = (chosen.lr - chosen.lr_end) * chosen.cycle_decay**cycle
-    left = SCHEDULES[chosen.schedule](1.0, 0.0, max(share * chosen.cycles - cycle, 0.0))
-    rate = chosen.lr_end + height * powered(left, chosen.power)
-    epoch = int(share * epochs + ROUNDING)
-    return rate * min((epoch + 1) / chosen.warmup, 1.0) if chosen.warmup else rate
+    cycle = min(int(fraction * weights.cycles + ROUNDING), weights.cycles - 1)
+    height = (weights.lr - weights.lr_end) * weights.cycle_decay**cycle
+    left = SCHEDULES[weights.schedule](1.0, 0.0, max(fraction * weights.cycles - cycle, 0.0))
+    rate = weights.lr_end + height * powered(left, weights.power)
+    epoch = int(fraction * epochs + ROUNDING)
+    return rate * min((epoch + 1) / weights.warmup, 1.0) if weights.warmup else rate
 
 
 def powered(left: float, power: float) -> float:

@@ -49,7 +49,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
     Args:
         space: A discrete space, such as `adopt` gives for a genotype.
         data: The images.
-        options: All other numbers.
+        options: All other settings.
         device: Where to compute.
         run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
         hooks: What else to do, and when.
@@ -57,8 +57,8 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         group: The processes that train together; only rank 0 is given a run and hooks that write.
 
     Attributes:
-        epoch: How many epochs are complete.
-        step: How many steps have been taken, over all epochs.
+        epoch: The number of complete epochs.
+        step: The number of steps taken, over all epochs.
         best: The best epoch so far.
     """
 
@@ -82,7 +82,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         self.loaders = make_loaders(data, self.options, self.device, group)
         self.plan = ScheduleLengths(self.options.epochs, self.loaders.train.steps, self.options.batch)
         self.best = Best()
-        self._kept: dict[str, bytes] = {}
+        self._models: dict[str, bytes] = {}
         self._begin()
 
     def _build(self) -> None:
@@ -94,13 +94,10 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         self.stepper = Stepper(
             self.objective, self.optimizer, clip=options.weights.clip, scaler=scaler, guard=self._guard
         )
-        self.average = self._make_average()
-
-    def _make_average(self) -> AveragedModel | None:
-        decay = self.options.weights.ema
-        if not decay:
-            return None
-        return AveragedModel(self.net, multi_avg_fn=get_ema_multi_avg_fn(decay), use_buffers=True)
+        self.average: AveragedModel | None = None
+        if options.weights.ema:
+            ema = get_ema_multi_avg_fn(options.weights.ema)
+            self.average = AveragedModel(self.net, multi_avg_fn=ema, use_buffers=True)
 
     @property
     def used_net(self) -> CellNet:
@@ -115,34 +112,34 @@ class Trainer(Loop[TrainRecord, TrainResult]):
 
     def _start_epoch(self) -> None:
         self.net.train()
-        chosen = self.options.net
-        grown = self.epoch / self.plan.epochs if chosen.drop_path_schedule == "linear" else 1.0
-        self.net.drop_path = chosen.drop_path * grown
+        net = self.options.net
+        fraction = self.epoch / self.plan.epochs if net.drop_path_schedule == "linear" else 1.0
+        self.net.drop_path = net.drop_path * fraction
         self._set_rate(self.epoch / self.plan.epochs)
 
-    def _set_rate(self, share: float) -> None:
-        self._set_lr(learning_rate(self.options.weights, share, self.plan.epochs))
+    def _set_rate(self, fraction: float) -> None:
+        self._set_lr(learning_rate(self.options.weights, fraction, self.plan.epochs))
 
     def train_step(self) -> None:
         """One step of the weights, and of their moving average."""
         if self.options.weights.by == "step":
             self._set_rate(self.step / (self.plan.epochs * self.plan.steps))
         batch = self.loaders.train.batch(self.step)
-        blended, labels = self._mixed(batch)
+        blended, labels = self._mixup(batch)
         loss, logits = self.stepper.weight_step(blended)
         if self.average is not None:
             self.average.update_parameters(self.net)
         self.meter.add(loss, logits, labels, None)
         self.step += 1
 
-    def _mixed(self, batch: Batch) -> tuple[tuple[Tensor, Tensor], Tensor]:
-        """What this rank trains on of a batch, blended if that is asked for, and its labels."""
+    def _mixup(self, batch: Batch) -> tuple[tuple[Tensor, Tensor], Tensor]:
+        """This rank's part of a batch, with mixup if that is enabled, and its labels."""
         alpha = self.options.data.mixup
         if not alpha:
             return batch, batch.y
         x, y = mix(batch, alpha, classes=len(self.data.classes), seed=self.options.seed, step=self.step)
-        own = self.group.local_rows(batch.size)  # of images that were blended with any of the batch
-        return (x[own], y[own]), batch.y[own]
+        rows = self.group.local_rows(batch.size)  # of images that were blended with any of the batch
+        return (x[rows], y[rows]), batch.y[rows]
 
     @property
     def measured_on(self) -> str:
@@ -166,7 +163,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
             yield batch
 
     def evaluate(self, net: CellNet, part: str) -> Evaluation:
-        """What a network gets right of the held-out images of a kind, in full precision."""
+        """Evaluates a network on the held-out images of a kind, in full precision."""
         mode = net.training
         net.eval()
         try:
@@ -186,33 +183,28 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         done = self.epoch + 1
         if done % self.options.evaluation.every and done < self.plan.epochs:
             return TrainRecord(self.epoch, metrics)
-        found, part = self.evaluate(self.used_net, self.measured_on), self.measured_on
-        loss = found.loss if math.isfinite(found.loss) else None
-        metrics |= {f"{part}_loss": loss, f"{part}_accuracy": found.top1, f"{part}_top5": found.top5}
-        return TrainRecord(self.epoch, metrics, found)
+        part = self.measured_on
+        evaluation = self.evaluate(self.used_net, part)
+        loss = evaluation.loss if math.isfinite(evaluation.loss) else None
+        accuracies = {f"{part}_accuracy": evaluation.top1, f"{part}_top5": evaluation.top5}
+        return TrainRecord(self.epoch, metrics | {f"{part}_loss": loss} | accuracies, evaluation)
 
     def _on_recorded(self, record: TrainRecord) -> None:
-        better = record.found is not None and record.found.top1 > self.best.accuracy
-        if record.found is not None and better:
-            self.best = Best(record.epoch, record.found.top1)
+        accuracy = None if record.evaluation is None else record.evaluation.top1
+        better = accuracy is not None and accuracy > self.best.accuracy
+        if accuracy is not None and better:
+            self.best = Best(record.epoch, accuracy)
         if self.group.rank:
             return
-        model = self._model(record)
-        for name in (BEST, LAST) if better else (LAST,):
-            self._keep(name, model)
-
-    def _model(self, record: TrainRecord) -> bytes:
-        accuracy = None if record.found is None else record.found.top1
-        found = {"epoch": record.epoch, "measured_on": self.measured_on, "accuracy": accuracy}
+        facts = {"epoch": record.epoch, "measured_on": self.measured_on, "accuracy": accuracy}
         data, crop_pct = self.data, self.options.data.crop_pct
-        model = Model(self.used_net, data.classes, data.mean, data.std, self.facts | found, crop_pct)
-        return pack_model(model)
-
-    def _keep(self, name: str, model: bytes) -> None:
-        if self.run is None:
-            self._kept[name] = model
-        else:
-            write_bytes(self.run.path / name, model)
+        model = Model(self.used_net, data.classes, data.mean, data.std, self.facts | facts, crop_pct)
+        packed = pack_model(model)
+        for name in (BEST, LAST) if better else (LAST,):
+            if self.run is None:
+                self._models[name] = packed
+            else:
+                write_bytes(self.run.path / name, packed)
 
     def _conclude(self) -> TrainResult:
         last = self._evaluate_all(self.used_net)
@@ -232,22 +224,23 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         )
 
     def _best_net(self) -> tuple[CellNet, int]:
-        """The network of the best epoch and the epoch's number; the last where somebody has damaged it."""
+        """The network of the best epoch and the epoch's number; the last where its file is damaged."""
+
+        def load() -> Model:
+            return unpack_model(self._models[BEST]) if self.run is None else load_model(self.run.path / BEST)
+
         try:
-            model = self.group.broadcast(self._load_best)
+            model = self.group.broadcast(load)
         except ModelError as error:
             log.warning("the best network is lost, and the last takes its place: %s", error)
             return self.used_net, self.epoch - 1
         return model.net, model.facts["epoch"]
 
-    def _load_best(self) -> Model:
-        return unpack_model(self._kept[BEST]) if self.run is None else load_model(self.run.path / BEST)
-
     def _evaluate_all(self, net: CellNet) -> dict[str, Evaluation]:
         return {part: self.evaluate(net, part) for part in self.loaders.held_out}
 
     def settings(self) -> dict[str, Any]:
-        """What must be the same for a state to be of use: the cells, however their number was given."""
+        """The settings that a state must have been saved with: the cells, however their number was given."""
         values = super().settings()
         del values["net"]["cells"]
         return {"space": space_to_json(self.space), **values}
