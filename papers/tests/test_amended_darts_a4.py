@@ -2,7 +2,7 @@ from math import sqrt
 
 import pytest
 
-from dartboard.space.formats.catalog import GENOTYPE_FORMATS
+from dartboard.space.formats import GENOTYPE_FORMATS
 from dartboard_papers import RunOptions
 from dartboard_papers._amended_training import TRAINED, TrainingSpec
 from dartboard_papers.amended_darts_a4 import (

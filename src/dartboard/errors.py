@@ -1,51 +1,51 @@
-"""The errors dartboard raises on purpose: one root, one named child per kind of mistake."""
+"""Errors of dartboard: one root, and a named child for each kind of mistake."""
 
 import difflib
 from collections.abc import Iterable
 
 
 class DartboardError(Exception):
-    """Root of all errors that are the caller's to mend; the command line prints them in one line."""
+    """Root of all errors that the caller can fix; the command line prints them in one line."""
 
 
 class SpaceError(DartboardError, ValueError):
-    """A search space, cell or stack that cannot be what it says."""
+    """A search space, cell or stack that is impossible."""
 
 
 class GenotypeError(DartboardError, ValueError):
-    """A genotype text that cannot be read, or a genotype that does not fit where it is used."""
+    """A genotype text that cannot be read, or a genotype that does not fit a space."""
 
 
 class NetworkError(DartboardError, ValueError):
-    """A network that cannot be built from the space and the configuration given."""
+    """A network that cannot be built from a space and a configuration."""
 
 
 class ModelError(DartboardError, ValueError):
-    """A trained model that cannot be read, written or used as asked."""
+    """A trained model that cannot be read, written or used."""
 
 
 class CompositionError(DartboardError, ValueError):
-    """Parts that cannot work together; says why."""
+    """Components of a method that cannot be combined; says why."""
 
 
 class RelaxationError(DartboardError, ValueError):
-    """A relaxation that is asked for what it cannot give, such as a candidate that it has not."""
+    """A request that a relaxation does not support, such as a candidate that it does not have."""
 
 
 class UpdateError(DartboardError, ValueError):
-    """An update rule given numbers or parameters that it cannot work with."""
+    """Hyperparameters or parameters that an update rule does not support."""
 
 
 class DataError(DartboardError, ValueError):
-    """Images or labels that cannot be read, or that do not fit what is asked of them."""
+    """Images or labels that cannot be read, or do not fit the configuration."""
 
 
 class TableError(DartboardError, ValueError):
-    """A benchmark's file that cannot be read, or a question that the benchmark cannot answer."""
+    """A benchmark table that cannot be read, or a query that it cannot answer."""
 
 
 class RunError(DartboardError):
-    """A directory that is no run, a run that is in use, or a value that a run cannot record."""
+    """A directory that is no run, a run that is in use, or a value that cannot be recorded."""
 
 
 class RunInUseError(RunError):
@@ -53,33 +53,33 @@ class RunInUseError(RunError):
 
 
 class CheckpointError(RunError):
-    """A checkpoint that cannot be read back as it was written."""
+    """A checkpoint that is damaged or incompatible."""
 
 
 class OptionError(DartboardError, ValueError):
-    """An option whose value cannot be used."""
+    """An invalid value of an option."""
 
 
 class DivergedError(DartboardError, ArithmeticError):
-    """A loss that is infinite or no number."""
+    """A loss that is infinite or NaN."""
 
 
 class DistributedError(DartboardError):
-    """Processes that cannot share a loop, or that have come to hold different states."""
+    """Processes that cannot run together, or whose states have diverged."""
 
 
 class Stopped(DartboardError):  # noqa: N818
-    """A search or a training that was asked to stop, and has saved its state."""
+    """A search or training that was stopped on request, after saving its state."""
 
 
 class UnknownNameError(DartboardError, KeyError):
-    """A name that nothing is registered under.
+    """A name that is not registered.
 
     Args:
-        kind: What it would be the name of.
-        name: The name.
-        known: The names that there are.
-        more: What is said after them.
+        kind: Kind of the values in the registry, such as "op".
+        name: The unknown name.
+        known: Registered names.
+        more: Text to append to the message.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], more: str = "") -> None:
@@ -87,13 +87,10 @@ class UnknownNameError(DartboardError, KeyError):
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
         super().__init__(f"no {kind} called {name!r}; {hint}{more}")
-        self._asked = kind, name, known, more
+        self._arguments = kind, name, known, more
 
     def __reduce__(self) -> tuple[type["UnknownNameError"], tuple[str, str, list[str], str]]:
-        return (
-            UnknownNameError,
-            self._asked,
-        )  # what was asked, as the words alone make none in another process
+        return UnknownNameError, self._arguments  # the message alone cannot be unpickled
 
     def __str__(self) -> str:
         return str(self.args[0])  # KeyError would show the message in quotes
@@ -103,7 +100,7 @@ class DuplicateNameError(DartboardError, ValueError):
     """A name that is registered already, from another place.
 
     Args:
-        kind: What it is the name of.
+        kind: Kind of the values in the registry, such as "op".
         name: The name.
         first: Where it was registered first.
         second: Where it was registered again.
@@ -118,12 +115,10 @@ class DuplicateNameError(DartboardError, ValueError):
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, in one line; its kind, if it says nothing."""
-    words = _of_system(error) if isinstance(error, OSError) and error.strerror else str(error)
-    return " ".join(words.split()) or type(error).__name__
-
-
-def _of_system(error: OSError) -> str:
-    """What the system could not do, without the number that it has for that."""
-    files = [str(name) for name in (error.filename, error.filename2) if name is not None]
-    return f"cannot read or write {' or '.join(files)}: {error.strerror}" if files else str(error.strerror)
+    """The message of an error in one line, or its type if it has none; system errors without their number."""
+    message = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        files = [str(name) for name in (error.filename, error.filename2) if name is not None]
+        prefix = f"cannot read or write {' or '.join(files)}: " if files else ""
+        message = f"{prefix}{error.strerror}"
+    return " ".join(message.split()) or type(error).__name__

@@ -10,7 +10,7 @@ from dartboard.search import Hook
 from dartboard.search.evaluate import accuracy
 from dartboard.search.record import conclude, measure_epoch
 from dartboard.space import sample
-from dartboard.space.formats.catalog import GENOTYPE_FORMATS
+from dartboard.space.formats import GENOTYPE_FORMATS
 from searching import differences, search, snapshot
 
 METRICS = {

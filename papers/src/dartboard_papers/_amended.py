@@ -16,7 +16,7 @@ from dartboard.search.loaders import make_loaders
 from dartboard.space import Genotype
 from dartboard.space.catalog import DARTS_OPS, dense_edges, fixed_edges_cell, keep_per_node, stacked
 from dartboard.space.files import space_to_json
-from dartboard.space.formats.catalog import decode
+from dartboard.space.formats import decode
 from dartboard.space.spec import NONE, Cell, SearchSpace, Stack
 from dartboard.utils.atomic import write_text
 from dartboard_papers._searches import configure

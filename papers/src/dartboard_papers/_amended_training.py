@@ -21,7 +21,7 @@ from dartboard.search.loaders import make_evaluation_batches
 from dartboard.search.method import Method
 from dartboard.search.searcher import EVALUATION_BATCH, Searcher
 from dartboard.space.files import load_space
-from dartboard.space.formats.catalog import decode
+from dartboard.space.formats import decode
 from dartboard.space.genotype import restrict
 from dartboard.train.config import (
     EvaluationOptions,

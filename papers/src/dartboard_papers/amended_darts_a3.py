@@ -28,7 +28,7 @@ from pydantic import Field
 from dartboard.config.schema import Count
 from dartboard.runs import Run
 from dartboard.search.config import SearchConfig
-from dartboard.space.formats.catalog import GENOTYPE_FORMATS
+from dartboard.space.formats import GENOTYPE_FORMATS
 from dartboard.viz.line_styles import line_styles
 from dartboard_papers._amended import (
     amended_searches,

@@ -25,7 +25,7 @@ from pydantic import Field
 from dartboard.config.schema import Count
 from dartboard.search.config import SearchConfig
 from dartboard.space import Genotype, sample
-from dartboard.space.formats.catalog import GENOTYPE_FORMATS
+from dartboard.space.formats import GENOTYPE_FORMATS
 from dartboard.viz.line_styles import line_styles
 from dartboard_papers._amended import (
     SKIP,

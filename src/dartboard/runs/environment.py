@@ -1,4 +1,4 @@
-"""What a run was started with: versions, machine, command line and source."""
+"""The environment of a run: versions, machine, command line and source."""
 
 import os
 import platform
@@ -24,7 +24,7 @@ def describe_environment(device: str | None = None) -> dict[str, Any]:
     """Versions, machine, command line and source of this process, as plain values.
 
     Args:
-        device: Where it computes, if that is known.
+        device: Device of the computation, if it is known.
     """
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -46,7 +46,7 @@ def describe_environment(device: str | None = None) -> dict[str, Any]:
 
 
 def describe_source(root: Path) -> dict[str, Any] | None:
-    """Revision of a source tree and whether it has changes, or None where git cannot say."""
+    """Revision of a source tree and whether it has changes, or None without git."""
     if not (root / ".git").exists():  # else git would answer for a repository around it
         return None
     revision = _git(root, "rev-parse", "HEAD")
@@ -57,15 +57,15 @@ def describe_source(root: Path) -> dict[str, Any] | None:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    """What git prints, or None if it is not there, fails or takes too long."""
+    """Output of git, or None if it is missing, fails or takes too long."""
     git = shutil.which("git")
     if git is None:
         return None
     command = [git, "--no-optional-locks", "-C", str(root), *arguments]
     try:
-        done = subprocess.run(  # noqa: S603  # nothing in it comes from outside
+        process = subprocess.run(  # noqa: S603  # nothing in it comes from outside
             command, capture_output=True, text=True, timeout=_SECONDS, check=True
         )
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return None
-    return done.stdout.strip()
+    return process.stdout.strip()

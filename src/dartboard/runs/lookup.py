@@ -1,4 +1,4 @@
-"""From what people type, a run, a file, a name or a text, to the cell and the space that are meant."""
+"""Genotypes and spaces from command-line arguments: a run, a file, a name or a text."""
 
 import json
 from collections.abc import Mapping
@@ -21,14 +21,14 @@ from dartboard.space import (
 
 
 def find_genotype(text: str) -> Genotype:
-    """The genotype that `text` means: a published one, that of a run or a file, or the text itself."""
+    """The genotype of an argument: a published one, that of a run or a file, or the text itself."""
     if text in PUBLISHED:
         return get_published(text)
     if _is_run(text):
-        return _found(text)
+        return _genotype_of_run(text)
     if _is_file(text):
         return _read(Path(text))
-    if any(codec.start.match(text.strip()) for codec in GENOTYPE_FORMATS.values()):
+    if any(known.start.match(text.strip()) for known in GENOTYPE_FORMATS.values()):
         return decode(text)
     if "/" in text or Path(text).suffix in (".json", ".txt"):
         raise GenotypeError(f"there is no file {text!r} to read a genotype from")
@@ -50,18 +50,18 @@ def _is_run(text: str) -> bool:
     return False
 
 
-def _found(path: str) -> Genotype:
-    """What a run has found: its result, or as long as there is none what its last epoch would choose."""
+def _genotype_of_run(path: str) -> Genotype:
+    """The genotype of a run: its result, or as long as there is none that of its last epoch."""
     from dartboard.runs import RunReader
 
     run = RunReader.read(path)
-    if isinstance(cell := run.config.get("cell"), str):  # a training: what it trains
+    if isinstance(cell := run.config.get("cell"), str):  # a training
         return decode(cell)
     epochs = run.metrics()
-    found = run.result() or (run.epoch(epochs[-1]["epoch"]) if epochs else {})
-    if "genotype" not in found:
+    result = run.result() or (run.epoch(epochs[-1]["epoch"]) if epochs else {})
+    if "genotype" not in result:
         raise GenotypeError(f"the run {path} has no genotype yet; its first epoch is not over")
-    return decode(json.dumps(found["genotype"]))
+    return decode(json.dumps(result["genotype"]))
 
 
 def _read(path: Path) -> Genotype:
@@ -84,7 +84,7 @@ def space_of_run(text: str) -> SearchSpace | None:
 
 
 def space_name(cell: str, given: str | None, space: SearchSpace) -> str:
-    """How a space is named so that it is found again: as it was given, by the catalogue, or by its file."""
+    """A name under which a space is found again: the given one, that of the catalog, or its file."""
     if given is not None or space.name in SPACES:
         return given or space.name
     from dartboard.runs import SPACE
@@ -93,23 +93,23 @@ def space_name(cell: str, given: str | None, space: SearchSpace) -> str:
 
 
 def data_of_run(text: str) -> dict[str, object]:
-    """The images that a run used, if `text` is the directory of a run: their name and their size."""
+    """Name and size of the images of a run, if `text` is the directory of a run."""
     if not _is_run(text):
         return {}
     from dartboard.runs import Run
 
     config = Run.read(text).config
     inner = config.get("train") if config.get("kind") == "protocol" else config
-    found = inner.get("data") if isinstance(inner, dict) else None
-    return {key: found[key] for key in ("name", "size") if found.get(key)} if isinstance(found, dict) else {}
+    data = inner.get("data") if isinstance(inner, dict) else None
+    return {key: data[key] for key in ("name", "size") if data.get(key)} if isinstance(data, dict) else {}
 
 
 def home_of(genotype: Genotype) -> SearchSpace:
-    """The first space of the catalogue whose stack takes the genotype's cells: `darts`, `nb201`, ..."""
-    wanted = _kinds(genotype.cells)
+    """The first space of the catalog whose stack takes the genotype's cells: `darts`, `nb201`, ..."""
+    expected = _kinds(genotype.cells)
     for name in SPACES:
         space = get_space(name)
-        if _kinds(space.cells) == wanted:
+        if _kinds(space.cells) == expected:
             return space
     raise GenotypeError(
         f"no space of the catalogue has the cells {', '.join(genotype.cells)}; name one with --space"
@@ -117,5 +117,5 @@ def home_of(genotype: Genotype) -> SearchSpace:
 
 
 def _kinds(cells: Mapping[str, Cell]) -> dict[str, tuple[int, bool]]:
-    """What tells stacks apart: the inputs of each arch's cell, and whether it ends in a concatenation."""
+    """Number of inputs of each cell, and whether it ends in a concatenation."""
     return {arch: (cell.inputs, bool(cell.concat)) for arch, cell in cells.items()}

@@ -1,4 +1,4 @@
-"""The texts of a run: JSON and YAML that are checked when written and explained when damaged."""
+"""JSON and YAML files of runs: checked when they are written, explained when they are damaged."""
 
 import json
 import math
@@ -14,12 +14,12 @@ from dartboard.errors import RunError
 from dartboard.utils import yaml_text
 
 _CHANGED = "it was changed after it was written"
-_SHOWN = 60  # characters of a wrong value that an error shows
-_END = 16384  # bytes that are read of the end of a file
+_SHOWN = 60  # characters of a wrong value in an error
+_END = 16384  # bytes read from the end of a file
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes a value that occurs twice twice, for people."""
+    """Writes values that occur twice in full instead of as aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True
@@ -30,13 +30,16 @@ def plain(value: Any, place: str) -> Any:
 
     Args:
         value: Such a value, or one with other mappings or with tuples in it.
-        place: What to call it in an error.
+        place: Name of the value in errors.
 
     Raises:
-        RunError: If there is anything else in it; says where.
+        RunError: If it contains anything else; says where.
     """
     if isinstance(value, Mapping):
-        return {_key(key, place): plain(item, f"{place}.{key}") for key, item in value.items()}
+        for key in value:
+            if not isinstance(key, str):
+                raise RunError(f"{place} has the key {key!r}; keys that are recorded are texts")
+        return {key: plain(item, f"{place}.{key}") for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item, f"{place}[{number}]") for number, item in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
@@ -46,29 +49,23 @@ def plain(value: Any, place: str) -> Any:
     raise RunError(f"{place} is a {type(value).__name__}; record numbers (`.item()`), texts, lists and dicts")
 
 
-def _key(key: object, place: str) -> str:
-    if isinstance(key, str):
-        return key
-    raise RunError(f"{place} has the key {key!r}; keys that are recorded are texts")
-
-
 def line(value: Any) -> str:
     """Plain values as one line of JSON; floats keep every bit."""
     return json.dumps(value, allow_nan=False) + "\n"
 
 
 def pretty(value: Any) -> str:
-    """Plain values as JSON for people."""
+    """Plain values as indented JSON."""
     return json.dumps(value, allow_nan=False, indent=1) + "\n"
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file says; RunError if it is not JSON."""
+    """The value in a JSON file; RunError if it is not JSON."""
     return parse(path.read_bytes(), str(path))
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The object that a JSON file holds; RunError if it holds none."""
+    """The object in a JSON file; RunError if it is something else."""
     return as_object(read_json(path), str(path))
 
 
@@ -80,7 +77,7 @@ def as_object(value: Any, place: str) -> dict[str, Any]:
 
 
 def read_objects(path: Path) -> list[dict[str, Any]]:
-    """The objects, at least one, that a JSON file lists; RunError if it lists none."""
+    """The non-empty list of objects in a JSON file; RunError if it is something else."""
     value = read_json(path)
     if not isinstance(value, list) or not value:
         raise RunError(f"{path} should hold a list of entries, not {_brief(value)}; {_CHANGED}")
@@ -93,7 +90,7 @@ def _brief(value: Any) -> str:
 
 
 def parse(text: str | bytes, place: str) -> Any:
-    """What a JSON text says; RunError, with the place, if it is not JSON."""
+    """The value of a JSON text; RunError, with the place, if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError as error:
@@ -101,7 +98,7 @@ def parse(text: str | bytes, place: str) -> Any:
 
 
 def to_yaml(config: Mapping[str, Any]) -> str:
-    """A configuration as YAML in its own order, tuples as lists; RunError if YAML cannot say it."""
+    """A configuration as YAML in its own order, tuples as lists; RunError for other types."""
     try:
         return yaml.dump(dict(config), Dumper=_Dumper, sort_keys=False)
     except yaml.YAMLError as error:
@@ -110,7 +107,7 @@ def to_yaml(config: Mapping[str, Any]) -> str:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping that a YAML file holds; RunError if it holds none."""
+    """The mapping in a YAML file; RunError if it is something else."""
     return _mapping(path.read_bytes(), path)
 
 
@@ -125,10 +122,10 @@ def _mapping(text: bytes, path: Path) -> dict[str, Any]:
 
 
 def read_blocks(path: Path, keys: Sequence[str]) -> dict[str, Any]:
-    """As `read_yaml`, of some keys alone, in a fraction of the time; the rest is not looked at.
+    """Some keys of a YAML file, in a fraction of the time of `read_yaml`; the rest is not parsed.
 
-    Keys that stand at the beginning of a line, as `to_yaml` writes them, are cut out of the text with what is
-    indented below them; a text that has none of them there is read as a whole.
+    Keys at the beginning of a line, as `to_yaml` writes them, are cut out of the text with what is
+    indented below them; a text without any of them is parsed as a whole.
     """
     text = path.read_bytes()
     pattern = rf"^(?:{'|'.join(map(re.escape, keys))}):.*\n?(?:[ \t-].*\n?)*"
@@ -137,29 +134,29 @@ def read_blocks(path: Path, keys: Sequence[str]) -> dict[str, Any]:
 
 
 def row(text: bytes, place: str) -> dict[str, Any]:
-    """A line of metrics; RunError, with the place, if it does not say which epoch it is of."""
-    found = as_object(parse(text, place), place)
-    epoch = found.get("epoch")
+    """A line of metrics; RunError, with the place, if it has no epoch."""
+    metrics = as_object(parse(text, place), place)
+    epoch = metrics.get("epoch")
     if not isinstance(epoch, int) or isinstance(epoch, bool):
         raise RunError(f"{place} has no epoch with a whole number; {_CHANGED}")
-    return found
+    return metrics
 
 
 def rows_from_end(path: Path) -> Iterator[dict[str, Any]]:
-    """The last lines of metrics, the newest first, as many as one look at the end of the file shows."""
+    """The last lines of metrics, newest first, as many as one read at the end of the file gives."""
     if not path.exists():
         return
     with path.open("rb") as file:
         start = max(file.seek(0, SEEK_END) - _END, 0)
         file.seek(start)
-        lines = file.read().splitlines()[1 if start else 0 :]  # the first of them may have lost its beginning
+        lines = file.read().splitlines()[1 if start else 0 :]  # the first may be incomplete
     for place, text in enumerate(reversed(lines), 1):
         yield row(text, f"{path}, {place} from the end")
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested values by dotted names."""
-    found: dict[str, Any] = {}
+    """Nested values, flattened to dotted names."""
+    flattened: dict[str, Any] = {}
     for name, value in values.items():
-        found |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
-    return found
+        flattened |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
+    return flattened

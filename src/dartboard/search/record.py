@@ -13,7 +13,7 @@ from dartboard.runs import digest
 from dartboard.search import health
 from dartboard.search.evaluate import accuracy, discrete_accuracy
 from dartboard.search.select import Selector
-from dartboard.space.formats.catalog import GENOTYPE_FORMATS
+from dartboard.space.formats import GENOTYPE_FORMATS
 from dartboard.space.genotype import Genotype
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from dartboard.space.catalog import SPACES, get_space
 from dartboard.space.files import load_space, space_from_json, space_from_yaml, space_to_json
-from dartboard.space.formats.catalog import (
+from dartboard.space.formats import (
     GENOTYPE_FORMATS,
     GenotypeFormat,
     decode,

@@ -36,7 +36,7 @@ def keep_per_node(edges: Sequence[Edge], keep: int, *, weighted: bool = False) -
     entering: dict[int, list[int]] = {}
     for index, edge in enumerate(edges):
         entering.setdefault(edge.target, []).append(index)
-    return tuple(Contest(tuple(own), min(keep, len(own)), weighted) for own in entering.values())
+    return tuple(Contest(tuple(indices), min(keep, len(indices)), weighted) for indices in entering.values())
 
 
 def darts_cell(ops: Sequence[str], *, keep: int | None = 2, project: bool = False) -> Cell:
@@ -59,20 +59,20 @@ def node_ops_cell(parents: Sequence[int], ops: Sequence[str]) -> Cell:
     is the cell's output and concatenates. An edge from the cell input is a 1x1 projection.
 
     Args:
-        parents: How many parents each vertex after the input keeps, the output vertex last.
+        parents: Number of parents that each vertex after the input keeps, the output vertex last.
         ops: The candidates of every inner vertex.
     """
     edges: list[Edge] = []
     contests: list[Contest] = []
     for vertex, keep in enumerate(parents, start=1):
         join = 2 * vertex - 1
-        own = range(len(edges), len(edges) + vertex)
+        indices = range(len(edges), len(edges) + vertex)
         edges += [
             Edge(2 * source, join, ("skip_connect",) if source else ("conv_bn_relu_1x1",))
             for source in range(vertex)
         ]
         if keep < vertex:
-            contests.append(Contest(tuple(own), keep, weighted=True))
+            contests.append(Contest(tuple(indices), keep, weighted=True))
         if vertex < len(parents):
             edges.append(Edge(join, join + 1, tuple(ops)))
     last = 2 * len(parents) - 1
@@ -81,7 +81,7 @@ def node_ops_cell(parents: Sequence[int], ops: Sequence[str]) -> Cell:
 
 
 def stacked(name: str, cell: Cell, stack: Stack) -> SearchSpace:
-    """A space in which every arch of the stack chooses in the same cell."""
+    """A space in which every decision group of the stack has the same cell."""
     archs = dict.fromkeys(slot.arch for slot in stack.slots() if slot.arch)
     return SearchSpace(name, tuple((arch, cell) for arch in archs), stack)
 

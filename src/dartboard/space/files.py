@@ -18,7 +18,6 @@ In YAML a space reads like this:
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -49,10 +48,10 @@ def space_to_json(space: SearchSpace) -> str:
 
 
 def space_from_json(text: str) -> SearchSpace:
-    """The space that a JSON text says, equal to the one it was written from.
+    """The space of a JSON text, equal to the one it was written from.
 
     Raises:
-        SpaceError: If the text is not JSON, has a key missing or unknown, or says an impossible space.
+        SpaceError: If the text is not JSON, has a key missing or unknown, or the space is impossible.
     """
     try:
         read = _SpaceText.model_validate_json(text)
@@ -105,7 +104,7 @@ class _ShortCell(BaseModel):
     project: bool = False
 
     def build(self) -> Cell:
-        """The cell in full."""
+        """The cell."""
         if self.edges is None:
             edges = dense_edges(self.nodes, self.ops, first=self.inputs)
         else:
@@ -114,14 +113,12 @@ class _ShortCell(BaseModel):
             raise SpaceError("`weighted` says how edges win a place; give `keep`, the number of places, too")
         flags = {"adapt": self.adapt, "project": self.project}
         cell = Cell(self.inputs, self.nodes, edges, self.output, (), self.joins, self.concat, **flags)
-        return cell if self.keep is None else replace(cell, contests=self._contests(edges, self.keep))
-
-    def _contests(self, edges: Sequence[Edge], keep: int) -> tuple[Contest, ...]:
-        """One contest a node; early nodes may have fewer edges than places, but not all nodes."""
+        if self.keep is None:
+            return cell
         most = max(Counter(edge.target for edge in edges).values(), default=0)
-        if keep > most:
-            raise SpaceError(f"no node has {keep} edges to keep: the most that enter one are {most}")
-        return keep_per_node(edges, keep, weighted=self.weighted)
+        if self.keep > most:  # early nodes may have fewer edges, but not all nodes
+            raise SpaceError(f"no node has {self.keep} edges to keep: the most that enter one are {most}")
+        return replace(cell, contests=keep_per_node(edges, self.keep, weighted=self.weighted))
 
 
 class _ShortSpace(BaseModel):
@@ -133,27 +130,27 @@ class _ShortSpace(BaseModel):
     cells: dict[str, _ShortCell] | None = None
 
     def build(self) -> SearchSpace:
-        """The space in full."""
+        """The space."""
         if self.cell is not None and self.cells is None:
-            return stacked(self.name, _built("cell", self.cell), self.stack)
+            return stacked(self.name, _build_cell("cell", self.cell), self.stack)
         if self.cells is not None and self.cell is None:
-            archs = tuple((name, _built(f"cells.{name}", cell)) for name, cell in self.cells.items())
+            archs = tuple((name, _build_cell(f"cells.{name}", cell)) for name, cell in self.cells.items())
             return SearchSpace(self.name, archs, self.stack)
         raise SpaceError("expected either `cell`, for all archs, or `cells`, with one for each arch")
 
 
-def _built(place: str, cell: _ShortCell) -> Cell:
+def _build_cell(key: str, cell: _ShortCell) -> Cell:
     try:
         return cell.build()
     except SpaceError as error:
-        raise SpaceError(f"{place}: {error}") from None
+        raise SpaceError(f"{key}: {error}") from None
 
 
 def space_from_yaml(text: str) -> SearchSpace:
-    """The space that a text in the short YAML form says.
+    """The space of a text in the short YAML form.
 
     Raises:
-        SpaceError: If the text is not YAML, has a key missing or unknown, or says an impossible space.
+        SpaceError: If the text is not YAML, has a key missing or unknown, or the space is impossible.
     """
     try:
         return _ShortSpace.model_validate_json(_yaml_as_json(text)).build()
@@ -177,11 +174,11 @@ def _yaml_as_json(text: str) -> str:
 
 
 def load_space(path_or_name: str | Path) -> SearchSpace:
-    """The space of a catalogue name, a .yaml or .yml file in the short form, or a .json file.
+    """The space of a catalog name, a .yaml or .yml file in the short form, or a .json file.
 
     Raises:
-        UnknownNameError: If it is neither a file name with one of those endings nor in the catalogue.
-        SpaceError: If the file cannot be read, or does not say a space.
+        UnknownNameError: If it is neither a file name with one of those suffixes nor in the catalog.
+        SpaceError: If the file cannot be read, or is not a space.
     """
     path = Path(path_or_name)
     readers = {".yaml": space_from_yaml, ".yml": space_from_yaml, ".json": space_from_json}

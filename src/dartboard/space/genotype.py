@@ -1,4 +1,4 @@
-"""Genotypes: what was chosen, as a value; and the ways between a genotype and a space.
+"""Genotypes: discrete cells as a value, and the conversions between genotypes and spaces.
 
 `restrict` is for a genotype of the space itself, `adopt` puts cells from anywhere into a space's
 stack; both return a space with nothing left to choose, which builds like any other.
@@ -15,12 +15,12 @@ from dartboard.space.graph import count_kept, winning_ops
 from dartboard.space.spec import NONE, Cell, Contest, Edge, SearchSpace
 
 Choice = tuple[tuple[int, str], ...]
-"""What one decision came to: positions of edges in the space's cell, each with its op."""
+"""The outcome of one decision: indices of edges in the space's cell, each with its op."""
 
 
 @dataclass(frozen=True)
 class Genotype:
-    """Discrete cells by arch: which edges there are and which op each carries.
+    """Discrete cells by decision group: the edges, and the op of each.
 
     How a cell adapts its inputs and projects its output (`Cell.adapt`, `Cell.project`) belongs to the
     space that builds it, not to what was chosen: a genotype holds both at their defaults, so the same
@@ -28,7 +28,7 @@ class Genotype:
     were written in, and genotypes compare as written; `restrict` brings them into the space's order.
 
     Args:
-        archs: For each arch its name and its cell, every edge with one op and without contests.
+        archs: Name and cell of each decision group, every edge with one op and without contests.
     """
 
     archs: tuple[tuple[str, Cell], ...]
@@ -46,7 +46,7 @@ class Genotype:
 
     @property
     def cells(self) -> Mapping[str, Cell]:
-        """The cell of each arch."""
+        """The cell of each decision group."""
         return dict(self.archs)
 
 
@@ -62,24 +62,24 @@ def _check_discrete(name: str, cell: Cell) -> None:
 
 
 def restrict(space: SearchSpace, genotype: Genotype) -> SearchSpace:
-    """The space with nothing left to choose, its decisions taken as the genotype says.
+    """The space with nothing left to choose, restricted to the genotype.
 
-    The genotype must be one of the space's own: its edges are edges of the space with one of their
+    The genotype must be one of the space: its edges are edges of the space with one of their
     candidates, every contest keeps as many as it should and none of them as `none`. An edge outside
     all contests is there; where `none` is a candidate, leaving the edge out means `none`, and it is
-    put in as such, so that the two ways of saying it restrict to equal spaces. Edges come in the
+    put in as such, so that both ways of writing it restrict to equal spaces. Edges come in the
     order of the space; adapt, project, joins and concat are those of the space's cells.
 
     Raises:
-        GenotypeError: If the genotype is not of this space; says which arch and edge, and what was expected.
+        GenotypeError: If the genotype is not of this space; says which cell and edge, and what was expected.
     """
-    taken = decisions(space, genotype)
-    archs = ((name, decided(cell, tuple(taken[name].items()))) for name, cell in space.archs)
+    chosen = decisions(space, genotype)
+    archs = ((name, decided(cell, tuple(chosen[name].items()))) for name, cell in space.archs)
     return replace(space, archs=tuple(archs))
 
 
 def decisions(space: SearchSpace, genotype: Genotype) -> dict[str, dict[int, str]]:
-    """For each arch the op of every edge that the genotype keeps, by the edge's position; see `restrict`."""
+    """The op of every edge that the genotype keeps, by cell and index of the edge; see `restrict`."""
     _check_archs(space, genotype)
     cells = genotype.cells
     return {name: _decisions_of(name, cell, cells[name]) for name, cell in space.archs}
@@ -92,7 +92,7 @@ def adopt(space: SearchSpace, genotype: Genotype) -> SearchSpace:
     output is projected is taken from the space.
 
     Raises:
-        GenotypeError: If the stack reads other archs, or its cells have another number of inputs.
+        GenotypeError: If the stack has other cells, or its cells have another number of inputs.
     """
     _check_archs(space, genotype)
     cells = genotype.cells
@@ -103,16 +103,16 @@ def adopt(space: SearchSpace, genotype: Genotype) -> SearchSpace:
 
 
 def _check_archs(space: SearchSpace, genotype: Genotype) -> None:
-    wanted, given = space.cells, genotype.cells
-    if set(wanted) != set(given):
+    expected, cells = space.cells, genotype.cells
+    if set(expected) != set(cells):
         raise GenotypeError(
-            f"space {space.name!r} expects the cells {listed(wanted)}; the genotype has {listed(given)}"
+            f"space {space.name!r} expects the cells {listed(expected)}; the genotype has {listed(cells)}"
         )
-    for name, cell in wanted.items():
-        if cell.inputs != given[name].inputs:
+    for name, cell in expected.items():
+        if cell.inputs != cells[name].inputs:
             raise GenotypeError(
                 f"{name}: space {space.name!r} expects a cell with {cell.inputs} inputs, "
-                f"the genotype's has {given[name].inputs}"
+                f"the genotype's has {cells[name].inputs}"
             )
 
 
@@ -121,7 +121,7 @@ def _decisions_of(name: str, cell: Cell, chosen: Cell) -> dict[int, str]:
         raise GenotypeError(
             f"{name}: expected the output nodes {list(cell.output)}, got {list(chosen.output)}"
         )
-    ops = _placed(name, cell, chosen)
+    ops = _match_edges(name, cell, chosen)
     for contest in cell.contests:
         _check_contest(name, cell, contest, ops)
     for index, edge in enumerate(cell.edges):
@@ -134,49 +134,49 @@ def _decisions_of(name: str, cell: Cell, chosen: Cell) -> dict[int, str]:
     return ops
 
 
-def _placed(name: str, cell: Cell, chosen: Cell) -> dict[int, str]:
-    """The op of each of the space's edges that the chosen cell has, by the edge's position.
+def _match_edges(name: str, cell: Cell, chosen: Cell) -> dict[int, str]:
+    """The op of each of the space's edges that the chosen cell has, by the index of the edge.
 
-    Parallel edges are told apart by their candidates; where that leaves a choice, edges outside
+    Parallel edges are matched by their candidates; where that leaves a choice, edges outside
     contests come first, then the order of the space decides.
     """
     between: dict[tuple[int, int], list[str]] = {}
     for edge in chosen.edges:
         between.setdefault((edge.source, edge.target), []).append(edge.ops[0])
-    placed: dict[int, str] = {}
+    matched: dict[int, str] = {}
     for (source, target), ops in between.items():
-        positions = [i for i, edge in enumerate(cell.edges) if (edge.source, edge.target) == (source, target)]
-        positions.sort(key=lambda index: cell.contest_of(index) is not None)
+        indices = [i for i, edge in enumerate(cell.edges) if (edge.source, edge.target) == (source, target)]
+        indices.sort(key=lambda index: cell.contest_of(index) is not None)
         fits = (
             order
-            for order in permutations(positions, len(ops))
+            for order in permutations(indices, len(ops))
             if all(op in cell.edges[index].ops for index, op in zip(order, ops, strict=True))
         )
         order = next(fits, None)
         if order is None:
-            raise GenotypeError(f"{name}, edge {source} -> {target}: {_misfit(cell, positions, ops)}")
-        placed.update(zip(order, ops, strict=True))
-    return placed
+            raise GenotypeError(f"{name}, edge {source} -> {target}: {_explain_mismatch(cell, indices, ops)}")
+        matched.update(zip(order, ops, strict=True))
+    return matched
 
 
-def _misfit(cell: Cell, positions: list[int], ops: list[str]) -> str:
-    if not positions:
+def _explain_mismatch(cell: Cell, indices: list[int], ops: list[str]) -> str:
+    if not indices:
         return "the space has no such edge"
-    if len(positions) < len(ops):
-        return f"expected at most {len(positions)} edge, got {len(ops)} ({', '.join(ops)})"
-    candidates = dict.fromkeys(op for index in positions for op in cell.edges[index].ops)
+    if len(indices) < len(ops):
+        return f"expected at most {len(indices)} edge, got {len(ops)} ({', '.join(ops)})"
+    candidates = dict.fromkeys(op for index in indices for op in cell.edges[index].ops)
     return f"expected one of {', '.join(candidates)}; got {', '.join(ops)}"
 
 
 def _check_contest(name: str, cell: Cell, contest: Contest, ops: Mapping[int, str]) -> None:
-    kept = [index for index in contest.edges if index in ops]
+    chosen = [index for index in contest.edges if index in ops]
     node = cell.edges[contest.edges[0]].target
-    if len(kept) != contest.keep:
+    if len(chosen) != contest.keep:
         rivals = ", ".join(str(cell.edges[index]) for index in contest.edges)
         raise GenotypeError(
-            f"{name}, node {node}: expected {contest.keep} of the edges {rivals}; got {len(kept)}"
+            f"{name}, node {node}: expected {contest.keep} of the edges {rivals}; got {len(chosen)}"
         )
-    for index in kept:
+    for index in chosen:
         if ops[index] == NONE:
             raise GenotypeError(
                 f"{name}, edge {cell.edges[index]}: an edge that wins a place cannot be {NONE!r}; "
@@ -192,57 +192,56 @@ def decided(cell: Cell, choice: Choice) -> Cell:
 
 def sample(space: SearchSpace, rng: Random) -> Genotype:
     """A genotype drawn uniformly from all that `enumerate_genotypes` would list."""
-    return Genotype(tuple((name, _sample_cell(cell, rng)) for name, cell in space.archs))
-
-
-def _sample_cell(cell: Cell, rng: Random) -> Cell:
-    kept = [index for contest in cell.contests for index in _sample_contest(cell, contest, rng)]
-    choice = [(index, rng.choice(winners(cell.edges[index]))) for index in kept]
-    choice += [(index, rng.choice(edge.ops)) for index, edge in _free(cell)]
-    return decided(cell, tuple(choice))
+    cells = []
+    for name, cell in space.archs:
+        winning = [index for contest in cell.contests for index in _sample_contest(cell, contest, rng)]
+        choice = [(index, rng.choice(winners(cell.edges[index]))) for index in winning]
+        choice += [(index, rng.choice(edge.ops)) for index, edge in _free_edges(cell)]
+        cells.append((name, decided(cell, tuple(choice))))
+    return Genotype(tuple(cells))
 
 
 def _sample_contest(cell: Cell, contest: Contest, rng: Random) -> list[int]:
-    """The edges that stay; a set of edges is as likely as it has ways to choose ops on them."""
+    """The edges that stay; the probability of a set is proportional to the number of ops it can have."""
     choices, keep = winning_ops(cell, contest), contest.keep
-    kept: list[int] = []
-    for place, index in enumerate(contest.edges):
-        left = choices[place:]
-        with_this = left[0] * count_kept(left[1:], keep - len(kept) - 1)
-        if rng.randrange(count_kept(left, keep - len(kept))) < with_this:
-            kept.append(index)
-        if len(kept) == keep:
+    chosen: list[int] = []
+    for position, index in enumerate(contest.edges):
+        remaining = choices[position:]
+        with_this = remaining[0] * count_kept(remaining[1:], keep - len(chosen) - 1)
+        if rng.randrange(count_kept(remaining, keep - len(chosen))) < with_this:
+            chosen.append(index)
+        if len(chosen) == keep:
             break
-    return kept
+    return chosen
 
 
 def enumerate_genotypes(space: SearchSpace) -> Iterator[Genotype]:
     """All genotypes of the space, one at a time, `graph.count(space)` of them."""
-    open_ = [(name, choices) for name, cell in space.archs for choices in _open_decisions(cell)]
-    for choices in product(*(choices for _, choices in open_)):
-        taken: dict[str, Choice] = dict.fromkeys(space.cells, ())
-        for (name, _), choice in zip(open_, choices, strict=True):
-            taken[name] += choice
-        yield Genotype(tuple((name, decided(cell, taken[name])) for name, cell in space.archs))
+    decisions_left = [(name, choices) for name, cell in space.archs for choices in _open_decisions(cell)]
+    for choices in product(*(choices for _, choices in decisions_left)):
+        chosen: dict[str, Choice] = dict.fromkeys(space.cells, ())
+        for (name, _), choice in zip(decisions_left, choices, strict=True):
+            chosen[name] += choice
+        yield Genotype(tuple((name, decided(cell, chosen[name])) for name, cell in space.archs))
 
 
 def _open_decisions(cell: Cell) -> Iterator[list[Choice]]:
-    """The independent decisions of a cell, each as the list of what it can come to."""
+    """The independent decisions of a cell, each as the list of its outcomes."""
     for contest in cell.contests:
         yield [
-            tuple(zip(kept, ops, strict=True))
-            for kept in combinations(contest.edges, contest.keep)
-            for ops in product(*(winners(cell.edges[index]) for index in kept))
+            tuple(zip(indices, ops, strict=True))
+            for indices in combinations(contest.edges, contest.keep)
+            for ops in product(*(winners(cell.edges[index]) for index in indices))
         ]
-    for index, edge in _free(cell):
+    for index, edge in _free_edges(cell):
         yield [((index, op),) for op in edge.ops]
 
 
 def winners(edge: Edge) -> list[str]:
-    """The ops a contested edge can stay with."""
+    """The ops that an edge of a contest can have."""
     return [op for op in edge.ops if op != NONE]
 
 
-def _free(cell: Cell) -> list[tuple[int, Edge]]:
-    """The edges in no contest, with their positions."""
+def _free_edges(cell: Cell) -> list[tuple[int, Edge]]:
+    """The edges in no contest, with their indices."""
     return [(index, edge) for index, edge in enumerate(cell.edges) if cell.contest_of(index) is None]

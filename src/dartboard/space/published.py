@@ -8,7 +8,7 @@ AmoebaNet-A, ENAS and PNAS have five inner nodes and parallel edges, so they go 
 from dataclasses import dataclass
 
 from dartboard.registry import Registry
-from dartboard.space.formats.catalog import from_darts
+from dartboard.space.formats import from_darts
 from dartboard.space.genotype import Genotype
 
 

@@ -40,13 +40,13 @@ class Edge:
 
 @dataclass(frozen=True)
 class Contest:
-    """Edges (by position in `Cell.edges`) that compete for `keep` places at a node.
+    """Edges (by index in `Cell.edges`) of which `keep` stay at a node.
 
     Args:
         edges: The competing edges; all enter the same node.
-        keep: How many stay when the cell becomes discrete.
-        weighted: Whether the edges are told apart by weights of their own (edges with a single op,
-            as in NAS-Bench-1Shot1) instead of by the strength of their best op (DARTS' rule).
+        keep: Number of edges that stay when the cell becomes discrete.
+        weighted: Whether the edges are ranked by edge weights (edges with a single op, as in
+            NAS-Bench-1Shot1) instead of by the strength of their best op (DARTS' rule).
     """
 
     edges: tuple[int, ...]
@@ -66,12 +66,12 @@ class Cell:
     """A directed acyclic graph of ops.
 
     Args:
-        inputs: How many of the first nodes are inputs: outputs of the cells before this one.
-        nodes: How many nodes there are, inputs included.
+        inputs: Number of input nodes, which come first: outputs of the cells before this one.
+        nodes: Number of nodes, inputs included.
         edges: The connections; parallel edges are allowed.
-        output: The nodes whose channels, concatenated, leave the cell.
-        contests: Which edges compete for places.
-        joins: Nodes that only gather: plain connections enter them, which no method thins out or drops.
+        output: The nodes whose channels are concatenated to the cell's output.
+        contests: Groups of competing edges.
+        joins: Nodes that only gather: plain connections enter them, which no method prunes.
         concat: Nodes that concatenate what enters them instead of summing it.
         adapt: Whether each input passes a 1x1 convolution to the cell's own width first.
         project: Whether a 1x1 convolution brings the output back to the cell's own width.
@@ -126,15 +126,12 @@ class Cell:
                 raise SpaceError(
                     f"a contest spans nodes {sorted(targets)}; all its edges must enter one node"
                 )
-            self._check_places(contest)
-
-    def _check_places(self, contest: Contest) -> None:
-        eligible = [index for index in contest.edges if self.edges[index].ops != (NONE,)]
-        if len(eligible) < contest.keep:
-            raise SpaceError(
-                f"the contest at node {self.edges[contest.edges[0]].target} keeps {contest.keep} edges, but "
-                f"{len(eligible)} of them can be more than {NONE!r}; keep fewer, or give them other ops"
-            )
+            eligible = [index for index in contest.edges if self.edges[index].ops != (NONE,)]
+            if len(eligible) < contest.keep:
+                raise SpaceError(
+                    f"the contest at node {targets.pop()} keeps {contest.keep} edges, but "
+                    f"{len(eligible)} of them can be more than {NONE!r}; keep fewer, or give them other ops"
+                )
 
     @property
     def inner(self) -> range:
@@ -143,7 +140,7 @@ class Cell:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many edges there are, and the most candidates that one has (at least 1)."""
+        """Number of edges, and the largest number of candidates of one (at least 1)."""
         return len(self.edges), max((len(edge.ops) for edge in self.edges), default=1)
 
     @property
@@ -152,11 +149,11 @@ class Cell:
         return not self.contests and all(len(edge.ops) == 1 for edge in self.edges)
 
     def entering(self, node: int) -> tuple[int, ...]:
-        """Positions of the edges that enter `node`."""
+        """Indices of the edges that enter `node`."""
         return tuple(index for index, edge in enumerate(self.edges) if edge.target == node)
 
     def contest_of(self, edge: int) -> Contest | None:
-        """The contest that the edge at position `edge` takes part in, if any."""
+        """The contest of the edge with index `edge`, if any."""
         return next((contest for contest in self.contests if edge in contest.edges), None)
 
     def without(self, op: str) -> "Cell":
@@ -193,12 +190,12 @@ def _cycle(edges: tuple[Edge, ...]) -> list[int]:
 
 @dataclass(frozen=True)
 class Slot:
-    """A place in the stack.
+    """A position in the stack.
 
     Args:
-        arch: Whose decisions the cell in this slot reads; empty for a fixed block between stages.
+        arch: Name of the decision group of the cell in this slot; empty for a fixed block between stages.
         stride: 2 where the slot halves the resolution, else 1.
-        width: The slot's channels as a multiple of the network's first.
+        width: Channels of the slot as a multiple of the network's first.
     """
 
     arch: str
@@ -211,14 +208,14 @@ class Stack:
     """How cells follow each other, from stem to head.
 
     Args:
-        cells: How many cells there are: in all where cells reduce, in each stage otherwise.
-        reduce: What halves the resolution and doubles the channels between stages: reduction cells
+        cells: Number of cells: in all where cells reduce, in each stage otherwise.
+        reduce: Block that halves the resolution and doubles the channels between stages: reduction cells
             (DARTS), a residual block (NAS-Bench-201) or a max-pooling (NAS-Bench-101).
-        stages: How many resolutions there are.
+        stages: Number of resolutions.
         shared: Whether cells of one kind share their decisions.
-        stem: The stem's channels as a multiple of the network's first.
+        stem: Channels of the stem as a multiple of the network's first.
         stem_relu: Whether the stem ends in a ReLU.
-        head_norm: Whether a batch-norm and a ReLU stand before the classifier.
+        head_norm: Whether a batch-norm and a ReLU precede the classifier.
         pool_norm: Whether a pooling candidate is followed by a batch-norm during a search (DARTS).
     """
 
@@ -244,7 +241,16 @@ class Stack:
 
     def slots(self) -> tuple[Slot, ...]:
         """All slots from stem to head."""
-        return tuple(self._reducing_cells() if self.reduce == "cell" else self._plain_stages())
+        if self.reduce == "cell":
+            return tuple(self._reducing_cells())
+        slots = []
+        for stage in range(self.stages):
+            if stage:
+                slots.append(Slot("", 2, 2**stage))
+            cells = range(stage * self.cells, (stage + 1) * self.cells)
+            names = ("cell" if self.shared else f"cell{index:02d}" for index in cells)
+            slots += [Slot(name, 1, 2**stage) for name in names]
+        return tuple(slots)
 
     def _reducing_cells(self) -> Iterator[Slot]:
         reductions = {stage * self.cells // self.stages for stage in range(1, self.stages)}
@@ -255,21 +261,14 @@ class Stack:
             kind = "reduce" if stride == 2 else "normal"
             yield Slot(kind if self.shared else f"cell{index:02d}", stride, width)
 
-    def _plain_stages(self) -> Iterator[Slot]:
-        for stage in range(self.stages):
-            if stage:
-                yield Slot("", 2, 2**stage)
-            for index in range(stage * self.cells, (stage + 1) * self.cells):
-                yield Slot("cell" if self.shared else f"cell{index:02d}", 1, 2**stage)
-
 
 @dataclass(frozen=True)
 class SearchSpace:
     """Cells to choose in, and the stack they are put into.
 
     Args:
-        name: What the space is called.
-        archs: For each arch (a set of decisions that one or more slots read) its name and its cell.
+        name: Name of the space.
+        archs: Name and cell of each decision group, which one or more slots share.
         stack: How the cells follow each other.
     """
 
@@ -278,17 +277,17 @@ class SearchSpace:
     stack: Stack
 
     def __post_init__(self) -> None:
-        wanted = {slot.arch for slot in self.slots if slot.arch}
-        given = [name for name, _ in self.archs]
-        if set(given) != wanted or len(given) != len(wanted):
+        expected = {slot.arch for slot in self.slots if slot.arch}
+        names = [name for name, _ in self.archs]
+        if set(names) != expected or len(names) != len(expected):
             raise SpaceError(
-                f"the stack of space {self.name!r} reads the cells {', '.join(sorted(wanted))}, "
-                f"but it has {', '.join(given) or 'none'}"
+                f"the stack of space {self.name!r} reads the cells {', '.join(sorted(expected))}, "
+                f"but it has {', '.join(names) or 'none'}"
             )
 
     @property
     def cells(self) -> Mapping[str, Cell]:
-        """The cell of each arch."""
+        """The cell of each decision group."""
         return dict(self.archs)
 
     @property

@@ -99,9 +99,11 @@ class Unpickler:
         file: The pickle.
         allowed: Globals that it may name.
         trim: Removes from dictionaries what is not needed; None to keep all.
-        persistent_load: Gives the value for a persistent ID, stored outside of the pickle; None to refuse
-        them. stack: Values since the last mark. below: For each mark, the stack before it. memo: Values that
-        are used more than once, by their index. strings: One copy of equal strings.
+        persistent_load: Gives the value for a persistent ID (stored elsewhere); None to refuse them.
+        stack: Values since the last mark.
+        below: For each mark, the stack before it.
+        memo: Values that are used more than once, by their index.
+        strings: One copy of equal strings.
     """
 
     file: IO[bytes]
@@ -463,8 +465,7 @@ def read_pickle(
         error: Type of the error to raise.
         extra_globals: Globals that the file may name besides those of `ALLOWED`.
         trim: Called with a dictionary whenever values were added to it; may remove what is not needed.
-        persistent_load: Gives the value for a persistent ID, stored outside of the pickle; None to refuse
-        them.
+        persistent_load: Gives the value for a persistent ID (stored elsewhere); None to refuse them.
 
     Raises:
         error: If it is damaged, or needs anything but plain values.

@@ -2,7 +2,7 @@ import pytest
 
 from dartboard.errors import GenotypeError
 from dartboard.space import Cell, Edge, Genotype, get_space, sample
-from dartboard.space.formats.catalog import from_darts, to_darts
+from dartboard.space.formats import from_darts, to_darts
 
 NODE = "('a', 0), ('b', 1)"
 REST = "reduce=[('a', 0), ('b', 1)], reduce_concat=[2]"

@@ -4,7 +4,7 @@ import pytest
 
 from dartboard.errors import GenotypeError
 from dartboard.space import Cell, Edge, Genotype
-from dartboard.space.formats.catalog import from_json, to_json
+from dartboard.space.formats import from_json, to_json
 
 EDGES = (Edge(0, 2, ("a",)), Edge(0, 2, ("a",)), Edge(1, 2, ("b",)))
 

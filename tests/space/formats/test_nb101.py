@@ -19,7 +19,7 @@ from dartboard.space import (
     sample,
     to_nb101,
 )
-from dartboard.space.formats.catalog import from_nb101_text
+from dartboard.space.formats import from_nb101_text
 
 C3, C1, MP = "conv3x3-bn-relu", "conv1x1-bn-relu", "maxpool3x3"
 MATRIX = ((0, 1, 1, 0), (0, 0, 1, 1), (0, 0, 0, 1), (0, 0, 0, 0))

@@ -2,7 +2,7 @@ import pytest
 
 from dartboard.errors import GenotypeError
 from dartboard.space import Cell, Edge, Genotype, enumerate_genotypes, get_published, get_space, restrict
-from dartboard.space.formats.catalog import from_nb201, to_nb201
+from dartboard.space.formats import from_nb201, to_nb201
 
 TEXT = "|nor_conv_3x3~0|+|none~0|avg_pool_3x3~1|+|skip_connect~0|nor_conv_1x1~1|skip_connect~2|"
 

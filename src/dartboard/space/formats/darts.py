@@ -37,18 +37,18 @@ def _write_cell(name: str, cell: Cell) -> str:
         raise GenotypeError(f"{name}: a DARTS text says cells with two inputs whose nodes sum, not this one")
     pairs = []
     for node in cell.inner:
-        own = [cell.edges[index] for index in cell.entering(node)]
-        if len(own) != 2:
+        edges = [cell.edges[index] for index in cell.entering(node)]
+        if len(edges) != 2:
             raise GenotypeError(
-                f"{name}, node {node}: a DARTS text has two edges into every node, not {len(own)}"
+                f"{name}, node {node}: a DARTS text has two edges into every node, not {len(edges)}"
             )
-        pairs += [(edge.ops[0], edge.source) for edge in own]
+        pairs += [(edge.ops[0], edge.source) for edge in edges]
     ends = range(cell.output[0], cell.output[-1] + 1)
     return f"{name}={pairs}, {name}_concat={ends if tuple(ends) == cell.output else list(cell.output)}"
 
 
 def from_darts(text: str) -> Genotype:
-    """The genotype that a DARTS text says; a name and an equals sign may stand before it.
+    """The genotype of a DARTS text; a name and an equals sign may stand before it.
 
     Raises:
         GenotypeError: If the text is anything else; says where and what was expected.
@@ -93,7 +93,7 @@ def _read_cell(name: str, pairs: ast.expr, concat: ast.expr) -> Cell:
     if len(items) % 2:
         raise _wrong(name, f"expected two pairs a node, got {len(items)} pairs in all")
     nodes = 2 + len(items) // 2
-    output = _numbers(f"{name}_concat", concat, nodes)
+    output = _output_nodes(f"{name}_concat", concat, nodes)
     try:
         edges = tuple(_edge(f"{name}[{index}]", item, 2 + index // 2) for index, item in enumerate(items))
         return Cell(2, nodes, edges, output)
@@ -111,11 +111,11 @@ def _edge(key: str, item: ast.expr, target: int) -> Edge:
     raise _wrong(key, f"expected a pair ('op', source) {_place(item)}, got {_shown(item)}")
 
 
-def _numbers(key: str, value: ast.expr, nodes: int) -> tuple[int, ...]:
+def _output_nodes(key: str, value: ast.expr, nodes: int) -> tuple[int, ...]:
     match value:
         case ast.Call(func=ast.Name(id="range"), args=[_] | [_, _], keywords=[]):
-            span = range(*(_number(key, bound) for bound in value.args))
-            return tuple(span[: nodes + 1])  # one more than can be right is enough to be found wrong
+            numbers = range(*(_number(key, bound) for bound in value.args))
+            return tuple(numbers[: nodes + 1])  # a huge range would fill the memory
     return tuple(_number(f"{key}[{index}]", item) for index, item in enumerate(_items(key, value)))
 
 

@@ -1,6 +1,6 @@
 """Genotypes as JSON: `{"normal": {"inputs": 2, "edges": [["sep_conv_3x3", 0, 2], ...], ...}, ...}`.
 
-The only form that says every genotype. An edge is `[op, source, target]`; `nodes` stands there only
+The only format that supports every genotype. An edge is `[op, source, target]`; `nodes` stands there only
 when it is more than the edges and the output need, `joins` and `concat` only when not empty.
 """
 
@@ -47,10 +47,10 @@ def _write_cell(cell: Cell) -> dict[str, object]:
 
 
 def from_json(text: str) -> Genotype:
-    """The genotype that a JSON text says.
+    """The genotype of a JSON text.
 
     Raises:
-        GenotypeError: If the text is not JSON, a key is missing or unknown, or a cell cannot be what it says.
+        GenotypeError: If the text is not JSON, a key is missing or unknown, or a cell is impossible.
     """
     try:
         cells = _TEXT.validate_json(text)

@@ -81,7 +81,7 @@ def to_nb101(genotype: Genotype) -> tuple[Matrix, tuple[str, ...]]:
         raise GenotypeError(
             f"{_ARCH}: a NAS-Bench-101 cell has one input, a join at odd nodes and concatenates at the last"
         )
-    matrix, ops = _guess(cell)
+    matrix, ops = _read_matrix(cell)
     missing = set(_edges(matrix, ops)).symmetric_difference(cell.edges)
     if missing or len(set(cell.edges)) < len(cell.edges):
         edge = min(missing or cell.edges, key=lambda edge: (edge.target, edge.source))
@@ -89,13 +89,13 @@ def to_nb101(genotype: Genotype) -> tuple[Matrix, tuple[str, ...]]:
     return matrix, ops
 
 
-def _guess(cell: Cell) -> tuple[Matrix, tuple[str, ...]]:
-    """Matrix and ops, right if the cell has the form at all."""
+def _read_matrix(cell: Cell) -> tuple[Matrix, tuple[str, ...]]:
+    """Matrix and ops, if the cell has the right form; `to_nb101` checks that."""
     pairs = {(edge.source // 2, (edge.target + 1) // 2) for edge in cell.edges if edge.target % 2}
-    carried = {edge.target // 2: edge.ops[0] for edge in cell.edges if edge.target % 2 == 0}
+    op_names = {edge.target // 2: edge.ops[0] for edge in cell.edges if edge.target % 2 == 0}
     vertices = range(cell.nodes // 2 + 1)
     matrix = tuple(tuple(int((source, target) in pairs) for target in vertices) for source in vertices)
-    inner = (_LABELS.get(carried.get(vertex, ""), "maxpool3x3") for vertex in vertices[1:-1])
+    inner = (_LABELS.get(op_names.get(vertex, ""), "maxpool3x3") for vertex in vertices[1:-1])
     return matrix, (INPUT, *inner, OUTPUT)
 
 
@@ -114,19 +114,19 @@ def prune_nb101(matrix: Sequence[Sequence[int]], ops: Sequence[str]) -> tuple[Ma
     matrix = _checked(matrix, ops)
     turned = tuple(zip(*(row[::-1] for row in matrix[::-1]), strict=True))
     descendants = {len(ops) - 1 - vertex for vertex in _ancestors(turned)}
-    kept = sorted(_ancestors(matrix) & descendants)
-    if 0 not in kept:
+    vertices = sorted(_ancestors(matrix) & descendants)
+    if 0 not in vertices:
         raise _wrong("matrix", "the output cannot be reached from the input")
-    return tuple(tuple(matrix[u][v] for v in kept) for u in kept), tuple(ops[v] for v in kept)
+    return tuple(tuple(matrix[u][v] for v in vertices) for u in vertices), tuple(ops[v] for v in vertices)
 
 
 def _ancestors(matrix: Matrix) -> set[int]:
     """The vertices with a path to the last one, itself included."""
-    found = {len(matrix) - 1}
+    ancestors = {len(matrix) - 1}
     for vertex in reversed(range(len(matrix) - 1)):
-        if any(matrix[vertex][later] for later in found):
-            found.add(vertex)
-    return found
+        if any(matrix[vertex][later] for later in ancestors):
+            ancestors.add(vertex)
+    return ancestors
 
 
 def _checked(matrix: Sequence[Sequence[int]], ops: Sequence[str]) -> Matrix:
@@ -138,8 +138,8 @@ def _checked(matrix: Sequence[Sequence[int]], ops: Sequence[str]) -> Matrix:
             raise _wrong(f"matrix[{index}]", f"expected {len(ops)} entries, got {len(row)}")
         for column, entry in enumerate(row):
             if entry not in ((0, 1) if column > index else (0,)):
-                wanted = "0 or 1" if column > index else "0 on and below the diagonal"
-                raise _wrong(f"matrix[{index}][{column}]", f"expected {wanted}, got {entry}")
+                expected = "0 or 1" if column > index else "0 on and below the diagonal"
+                raise _wrong(f"matrix[{index}][{column}]", f"expected {expected}, got {entry}")
     return tuple(tuple(int(entry) for entry in row) for row in matrix)
 
 

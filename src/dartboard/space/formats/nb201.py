@@ -52,7 +52,7 @@ def _write_node(ops: dict[tuple[int, int], str], node: int) -> str:
 
 
 def from_nb201(text: str) -> Genotype:
-    """The genotype that a NAS-Bench-201 text says.
+    """The genotype of a NAS-Bench-201 text.
 
     Raises:
         GenotypeError: If the text is anything else; says at which node and edge, and what was expected.
@@ -75,14 +75,13 @@ def _read_node(text: str, target: int) -> list[Edge]:
         raise _wrong(
             f"node {target}", f"expected {target} edges, one from each node before it; got {len(parts)}"
         )
-    return [_read_edge(part, source, target) for source, part in enumerate(parts)]
-
-
-def _read_edge(text: str, source: int, target: int) -> Edge:
-    op, mark, number = text.partition("~")
-    if not _OP.fullmatch(op) or mark != "~" or number != str(source):
-        raise _wrong(f"node {target}, edge {source}", f"expected 'op~{source}', got {text[:60]!r}")
-    return Edge(source, target, (op,))
+    edges = []
+    for source, part in enumerate(parts):
+        op, mark, number = part.partition("~")
+        if not _OP.fullmatch(op) or mark != "~" or number != str(source):
+            raise _wrong(f"node {target}, edge {source}", f"expected 'op~{source}', got {part[:60]!r}")
+        edges.append(Edge(source, target, (op,)))
+    return edges
 
 
 def _wrong(place: str, message: str) -> GenotypeError:

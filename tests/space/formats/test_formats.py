@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from dartboard.errors import GenotypeError, UnknownNameError
 from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, SPACES, decode, get_published, get_space, sample
-from dartboard.space.formats.catalog import to_nb101_text
+from dartboard.space.formats import to_nb101_text
 
 SPEAKS = {
     "json": list(SPACES),
