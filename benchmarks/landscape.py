@@ -18,9 +18,9 @@ import torch
 import torch.nn.functional as F
 
 from _common import added_memory, in_fork, median_seconds, seconds
-from dartboard.analysis.directions import draw_direction, weights_of
+from dartboard.analysis.grid import GridOptions, PointEvaluator, make_problem
 from dartboard.analysis.landscape import landscape
-from dartboard.analysis.site import GridOptions, Surveyor, prepare_site
+from dartboard.analysis.plane import draw_direction, weights_of
 from dartboard.data import ImageSet, evaluation_batches
 from dartboard.nn import CellNet, Model, NetConfig
 from dartboard.space import adopt, get_published, get_space
@@ -66,7 +66,7 @@ def measure(
 ) -> dict[str, float]:
     """Points a second each way, and their ratios to the plain loop."""
     surveyor, loop = (
-        Surveyor(prepare_site(model, images, None, options), "cpu"),
+        PointEvaluator(make_problem(model, images, None, options), "cpu"),
         plain(model, images, options),
     )
     for place in ((0, 0), (1, 2)):

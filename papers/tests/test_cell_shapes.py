@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.analysis.standing import Kind, connections, stand
+from dartboard.analysis.topology import ShapeDistribution, connection_shapes, rank_shapes
 from dartboard.analysis.variants import random_connections, random_operations
 from dartboard.space import get_published
 from dartboard.space.catalog import XNAS_OPS
@@ -62,7 +62,7 @@ def test_other_published_cells_are_looked_at() -> None:
     others = understanding_figure_1.later()
     assert not set(others) & set(NAMES.values())
     assert others["gdas"] is False
-    assert others["gdas"] == stand(get_published("gdas"))[NORMAL].common
+    assert others["gdas"] == rank_shapes(get_published("gdas"))[NORMAL].common
     assert understanding_figure_1.spread({"a": True, "b": False}) == "1 of 2"
 
 
@@ -86,9 +86,13 @@ def test_figure_2_does_not_hold_where_a_variant_is_wider() -> None:
 
 
 def test_the_correlation_is_that_of_a_sample() -> None:
-    assert understanding_figure_2.correlation(Kind("", {(1.0, 3): 2, (2.0, 2): 2})) == pytest.approx(-1)
+    assert understanding_figure_2.correlation(
+        ShapeDistribution("", {(1.0, 3): 2, (2.0, 2): 2})
+    ) == pytest.approx(-1)
     assert (
-        understanding_figure_2.correlation(Kind("", {(1.0, 3): 1, (2.0, 3): 1, (1.0, 2): 1, (2.0, 2): 1}))
+        understanding_figure_2.correlation(
+            ShapeDistribution("", {(1.0, 3): 1, (2.0, 3): 1, (1.0, 2): 1, (2.0, 2): 1})
+        )
         == 0
     )
 
@@ -130,7 +134,7 @@ def test_what_counts_as_wide_and_shallow_in_table_2() -> None:
 
 def test_the_strange_variant_of_table_2() -> None:
     """Width 1.5c at most and depth 3 at most, by drawing: about 68 in 518,400."""
-    kind = connections(normal_cell(popular("AmoebaNet")))
+    kind = connection_shapes(normal_cell(popular("AmoebaNet")))
     assert "68 of all 518,400" in understanding_table_2.unlikely(kind)
     drawn = random_connections(popular("AmoebaNet"), 300, seed=1, archs=[NORMAL])
     strange = [one for one in drawn if caption(normal_cell(one)) in ("1.5c, 3", "1c, 3")]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from dartboard.analysis.grid import GridOptions
 from dartboard.analysis.landscape import Landscape, landscape
-from dartboard.analysis.site import GridOptions
 from dartboard.data import load_dataset
 from dartboard.errors import OptionError
 from dartboard.nn import load_model

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from dartboard.analysis.comparison import ACCURACY, LOSS, TRAIN_LOSS, Comparison, Entry, TrainingSpec
-from dartboard.analysis.curves import Curve
+from dartboard.analysis.comparison import ACCURACY, LOSS, TRAIN_LOSS, Comparison, Curve, Entry, Training
 from dartboard.runs import Run
 from dartboard.space import Genotype
 from dartboard_papers import (
@@ -47,7 +46,7 @@ def made(cells: Mapping[str, Genotype], lrs: Sequence[float], score: Score) -> C
             curves = {name: Curve((1, 2), (height, height)) for name in (TRAIN_LOSS, LOSS)}
             curves[ACCURACY] = Curve((1, 2), (1 - height / 10, 1 - height / 10))
             fault = "the loss is nan" if loss is None else None
-            trainings.append(TrainingSpec(Entry(label, lr, 0), curves, fault))
+            trainings.append(Training(Entry(label, lr, 0), curves, fault))
     return Comparison(cells, trainings, "test", dict.fromkeys(cells, 1))
 
 

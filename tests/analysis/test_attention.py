@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import lab
-from dartboard.analysis.attention import AttentionMap, attention, heat_maps, plot_attention
+from dartboard.analysis.attention import AttentionMap, attention, attention_maps, plot_attention
 from dartboard.arch.objective import Objective
 from dartboard.errors import CheckpointError
 from dartboard.nn.mixture import Blend, Mixture
@@ -68,7 +68,7 @@ def test_attention_is_the_mean_over_all_images() -> None:
     objective.net.train()
     objective.relaxation.train()
     before = {name: value.clone() for name, value in state(objective).items()}
-    maps = heat_maps(objective, batches)
+    maps = attention_maps(objective, batches)
     assert [own.cells for own in maps] == [(1,), (2,), (3,)]
     for slot, own in enumerate(maps):
         assert own.weights.shape == (8, 2)
@@ -81,7 +81,7 @@ def test_attention_is_the_mean_over_all_images() -> None:
 
 def test_strengths_of_other_methods_are_shown_by_arch() -> None:
     objective = make_objective("softmax", "darts")
-    maps = heat_maps(objective, batches)
+    maps = attention_maps(objective, batches)
     strengths = objective.relaxation.strengths()
     assert [(own.arch, own.cells, own.reduces) for own in maps] == [
         ("normal", (1, 3), False),
@@ -93,7 +93,7 @@ def test_strengths_of_other_methods_are_shown_by_arch() -> None:
 
 def test_edges_without_a_choice_are_left_out_and_columns_have_names() -> None:
     objective = make_objective("simplex", "oneshot1")
-    (own,) = heat_maps(objective, batches)
+    (own,) = attention_maps(objective, batches)
     cell = objective.net.space.cells["cell"]
     assert own.edges == tuple((edge.source, edge.target) for edge in cell.edges if len(edge.ops) > 1)
     assert own.weights.shape == (4, 3)
@@ -113,11 +113,11 @@ def test_what_is_strongest() -> None:
 def test_from_a_run_and_its_picture(tmp_path: Path) -> None:
     run = histories(tmp_path, "asm")["asm-0"]
     told = list[tuple[str, int, int]]()
-    maps = attention(run.path, tell=lambda *words: told.append(words))
+    maps = attention(run.path, progress=lambda *words: told.append(words))
     searcher = load_searcher(run)
     total = sum(len(y) for _, y in searcher.valid_batches())
     assert told[-1] == ("attention", 0, total)  # all images are one batch
-    for own, again in zip(maps, heat_maps(searcher.objective, searcher.valid_batches), strict=True):
+    for own, again in zip(maps, attention_maps(searcher.objective, searcher.valid_batches), strict=True):
         np.testing.assert_array_equal(own.weights, again.weights)
     figure = plot_attention(maps)
     for axes, own in zip(figure.axes, maps, strict=False):

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from dartboard.analysis.grid import Grid
-from dartboard.analysis.site import GridOptions, prepare_site
+from dartboard.analysis.grid import Grid, GridOptions, make_problem
 from dartboard.errors import RunError
 from landscapes import images, model
 
@@ -73,6 +72,6 @@ def test_damage_is_said(text: str, tmp_path: Path) -> None:
 
 
 def test_values_of_a_gpu_are_not_those_of_a_cpu() -> None:
-    site = prepare_site(model(), images(), None, GridOptions())
-    assert site.settings("cuda:1") == site.settings("cpu") | {"device": "cuda"}
-    assert site.settings(torch.device("cpu")) == site.settings("cpu")
+    problem = make_problem(model(), images(), None, GridOptions())
+    assert problem.settings("cuda:1") == problem.settings("cpu") | {"device": "cuda"}
+    assert problem.settings(torch.device("cpu")) == problem.settings("cpu")

@@ -4,8 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from dartboard.analysis.directions import weights_of
 from dartboard.analysis.hessian import Spectrum, arch_spectrum, weight_spectrum
+from dartboard.analysis.plane import weights_of
 from dartboard.arch.curvature import largest_eigenvalue
 from dartboard.errors import CompositionError
 from landscapes import images, model, normalised
@@ -17,8 +17,8 @@ SMALL = {"channels": 1, "input": (3, 8, 8)}
 def dense(net, x, y):
     """All eigenvalues, from the whole matrix in float64."""
     weights = list(weights_of(net).values())
-    slopes = torch.autograd.grad(F.cross_entropy(net(x), y), weights, create_graph=True)
-    flat = torch.cat([slope.flatten() for slope in slopes])
+    grads = torch.autograd.grad(F.cross_entropy(net(x), y), weights, create_graph=True)
+    flat = torch.cat([grad.flatten() for grad in grads])
     rows = [torch.autograd.grad(entry, weights, retain_graph=True, materialize_grads=True) for entry in flat]
     return torch.linalg.eigvalsh(torch.stack([torch.cat([part.flatten() for part in row]) for row in rows]))
 
@@ -47,7 +47,7 @@ def test_batches_change_nothing_unless_their_statistics_count():
 def test_nothing_is_changed_and_products_are_told():
     own, told = model(**SMALL), []
     before = {name: value.clone() for name, value in own.net.state_dict().items()}
-    weight_spectrum(own, images(4), statistics="batch", count=1, tell=lambda *words: told.append(words))
+    weight_spectrum(own, images(4), statistics="batch", count=1, progress=lambda *words: told.append(words))
     assert all(torch.equal(value, before[name]) for name, value in own.net.state_dict().items())
     assert told == [("products with the Hessian", made, 0) for made in range(1, len(told) + 1)]
 
@@ -56,7 +56,7 @@ def test_architecture_parameters():
     objective = problem("nano", "softmax")
     told = []
     tell = lambda *words: told.append(words)  # noqa: E731
-    found = arch_spectrum(objective, [batch(0)], count=3, tolerance=1e-10, tell=tell)
+    found = arch_spectrum(objective, [batch(0)], count=3, tolerance=1e-10, progress=tell)
     assert found.largest[0] == pytest.approx(largest_eigenvalue(objective, batch(0), tolerance=1e-10))
     assert list(found.largest) == sorted(found.largest, reverse=True)
     assert found.smallest < found.largest[-1]

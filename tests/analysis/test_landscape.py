@@ -11,10 +11,19 @@ import torch.nn.functional as F
 from pydantic import ValidationError
 
 from dartboard.analysis import landscape as module
-from dartboard.analysis.directions import draw_direction, weights_of
-from dartboard.analysis.landscape import GridOptions, landscape
+from dartboard.analysis.grid import PointEvaluator
+from dartboard.analysis.landscape import (
+    GridOptions,
+    Landscape,
+    basin,
+    convexity,
+    landscape,
+    sharpness,
+    steepness,
+    summary,
+)
 from dartboard.analysis.measures import mean_gradient
-from dartboard.analysis.site import Surveyor
+from dartboard.analysis.plane import draw_direction, weights_of
 from dartboard.errors import DataError, OptionError, RunError
 from dartboard.nn import Model
 from dartboard.space import adopt, decode, get_space
@@ -43,7 +52,7 @@ def test_losses_are_those_of_moved_networks(kind: dict[str, object]) -> None:
         logits = moved(own.net, a, b, **kind)(normalised(given))
         expected = F.cross_entropy(logits, given.labels).item()
         assert found.values[row, column] == pytest.approx(expected, rel=1e-10)
-    assert found.centre == pytest.approx(F.cross_entropy(own.net(normalised(given)), given.labels).item())
+    assert found.center == pytest.approx(F.cross_entropy(own.net(normalised(given)), given.labels).item())
 
 
 def test_fresh_statistics_are_those_of_the_training_images_at_the_point() -> None:
@@ -63,9 +72,9 @@ def test_fresh_statistics_are_those_of_the_training_images_at_the_point() -> Non
 def test_fresh_statistics_of_several_batches_are_their_mean() -> None:
     own, given, train = model(), images(), images(16, seed=1)
     options = small(statistics="fresh", fresh=16, batch=8)
-    surveyor = Surveyor(module.prepare_site(own, given, train, options), "cpu")
-    first, second = surveyor.scene.plane.fresh
-    stem = surveyor.scene.plane.at(0.0, 0.0).stem.stages[0]
+    evaluator = PointEvaluator(module.make_problem(own, given, train, options), "cpu")
+    first, second = evaluator.context.plane.fresh
+    stem = evaluator.context.plane.at(0.0, 0.0).stem.stages[0]
     outputs = [stem[0](x) for x in (first, second)]
     mean = torch.stack([output.mean((0, 2, 3)) for output in outputs]).mean(0)
     torch.testing.assert_close(stem[1].running_mean, mean)
@@ -75,12 +84,12 @@ def test_fresh_statistics_of_several_batches_are_their_mean() -> None:
 def test_the_statistics_of_each_batch() -> None:
     own, given = model(), images(20)
     options = small(statistics="batch", batch=8)
-    scene = Surveyor(module.prepare_site(own, given, None, options), "cpu").scene
-    assert [len(y) for _, y in scene.batches] == [8, 8]  # the last 4 are no whole batch
+    context = PointEvaluator(module.make_problem(own, given, None, options), "cpu").context
+    assert [len(y) for _, y in context.batches] == [8, 8]  # the last 4 are no whole batch
     found = landscape(own, given, options)
     for row, column, a, b in points(options):
         net = moved(own.net, a, b).train()
-        expected = np.mean([F.cross_entropy(net(x), y).item() for x, y in scene.batches])
+        expected = np.mean([F.cross_entropy(net(x), y).item() for x, y in context.batches])
         assert found.values[row, column] == pytest.approx(expected, rel=1e-10)
 
 
@@ -106,7 +115,7 @@ def test_variances_on_the_grid(statistics: str) -> None:
     own, given = model(), images(12)
     options = small(of="variance", statistics=statistics, batch=4)
     found = landscape(own, given, options)
-    batches = Surveyor(module.prepare_site(own, given, None, options), "cpu").scene.batches
+    batches = PointEvaluator(module.make_problem(own, given, None, options), "cpu").context.batches
     for row, column, a, b in points(options)[:4]:
         net = moved(own.net, a, b)
         if statistics == "kept":
@@ -160,8 +169,10 @@ def test_what_was_stopped_goes_on_with_the_same_bits(tmp_path: Path, monkeypatch
     own, given, options = model(dtype=torch.float32), images(), small(grid=5)
     expected = landscape(own, given, options)
     counted: list[object] = []
-    call = Surveyor.__call__
-    monkeypatch.setattr(Surveyor, "__call__", lambda self, place: counted.append(place) or call(self, place))
+    call = PointEvaluator.__call__
+    monkeypatch.setattr(
+        PointEvaluator, "__call__", lambda self, place: counted.append(place) or call(self, place)
+    )
 
     def stop(what: str, done: int, total: int) -> None:
         assert (what, total) == ("loss", 25)
@@ -170,7 +181,7 @@ def test_what_was_stopped_goes_on_with_the_same_bits(tmp_path: Path, monkeypatch
 
     for _ in range(2):
         with pytest.raises(Killed):
-            landscape(own, given, options, folder=tmp_path, tell=stop)
+            landscape(own, given, options, folder=tmp_path, progress=stop)
     found = landscape(own, given, options, folder=tmp_path)
     assert len(counted) == len(set(counted)) == 25
     assert np.array_equal(found.values, expected.values)
@@ -182,7 +193,9 @@ def test_what_was_stopped_goes_on_with_the_same_bits(tmp_path: Path, monkeypatch
 def test_several_processes_give_the_same(tmp_path: Path) -> None:
     own, given, options = model(dtype=torch.float32), images(), small(grid=5)
     told: list[tuple[str, int, int]] = []
-    found = landscape(own, given, options, folder=tmp_path, jobs=2, tell=lambda *words: told.append(words))
+    found = landscape(
+        own, given, options, folder=tmp_path, jobs=2, progress=lambda *words: told.append(words)
+    )
     assert np.array_equal(found.values, landscape(own, given, options).values)
     assert told == [("loss", done, 25) for done in range(1, 26)]
 
@@ -199,7 +212,7 @@ class Threads:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_one_thread_computes_and_the_others_come_back(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "Surveyor", Threads)
+    monkeypatch.setattr(module, "PointEvaluator", Threads)
     own, given, options = model(), images(), small()
     monkeypatch.setattr(module.Grid, "missing", lambda _: [(0, 0)])  # which several jobs leave to this one
     torch.set_num_threads(3)
@@ -210,11 +223,11 @@ def test_one_thread_computes_and_the_others_come_back(jobs: int, monkeypatch: py
 def test_a_point_that_overflows_spoils_no_other() -> None:
     own, given, train = model(dtype=torch.float32), images(), images(16, seed=1)
     options = small(statistics="fresh", fresh=16, radius=1e38)
-    surveyor = Surveyor(module.prepare_site(own, given, train, options), "cpu")
-    alone = surveyor((1, 1))
+    evaluator = PointEvaluator(module.make_problem(own, given, train, options), "cpu")
+    alone = evaluator((1, 1))
     assert np.isfinite(alone)
-    assert not np.isfinite(surveyor((0, 0)))
-    assert surveyor((1, 1)) == alone
+    assert not np.isfinite(evaluator((0, 0)))
+    assert evaluator((1, 1)) == alone
 
 
 DEAD = "|nor_conv_3x3~0|+|none~0|none~1|+|none~0|none~1|nor_conv_1x1~2|"
@@ -263,7 +276,7 @@ def test_losses_that_overflow_are_infinite_and_stay_so(tmp_path: Path) -> None:
     own, options = model(dtype=torch.float32), small(radius=1e38)
     found = landscape(own, images(), options, folder=tmp_path)
     assert np.isinf(found.values).any()
-    assert np.isfinite(found.centre)
+    assert np.isfinite(found.center)
     assert np.array_equal(landscape(own, images(), options, folder=tmp_path).values, found.values)
     facts = json.loads(json.dumps(found.facts(), allow_nan=False))
     assert None in facts["values"][0]
@@ -288,7 +301,7 @@ def test_many_points_take_no_more_memory_than_few() -> None:
             seen.append(live_bytes() - before)
 
     for grid in (3, 9):
-        landscape(own, given, small(grid=grid), tell=look)
+        landscape(own, given, small(grid=grid), progress=look)
     few, many = seen
     assert few == many
     assert 3 * weights < many < 3.1 * weights + 10_000  # a network and two directions, and the images
@@ -312,3 +325,63 @@ def test_what_is_missing_is_said() -> None:
         landscape(model(), images(0), small())
     with pytest.raises(OptionError, match="at least two"):
         landscape(model(), images(8), small(of="variance", statistics="batch", batch=8))
+
+
+def made(function, grid=21, radius=1.0, of="loss"):
+    options = GridOptions(grid=grid, radius=radius, of=of)
+    across, along = np.meshgrid(options.steps, options.steps)
+    return Landscape(options, function(across, along).astype(float))
+
+
+def bowl(scale=1.0):
+    return made(lambda a, b: scale * (a**2 + b**2) + 0.5)
+
+
+def test_sharpness_is_the_rise_within_a_radius_in_percent():
+    assert sharpness(bowl()) == pytest.approx(100 * 1.0 / 1.5)
+    assert sharpness(bowl(), 0.5) == pytest.approx(100 * 0.25 / 1.5)
+    assert sharpness(bowl(4.0), 0.5) == pytest.approx(100 * 1.0 / 1.5)
+
+
+def test_the_basin_is_what_is_low_and_hangs_together_with_the_middle():
+    expected = np.mean(bowl().distances ** 2 <= 0.64 + 1e-12)
+    assert basin(bowl(), 0.64 + 1e-12) == pytest.approx(expected)
+    walls = made(lambda a, b: np.where(np.abs(a) == 0.5, 9.0, 0.0) + 0 * b)
+    assert basin(walls) == pytest.approx(9 / 21)
+
+
+def test_steepness_is_the_largest_slope_between_neighbours():
+    assert steepness(made(lambda a, b: 3 * a - 5 * b)) == pytest.approx(5.0)
+    beyond = made(lambda a, b: np.where(a > 0.8, np.inf, b))
+    assert steepness(beyond) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("function", "share"),
+    [
+        (lambda a, b: a**2 + b**2, 1.0),
+        (lambda a, b: a**2 - b**2, 0.0),
+        (lambda a, b: a**2 + b**2 + 3 * a * b, 0.0),
+        (lambda a, b: -(a**2) - b**2, 0.0),
+        (lambda a, b: np.where(a < 0, 2 * a**2, -(a**2)) + 3 * b**2, 10 / 19),
+    ],
+)
+def test_convexity_is_the_share_of_points_that_bend_upwards(function, share):
+    assert convexity(made(function)) == pytest.approx(share)
+
+
+def test_where_all_is_infinite_there_is_no_shape():
+    nothing = made(lambda a, b: np.full_like(a + b, np.inf), grid=5)
+    assert summary(nothing)["centre"] == np.inf
+    for measure in (sharpness, basin, steepness):
+        assert np.isnan(measure(nothing))
+
+
+def test_what_is_said_depends_on_what_was_measured():
+    said = summary(bowl())
+    assert said.keys() == {"centre", "sharpness", "basin", "steepness", "convexity"}
+    assert said["centre"] == 0.5
+    other = summary(made(lambda a, b: a + b, of="gradient"))
+    assert other["maximum"] == pytest.approx(2.0)
+    assert other["mean"] == pytest.approx(0.0)
+    assert other["median"] == pytest.approx(0.0)

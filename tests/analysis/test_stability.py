@@ -26,7 +26,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
 def test_it_is_what_the_search_itself_measures(runs: dict[str, Run]) -> None:
     run, told = runs["asm-0"], list[tuple[str, int, int]]()
-    found, result = measure(run, tell=lambda *words: told.append(words)), run.result()
+    found, result = measure(run, progress=lambda *words: told.append(words)), run.result()
     assert result is not None
     searcher = load_searcher(run)
     genotype = decode(json.dumps(result["genotype"]))

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from dartboard.analysis.directions import weights_of
+from dartboard.analysis.plane import weights_of
 from dartboard.analysis.variance import between_batches, per_example
 from dartboard.errors import OptionError
 from landscapes import gradients, images, model, normalised
@@ -38,7 +38,7 @@ def test_neither_batches_nor_chunks_matter():
     batches = list(zip(x.split(3), y.split(3), strict=True))
     assert per_example(net, batches).item() == pytest.approx(expected, rel=1e-10)
     for room in (0, 2 * size, 3 * size):
-        assert per_example(net, [(x, y)], room=room).item() == pytest.approx(expected, rel=1e-10)
+        assert per_example(net, [(x, y)], max_bytes=room).item() == pytest.approx(expected, rel=1e-10)
 
 
 def test_the_same_example_again_and_again_has_none():

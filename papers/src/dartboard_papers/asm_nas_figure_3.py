@@ -75,7 +75,7 @@ def reproduce(options: RunOptions, scale: Stability) -> ReproductionResult:
     runs = searches(plan(scale, space, options.data), options)
     groups = {
         method: [
-            measure(runs[f"{method}-s{seed}"], options.device, tell=options.tell)
+            measure(runs[f"{method}-s{seed}"], options.device, progress=options.tell)
             for seed in range(scale.seeds)
         ]
         for method in METHODS

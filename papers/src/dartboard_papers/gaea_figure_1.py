@@ -24,8 +24,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field, ValidationInfo, field_validator
 
-from dartboard.analysis.trajectories import band
-from dartboard.analysis.trajectory import read_trajectory
+from dartboard.analysis.trajectory import common_band, read_trajectory
 from dartboard.config.schema import Count, Options
 from dartboard.runs import Run
 from dartboard.search.config import SearchConfig
@@ -170,7 +169,7 @@ def _curve(run: Run) -> list[float]:
 
 def together(curves: Sequence[Sequence[float]]) -> Band:
     """Mean and standard deviation over all seeds."""
-    mean_curve = band([(range(1, len(curve) + 1), np.array(curve)) for curve in curves])
+    mean_curve = common_band([(range(1, len(curve) + 1), np.array(curve)) for curve in curves])
     assert mean_curve is not None  # noqa: S101  # all are known
     return mean_curve
 

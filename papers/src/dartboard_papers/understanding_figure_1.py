@@ -11,8 +11,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from dartboard.analysis.standing import Kind, Standing, connections, stand
-from dartboard.analysis.topology import shape_of
+from dartboard.analysis.topology import ShapeDistribution, ShapeRank, connection_shapes, rank_shapes, shape_of
 from dartboard.space import PUBLISHED, Cell, get_published
 from dartboard.space.graph import depth, width
 from dartboard.viz.plots import draw_bubbles, draw_stars
@@ -40,7 +39,7 @@ PAPER = {"NASNet": (5.0, 2), "AmoebaNet": (4.0, 4), "ENAS": (5.0, 2), "DARTS": (
 def reproduce(options: RunOptions, scale: Scale) -> ReproductionResult:  # noqa: ARG001
     """Both measures of the five cells beside the paper's, and their standing, counted exactly."""
     cells = {name: normal_cell(popular(name)) for name in NAMES}
-    standing = {name: stand(popular(name))[NORMAL] for name in NAMES}
+    standing = {name: rank_shapes(popular(name))[NORMAL] for name in NAMES}
     same = [name for name in NAMES if measured(cells[name]) == PAPER[name]]
     common = [name for name in NAMES if standing[name].common]
     others = later()
@@ -80,7 +79,7 @@ def measured(cell: Cell) -> tuple[float, int]:
 def later() -> dict[str, bool]:
     """The published normal cells that the figure does not have: whether each has the pattern."""
     names = [name for name in PUBLISHED if name not in NAMES.values()]
-    return {name: stand(get_published(name))[NORMAL].common for name in names}
+    return {name: rank_shapes(get_published(name))[NORMAL].common for name in names}
 
 
 def spread(others: Mapping[str, bool]) -> str:
@@ -88,7 +87,7 @@ def spread(others: Mapping[str, bool]) -> str:
     return f"{sum(others.values())} of {len(others)}"
 
 
-def lacking(standing: Mapping[str, Standing]) -> str:
+def lacking(standing: Mapping[str, ShapeRank]) -> str:
     """Which cells are not, and why, in words that go on with a sentence."""
     words = [
         f"; {name} is wider than {item.width.below:.0%}, but {item.depth.below:.0%} are shallower "
@@ -99,7 +98,7 @@ def lacking(standing: Mapping[str, Standing]) -> str:
     return "".join(words)
 
 
-def rows(cells: Mapping[str, Cell], standing: Mapping[str, Standing]) -> list[Row]:
+def rows(cells: Mapping[str, Cell], standing: Mapping[str, ShapeRank]) -> list[Row]:
     """Both measures, and the shares of connections that go further."""
     lines = []
     for name, (wide, deep) in PAPER.items():
@@ -112,7 +111,7 @@ def rows(cells: Mapping[str, Cell], standing: Mapping[str, Standing]) -> list[Ro
     return lines
 
 
-def numbers(cells: Mapping[str, Cell], standing: Mapping[str, Standing]) -> dict[str, Any]:
+def numbers(cells: Mapping[str, Cell], standing: Mapping[str, ShapeRank]) -> dict[str, Any]:
     """What is drawn."""
     return {
         name: {
@@ -136,7 +135,7 @@ def draw(cells: Mapping[str, Cell]) -> Figure:
     for name, cell in cells.items():
         kinds.setdefault(len(cell.inner), {})[name] = cell
     for axes, (nodes, group) in zip(below.subplots(1, len(kinds)), sorted(kinds.items()), strict=True):
-        kind: Kind = connections(next(iter(group.values())))
+        kind: ShapeDistribution = connection_shapes(next(iter(group.values())))
         draw_bubbles(axes, kind.ways)
         draw_stars(axes, {name: (width(cell), depth(cell)) for name, cell in group.items()})
         axes.set_title(f"{nodes} inner nodes: all {kind.total:,} connections, area by number", fontsize=9)

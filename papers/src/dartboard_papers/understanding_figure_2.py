@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from dartboard.analysis.standing import Kind, connections
-from dartboard.analysis.topology import shape_of
+from dartboard.analysis.topology import ShapeDistribution, connection_shapes, shape_of
 from dartboard.analysis.variants import random_connections
 from dartboard.config.schema import Count, Seed
 from dartboard.space import Cell
@@ -40,8 +39,8 @@ def reproduce(options: RunOptions, scale: Draw) -> ReproductionResult:  # noqa: 
     original = normal_cell(base)
     drawn = random_connections(base, scale.variants, seed=scale.draw, archs=[NORMAL])
     ordered = from_wide_to_narrow([normal_cell(one) for one in drawn])
-    kind = connections(original)
-    place, trend = kind.stand(original), correlation(kind)
+    kind = connection_shapes(original)
+    place, trend = kind.rank(original), correlation(kind)
     wider, shallower = beyond(original, ordered)
     held = wider == shallower == 0 and trend < 0
     return ReproductionResult(
@@ -90,7 +89,7 @@ def beyond(original: Cell, cells: Sequence[Cell]) -> tuple[int, int]:
     )
 
 
-def correlation(kind: Kind) -> float:
+def correlation(kind: ShapeDistribution) -> float:
     """Of width and depth over all cells of a kind."""
     wide, deep = kind.mean()
     moments = [

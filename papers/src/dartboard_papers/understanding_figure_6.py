@@ -9,8 +9,7 @@ the same grids are reported beside it. CIFAR-100, which the paper has too, is `-
 
 from collections.abc import Mapping
 
-from dartboard.analysis.landscape import surfaces
-from dartboard.analysis.sharpness import RISE, summary
+from dartboard.analysis.landscape import RISE, summary, surfaces
 from dartboard.viz.plots import plot_contours, plot_surfaces
 from dartboard_papers._understanding_landscape import (
     ENOUGH,

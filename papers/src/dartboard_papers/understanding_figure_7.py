@@ -76,7 +76,7 @@ def rows(
 ) -> list[Row]:
     """The region of each cell, its variance at the trained weights, and the trend with the width."""
     centres = survey.mean(
-        {label: [landscape.centre for landscape in group] for label, group in survey.landscapes.items()}
+        {label: [landscape.center for landscape in group] for label, group in survey.landscapes.items()}
     )
     return [
         *(

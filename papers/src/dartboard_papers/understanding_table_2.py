@@ -11,8 +11,7 @@ from statistics import fmean
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from dartboard.analysis.standing import Kind, connections
-from dartboard.analysis.topology import shape_of
+from dartboard.analysis.topology import ShapeDistribution, connection_shapes, shape_of
 from dartboard.analysis.variants import random_connections
 from dartboard.config.schema import Count, Seed
 from dartboard.space import Cell
@@ -55,9 +54,9 @@ def reproduce(options: RunOptions, scale: Draws) -> ReproductionResult:  # noqa:
     """The variants of a draw beside the paper's, and all connections."""
     cells = {name: normal_cell(popular(name)) for name in LINES}
     drawn = {name: variants(name, scale) for name in LINES}
-    kinds = {name: connections(cell, repeats=scale.repeats) for name, cell in cells.items()}
+    kinds = {name: connection_shapes(cell, repeats=scale.repeats) for name, cell in cells.items()}
     matching = [name for name in LINES if is_wide_and_shallow(cells[name], drawn[name])]
-    words = ", ".join(f"{name} {kinds[name].stand(cells[name]).beyond:.2%}" for name in LINES)
+    words = ", ".join(f"{name} {kinds[name].rank(cells[name]).beyond:.2%}" for name in LINES)
     return ReproductionResult(
         rows=[row for name in LINES for row in rows(name, cells[name], drawn[name], kinds[name])],
         verdict=Verdict.HELD if len(matching) == len(LINES) else Verdict.NOT_HELD,
@@ -98,9 +97,9 @@ def is_wide_and_shallow(cell: Cell, others: Sequence[tuple[float, int]]) -> bool
     )
 
 
-def rows(name: str, cell: Cell, drawn: Pairs, kind: Kind) -> list[Row]:
+def rows(name: str, cell: Cell, drawn: Pairs, kind: ShapeDistribution) -> list[Row]:
     """A cell and its variants beside the paper's."""
-    reference, published, place = shape_of(cell), paper(name), kind.stand(cell)
+    reference, published, place = shape_of(cell), paper(name), kind.rank(cell)
 
     def count(pairs: Pairs) -> tuple[int, int]:
         return sum(wide > reference.width for wide, _ in pairs), sum(
@@ -124,7 +123,7 @@ def means(pairs: Pairs) -> str:
     return f"{fmean(wide):.2f}c, {fmean(deep):.2f}"
 
 
-def unlikely(kind: Kind) -> str:
+def unlikely(kind: ShapeDistribution) -> str:
     """Remark on how rarely the least likely of the paper's variants would be drawn."""
     ways = sum(count for (wide, deep), count in kind.ways.items() if wide <= 1.5 and deep <= 3)
     return (
@@ -133,7 +132,9 @@ def unlikely(kind: Kind) -> str:
     )
 
 
-def draw(cells: Mapping[str, Cell], drawn: Mapping[str, Pairs], kinds: Mapping[str, Kind]) -> Figure:
+def draw(
+    cells: Mapping[str, Cell], drawn: Mapping[str, Pairs], kinds: Mapping[str, ShapeDistribution]
+) -> Figure:
     """For each cell all connections as circles, the variants of here and of the paper as dots."""
     figure = Figure((10, 7), layout="constrained")
     for axes, name in zip(figure.subplots(2, 2).flat, cells, strict=True):

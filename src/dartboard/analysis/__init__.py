@@ -1,1 +1,1 @@
-"""Understand an architecture: its graph, its variants, how it learns, and the loss around it."""
+"""Analysis of architectures and searches: shapes, variants, learning curves, landscapes, trajectories."""

@@ -1,4 +1,4 @@
-"""What a trained supernet attends to: a heat map of edges and ops for each cell (asm-nas 5.3.3)."""
+"""Attention of a trained supernet: a heat map of edges and ops for each cell (asm-nas 5.3.3)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from dartboard.runs import Run
 from dartboard.search.evaluate import accuracy
 from dartboard.search.load import load_searcher
 from dartboard.search.select import Batches
-from dartboard.space.spec import Cell, SearchSpace
+from dartboard.space.spec import SearchSpace
 from dartboard.utils.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class AttentionMap:
-    """How strong the candidates of one cell are.
+    """The strengths of the candidates of a cell.
 
     Args:
-        arch: Whose decisions it shows.
-        cells: The cells of the stack that it is of, from 1; several where they share it.
+        arch: The arch whose decisions it shows.
+        cells: Numbers of the cells of the stack, from 1; several where they share the decisions.
         reduces: Whether these cells halve the resolution.
         edges: Source and target of each edge that has something to choose.
         ops: The names of the columns.
-        weights: Of each op on each edge [edges, ops], rows on the simplex; nan where an edge has no such
-            candidate.
+        weights: Weight of each op on each edge [edges, ops], rows on the simplex; NaN where an edge has no
+            such candidate.
     """
 
     arch: str
@@ -65,7 +65,7 @@ class AttentionMap:
 
     def facts(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
-        weights = [[None if np.isnan(own) else own for own in row] for row in self.weights.tolist()]
+        weights = [[None if np.isnan(weight) else weight for weight in row] for row in self.weights.tolist()]
         return {
             "arch": self.arch,
             "cells": self.cells,
@@ -82,7 +82,7 @@ def attention(
     device: torch.device | str = "cpu",
     *,
     fall_back: bool = False,
-    tell: Progress = no_progress,
+    progress: Progress = no_progress,
 ) -> list[AttentionMap]:
     """The heat maps of a search, front to back, from its last checkpoint.
 
@@ -93,27 +93,29 @@ def attention(
         run: Of a search; it need not be finished.
         device: Where to compute.
         fall_back: Whether an older checkpoint will do where the last is damaged.
-        tell: Is told how far the loading of images and the pass over them are.
+        progress: Called while images are loaded and passed through the network.
 
     Raises:
         DartboardError: If it is no run of a search, or has no checkpoint that can be read.
     """
     run = run if isinstance(run, Run) else Run.read(run)
-    searcher = load_searcher(run, device, fall_back=fall_back, progress=tell)
+    searcher = load_searcher(run, device, fall_back=fall_back, progress=progress)
     total = min(len(searcher.loaders.valid), searcher.options.health.examples)
-    return heat_maps(searcher.objective, lambda: _told(searcher.valid_batches(), total, tell))
+    return attention_maps(
+        searcher.objective, lambda: _with_progress(searcher.valid_batches(), total, progress)
+    )
 
 
-def _told(batches: Iterable[Batch], total: int, tell: Progress) -> Iterator[Batch]:
-    """The batches; before each one is told how many images have passed."""
+def _with_progress(batches: Iterable[Batch], total: int, progress: Progress) -> Iterator[Batch]:
+    """The batches; before each, the number of images that have passed is reported."""
     done = 0
     for batch in batches:
-        tell("attention", done, total)
+        progress("attention", done, total)
         yield batch
         done += len(batch[1])
 
 
-def heat_maps(objective: Objective, valid: Batches) -> list[AttentionMap]:
+def attention_maps(objective: Objective, valid: Batches) -> list[AttentionMap]:
     """The heat maps of a trained network under its relaxation, of which nothing is changed.
 
     Args:
@@ -121,14 +123,17 @@ def heat_maps(objective: Objective, valid: Batches) -> list[AttentionMap]:
         valid: Held-out images.
     """
     space, relaxation = objective.net.space, objective.relaxation
-    numbers = _numbers(space)
+    with_arch = [index for index, slot in enumerate(space.slots) if slot.arch]
+    numbers = {index: number for number, index in enumerate(with_arch, 1)}
     if isinstance(relaxation, Attention):
-        found = slot_attention(objective, relaxation, valid)
-        return [_heat_map(space, [index], numbers, found[index]) for index in numbers]
+        by_slot = slot_attention(objective, relaxation, valid)
+        return [_attention_map(space, [index], numbers, by_slot[index]) for index in numbers]
     strengths = relaxation.strengths()
-    return [
-        _heat_map(space, _readers(space, arch), numbers, own.ops.detach()) for arch, own in strengths.items()
-    ]
+    maps = []
+    for arch, strength in strengths.items():
+        slots = [index for index, slot in enumerate(space.slots) if slot.arch == arch]
+        maps.append(_attention_map(space, slots, numbers, strength.ops.detach()))
+    return maps
 
 
 def slot_attention(objective: Objective, relaxation: Attention, valid: Batches) -> dict[int, Tensor]:
@@ -136,41 +141,29 @@ def slot_attention(objective: Objective, relaxation: Attention, valid: Batches) 
     before = {name: buffer.clone() for name, buffer in relaxation.named_buffers()}
     with relaxation.collecting():
         accuracy(objective, relaxation, valid())
-    slots = {int(index): cast(SlotAttention, own) for index, own in relaxation.slots.items()}
-    found = {index: own.average.clone() for index, own in slots.items()}
+    slots = {int(index): cast(SlotAttention, slot) for index, slot in relaxation.slots.items()}
+    means = {index: slot.average.clone() for index, slot in slots.items()}
     for name, buffer in relaxation.named_buffers():
         buffer.copy_(before[name])
-    return found
+    return means
 
 
-def _numbers(space: SearchSpace) -> dict[int, int]:
-    """By slot, the number of the cell in it; blocks between stages have none."""
-    slots = [index for index, slot in enumerate(space.slots) if slot.arch]
-    return {index: number for number, index in enumerate(slots, 1)}
-
-
-def _readers(space: SearchSpace, arch: str) -> list[int]:
-    return [index for index, slot in enumerate(space.slots) if slot.arch == arch]
-
-
-def _heat_map(
+def _attention_map(
     space: SearchSpace, slots: Sequence[int], numbers: dict[int, int], weights: Tensor
 ) -> AttentionMap:
+    """The map of slots that share a cell, from weights by edge and position of the candidate [E, N]."""
     slot = space.slots[slots[0]]
     cell = space.cells[slot.arch]
-    edges = tuple((cell.edges[index].source, cell.edges[index].target) for index in open_edges(cell))
-    ops = tuple(dict.fromkeys(op for index in open_edges(cell) for op in cell.edges[index].ops))
-    table = _table(cell, ops, weights.double().cpu().numpy())
-    return AttentionMap(slot.arch, tuple(numbers[own] for own in slots), slot.stride == 2, edges, ops, table)
-
-
-def _table(cell: Cell, ops: Sequence[str], weights: Floats) -> Floats:
-    """Weights [open edges, ops] by the names of ops; nan where an edge has no such candidate."""
-    table = np.full((len(open_edges(cell)), len(ops)), np.nan)
-    for row, index in zip(table, open_edges(cell), strict=True):
+    open_ = open_edges(cell)
+    edges = tuple((cell.edges[index].source, cell.edges[index].target) for index in open_)
+    ops = tuple(dict.fromkeys(op for index in open_ for op in cell.edges[index].ops))
+    table, values = np.full((len(open_), len(ops)), np.nan), weights.double().cpu().numpy()
+    for row, index in zip(table, open_, strict=True):
         for place, op in enumerate(cell.edges[index].ops):
-            row[ops.index(op)] = weights[index, place]
-    return table
+            row[ops.index(op)] = values[index, place]
+    return AttentionMap(
+        slot.arch, tuple(map(numbers.__getitem__, slots)), slot.stride == 2, edges, ops, table
+    )
 
 
 def plot_attention(maps: Sequence[AttentionMap]) -> "Figure":

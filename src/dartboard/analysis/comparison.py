@@ -1,12 +1,15 @@
-"""What came of cells that were trained side by side: curves, areas, epochs to a level, and who was faster."""
+"""Results of cells trained side by side: learning curves, areas under them, epochs to a level, rankings."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from dartboard.analysis.curves import Curve, band
+import numpy as np
+from numpy.typing import NDArray
+
 from dartboard.errors import OptionError, UnknownNameError
 from dartboard.space import Genotype
 from dartboard.space.graph import depth, width
@@ -17,17 +20,92 @@ if TYPE_CHECKING:
 
 TRAIN_LOSS, LOSS, ACCURACY = "train_loss", "loss", "accuracy"
 METRICS = (TRAIN_LOSS, LOSS, ACCURACY)
-"""What is followed: the mean loss of an epoch's steps, and loss and accuracy of held-out images after it."""
+"""The metrics: mean training loss of an epoch, and loss and accuracy of held-out images after it."""
+
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A metric of a training after some of its epochs.
+
+    Args:
+        epochs: Complete epochs at each point, ascending [points].
+        values: The metric; infinite where it was not finite [points].
+    """
+
+    epochs: tuple[int, ...]
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.epochs) != len(self.values) or list(self.epochs) != sorted(set(self.epochs)):
+            raise OptionError(
+                f"a curve has a value for each of its rising epochs; got {len(self.values)} values for "
+                f"{list(self.epochs)}"
+            )
+
+    @property
+    def final(self) -> float | None:
+        """The last value; None for a curve without points."""
+        return self.values[-1] if self.values else None
+
+    def area(self) -> float | None:
+        """The area under the curve by trapezoids, divided by its length: the mean height between its ends.
+
+        Of a single point it is the value there; None without points.
+        """
+        if len(self.epochs) < 2:
+            return self.final
+        return float(np.trapezoid(self.values, self.epochs)) / (self.epochs[-1] - self.epochs[0])
+
+    def epochs_to(self, level: float, *, falling: bool) -> float | None:
+        """Epochs to reach a level, by linear interpolation between points; None if it is never reached.
+
+        A curve that begins there needs as many epochs as its first point has.
+
+        Args:
+            level: The value to reach.
+            falling: Whether less is better, as for a loss, or more, as for an accuracy.
+        """
+        sign = 1.0 if falling else -1.0
+        above = [sign * (value - level) for value in self.values]
+        if above and above[0] <= 0:
+            return float(self.epochs[0])
+        points = zip(self.epochs, above, strict=True)
+        for (start, before), (end, after) in pairwise(points):
+            if after <= 0:
+                fraction = before / (before - after) if np.isfinite(before) else 1.0
+                return start + fraction * (end - start)
+        return None
+
+    def rise(self, *, falling: bool) -> float:
+        """The sum of all steps in the wrong direction: how unsteady the curve is."""
+        steps = np.diff(self.values) if falling else -np.diff(self.values)
+        return float(steps[steps > 0].sum())
+
+
+def mean_band(curves: Sequence[Curve]) -> Band:
+    """The band of several curves at all their epochs; a curve that ends early counts as far as it goes."""
+    grid = sorted({epoch for curve in curves for epoch in curve.epochs})
+    by_epoch = [dict(zip(curve.epochs, curve.values, strict=True)) for curve in curves]
+    columns = [np.array([values[epoch] for values in by_epoch if epoch in values]) for epoch in grid]
+    means = np.array([column.mean() for column in columns])
+    return Band(np.array(grid, dtype=float), means, np.array([_std(column) for column in columns]))
+
+
+def _std(values: Floats) -> float:
+    return float(values.std(ddof=1)) if len(values) > 1 and np.isfinite(values).all() else 0.0
 
 
 @dataclass(frozen=True, order=True)
 class Entry:
-    """Which training of a comparison.
+    """Identifies a training of a comparison.
 
     Args:
-        cell: The cell's label.
-        lr: The learning rate at the start.
-        seed: Of the weights' start and of the order of the images.
+        cell: The label of the cell.
+        lr: The initial learning rate.
+        seed: Random seed of initialization and order of images.
     """
 
     cell: str
@@ -36,7 +114,7 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """Of its run."""
+        """The name of its run directory."""
         return f"{self.cell}-lr{self.lr}-s{self.seed}"
 
 
@@ -45,9 +123,9 @@ class Training:
     """One training of a comparison.
 
     Args:
-        entry: Which.
-        curves: By metric; as far as it came.
-        fault: Why it broke off, in words: its loss became infinite; None of one that went to its end.
+        entry: Identifies the training.
+        curves: By metric, as far as it went.
+        fault: Why it broke off: its loss became infinite; None if it was completed.
     """
 
     entry: Entry
@@ -55,15 +133,15 @@ class Training:
     fault: str | None = None
 
     def area(self, metric: str = LOSS) -> float | None:
-        """The area under a curve, as `Curve.area`; None of a training that broke off."""
+        """The area under a curve, as `Curve.area`; None if the training broke off."""
         return None if self.fault is not None else self.curves[metric].area()
 
     def final(self, metric: str = LOSS) -> float | None:
-        """What it came to; None of a training that broke off."""
+        """The final value; None if the training broke off."""
         return None if self.fault is not None else self.curves[metric].final
 
     def epochs_to(self, level: float, metric: str = LOSS) -> float | None:
-        """Epochs to a level, as `Curve.epochs_to`; None if it never came there."""
+        """Epochs to a level, as `Curve.epochs_to`; None if it was never reached."""
         return self.curves[metric].epochs_to(level, falling=metric != ACCURACY)
 
 
@@ -72,10 +150,10 @@ class Comparison:
     """Cells that were trained side by side.
 
     Args:
-        cells: By label.
-        trainings: All of them.
-        part: The kind of held-out images that loss and accuracy are of: `test`, or `valid`.
-        parameters: By label, the weights of the network.
+        cells: The cells by label.
+        trainings: All trainings.
+        part: The split that loss and accuracy are of: `test` or `valid`.
+        parameters: For each label, the number of weights of the network.
     """
 
     cells: Mapping[str, Genotype]
@@ -85,16 +163,16 @@ class Comparison:
 
     @property
     def lrs(self) -> list[float]:
-        """All learning rates, rising."""
-        return sorted({own.entry.lr for own in self.trainings})
+        """All learning rates, ascending."""
+        return sorted({training.entry.lr for training in self.trainings})
 
     @property
     def seeds(self) -> list[int]:
-        """All seeds, rising."""
-        return sorted({own.entry.seed for own in self.trainings})
+        """All seeds, ascending."""
+        return sorted({training.entry.seed for training in self.trainings})
 
     def of(self, cell: str, lr: float | None = None) -> list[Training]:
-        """The trainings of a cell at a learning rate, by seed; there is no need to name a rate that is alone.
+        """The trainings of a cell at a learning rate, by seed; a single rate need not be named.
 
         Raises:
             UnknownNameError: If there is no such cell.
@@ -102,38 +180,34 @@ class Comparison:
         """
         if cell not in self.cells:
             raise UnknownNameError("cell of the comparison", cell, self.cells)
-        wanted = self._rate(lr)
-        found = [own for own in self.trainings if (own.entry.cell, own.entry.lr) == (cell, wanted)]
-        return sorted(found, key=lambda own: own.entry.seed)
-
-    def _rate(self, lr: float | None) -> float:
         if lr is None and len(self.lrs) == 1:
-            return self.lrs[0]
+            lr = self.lrs[0]
         if lr not in self.lrs:
             raise OptionError(f"no learning rate {lr}; there are {', '.join(map(str, self.lrs))}")
-        return lr
+        matching = [one for one in self.trainings if (one.entry.cell, one.entry.lr) == (cell, lr)]
+        return sorted(matching, key=lambda training: training.entry.seed)
 
     def band(self, cell: str, lr: float | None = None, metric: str = LOSS) -> Band:
-        """The curves of all seeds in one."""
-        return band([own.curves[metric] for own in self.of(cell, lr)])
+        """Mean and standard deviation over seeds."""
+        return mean_band([training.curves[metric] for training in self.of(cell, lr)])
 
     def areas(self, cell: str, lr: float | None = None, metric: str = LOSS) -> list[float | None]:
         """The area under each seed's curve."""
-        return [own.area(metric) for own in self.of(cell, lr)]
+        return [training.area(metric) for training in self.of(cell, lr)]
 
     def area(self, cell: str, lr: float | None = None, metric: str = LOSS) -> float | None:
         """The mean area over seeds; None if one of them broke off."""
         return _mean(self.areas(cell, lr, metric))
 
     def final(self, cell: str, lr: float | None = None, metric: str = LOSS) -> float | None:
-        """The mean over seeds of what they came to; None if one of them broke off."""
-        return _mean([own.final(metric) for own in self.of(cell, lr)])
+        """The mean final value over seeds; None if one of them broke off."""
+        return _mean([training.final(metric) for training in self.of(cell, lr)])
 
     def epochs_to(
         self, level: float, cell: str, lr: float | None = None, metric: str = LOSS
     ) -> list[float | None]:
-        """For each seed the epochs to a level, as `Curve.epochs_to`; None where it never came there."""
-        return [own.epochs_to(level, metric) for own in self.of(cell, lr)]
+        """For each seed the epochs to a level, as `Curve.epochs_to`; None where it was never reached."""
+        return [training.epochs_to(level, metric) for training in self.of(cell, lr)]
 
     def ranking(self, lr: float | None = None, metric: str = LOSS) -> list[str]:
         """The cells, fastest first: by the mean area over seeds; those that broke off come last."""
@@ -146,13 +220,13 @@ class Comparison:
         return sorted(self.cells, key=key)
 
     def level(self, lr: float | None = None, metric: str = LOSS) -> float | None:
-        """The level that the last of all trainings comes to at its best; None if one comes to none."""
-        chosen = [own.curves[metric].values for cell in self.cells for own in self.of(cell, lr)]
-        if not all(chosen):
+        """The best level that every training reaches; None if one has no points."""
+        curves = [one.curves[metric].values for cell in self.cells for one in self.of(cell, lr)]
+        if not all(curves):
             return None
         if metric == ACCURACY:
-            return _finite(min(max(values) for values in chosen))
-        return _finite(max(min(values) for values in chosen))
+            return _finite(min(max(values) for values in curves))
+        return _finite(max(min(values) for values in curves))
 
     def facts(self, *, loss: float | None = None, accuracy: float | None = None) -> dict[str, Any]:
         """All of it, ready for JSON; infinite numbers are None.
@@ -206,11 +280,13 @@ class Comparison:
         return plot_band_grid(grid)
 
     def _rate_facts(self, lr: float, levels: Mapping[str, float | None]) -> dict[str, Any]:
-        used = {metric: self.level(lr, metric) if own is None else own for metric, own in levels.items()}
+        used = {
+            metric: self.level(lr, metric) if level is None else level for metric, level in levels.items()
+        }
         return {
             "lr": lr,
             "ranking": self.ranking(lr),
-            "levels": {metric: _finite(own) for metric, own in used.items()},
+            "levels": {metric: _finite(level) for metric, level in used.items()},
             "cells": {cell: self._cell_facts(cell, lr, used) for cell in self.cells},
         }
 
@@ -222,7 +298,7 @@ class Comparison:
                 metric: [] if level is None else self.epochs_to(level, cell, lr, metric)
                 for metric, level in levels.items()
             },
-            "trainings": [_training_facts(own) for own in self.of(cell, lr)],
+            "trainings": [_training_facts(training) for training in self.of(cell, lr)],
         }
 
 

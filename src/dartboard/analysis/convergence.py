@@ -12,8 +12,7 @@ from typing import Any
 
 import torch
 
-from dartboard.analysis.comparison import ACCURACY, LOSS, TRAIN_LOSS, Comparison, Entry, Training
-from dartboard.analysis.curves import Curve
+from dartboard.analysis.comparison import ACCURACY, LOSS, TRAIN_LOSS, Comparison, Curve, Entry, Training
 from dartboard.analysis.side_by_side import RUNS, ComparisonJobs, Plan, claim, make_settings
 from dartboard.errors import DivergedError, OptionError, RunError
 from dartboard.jobs.executors.base import Executor

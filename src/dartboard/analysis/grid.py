@@ -1,73 +1,89 @@
-"""The values of a grid of points, kept in a file while they come."""
+"""The grid of a landscape: its points, the network and examples measured there, and the values."""
 
+import hashlib
 import json
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
-from dartboard.errors import RunError
+from dartboard.analysis.measures import MEASURES, MeasureContext
+from dartboard.analysis.plane import DirectionKind, Plane, Statistics, Vectors, draw_direction
+from dartboard.arch.objective import Batch
+from dartboard.config.schema import Count, Options, Seed
+from dartboard.data import Images, evaluation_batches
+from dartboard.data.rng import generator
+from dartboard.errors import DataError, OptionError, RunError
+from dartboard.nn.model_file import Model, load_model, pack_model
 from dartboard.utils.atomic import write_text
 
 Floats = NDArray[np.float64]
-Place = tuple[int, int]
+GridPoint = tuple[int, int]
 """Row and column of a point."""
-BETWEEN = 1.0
-"""Seconds, at least, between two times that the file is written while values come."""
+SAVE_INTERVAL = 1.0
+"""Least seconds between two writings of the file while values are computed."""
 INFINITE = "inf"
-PRINTS = {"network": "another network", "images": "other images"}
-"""Settings that only say whether something is the same, in words where it is not."""
+FINGERPRINTS = {"network": "another network", "images": "other images"}
+"""Settings that are digests, and what a difference means."""
 
 
 class Grid:
-    """Values of the points of a square, some of which may be missing yet.
+    """Values of the points of a square grid, some of which may still be missing.
 
     Args:
         side: Points along each side.
-        settings: Plain values that say what the values are of; a file of other settings is refused.
-        path: The file; None keeps nothing.
+        settings: Plain values that identify the computation; a file with other settings is refused.
+        path: The file; None for none.
 
     Raises:
-        RunError: If the file is of other settings, or damaged.
+        RunError: If the file has other settings, or is damaged.
     """
 
     def __init__(self, side: int, settings: Mapping[str, Any], path: Path | None = None) -> None:
         self.settings: dict[str, Any] = json.loads(json.dumps(dict(settings)))
         self.path = path
         self.values: Floats = np.full((side, side), np.nan)
-        self._written, self._is_kept = time.monotonic(), True
+        self._saved_at, self._is_saved = time.monotonic(), True
         if path is not None and path.exists():
             self.values = self._read(path)
 
-    def missing(self) -> list[Place]:
+    def missing(self) -> list[GridPoint]:
         """The points that have no value yet, row by row."""
         rows, columns = np.nonzero(np.isnan(self.values))
         return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
-    def put(self, place: Place, value: float) -> None:
-        """Sets a value; what is no number counts as infinite."""
-        self.values[place] = math.inf if math.isnan(value) else value
-        self._is_kept = False
-        if time.monotonic() - self._written > BETWEEN:
+    def put(self, point: GridPoint, value: float) -> None:
+        """Sets a value; NaN counts as infinite."""
+        self.values[point] = math.inf if math.isnan(value) else value
+        self._is_saved = False
+        if time.monotonic() - self._saved_at > SAVE_INTERVAL:
             self.save()
 
     def save(self) -> None:
         """Writes the file if there are values that it does not have."""
-        if self.path is None or self._is_kept:
+        if self.path is None or self._is_saved:
             return
         rows = [[_plain(value) for value in row] for row in self.values.tolist()]
         write_text(self.path, json.dumps({"settings": self.settings, "values": rows}))
-        self._written, self._is_kept = time.monotonic(), True
+        self._saved_at, self._is_saved = time.monotonic(), True
 
     def _read(self, path: Path) -> Floats:
         try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            settings, rows = dict(kept["settings"]), kept["values"]
-            values = np.array([[math.nan if own is None else float(own) for own in row] for row in rows])
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            settings, rows = dict(stored["settings"]), stored["values"]
+            values = np.array(
+                [[math.nan if value is None else float(value) for value in row] for row in rows]
+            )
         except (ValueError, KeyError, TypeError, RecursionError):
             raise RunError(f"{path} is damaged; remove it, and its values are computed again") from None
         if settings != self.settings:
@@ -78,15 +94,186 @@ class Grid:
 
 
 def _plain(value: float) -> float | str | None:
-    """A value as JSON has it: None for a missing one."""
+    """A value for JSON: None for a missing one."""
     if math.isnan(value):
         return None
     return INFINITE if math.isinf(value) else value
 
 
-def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """In a few words, how settings differ."""
-    key = next(key for key in (*wanted, *found) if found.get(key) != wanted.get(key))
-    if key in PRINTS:
-        return f"with {PRINTS[key]}"
-    return f"with {key}={found[key]}" if key in found else f"without {key}={wanted[key]}"
+def _difference(stored: Mapping[str, Any], current: Mapping[str, Any]) -> str:
+    """The first difference between settings."""
+    key = next(key for key in (*current, *stored) if stored.get(key) != current.get(key))
+    if key in FINGERPRINTS:
+        return f"with {FINGERPRINTS[key]}"
+    return f"with {key}={stored[key]}" if key in stored else f"without {key}={current[key]}"
+
+
+NETWORK, EXAMPLES, OPTIONS = "network.safetensors", "examples.safetensors", "options.json"
+"""The files from which other processes load a problem."""
+
+
+class GridOptions(Options):
+    """The points of a grid, and what is measured there."""
+
+    of: Literal["loss", "gradient", "smoothness", "variance"] = Field(
+        default="loss", description="what is measured at every point"
+    )
+    grid: int = Field(default=21, ge=3, le=1001, description="points along each side; odd, to have a middle")
+    radius: float = Field(
+        default=1.0, ge=1e-38, le=1e38, description="how far the grid reaches along each direction"
+    )
+    directions: DirectionKind = Field(default="filter", description="filter-normalised, or gaussian as drawn")
+    vectors: Vectors = Field(
+        default="zero", description="whether biases, scales and shifts stay as they are, or move as well"
+    )
+    statistics: Statistics = Field(
+        default="kept", description="of batch-norms: kept as trained, fresh at every point, or of each batch"
+    )
+    examples: Count = Field(default=512, description="images, at the most, spread evenly over those given")
+    batch: Count = Field(default=128, description="images that pass the network together")
+    fresh: Count = Field(default=256, description="training images that fresh statistics are taken from")
+    seed: Seed = Field(default=0, description="random seed of directions and batches")
+
+    @model_validator(mode="after")
+    def _has_a_middle(self) -> Self:
+        if self.grid % 2 == 0:
+            raise ValueError(f"grid must be odd: the trained weights are its middle; not {self.grid}")
+        return self
+
+    @property
+    def steps(self) -> Floats:
+        """The coordinates of the points along each direction [grid]; the middle one is exactly 0."""
+        half = self.grid // 2
+        return np.arange(-half, half + 1, dtype=np.float64) * (self.radius / half)
+
+
+@dataclass(frozen=True, eq=False)
+class GridProblem:
+    """A network with normalized examples.
+
+    Args:
+        model: The network.
+        options: The points and what is measured there.
+        tensors: Images `x` [N, C, H, W] with labels `y` [N], shuffled, and images `fresh` from which
+            statistics are computed if the options need them.
+    """
+
+    model: Model
+    options: GridOptions
+    tensors: dict[str, Tensor]
+
+    def settings(self, device: torch.device | str) -> dict[str, Any]:
+        """What identifies the values, as plain values; the device only if it is not a CPU."""
+        state, kind = self.model.net.state_dict(), torch.device(device).type
+        digests = {"network": _digest(state), "images": _digest(self.tensors)}
+        return self.options.model_dump() | digests | ({} if kind == "cpu" else {"device": kind})
+
+    def context(self, device: torch.device | str) -> MeasureContext:
+        """The plane with its directions and the examples, on a device."""
+        options = self.options
+        tensors = {name: _to_device(values, device) for name, values in self.tensors.items()}
+        plane = Plane(
+            self.model.net,
+            statistics=options.statistics,
+            fresh=tensors["fresh"].split(options.batch) if "fresh" in tensors else (),
+            device=device,
+        )
+        draw = partial(draw_direction, plane.weights, kind=options.directions, vectors=options.vectors)
+        plane.span(draw(1, seed=options.seed), draw(2, seed=options.seed))
+        batches = split_batches(
+            tensors["x"], tensors["y"], options.batch, drop_last=options.statistics == "batch"
+        )
+        return MeasureContext(plane, batches, 2 * options.radius / (options.grid - 1))
+
+    def save(self, folder: Path) -> None:
+        """Saves the problem to a folder for other processes."""
+        (folder / NETWORK).write_bytes(pack_model(self.model))
+        save_file(self.tensors, folder / EXAMPLES)
+        (folder / OPTIONS).write_text(self.options.model_dump_json(), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Loads what `save` wrote."""
+        options = GridOptions.model_validate_json((folder / OPTIONS).read_text(encoding="utf-8"))
+        return cls(load_model(folder / NETWORK), options, load_file(folder / EXAMPLES))
+
+
+class PointEvaluator:
+    """Measures points of a grid.
+
+    Args:
+        problem: What is measured.
+        device: Where to compute.
+    """
+
+    def __init__(self, problem: GridProblem, device: torch.device | str) -> None:
+        self.context, self.steps = problem.context(device), problem.options.steps
+        self.measure = MEASURES[problem.options.of]
+
+    def __call__(self, point: GridPoint) -> float:
+        """The value of a point."""
+        row, column = point
+        return float(self.measure(self.context, float(self.steps[column]), float(self.steps[row])))
+
+
+def evaluate_saved(folder: str, device: str, point: GridPoint) -> float:
+    """The value of a point of the problem saved in a folder, which each process reads once."""
+    return _load_evaluator(folder, device)(point)
+
+
+@lru_cache(1)
+def _load_evaluator(folder: str, device: str) -> PointEvaluator:
+    return PointEvaluator(GridProblem.load(Path(folder)), device)
+
+
+def make_problem(model: Model, images: Images, train: Images | None, options: GridOptions) -> GridProblem:
+    """Normalizes the images of a landscape, once for all points, and shuffles them.
+
+    Raises:
+        DataError: If there are no images.
+        OptionError: If statistics shall be fresh and there are no training images.
+    """
+    if options.statistics == "fresh" and train is None:
+        raise OptionError("statistics=fresh takes statistics from training images; give them, or use kept")
+    x, y = normalized_examples(model, images, options.examples, options.seed)
+    tensors = {"x": x, "y": y}
+    if options.statistics == "fresh" and train is not None:
+        tensors["fresh"] = normalized_examples(model, train, options.fresh, options.seed)[0]
+    return GridProblem(model, options, tensors)
+
+
+def normalized_examples(model: Model, images: Images, count: int, seed: int) -> Batch:
+    """At most `count` images, normalized for a network and shuffled, with their labels.
+
+    Raises:
+        DataError: If there are no images.
+    """
+    if not len(images):
+        raise DataError("there are no images to look at a network with")
+    dtype = next(model.net.parameters()).dtype
+    (batch,) = evaluation_batches(
+        images, batch=count, limit=count, mean=model.mean, std=model.std, crop_pct=model.crop_pct
+    )
+    order = torch.randperm(len(batch.y), generator=generator("examples", seed))
+    return batch.x[order].to(dtype), batch.y[order]
+
+
+def _to_device(values: Tensor, device: torch.device | str) -> Tensor:
+    """A tensor on a device; images in channels-last format, with which networks are fastest."""
+    return values.to(
+        device, memory_format=torch.channels_last if values.dim() == 4 else torch.preserve_format
+    )
+
+
+def split_batches(x: Tensor, y: Tensor, size: int, *, drop_last: bool = False) -> list[Batch]:
+    """The examples in batches; with `drop_last` without a last one that is smaller than the others."""
+    batches = list(zip(x.split(size), y.split(size), strict=True))
+    return batches[:-1] if drop_last and len(batches) > 1 and len(batches[-1][1]) < size else batches
+
+
+def _digest(tensors: dict[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name, values in sorted(tensors.items()):
+        digest.update(f"{name} {values.dtype} {list(values.shape)}".encode())
+        digest.update(values.detach().cpu().contiguous().numpy().data)
+    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""How curved a loss is in weights and in architecture parameters: the ends of its Hessian's spectrum."""
+"""Curvature of a loss in weights and in architecture parameters: extreme eigenvalues of its Hessian."""
 
 import math
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.func import functional_call
 
-from dartboard.analysis.directions import weights_of
-from dartboard.analysis.plane import Plane
-from dartboard.analysis.site import batches_of, normalised
+from dartboard.analysis.grid import normalized_examples, split_batches
+from dartboard.analysis.measures import count_examples
+from dartboard.analysis.plane import Plane, weights_of
 from dartboard.arch.curvature import Floats, Product, arch_hessian, extreme_eigenvalues
 from dartboard.arch.hvp import Exact
 from dartboard.arch.objective import Batch, Objective
@@ -30,7 +30,7 @@ class Spectrum:
     Args:
         largest: The largest eigenvalues, the largest first; NaN where Lanczos' method found none.
         smallest: The smallest eigenvalue.
-        size: The rows of the matrix, one a parameter.
+        size: The number of parameters.
         examples: How many images the loss is the mean of.
     """
 
@@ -57,7 +57,7 @@ def weight_spectrum(
     statistics: Literal["kept", "batch"] = "kept",
     tolerance: float = 1e-3,
     device: torch.device | str = "cpu",
-    tell: Progress = no_progress,
+    progress: Progress = no_progress,
 ) -> Spectrum:
     """The ends of the spectrum of the mean loss's Hessian in all weights of a trained network.
 
@@ -65,28 +65,30 @@ def weight_spectrum(
 
     Args:
         model: The network; it is not changed.
-        images: What the loss is of, with the network's own numbers of the classes.
+        images: Images of the loss, labelled with the network's classes.
         count: How many of the largest eigenvalues.
         examples: Images, at the most, spread evenly over those given.
         batch: Images that pass the network together.
         statistics: What batch-norms normalise by: `kept` running statistics, or those of each `batch`.
         tolerance: The relative accuracy.
         device: Where to compute.
-        tell: Is told how many products have been made; nobody knows how many it takes.
+        progress: Called with the number of products done; how many it takes is not known.
 
     Raises:
         DataError: If there are no images.
     """
     plane = Plane(model.net, statistics=statistics, device=device)
-    x, y = (values.to(device) for values in normalised(model, images, examples, seed=0))
-    found = batches_of(x, y, batch, whole=statistics == "batch")
+    x, y = (values.to(device) for values in normalized_examples(model, images, examples, seed=0))
+    batches = split_batches(x, y, batch, drop_last=statistics == "batch")
     size = sum(weight.numel() for weight in plane.weights)
-    return _ends(_told(_product(plane, found), tell), size, _examples(found), count, tolerance)
+    product = _count_products(_weight_hessian(plane, batches), progress)
+    return _extremes(product, size, count_examples(batches), count, tolerance)
 
 
-def _product(plane: Plane, batches: Sequence[Batch]) -> Product:
+def _weight_hessian(plane: Plane, batches: Sequence[Batch]) -> Product:
+    """The product of the Hessian in all weights with a vector."""
     names, sizes = list(weights_of(plane.net)), [weight.numel() for weight in plane.weights]
-    total = _examples(batches)
+    total = count_examples(batches)
 
     def loss(at: Sequence[Tensor], x: Tensor, y: Tensor) -> Tensor:
         logits = functional_call(plane.net, dict(zip(names, at, strict=True)), (x,))
@@ -96,11 +98,11 @@ def _product(plane: Plane, batches: Sequence[Batch]) -> Product:
         flat = torch.from_numpy(vector).to(plane.weights[0])
         pairs = zip(flat.split(sizes), plane.weights, strict=True)
         parts = [part.view(weight.shape) for part, weight in pairs]
-        found = torch.zeros_like(flat, dtype=torch.float64)
+        total_product = torch.zeros_like(flat, dtype=torch.float64)
         for x, y in batches:
             rows = Exact().hessian(lambda at: loss(at, x, y), plane.weights, parts)  # noqa: B023
-            found += torch.cat([row.flatten() for row in rows])
-        return np.asarray(found.cpu().numpy())
+            total_product += torch.cat([row.flatten() for row in rows])
+        return np.asarray(total_product.cpu().numpy())
 
     return product
 
@@ -111,7 +113,7 @@ def arch_spectrum(
     *,
     count: int = 5,
     tolerance: float = 1e-3,
-    tell: Progress = no_progress,
+    progress: Progress = no_progress,
 ) -> Spectrum:
     """The ends of the spectrum of the mean loss's Hessian in the architecture parameters of a search.
 
@@ -120,40 +122,36 @@ def arch_spectrum(
         batches: Images and labels; each passes the network by itself.
         count: How many of the largest eigenvalues.
         tolerance: The relative accuracy.
-        tell: Is told how many products have been made; nobody knows how many it takes.
+        progress: Called with the number of products done; how many it takes is not known.
 
     Raises:
         CompositionError: If the relaxation has no architecture parameters.
     """
-    size = sum(own.numel() for own in objective.relaxation.arch_parameters())
+    size = sum(parameter.numel() for parameter in objective.relaxation.arch_parameters())
     if not size:
         raise CompositionError(
             f"{type(objective.relaxation).__name__} has no architecture parameters that a loss could be "
             "curved in"
         )
     with arch_hessian(objective, batches) as product:
-        return _ends(_told(product, tell), size, _examples(batches), count, tolerance)
+        return _extremes(_count_products(product, progress), size, count_examples(batches), count, tolerance)
 
 
-def _ends(product: Product, size: int, examples: int, count: int, tolerance: float) -> Spectrum:
+def _extremes(product: Product, size: int, examples: int, count: int, tolerance: float) -> Spectrum:
     largest = extreme_eigenvalues(product, size, count=count, tolerance=tolerance)
     (smallest,) = extreme_eigenvalues(product, size, end="SA", tolerance=tolerance)
     return Spectrum(tuple(map(float, largest)), float(smallest), size, examples)
 
 
-def _told(product: Product, tell: Progress) -> Product:
-    """The same products, each of which is told."""
-    made = 0
+def _count_products(product: Product, progress: Progress) -> Product:
+    """The same products; each reports progress."""
+    done = 0
 
-    def told(vector: Floats) -> Floats:
-        nonlocal made
-        found = product(vector)
-        made += 1
-        tell("products with the Hessian", made, 0)
-        return found
+    def counted(vector: Floats) -> Floats:
+        nonlocal done
+        result = product(vector)
+        done += 1
+        progress("products with the Hessian", done, 0)
+        return result
 
-    return told
-
-
-def _examples(batches: Sequence[Batch]) -> int:
-    return sum(len(labels) for _, labels in batches)
+    return counted

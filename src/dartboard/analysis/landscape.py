@@ -1,5 +1,6 @@
-"""What a loss is like around trained weights: on a grid over a plane through them."""
+"""The loss around trained weights, on a grid over a plane through them, and the shape of that surface."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,9 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from scipy.ndimage import label
 
-from dartboard.analysis.grid import Floats, Grid, Place
-from dartboard.analysis.site import GridOptions, Site, Surveyor, prepare_site, survey_saved
+from dartboard.analysis.grid import (
+    Floats,
+    Grid,
+    GridOptions,
+    GridPoint,
+    GridProblem,
+    PointEvaluator,
+    evaluate_saved,
+    make_problem,
+)
 from dartboard.data import Images
 from dartboard.nn.model_file import Model
 from dartboard.utils.processes import one_thread, parallel_map
@@ -21,6 +31,8 @@ from dartboard.utils.progress import Progress, no_progress
 if TYPE_CHECKING:
     from dartboard.viz.plots import Surfaces
 
+RISE = 1.0
+"""How far above the loss at the trained weights a point of the basin may lie."""
 VALUE_LABELS = {
     "loss": "mean loss",
     "gradient": "norm of the gradient",
@@ -49,16 +61,16 @@ class Landscape:
         return self.options.steps
 
     @property
-    def centre(self) -> float:
+    def center(self) -> float:
         """The value at the trained weights."""
         half = self.options.grid // 2
         return float(self.values[half, half])
 
     @cached_property
     def distances(self) -> Floats:
-        """How far each point is from the trained weights, in units of the directions [grid, grid]."""
-        found: Floats = np.hypot(self.steps[:, None], self.steps)
-        return found
+        """Distance of each point from the trained weights, in units of the directions [grid, grid]."""
+        distances: Floats = np.hypot(self.steps[:, None], self.steps)
+        return distances
 
     def facts(self) -> dict[str, Any]:
         """All of it, ready for JSON; None for what is infinite."""
@@ -75,7 +87,7 @@ def landscape(
     folder: Path | None = None,
     device: torch.device | str = "cpu",
     jobs: int = 1,
-    tell: Progress = no_progress,
+    progress: Progress = no_progress,
 ) -> Landscape:
     """Measures a trained network on a grid of points around its weights w*.
 
@@ -92,7 +104,7 @@ def landscape(
         folder: Keeps the values in a file that is named after what is measured; None keeps nothing.
         device: Where to compute.
         jobs: How many processes work, which on a CPU is quicker than as many threads.
-        tell: Is told how far it is.
+        progress: Called with the number of points done.
 
     Raises:
         DataError: If there are no images.
@@ -100,32 +112,34 @@ def landscape(
         RunError: If the folder keeps values of another network, device, of other images or options.
     """
     options = options or GridOptions()
-    site = prepare_site(model, images, train, options)
+    problem = make_problem(model, images, train, options)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     grid = Grid(
-        options.grid, site.settings(device), None if folder is None else folder / f"{options.of}.json"
+        options.grid, problem.settings(device), None if folder is None else folder / f"{options.of}.json"
     )
     missing = grid.missing()
     try:
-        with one_thread(), _work(site, min(jobs, len(missing)), device) as work:
-            for done, (place, value) in enumerate(parallel_map(work, missing, jobs), 1):
-                grid.put(place, value)
-                tell(options.of, grid.values.size - len(missing) + done, grid.values.size)
+        with one_thread(), _evaluator(problem, min(jobs, len(missing)), device) as evaluate:
+            for done, (point, value) in enumerate(parallel_map(evaluate, missing, jobs), 1):
+                grid.put(point, value)
+                progress(options.of, grid.values.size - len(missing) + done, grid.values.size)
     finally:
         grid.save()
     return Landscape(options, grid.values)
 
 
 @contextmanager
-def _work(site: Site, jobs: int, device: torch.device | str) -> Iterator[Callable[[Place], float]]:
-    """Lends what measures a point, here or in other processes."""
+def _evaluator(
+    problem: GridProblem, jobs: int, device: torch.device | str
+) -> Iterator[Callable[[GridPoint], float]]:
+    """A function that measures a point, in this process or in others."""
     if jobs < 2:
-        yield Surveyor(site, device)
+        yield PointEvaluator(problem, device)
         return
     with TemporaryDirectory(prefix="dartboard-") as folder:
-        site.save(Path(folder))
-        yield partial(survey_saved, folder, str(device))
+        problem.save(Path(folder))
+        yield partial(evaluate_saved, folder, str(device))
 
 
 def surfaces(landscapes: Mapping[str, Landscape], *, top: float | None = None) -> "Surfaces":
@@ -144,3 +158,65 @@ def surfaces(landscapes: Mapping[str, Landscape], *, top: float | None = None) -
     }
     steps = {title: one.steps for title, one in landscapes.items()}
     return Surfaces.make(values, steps, VALUE_LABELS[measure], top)
+
+
+def sharpness(surface: Landscape, radius: float | None = None) -> float:
+    """How much the loss rises within a radius, in percent: 100 (max f - f*) / (1 + f*).
+
+    That is the sharpness of Keskar et al. (2017), with the maximum over the points of the grid.
+
+    Args:
+        surface: A landscape of losses.
+        radius: In units of the directions; None for that of the grid.
+    """
+    near = surface.distances <= (surface.options.radius if radius is None else radius)
+    return 100 * (float(surface.values[near].max()) - surface.center) / (1 + surface.center)
+
+
+def basin(surface: Landscape, rise: float = RISE) -> float:
+    """The fraction of the grid that is the basin around the trained weights.
+
+    The basin are the points that can be reached from the middle, from neighbour to neighbour along rows and
+    columns, without the value being more than `rise` above that of the middle; NaN where that is infinite.
+    """
+    if not np.isfinite(surface.center):
+        return math.nan
+    regions, _ = label(surface.values <= surface.center + rise)
+    half = surface.options.grid // 2
+    return float((regions == regions[half, half]).mean())
+
+
+def steepness(surface: Landscape) -> float:
+    """The largest difference of neighbouring values, per distance; NaN where all values are infinite."""
+    with np.errstate(invalid="ignore"):  # between two infinite values there is no difference
+        changes = [np.abs(np.diff(surface.values, axis=axis)) for axis in (0, 1)]
+    finite = np.concatenate([change[~np.isnan(change)] for change in changes])
+    step = surface.options.steps[1] - surface.options.steps[0]
+    return float(finite.max() / step) if finite.size else math.nan
+
+
+def convexity(surface: Landscape) -> float:
+    """The fraction of inner points at which second differences make a positive semi-definite matrix."""
+    values = np.where(np.isfinite(surface.values), surface.values, np.finfo(np.float64).max ** 0.25)
+    xx, yy = _second_difference(values), _second_difference(values.T).T
+    xy = (values[2:, 2:] - values[2:, :-2] - values[:-2, 2:] + values[:-2, :-2]) / 4
+    return float(((xx + yy >= 0) & (xx * yy - xy**2 >= 0)).mean())
+
+
+def _second_difference(values: Floats) -> Floats:
+    """Second differences along columns, of inner points."""
+    difference: Floats = values[1:-1, 2:] - 2 * values[1:-1, 1:-1] + values[1:-1, :-2]
+    return difference
+
+
+def summary(surface: Landscape) -> dict[str, float]:
+    """The numbers that summarize what was measured, by name.
+
+    Of losses the shape; of all else mean and median, and the maximum: of gradients and of their changes it is
+    a lower bound of the Lipschitz constant of the loss, or of its gradient.
+    """
+    if surface.options.of == "loss":
+        shape = {"sharpness": sharpness(surface), "basin": basin(surface), "steepness": steepness(surface)}
+        return {"centre": surface.center, **shape, "convexity": convexity(surface)}
+    values = {"mean": float(surface.values.mean()), "median": float(np.median(surface.values))}
+    return {"centre": surface.center, **values, "maximum": float(surface.values.max())}

@@ -1,22 +1,21 @@
-"""How much supernets mind when one mixed edge becomes what was chosen for it (asm-nas 5.3.1)."""
+"""How the accuracy of supernets changes when one mixed edge is made discrete (asm-nas 5.3.1)."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from dartboard.analysis.trajectories import grouped
-from dartboard.analysis.trajectory import Floats, settings_of
+from dartboard.analysis.trajectory import Floats, group_by_settings, settings_of
 from dartboard.arch.objective import Batch
 from dartboard.errors import GenotypeError, RunError
 from dartboard.runs import Run
 from dartboard.search import stability as search_stability
 from dartboard.search.load import load_searcher
-from dartboard.search.searcher import Searcher
 from dartboard.search.stability import EdgeStability
 from dartboard.space import GENOTYPE_FORMATS, Genotype
 from dartboard.space.spec import SearchSpace
@@ -28,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunStability:
-    """What became of the accuracy of one supernet, edge by edge.
+    """The accuracy of one supernet, edge by edge.
 
     Args:
-        path: Of the run.
-        settings: By dotted names all that make it another search, but for its seed.
-        seed: Of the search.
-        accuracy: Of the supernet with every edge mixed.
+        path: The run directory.
+        settings: By dotted name, all settings that identify the search except its seed.
+        seed: Random seed of the search.
+        accuracy: Accuracy of the supernet with every edge mixed.
         edges: Each edge that had something to choose.
     """
 
@@ -47,7 +46,7 @@ class RunStability:
     @property
     def changes(self) -> Floats:
         """The change of accuracy by each edge."""
-        return np.array([own.change for own in self.edges])
+        return np.array([edge.change for edge in self.edges])
 
     @property
     def mean_change(self) -> float:
@@ -67,7 +66,7 @@ class RunStability:
             "accuracy": self.accuracy,
             "mean change": self.mean_change,
             "worst": self.worst,
-            "edges": [asdict(own) for own in self.edges],
+            "edges": [asdict(edge) for edge in self.edges],
         }
 
 
@@ -76,28 +75,33 @@ def measure(
     device: torch.device | str = "cpu",
     *,
     fall_back: bool = False,
-    tell: Progress = no_progress,
+    progress: Progress = no_progress,
 ) -> RunStability:
     """Replaces one mixed edge at a time by what the search chose for it, and measures on held-out images.
 
     Args:
         run: Of a finished search.
         device: Where to compute.
-        fall_back: Whether an older checkpoint will do where the last is damaged.
-        tell: Is told how far it is.
+        fall_back: Whether to use an older checkpoint where the last is damaged.
+        progress: Called with the number of edges done.
 
     Raises:
         DartboardError: If it is no run of a finished search, or has no checkpoint that can be read.
     """
     run = run if isinstance(run, Run) else Run.read(run)
     genotype = _chosen(run)
-    searcher = load_searcher(run, device, fall_back=fall_back, progress=tell)
+    searcher = load_searcher(run, device, fall_back=fall_back, progress=progress)
     total = 1 + sum(len(cell.edges) for _, cell in searcher.space.archs)
-    passes = _Told(searcher, tell, total)
-    found = search_stability.stability(searcher.objective, genotype, passes)
-    kept = [own for own in found if _chooses(searcher.space, own)]
-    mixed = found[0].accuracy - found[0].change
-    return RunStability(run.path, settings_of(run), run.config["seed"], mixed, kept)
+    done = count()
+
+    def valid_batches() -> Iterable[Batch]:
+        progress("edges", next(done), total)
+        return searcher.valid_batches()
+
+    edges = search_stability.stability(searcher.objective, genotype, valid_batches)
+    mixed = edges[0].accuracy - edges[0].change
+    open_edges = [edge for edge in edges if _has_choice(searcher.space, edge)]
+    return RunStability(run.path, settings_of(run), run.config["seed"], mixed, open_edges)
 
 
 def _chosen(run: Run) -> Genotype:
@@ -110,26 +114,14 @@ def _chosen(run: Run) -> Genotype:
         raise RunError(f"{run.path} is damaged: what it chose cannot be read from its result") from None
 
 
-def _chooses(space: SearchSpace, own: EdgeStability) -> bool:
-    cell = space.cells[own.arch]
-    return len(cell.edges[own.edge].ops) > 1 or cell.contest_of(own.edge) is not None
-
-
-class _Told:
-    """The held-out images of a search; each pass over them is told."""
-
-    def __init__(self, searcher: Searcher, tell: Progress, total: int) -> None:
-        self._searcher, self._tell, self._total, self._done = searcher, tell, total, 0
-
-    def __call__(self) -> Iterable[Batch]:
-        self._tell("edges", self._done, self._total)
-        self._done += 1
-        return self._searcher.valid_batches()
+def _has_choice(space: SearchSpace, edge: EdgeStability) -> bool:
+    cell = space.cells[edge.arch]
+    return len(cell.edges[edge.edge].ops) > 1 or cell.contest_of(edge.edge) is not None
 
 
 @dataclass(frozen=True)
 class Stabilities:
-    """Searches by what tells them apart besides their seeds.
+    """Searches grouped by their settings, with all seeds of a group together.
 
     Args:
         groups: By label, such as `asm` and `darts`.
@@ -139,7 +131,7 @@ class Stabilities:
 
     def facts(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
-        return {label: [own.facts() for own in group] for label, group in self.groups.items()}
+        return {label: [run.facts() for run in group] for label, group in self.groups.items()}
 
     def plot(self) -> "Figure":
         """The accuracy for each edge that is decided, a panel for each group."""
@@ -160,15 +152,15 @@ def stability(
     *runs: Run | str | Path,
     device: torch.device | str = "cpu",
     fall_back: bool = False,
-    tell: Progress = no_progress,
+    progress: Progress = no_progress,
 ) -> Stabilities:
-    """The stability of what finished searches chose, those that differ by their seed alone together.
+    """The stability of what finished searches chose; those that differ only in their seed form a group.
 
     Args:
         runs: Runs of finished searches; groups stand in the order in which they come.
         device: Where to compute.
         fall_back: Whether older checkpoints will do where the last are damaged.
-        tell: Is told how far it is.
+        progress: Called with the number of edges done.
 
     Raises:
         RunError: If there are none, or two are the same search with the same seed.
@@ -176,5 +168,5 @@ def stability(
     """
     if not runs:
         raise RunError("no runs to look at; name the directories of some")
-    found = [measure(own, device, fall_back=fall_back, tell=tell) for own in runs]
-    return Stabilities(grouped(found))
+    measured = [measure(run, device, fall_back=fall_back, progress=progress) for run in runs]
+    return Stabilities(group_by_settings(measured))

@@ -1,9 +1,13 @@
-"""How searches went, epoch by epoch, from their runs alone: how decided they were, what they would choose."""
+"""How searches went, epoch by epoch, from their runs: how decided they were, what they would choose.
+
+Searches that differ only in their seed are grouped into a mean with a band.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +17,26 @@ from dartboard.runs import SPACE, Run, flat
 from dartboard.search.health import SKIP
 from dartboard.space import load_space
 from dartboard.space.spec import Cell, SearchSpace
+from dartboard.viz.band import Band
+from dartboard.viz.line_styles import line_styles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
-IDLE = ("seed", "pieces", "checkpoint.", "data.workers")
-"""How the names of settings begin that make a search no other one; the seed is told by itself."""
+IGNORED_SETTINGS = ("seed", "pieces", "checkpoint.", "data.workers")
+"""Prefixes of settings that do not identify a search; the seed is kept separately."""
+YLABELS = {
+    "normalised entropy": "normalised entropy,\nmean over all cells",
+    "entropy": "entropy (nats),\nmean over all cells",
+    "margin": "lead of the strongest op,\nmean over all cells",
+    "skips": "skip connections chosen",
+    "gap": "accuracy lost when discrete",
+    "accuracy": "accuracy of the supernet",
+}
+"""Axis labels by quantity."""
+FEW_ARCHS = 2
+"""With more archs than this, their ops are counted together."""
 
 
 def open_edges(cell: Cell) -> list[int]:
@@ -39,25 +59,25 @@ def normalised_entropies(cell: Cell, ops: Floats) -> Floats:
             it began with, also where some have been removed.
     """
     index = open_edges(cell)
-    sizes = np.array([float(len(cell.edges[own].ops)) for own in index])
+    sizes = np.array([float(len(cell.edges[edge].ops)) for edge in index])
     return np.asarray(entropies(ops[index]) / np.log(sizes))
 
 
 def mean_normalised_entropy(cell: Cell, ops: Floats) -> float:
     """The mean of all edges of a cell that have a choice (xnas, equation 55); 0 where none has."""
-    found = normalised_entropies(cell, ops)
-    return float(found.mean()) if len(found) else 0.0
+    by_edge = normalised_entropies(cell, ops)
+    return float(by_edge.mean()) if len(by_edge) else 0.0
 
 
 def margins(cell: Cell, ops: Floats) -> Floats:
-    """By how much the strongest candidate leads the next, for each edge that has a choice."""
+    """The lead of the strongest candidate over the next, for each edge that has a choice."""
     ordered = np.sort(ops[open_edges(cell)], axis=-1)
     return np.asarray(ordered[:, -1] - ordered[:, -2]) if ordered.shape[-1] > 1 else np.zeros(0)
 
 
 @dataclass(frozen=True)
 class CellPoint:
-    """One arch after one epoch.
+    """An arch after an epoch.
 
     Args:
         entropy: Mean entropy over edges that have a choice, in nats.
@@ -83,14 +103,14 @@ class CellPoint:
 
 
 @dataclass(frozen=True)
-class Point:
-    """A search after one epoch.
+class TrajectoryPoint:
+    """A search after an epoch.
 
     Args:
-        epoch: Its number, from 0.
-        cells: Each arch.
-        accuracy: Of the supernet on held-out images.
-        discrete: Of the supernet with the ops alone that would be chosen; None where it was not measured.
+        epoch: Number of the epoch, from 0.
+        cells: The archs.
+        accuracy: Accuracy of the supernet on held-out images.
+        discrete: Accuracy of the supernet with only the chosen ops; None where it was not measured.
     """
 
     epoch: int
@@ -104,23 +124,23 @@ class Point:
         return None if self.discrete is None else self.accuracy - self.discrete
 
 
-Quantity = Callable[[Point], float | None]
+Quantity = Callable[[TrajectoryPoint], float | None]
 """A number of a search after an epoch; None where it was not measured."""
 
 
-def _mean(of: Callable[[CellPoint], float]) -> Quantity:
-    return lambda point: float(np.mean([of(own) for own in point.cells.values()]))
+def _mean_over_archs(of: Callable[[CellPoint], float]) -> Quantity:
+    return lambda point: float(np.mean([of(cell) for cell in point.cells.values()]))
 
 
 QUANTITIES: dict[str, Quantity] = {
-    "normalised entropy": _mean(lambda own: own.normalised),
-    "entropy": _mean(lambda own: own.entropy),
-    "margin": _mean(lambda own: own.margin),
-    "skips": lambda point: float(sum(own.skips for own in point.cells.values())),
+    "normalised entropy": _mean_over_archs(lambda cell: cell.normalised),
+    "entropy": _mean_over_archs(lambda cell: cell.entropy),
+    "margin": _mean_over_archs(lambda cell: cell.margin),
+    "skips": lambda point: float(sum(cell.skips for cell in point.cells.values())),
     "gap": lambda point: point.gap,
     "accuracy": lambda point: point.accuracy,
 }
-"""What has curves: means over all archs, skips over all together."""
+"""Quantities that have curves: means over all archs, skips summed over them."""
 
 
 @dataclass(frozen=True)
@@ -128,20 +148,20 @@ class Trajectory:
     """A search, epoch by epoch.
 
     Args:
-        path: Of its run.
-        settings: By dotted names all that make it another search, but for its seed.
-        seed: Of the search.
-        space: What it searched.
-        points: After each epoch.
-        final_gap: Accuracy lost by the final choice, which may be another than the last epoch's; None as long
-            as the run is not finished.
+        path: The run directory.
+        settings: By dotted name, all settings that identify the search except its seed.
+        seed: Random seed of the search.
+        space: The search space.
+        points: The state after each epoch.
+        final_gap: Accuracy lost by the final choice, which may differ from the last epoch's; None before
+            the run is finished.
     """
 
     path: Path
     settings: Mapping[str, Any]
     seed: int
     space: SearchSpace
-    points: Sequence[Point]
+    points: Sequence[TrajectoryPoint]
     final_gap: float | None
 
     @property
@@ -151,17 +171,17 @@ class Trajectory:
 
     @property
     def epochs(self) -> list[int]:
-        """How many epochs are complete at each point."""
-        return [own.epoch + 1 for own in self.points]
+        """Complete epochs at each point."""
+        return [point.epoch + 1 for point in self.points]
 
     def curve(self, quantity: str) -> Floats | None:
         """One of `QUANTITIES` at each point; None where it was not measured."""
-        values = [QUANTITIES[quantity](own) for own in self.points]
+        values = [QUANTITIES[quantity](point) for point in self.points]
         return None if None in values else np.array(values, dtype=np.float64)
 
     def counts(self, arch: str) -> dict[str, list[int]]:
         """How often each op of the space would be chosen for an arch, at each point."""
-        return {op: [own.cells[arch].ops.get(op, 0) for own in self.points] for op in self.space.ops}
+        return {op: [point.cells[arch].ops.get(op, 0) for point in self.points] for op in self.space.ops}
 
     def facts(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
@@ -170,17 +190,17 @@ class Trajectory:
             "run": str(self.path),
             "seed": self.seed,
             "epochs": self.epochs,
-            **{name: None if own is None else own.tolist() for name, own in curves.items()},
+            **{name: None if curve is None else curve.tolist() for name, curve in curves.items()},
             "final gap": self.final_gap,
             "cells": {arch: self._cell_facts(arch) for arch, _ in self.space.archs},
         }
 
     def _cell_facts(self, arch: str) -> dict[str, Any]:
-        own = [point.cells[arch] for point in self.points]
+        cells = [point.cells[arch] for point in self.points]
         return {
-            "normalised entropy": [each.normalised for each in own],
-            "entropy": [each.entropy for each in own],
-            "margins": [each.margins for each in own],
+            "normalised entropy": [cell.normalised for cell in cells],
+            "entropy": [cell.entropy for cell in cells],
+            "margins": [cell.margins for cell in cells],
             "ops": self.counts(arch),
         }
 
@@ -189,7 +209,7 @@ def read_trajectory(run: Run | str | Path) -> Trajectory:
     """The trajectory of a search.
 
     Args:
-        run: Its run, finished or not.
+        run: The run, finished or not.
 
     Raises:
         RunError: If it is no run of a search, has no epochs, or is damaged.
@@ -211,26 +231,191 @@ def _read(run: Run) -> Trajectory:
     if not rows:
         raise RunError(f"{run.path} has no epochs yet; there is nothing to show")
     space, result = load_space(str(run.path / SPACE)), run.result()
-    points = [_point(space, row, run.epoch(row["epoch"])) for row in rows]
+    points = [_read_point(space, row, run.epoch(row["epoch"])) for row in rows]
     gap = None if result is None else result["valid_accuracy"] - result["discrete_accuracy"]
     return Trajectory(run.path, settings_of(run), run.config["seed"], space, points, gap)
 
 
 def settings_of(run: Run) -> dict[str, Any]:
-    """By dotted names all settings that make a search another one, but for its seed."""
-    return {name: value for name, value in flat(run.config).items() if not name.startswith(IDLE)}
+    """By dotted name, all settings that identify a search except its seed."""
+    return {name: value for name, value in flat(run.config).items() if not name.startswith(IGNORED_SETTINGS)}
 
 
-def _point(space: SearchSpace, row: Mapping[str, Any], details: Mapping[str, Any]) -> Point:
-    cells = {
-        arch: _cell_point(cell, np.array(details["strengths"][arch]["ops"]), row["cells"][arch]["ops"])
-        for arch, cell in space.archs
+def _read_point(space: SearchSpace, row: Mapping[str, Any], details: Mapping[str, Any]) -> TrajectoryPoint:
+    cells = {}
+    for arch, cell in space.archs:
+        ops, index = np.array(details["strengths"][arch]["ops"]), open_edges(cell)
+        entropy = float(entropies(ops[index]).mean()) if index else 0.0
+        leads = tuple(margins(cell, ops).tolist())
+        chosen = dict(row["cells"][arch]["ops"])
+        cells[arch] = CellPoint(entropy, mean_normalised_entropy(cell, ops), leads, chosen)
+    return TrajectoryPoint(row["epoch"], cells, row["valid_accuracy"], row.get("discrete_accuracy"))
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """Searches grouped by their settings, with all seeds of a group together.
+
+    Args:
+        groups: By label, such as `darts` or `darts, weight_decay=0.1`.
+    """
+
+    groups: Mapping[str, Sequence[Trajectory]]
+
+    def band(self, label: str, quantity: str) -> Band | None:
+        """One of `QUANTITIES` over the epochs that all searches of a group have; None if one lacks it."""
+        return common_band([(search.epochs, search.curve(quantity)) for search in self.groups[label]])
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return {label: self._group_facts(label) for label in self.groups}
+
+    def _group_facts(self, label: str) -> dict[str, Any]:
+        bands = {name: self.band(label, name) for name in QUANTITIES}
+        known = {name: band for name, band in bands.items() if band is not None}
+        return {
+            "epochs": next(iter(known.values())).x.tolist(),
+            "mean": {name: band.mean.tolist() for name, band in known.items()},
+            "deviation": {name: band.std.tolist() for name, band in known.items()},
+            "runs": [search.facts() for search in self.groups[label]],
+        }
+
+    def plot(self) -> "dict[str, Figure]":
+        """All figures by name: `trajectory`, `ops` and `margins`."""
+        from dartboard.viz.plots import plot_band_panels, plot_margins, plot_op_counts
+
+        panels = {
+            ylabel: {label: band for label in self.groups if (band := self.band(label, name)) is not None}
+            for name, ylabel in YLABELS.items()
+        }
+        counts = {label: mean_op_counts(group) for label, group in self.groups.items()}
+        epochs = {
+            label: min((search.epochs for search in group), key=len) for label, group in self.groups.items()
+        }
+        ops = list(dict.fromkeys(op for group in self.groups.values() for op in group[0].space.ops))
+        leads = {label: mean_margins(group) for label, group in self.groups.items()}
+        borders = {label: _arch_borders(group[0]) for label, group in self.groups.items()}
+        return {
+            "trajectory": plot_band_panels(panels, line_styles(self.groups)),
+            "ops": plot_op_counts(counts, epochs, ops),
+            "margins": plot_margins(leads, borders),
+        }
+
+
+def mean_op_counts(group: Sequence[Trajectory]) -> dict[str, dict[str, Floats]]:
+    """For each arch, or for all together if there are many, how often each op would be chosen [epochs].
+
+    Counts are means over searches, for the epochs that all of them have. An arch that is alone is called "".
+    """
+    space, length = group[0].space, min(len(search.points) for search in group)
+    names = [arch for arch, _ in space.archs]
+    panels = {name if len(names) > 1 else "": [name] for name in names}
+    if len(names) > FEW_ARCHS:
+        panels = {f"all {len(names)} cells": names}
+
+    def counts(op: str, archs: Sequence[str]) -> Floats:
+        """How often an op would be chosen for some archs together [searches, epochs]."""
+        rows = [[search.counts(arch)[op][:length] for arch in archs] for search in group]
+        return np.asarray(np.sum(rows, axis=1))
+
+    return {
+        title: {op: np.asarray(counts(op, archs).mean(0)) for op in space.ops}
+        for title, archs in panels.items()
     }
-    return Point(row["epoch"], cells, row["valid_accuracy"], row.get("discrete_accuracy"))
 
 
-def _cell_point(cell: Cell, ops: Floats, chosen: Mapping[str, int]) -> CellPoint:
-    index = open_edges(cell)
-    entropy = float(entropies(ops[index]).mean()) if index else 0.0
-    leads = tuple(margins(cell, ops).tolist())
-    return CellPoint(entropy, mean_normalised_entropy(cell, ops), leads, dict(chosen))
+def mean_margins(group: Sequence[Trajectory]) -> Floats:
+    """The mean lead of each edge's strongest op [edges of all archs, epochs that all searches have]."""
+    length = min(len(search.points) for search in group)
+    leads = [
+        [[lead for cell in point.cells.values() for lead in cell.margins] for point in search.points[:length]]
+        for search in group
+    ]
+    return np.asarray(np.mean(leads, axis=0)).T
+
+
+def _arch_borders(search: Trajectory) -> list[int]:
+    """The numbers of edges before which those of another arch begin."""
+    sizes = [len(cell.margins) for cell in search.points[0].cells.values()]
+    return list(accumulate(sizes))[:-1]
+
+
+def common_band(curves: Sequence[tuple[Sequence[int], Floats | None]]) -> Band | None:
+    """The band of curves over the epochs that all of them have; None where one was not measured."""
+    known = [(x, y) for x, y in curves if y is not None]
+    if len(known) < len(curves) or not known:
+        return None
+    shared = sorted(set.intersection(*(set(x) for x, _ in known)))
+    values = np.array([[y[list(x).index(epoch)] for epoch in shared] for x, y in known])
+    std = values.std(axis=0, ddof=1) if len(known) > 1 else np.zeros(len(shared))
+    return Band(np.array(shared, dtype=np.float64), values.mean(axis=0), std)
+
+
+def read_trajectories(*runs: Run | str | Path) -> Trajectories:
+    """The trajectories of searches; those that differ only in their seed form a group.
+
+    Args:
+        runs: Runs of searches, finished or not; groups stand in the order in which they come.
+
+    Raises:
+        RunError: If there are none, one is no run of a search, has no epochs or is damaged, or two are the
+            same search with the same seed.
+    """
+    if not runs:
+        raise RunError("no runs to look at; name the directories of some")
+    return Trajectories(group_by_settings([read_trajectory(run) for run in runs]))
+
+
+class HasSettings(Protocol):
+    """A search, or something measured on one."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    @property
+    def seed(self) -> int: ...
+
+
+T = TypeVar("T", bound=HasSettings)
+
+
+def group_by_settings(searches: Sequence[T]) -> dict[str, list[T]]:
+    """By label, the searches that differ only in their seed, in their order.
+
+    Raises:
+        RunError: If two are the same search with the same seed.
+    """
+    different: list[Mapping[str, Any]] = []
+    for search in searches:
+        if search.settings not in different:
+            different.append(search.settings)
+    groups = [[search for search in searches if search.settings == settings] for settings in different]
+    for group in groups:
+        _check_seeds(group)
+    return dict(zip(group_labels(different), groups, strict=True))
+
+
+def _check_seeds(group: Sequence[HasSettings]) -> None:
+    first: dict[int, Path] = {}
+    for search in group:
+        if (seed := search.seed) in first:
+            raise RunError(
+                f"{first[seed]} and {search.path} are the same search with seed {seed}; name one of them"
+            )
+        first[seed] = search.path
+
+
+def group_labels(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A label for each group's settings: its method, and what differs from others with the same method."""
+    labels = []
+    for settings in groups:
+        method = settings["method.name"]
+        rivals = [other for other in groups if other["method.name"] == method]
+        names = dict.fromkeys(name for other in rivals for name in other)
+        differing = [name for name in names if any(other.get(name) != settings.get(name) for other in rivals)]
+        values = [f"{name.removeprefix('method.')}={settings.get(name)}" for name in differing]
+        labels.append(", ".join([str(method), *values]))
+    return labels

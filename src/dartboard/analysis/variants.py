@@ -1,7 +1,7 @@
 """Variants of a cell: other connections for its ops, other ops on its connections, the widest of its kind.
 
 As understanding-cells A.2 draws them: nodes and the order of ops stay; either the source of every op is
-drawn anew, uniformly among the nodes before, or every op is, uniformly among candidates. Each source is
+redrawn, uniformly among the nodes before, or every op is, uniformly among candidates. Each source is
 drawn on its own, so that a node may read one node twice, as nodes of NASNet's and AmoebaNet's cells do;
 the paper counts and draws like that. DARTS' own space keeps different sources at a node, which
 `repeats=False` asks for. The nodes that leave the cell stay as they are.
@@ -33,24 +33,27 @@ def random_connections(
 
     Args:
         genotype: What to vary: cells with two inputs.
-        count: How many; the first of them are the same however many are asked for.
-        seed: Chooses which.
+        count: How many; the first do not depend on the count.
+        seed: Random seed.
         repeats: Whether a node may read one node twice.
         archs: Whose cells to vary; all by default.
 
     Raises:
         GenotypeError: If a cell is of another kind, or has not so many variants.
     """
-    chosen = _chosen(genotype, archs)
+    chosen = _select_archs(genotype, archs)
     for name in chosen:
         check_connections(name, genotype.cells[name], repeats=repeats)
-    there = prod(count_connection_variants(genotype.cells[name], repeats=repeats) for name in chosen)
-    itself = all(repeats or _sources_differ(genotype.cells[name]) for name in chosen)
+    total = prod(count_connection_variants(genotype.cells[name], repeats=repeats) for name in chosen)
+    includes_itself = all(repeats or _has_distinct_sources(genotype.cells[name]) for name in chosen)
 
     def draw(cell: Cell, rng: Random) -> Cell:
-        return _reconnect(cell, lambda node, own: _sources(node, own, rng, repeats=repeats))
+        def sources(node: int, count: int) -> list[int]:
+            return rng.choices(range(node), k=count) if repeats else rng.sample(range(node), count)
 
-    return _different(genotype, chosen, draw, count, there - itself, seed)
+        return _reconnect(cell, sources)
+
+    return _draw_distinct(genotype, chosen, draw, count, total - includes_itself, seed)
 
 
 def random_operations(
@@ -67,8 +70,8 @@ def random_operations(
 
     Args:
         genotype: What to vary.
-        count: How many; the first of them are the same however many are asked for.
-        seed: Chooses which.
+        count: How many; the first do not depend on the count.
+        seed: Random seed.
         ops: The candidates; `none` would change the connections.
         archs: Whose cells to vary; all by default.
 
@@ -76,17 +79,20 @@ def random_operations(
         GenotypeError: If the cells have not so many variants.
         OptionError: If a candidate is `none` or named twice.
     """
-    _check_ops(ops)
-    chosen = _chosen(genotype, archs)
+    if NONE in ops:
+        raise OptionError(f"{NONE!r} cannot be a candidate: it would take a connection away")
+    if not ops or len(set(ops)) < len(ops):
+        raise OptionError(f"expected one or more different ops, got {', '.join(ops) or 'none'}")
+    chosen = _select_archs(genotype, archs)
     cells = [genotype.cells[name] for name in chosen]
-    there = prod(count_operation_variants(cell, len(ops)) for cell in cells)
-    itself = all(edge.ops[0] in ops for cell in cells for edge in cell.edges if _varies(cell, edge))
+    total = prod(count_operation_variants(cell, len(ops)) for cell in cells)
+    includes_itself = all(edge.ops[0] in ops for cell in cells for edge in cell.edges if _varies(cell, edge))
 
     def draw(cell: Cell, rng: Random) -> Cell:
         edges = (replace(e, ops=(rng.choice(ops),)) if _varies(cell, e) else e for e in cell.edges)
         return replace(cell, edges=tuple(edges))
 
-    return _different(genotype, chosen, draw, count, there - itself, seed)
+    return _draw_distinct(genotype, chosen, draw, count, total - includes_itself, seed)
 
 
 def widest(genotype: Genotype, *, archs: Collection[str] | None = None) -> Genotype:
@@ -104,20 +110,20 @@ def widest(genotype: Genotype, *, archs: Collection[str] | None = None) -> Genot
     Raises:
         GenotypeError: If a cell is of another kind.
     """
-    chosen = _chosen(genotype, archs)
+    chosen = _select_archs(genotype, archs)
     for name in chosen:
         check_connections(name, genotype.cells[name])
 
-    def adapted(cell: Cell) -> Cell:
-        return _reconnect(cell, lambda _, own: [place % cell.inputs for place in range(own)])
+    def reconnect(cell: Cell) -> Cell:
+        return _reconnect(cell, lambda _, count: [place % cell.inputs for place in range(count)])
 
-    return _replaced(genotype, {name: adapted(genotype.cells[name]) for name in chosen})
+    return _replace_cells(genotype, {name: reconnect(genotype.cells[name]) for name in chosen})
 
 
 def count_connection_variants(cell: Cell, *, repeats: bool = True) -> int:
     """How many different cells have the nodes and ops of this one, itself among them where it may be.
 
-    Two ops of one name at a node are not told apart: who reads which source makes no difference.
+    Two ops of one name at a node are interchangeable.
     """
     total = 1
     for node in cell.inner:
@@ -158,20 +164,16 @@ def _obstacle(cell: Cell) -> str:
     return "nodes that concatenate"
 
 
-def _sources_differ(cell: Cell) -> bool:
+def _has_distinct_sources(cell: Cell) -> bool:
     return len({(edge.source, edge.target) for edge in cell.edges}) == len(cell.edges)
-
-
-def _sources(node: int, own: int, rng: Random, *, repeats: bool) -> list[int]:
-    return rng.choices(range(node), k=own) if repeats else rng.sample(range(node), own)
 
 
 def _reconnect(cell: Cell, sources: Callable[[int, int], Sequence[int]]) -> Cell:
     """The cell with the sources that `sources` gives for a node and the number of its edges."""
     edges = list(cell.edges)
     for node in cell.inner:
-        own = cell.entering(node)
-        for index, source in zip(own, sources(node, len(own)), strict=True):
+        entering = cell.entering(node)
+        for index, source in zip(entering, sources(node, len(entering)), strict=True):
             edges[index] = replace(edges[index], source=source)
     return replace(cell, edges=tuple(edges))
 
@@ -181,14 +183,7 @@ def _varies(cell: Cell, edge: Edge) -> bool:
     return edge.ops != (NONE,) and edge.target not in cell.joins
 
 
-def _check_ops(ops: Sequence[str]) -> None:
-    if NONE in ops:
-        raise OptionError(f"{NONE!r} cannot be a candidate: it would take a connection away")
-    if not ops or len(set(ops)) < len(ops):
-        raise OptionError(f"expected one or more different ops, got {', '.join(ops) or 'none'}")
-
-
-def _chosen(genotype: Genotype, archs: Collection[str] | None) -> list[str]:
+def _select_archs(genotype: Genotype, archs: Collection[str] | None) -> list[str]:
     known = list(genotype.cells)
     unknown = [name for name in archs or () if name not in known]
     if unknown:
@@ -196,29 +191,29 @@ def _chosen(genotype: Genotype, archs: Collection[str] | None) -> list[str]:
     return [name for name in known if archs is None or name in archs]
 
 
-def _different(
-    genotype: Genotype, archs: Iterable[str], draw: Draw, count: int, there: int, seed: int
+def _draw_distinct(
+    genotype: Genotype, archs: Iterable[str], draw: Draw, count: int, total: int, seed: int
 ) -> list[Genotype]:
     """Draws until there are `count` genotypes that differ from each other and from the first."""
     if count < 1:
         raise OptionError(f"ask for 1 or more variants, not {count}")
-    if count > there:
-        raise GenotypeError(f"there are {there:,} variants that differ, not {count:,}; ask for fewer")
-    rng, seen = Random(seed), {_graph(genotype)}
-    found: list[Genotype] = []
-    while len(found) < count:
-        variant = _replaced(genotype, {name: draw(genotype.cells[name], rng) for name in archs})
-        if (graph := _graph(variant)) not in seen:
-            seen.add(graph)
-            found.append(variant)
-    return found
+    if count > total:
+        raise GenotypeError(f"there are {total:,} variants that differ, not {count:,}; ask for fewer")
+    rng, seen = Random(seed), {_edge_sets(genotype)}
+    variants: list[Genotype] = []
+    while len(variants) < count:
+        variant = _replace_cells(genotype, {name: draw(genotype.cells[name], rng) for name in archs})
+        if (edges := _edge_sets(variant)) not in seen:
+            seen.add(edges)
+            variants.append(variant)
+    return variants
 
 
-def _replaced(genotype: Genotype, cells: dict[str, Cell]) -> Genotype:
+def _replace_cells(genotype: Genotype, cells: dict[str, Cell]) -> Genotype:
     return Genotype(tuple((name, cells.get(name, cell)) for name, cell in genotype.archs))
 
 
-def _graph(genotype: Genotype) -> tuple[tuple[Edge, ...], ...]:
+def _edge_sets(genotype: Genotype) -> tuple[tuple[Edge, ...], ...]:
     """The genotype without the order that edges are written in."""
     return tuple(
         tuple(sorted(cell.edges, key=lambda edge: (edge.target, edge.source, edge.ops)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dartboard.analysis.trajectories import band
+from dartboard.analysis.trajectory import common_band
 from dartboard.report.formatting import slug
 from dartboard.report.models import Row
 from dartboard.viz.line_styles import COLORS, line_styles
@@ -117,7 +117,7 @@ def bands_of(groups: Mapping[str, Sequence[Sequence[Row]]], quantity: Quantity) 
     styles, lines = line_styles(groups), []
     for label, runs in groups.items():
         curves = [(x, np.array(y)) for x, y in (curve_of(rows, quantity) for rows in runs) if y]
-        mean = band(curves)
+        mean = common_band(curves)
         if mean is None or not len(mean.x):
             continue
         std = mean.std.tolist() if len(curves) > 1 else []

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 import dartboard
-from dartboard.analysis.trajectories import grouped
+from dartboard.analysis.trajectory import group_by_settings
 from dartboard.errors import DartboardError
 from dartboard.report.formatting import format_time, percent
 from dartboard.report.models import ReportRuns
@@ -53,7 +53,7 @@ def render(runs: ReportRuns, tables: SpaceTables, *, live: bool = False) -> str:
         tables: Benchmark tables that rank cells.
         live: Whether the page reloads itself.
     """
-    context = ReportContext(runs, grouped(runs.searches), tables, live)
+    context = ReportContext(runs, group_by_settings(runs.searches), tables, live)
     sections = [section for make in SECTIONS if (section := make(context)) is not None]
     plotly = _plotly() if any(section.charts for section in sections) else ""
     script = "\n".join(map(_asset, SCRIPTS))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dartboard.analysis.grid import GridOptions
 from dartboard.analysis.landscape import landscape
-from dartboard.analysis.site import GridOptions
 from dartboard.cli.main import main
 from dartboard.data import load_dataset
 from dartboard.nn import load_model

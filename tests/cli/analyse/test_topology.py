@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from dartboard.analysis.standing import stand
-from dartboard.analysis.topology import shapes_of
+from dartboard.analysis.topology import rank_shapes, shapes_of
 from dartboard.cli.main import main
 from dartboard.runs import Run
 from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, adopt, decode, get_published, get_space, sample
@@ -51,7 +50,7 @@ def test_json_is_what_the_library_says(capsys: Capture) -> None:
     (found,) = told(capsys, "darts-v2")["cells"]
     shapes, places = (
         shapes_of(get_published("darts-v2")),
-        stand(get_published("darts-v2"), get_space("darts")),
+        rank_shapes(get_published("darts-v2"), get_space("darts")),
     )
     for arch in ("normal", "reduce"):
         own = found["cells"][arch]

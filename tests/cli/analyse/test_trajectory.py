@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.analysis.trajectories import trajectory
+from dartboard.analysis.trajectory import read_trajectories
 from dartboard.cli.main import main
 from dartboard.runs import Run
 from histories import histories
@@ -24,7 +24,7 @@ def words(runs: dict[str, Run]) -> list[str]:
 def test_the_first_and_the_last_epoch_in_words(runs: dict[str, Run], capsys: Capture) -> None:
     assert main(words(runs)) == 0
     out = capsys.readouterr().out
-    own = trajectory(*runs.values()).band("darts", "normalised entropy")
+    own = read_trajectories(*runs.values()).band("darts", "normalised entropy")
     assert own is not None
     assert "darts  seeds 0, 1" in out
     assert f"after epoch 1: {own.mean[0]:.4f}, after 2: {own.mean[1]:.4f} +- {own.deviation[1]:.4f}" in out
@@ -33,7 +33,7 @@ def test_the_first_and_the_last_epoch_in_words(runs: dict[str, Run], capsys: Cap
 def test_json_and_files(runs: dict[str, Run], tmp_path: Path, capsys: Capture) -> None:
     assert main([*words(runs), "--json", "--out", str(tmp_path / "new" / "out")]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told == json.loads(json.dumps(trajectory(*runs.values()).facts()))
+    assert told == json.loads(json.dumps(read_trajectories(*runs.values()).facts()))
     pictures = [f"{name}.{end}" for name in ("margins", "ops", "trajectory") for end in ("png", "svg")]
     names = sorted(path.name for path in (tmp_path / "new" / "out").iterdir())
     assert names == sorted([*pictures, "trajectory.json"])

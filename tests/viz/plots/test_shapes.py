@@ -1,7 +1,12 @@
 from matplotlib.figure import Figure
 
-from dartboard.analysis.standing import connections, plot_standing
-from dartboard.analysis.topology import Epoch, plot_epochs, shapes_of
+from dartboard.analysis.topology import (
+    EpochShapes,
+    connection_shapes,
+    plot_epochs,
+    plot_shape_ranks,
+    shapes_of,
+)
 from dartboard.space import depth, get_published, width
 from dartboard.viz.plots import draw_bubbles, draw_stars
 
@@ -9,7 +14,7 @@ CELL = get_published("darts-v2").cells["normal"]
 
 
 def test_circles_are_as_large_as_shares() -> None:
-    kind = connections(CELL)
+    kind = connection_shapes(CELL)
     axes = Figure().add_subplot()
     draw_bubbles(axes, kind.ways, largest=100)
     (drawn,) = axes.collections
@@ -31,7 +36,7 @@ def test_cells_of_one_place_share_a_star() -> None:
 
 
 def test_a_panel_for_each_kind() -> None:
-    figure = plot_standing([("normal", connections(CELL), {"darts": CELL})] * 4)
+    figure = plot_shape_ranks([("normal", connection_shapes(CELL), {"darts": CELL})] * 4)
     titles = [axes.get_title() for axes in figure.axes]
     assert [bool(title) for title in titles] == [True] * 4 + [False] * 2
     assert titles[0].startswith("normal: all 14,400 connections")
@@ -39,7 +44,7 @@ def test_a_panel_for_each_kind() -> None:
 
 def test_lines_over_epochs() -> None:
     names = ("xnas", "gdas", "darts-v2")
-    epochs = [Epoch(i, get_published(n), shapes_of(get_published(n))) for i, n in enumerate(names)]
+    epochs = [EpochShapes(i, get_published(n), shapes_of(get_published(n))) for i, n in enumerate(names)]
     figure = plot_epochs(epochs)
     wide, deep, source = figure.axes
     assert [line.get_label() for line in deep.lines] == ["normal", "reduce"]

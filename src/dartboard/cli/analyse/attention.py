@@ -33,7 +33,7 @@ def run(args: Namespace) -> int:
 
     device = prepare_device(args.device, None)
     with progress() as tell:
-        maps = attention(args.search, device, fall_back=args.fall_back, tell=tell)
+        maps = attention(args.search, device, fall_back=args.fall_back, progress=tell)
     facts = {"run": args.search, "maps": [heat_map.facts() for heat_map in maps]}
     if args.out is not None:
         from dartboard.analysis.attention import plot_attention

@@ -100,7 +100,7 @@ def _of_weights(args: Namespace, device: "torch.device", tell: Progress) -> tupl
         batch=args.batch or 64,
         statistics=args.statistics or "kept",
         device=device,
-        tell=tell,
+        progress=tell,
     )
     return spectrum, network.words
 
@@ -119,7 +119,7 @@ def _of_architecture(args: Namespace, device: "torch.device", tell: Progress) ->
         )
     searcher = load_searcher(Run.read(args.what), device, fall_back=args.fall_back, progress=tell)
     spectrum = arch_spectrum(
-        searcher.objective, _batches(searcher, args.examples), count=args.count, tell=tell
+        searcher.objective, _batches(searcher, args.examples), count=args.count, progress=tell
     )
     return spectrum, f"{spectrum.examples:,} held-out images of {searcher.data.name}"
 

@@ -24,8 +24,8 @@ from dartboard.utils.progress import Progress
 if TYPE_CHECKING:
     import torch
 
+    from dartboard.analysis.grid import GridOptions
     from dartboard.analysis.landscape import Landscape
-    from dartboard.analysis.site import GridOptions
 
 MEASURES = ("loss", "variance", "gradient", "smoothness")
 OPTIONS = (
@@ -120,13 +120,13 @@ def _measure(args: Namespace, out: Path, device: "torch.device", tell: Progress)
         folder=out,
         device=device,
         jobs=args.jobs,
-        tell=tell,
+        progress=tell,
     )
     return measured, network.words
 
 
 def _options(args: Namespace) -> "GridOptions":
-    from dartboard.analysis.site import GridOptions
+    from dartboard.analysis.grid import GridOptions
     from dartboard.config.loader import ConfigLoader
 
     return ConfigLoader(GridOptions, {}, "").validate({name: getattr(args, name) for name in OPTIONS})
@@ -134,8 +134,7 @@ def _options(args: Namespace) -> "GridOptions":
 
 def _report(args: Namespace, measured: "Landscape", out: Path, images: str) -> int:
     """Write pictures and numbers, and print."""
-    from dartboard.analysis.landscape import surfaces
-    from dartboard.analysis.sharpness import summary
+    from dartboard.analysis.landscape import summary, surfaces
     from dartboard.cli.analyse.output import write_all
     from dartboard.viz.plots import plot_contours, plot_heat, plot_surfaces
 

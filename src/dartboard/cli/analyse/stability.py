@@ -34,7 +34,7 @@ def run(args: Namespace) -> int:
 
     device = prepare_device(args.device, None)
     with progress() as tell:
-        stabilities = stability(*args.runs, device=device, fall_back=args.fall_back, tell=tell)
+        stabilities = stability(*args.runs, device=device, fall_back=args.fall_back, progress=tell)
     if args.out is not None:
         write_all(args.out, {"stability": stabilities.plot()}, NUMBERS, stabilities.facts())
     if args.json:

@@ -16,8 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from dartboard.analysis.standing import Kind, kinds_of
-from dartboard.analysis.topology import Epoch, Shape, over_epochs, shape_of
+from dartboard.analysis.topology import (
+    EpochShapes,
+    Shape,
+    ShapeDistribution,
+    epoch_shapes,
+    shape_distributions,
+    shape_of,
+)
 from dartboard.cli.analyse.networks import searched_space
 from dartboard.cli.analyse.output import as_json, write_all
 from dartboard.cli.progress import progress
@@ -53,8 +59,8 @@ class CellReport:
 
     name: str
     genotype: Genotype
-    kinds: Mapping[str, Kind]
-    epochs: Sequence[Epoch] = field(default_factory=list)
+    kinds: Mapping[str, ShapeDistribution]
+    epochs: Sequence[EpochShapes] = field(default_factory=list)
 
     def facts(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
@@ -62,7 +68,7 @@ class CellReport:
         for arch, cell in self.genotype.archs:
             cells[arch] = asdict(shape_of(cell))
             if arch in self.kinds:
-                standing = self.kinds[arch].stand(cell)
+                standing = self.kinds[arch].rank(cell)
                 percentiles = {"width": standing.width.percentile, "depth": standing.depth.percentile}
                 more = {"percentile": percentiles, "common": standing.common}
                 cells[arch]["standing"] = asdict(standing) | more
@@ -101,19 +107,19 @@ def make_report(text: str, space: str | None, number: int, tell: Progress) -> Ce
     """The cell that `text` names, and its kinds: in `space`, else in its own space, else none."""
     genotype = find_genotype(text)
     known = searched_space(text)
-    epochs = over_epochs(text) if known is not None else []
+    epochs = epoch_shapes(text) if known is not None else []
     if space is not None:
-        kinds = kinds_of(genotype, load_space(space), tell=tell)
+        kinds = shape_distributions(genotype, load_space(space), progress=tell)
     else:
         kinds = _kinds(genotype, known, tell)
     return CellReport(_name(text, number), genotype, kinds, epochs)
 
 
-def _kinds(genotype: Genotype, known: SearchSpace | None, tell: Progress) -> dict[str, Kind]:
+def _kinds(genotype: Genotype, known: SearchSpace | None, tell: Progress) -> dict[str, ShapeDistribution]:
     with suppress(GenotypeError):
-        return kinds_of(genotype, known or home_of(genotype), tell=tell)
+        return shape_distributions(genotype, known or home_of(genotype), progress=tell)
     with suppress(GenotypeError):  # of no space: by its own connections
-        return kinds_of(genotype)
+        return shape_distributions(genotype)
     return {}
 
 
@@ -143,7 +149,7 @@ def _lines(reports: Sequence[CellReport]) -> Iterator[Text | str]:
             yield from _table(list(_epoch_rows(report.epochs)))
 
 
-def _counted(kind: Kind) -> str:
+def _counted(kind: ShapeDistribution) -> str:
     return f"{'all' if kind.exact else 'a sample of'} {kind.total:,} {kind.about}"
 
 
@@ -156,7 +162,7 @@ def _rows(report: CellReport) -> Iterator[tuple[str, ...]]:
             f"{shape.mean_source:.3g}",
             f"{shape.connections}",
         )
-        standing = report.kinds[arch].stand(cell) if arch in report.kinds else None
+        standing = report.kinds[arch].rank(cell) if arch in report.kinds else None
         stands = ("-", "-", "-")
         if standing is not None:
             pattern = "yes" if standing.common else "no"
@@ -165,7 +171,7 @@ def _rows(report: CellReport) -> Iterator[tuple[str, ...]]:
         yield (report.name, arch, *numbers, f"{shape.from_inputs:.0%}", *stands)
 
 
-def _epoch_rows(epochs: Sequence[Epoch]) -> Iterator[tuple[str, ...]]:
+def _epoch_rows(epochs: Sequence[EpochShapes]) -> Iterator[tuple[str, ...]]:
     """A line for each epoch: all archs, or where there are many their mean."""
     archs = list(epochs[-1].shapes)
     few = len(archs) <= FEW
@@ -190,17 +196,16 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[Text]:
 
 def _figures(reports: Sequence[CellReport], *, every: bool) -> "Iterator[tuple[str, Figure]]":
     """Where the cells stand; with `every` also a drawing of each and its epochs."""
-    from dartboard.analysis.standing import plot_standing
-    from dartboard.analysis.topology import plot_epochs
+    from dartboard.analysis.topology import plot_epochs, plot_shape_ranks
     from dartboard.viz.cells import cell_figure
 
-    panels: dict[tuple[object, ...], tuple[str, Kind, dict[str, Any]]] = {}
+    panels: dict[tuple[object, ...], tuple[str, ShapeDistribution, dict[str, Any]]] = {}
     for report in reports:
         for arch, kind in report.kinds.items():
             key = (arch, kind.about, tuple(sorted(kind.ways.items())))
             panels.setdefault(key, (arch, kind, {}))[2][report.name] = report.genotype.cells[arch]
     if panels:
-        yield "standing", plot_standing(list(panels.values()))
+        yield "standing", plot_shape_ranks(list(panels.values()))
     for number, report in enumerate(reports if every else (), 1):
         yield f"cell-{number}", cell_figure(report.genotype)
         if report.epochs:

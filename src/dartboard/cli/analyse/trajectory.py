@@ -17,7 +17,7 @@ from dartboard.cli.analyse.output import as_json, write_all
 from dartboard.cli.render import Terminal
 
 if TYPE_CHECKING:
-    from dartboard.analysis.trajectories import Trajectories
+    from dartboard.analysis.trajectory import Trajectories
 
 NUMBERS = "trajectory.json"
 
@@ -31,9 +31,9 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the first and the last epoch of each group, and draw."""
-    from dartboard.analysis.trajectories import trajectory
+    from dartboard.analysis.trajectory import read_trajectories
 
-    trajectories = trajectory(*args.runs)
+    trajectories = read_trajectories(*args.runs)
     if args.out is not None:
         _write(trajectories, args.out)
     if args.json:

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from dartboard.analysis.directions import draw_direction, norm, weights_of
+from dartboard.analysis.plane import draw_direction, norm, weights_of
 from landscapes import model
 
 
