@@ -11,6 +11,7 @@ import dartboard
 
 PACKAGE = "dartboard"
 ROOT = Path(dartboard.__file__).parent
+PAPERS = Path(__file__).parents[1] / "papers" / "src" / "dartboard_papers"
 
 # What each folder stands on; what those stand on is allowed as well.
 STANDS_ON: dict[str, tuple[str, ...]] = {
@@ -121,6 +122,13 @@ def test_every_folder_has_its_place_in_the_order() -> None:
 def test_spaces_do_not_need_torch() -> None:
     users = [place for place, part, name in imports(ROOT) if part == "space" and name.startswith("torch")]
     assert users == []
+
+
+def test_the_papers_package_imports_public_names_only() -> None:
+    names = [(place, name) for place, _, name in imports(PAPERS) if name.startswith(f"{PACKAGE}.")]
+    assert names
+    private = [name for name in names if any(part.startswith("_") for part in name[1].split("."))]
+    assert [name for name in private if name[1] != f"{PACKAGE}.__version__"] == []
 
 
 def plant(root: Path, module: str, text: str) -> Path:

@@ -62,15 +62,12 @@ def size(bench: BenchResults) -> str:
     space, data = first["space"], first["data"]
     cells = space["cells"] or get_space(space["name"]).stack.cells
     pixels = f" at {data['size']}x{data['size']} pixels" if data["size"] else ""
+    fewest, most = (choose(search["epochs"] for search in settings) for choose in (min, max))
+    epochs = str(most) if fewest == most else f"{fewest} to {most}"
     return (
         f"{space['name']} with {cells} cell{'s' if cells > 1 else ''} a stage and {first['net']['channels']} "
-        f"channels; {data['name']}{pixels}; {_range([search['epochs'] for search in settings])} epochs"
+        f"channels; {data['name']}{pixels}; {epochs} epochs"
     )
-
-
-def _range(numbers: Sequence[int]) -> str:
-    low, high = min(numbers), max(numbers)
-    return str(low) if low == high else f"{low} to {high}"
 
 
 def remarks(bench: BenchResults) -> Iterator[str]:

@@ -334,14 +334,14 @@ def study(options: RunOptions, scale: Descents) -> dict[str, list[Case]]:
 def reproduce(options: RunOptions, scale: Descents) -> ReproductionResult:
     """Both sides of the inequality on a problem with known constants and on an edge with attention."""
     cases = study(options, scale)
-    calm = descend_waves(
+    noiseless = descend_waves(
         max(_allowed(cases[KNOWN])), 0.0, steps=scale.steps, runs=scale.runs, size=scale.size
     )
-    checks = check(cases, calm)
+    checks = check(cases, noiseless)
     return ReproductionResult(
-        rows=_rows(cases, calm),
+        rows=_rows(cases, noiseless),
         verdict=judge(*checks.values()),
-        sentence=_sentence(checks, calm),
+        sentence=_sentence(checks, noiseless),
         size=f"a known problem of {scale.size} parameters, {scale.steps:,} steps, {scale.runs} times; an "
         f"edge of 3 candidates on {scale.examples} digits, {scale.edge_steps:,} steps of {scale.batch}, "
         f"{scale.seeds} times",
@@ -356,11 +356,11 @@ def _allowed(cases: Sequence[Case]) -> list[float]:
     return [case.lr for case in cases if case.allowed] or [min(case.lr for case in cases)]
 
 
-def check(cases: Mapping[str, Sequence[Case]], calm: Descent) -> Checks:
+def check(cases: Mapping[str, Sequence[Case]], noiseless: Descent) -> Checks:
     """The parts of the test, by what they are."""
     known, edge = ([case for case in cases[name] if case.allowed] for name in (KNOWN, EDGE))
     floors = [case.path.floor() for case in sorted(known, key=lambda case: case.lr)]
-    still = bool(calm.squares[-1].mean() < STILL * calm.squares[0].mean())
+    still = bool(noiseless.squares[-1].mean() < STILL * noiseless.squares[0].mean())
     return {
         "the inequality on the known problem": _all(case.satisfied() == 100.0 for case in known),
         "a floor that grows with the step size": floors == sorted(floors) if len(floors) > 1 else None,
@@ -376,7 +376,7 @@ def _all(values: Iterable[bool]) -> bool | None:
     return all(tests) if tests else None
 
 
-def _rows(cases: Mapping[str, Sequence[Case]], calm: Descent) -> list[Row]:
+def _rows(cases: Mapping[str, Sequence[Case]], noiseless: Descent) -> list[Row]:
     rows = []
     for name, group in cases.items():
         for case in group:
@@ -394,26 +394,28 @@ def _rows(cases: Mapping[str, Sequence[Case]], calm: Descent) -> list[Row]:
         rows.append(
             Row(f"{name}: largest allowed step size", None, min(case.constants.longest for case in group))
         )
-    left = 100 * (calm.losses[-1].mean() / calm.losses[0].mean()).item()
+    left = 100 * (noiseless.losses[-1].mean() / noiseless.losses[0].mean()).item()
     rows.append(
-        Row("known problem without noise: squared gradient at the end", 0, calm.squares[-1].mean().item())
+        Row(
+            "known problem without noise: squared gradient at the end", 0, noiseless.squares[-1].mean().item()
+        )
     )
     rows.append(Row("known problem without noise: loss left, % of the start", 0, left))
     return rows
 
 
-def _sentence(checks: Checks, calm: Descent) -> str:
+def _sentence(checks: Checks, noiseless: Descent) -> str:
     failed = [name for name, right in checks.items() if right is False]
     untested = [name for name, right in checks.items() if right is None]
     parts = [f"not seen: {', '.join(failed)}"] if failed else []
     parts += [f"no allowed step size to test: {', '.join(untested)}"] if untested else []
     seen = "; ".join(parts) or "the inequality was kept everywhere it speaks of"
-    return f"{seen[0].upper()}{seen[1:]}; {_end(calm)}."
+    return f"{seen[0].upper()}{seen[1:]}; {_end(noiseless)}."
 
 
-def _end(calm: Descent) -> str:
+def _end(noiseless: Descent) -> str:
     """Where the descent without noise ends, in words."""
-    start, end = calm.losses[0].mean(), calm.losses[-1].mean()
+    start, end = noiseless.losses[0].mean(), noiseless.losses[-1].mean()
     if end < STILL * start:
         return "without noise the descent ends at optimal points"
     left = 100 * (end / start).item()

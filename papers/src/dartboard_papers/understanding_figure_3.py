@@ -138,7 +138,7 @@ def rows(comparison: Comparison, titles: Mapping[str, str], metric: str) -> list
         Row(
             f"steps back of the original's {words}",
             "fewest" if shown else None,
-            _back(comparison, titles, metric),
+            _backward_rank(comparison, titles, metric),
         ),
     ]
 
@@ -159,7 +159,7 @@ def slower(comparison: Comparison, metric: str) -> str:
     return f"{count} of {len(pairs)}"
 
 
-def _back(comparison: Comparison, titles: Mapping[str, str], metric: str) -> str:
+def _backward_rank(comparison: Comparison, titles: Mapping[str, str], metric: str) -> str:
     """Rank of the original by how far curves move backwards, the steadiest first."""
     falling = metric != ACCURACY
     back = {

@@ -57,7 +57,7 @@ def reproduce(options: RunOptions, scale: Figure4) -> ReproductionResult:
         seeds=scale.seeds,
         figures={"curves": comparison.plot([ACCURACY], titles)},
         numbers=comparison.facts(),
-        remarks=[KEPT, *apart(scale.draw), _third(comparison, scale)],
+        remarks=[KEPT, *apart(scale.draw), _c3_remark(comparison, scale)],
     )
 
 
@@ -69,7 +69,7 @@ def _lead(comparison: Comparison, lr: float) -> float:
     return area(comparison, ORIGINAL, lr, ACCURACY) - area(comparison, SHOWN[-1], lr, ACCURACY)
 
 
-def _third(comparison: Comparison, scale: Figure4) -> str:
+def _c3_remark(comparison: Comparison, scale: Figure4) -> str:
     """Remark about C3, which fails to converge in the paper."""
     last = comparison.final(SHOWN[-1], scale.high, ACCURACY)
     here = "it broke off" if last is None else f"it came to a test accuracy of {100 * last:.1f} %"

@@ -97,7 +97,7 @@ def reproduce(options: RunOptions, scale: Table1) -> ReproductionResult:
     errors = {name: {kind: error(comparison, f"{name}-{kind}") for kind in KINDS} for name in cells}
     better = [name for name, by_kind in errors.items() if by_kind[ADAPTED] < by_kind[ORIGINAL]]
     gap = fmean(by_kind[ADAPTED] - by_kind[ORIGINAL] for by_kind in errors.values())
-    images = is_of(options.data or scale.images)
+    images = paper_dataset(options.data or scale.images)
     return ReproductionResult(
         rows=[*_errors(errors, images), *_sizes(cells)],
         verdict=judge(len(better), len(cells), images),
@@ -107,11 +107,11 @@ def reproduce(options: RunOptions, scale: Table1) -> ReproductionResult:
         seeds=scale.seeds,
         figures={"errors": draw(errors, comparison.part)},
         numbers=comparison.facts() | {"errors": errors},
-        remarks=[_shapes(cells), ENAS, chance(len(cells)), *_not_asked(images)],
+        remarks=[_shapes(cells), ENAS, chance(len(cells)), *_cifar100_remark(images)],
     )
 
 
-def is_of(images: str) -> str | None:
+def paper_dataset(images: str) -> str | None:
     """The paper's data set that images are, by their name; None if they are neither."""
     name = Path(images).name.lower().replace("-", "")
     return next((dataset for dataset in (CIFAR100, CIFAR10) if name.startswith(dataset)), None)
@@ -133,7 +133,7 @@ def chance(cells: int) -> str:
     )
 
 
-def _not_asked(images: str | None) -> list[str]:
+def _cifar100_remark(images: str | None) -> list[str]:
     better = sum(adapted < original for original, adapted in OTHER.values())
     words = f"The claim is of CIFAR-10: on CIFAR-100 {better} of {len(OTHER)} are better in the paper too."
     return [words] if images == CIFAR100 else []

@@ -122,16 +122,16 @@ def _rows(paths: dict[str, Trajectory], leading: dict[str, int | None], scale: T
         Row("XNAS, y leads from step", "in the meanwhile", leads(paths[XNAS], "y", turn + 1)),
     ]
     rows += [Row(f"{rule}, z at the turn", None, paths[rule].points[turn, 2].item()) for rule in RULES]
-    rows += [Row(f"{rule}, z leads from step", None, _said(leading[rule])) for rule in RULES]
+    rows += [Row(f"{rule}, z leads from step", None, _step_or_never(leading[rule])) for rule in RULES]
     rows += [Row(f"{rule}, z at the end", None, paths[rule].points[-1, 2].item()) for rule in RULES]
     return rows + [
-        Row(f"{rule} with lr {lr:g}, z leads from step", None, _said(_again(rule, scale, lr)))
+        Row(f"{rule} with lr {lr:g}, z leads from step", None, _step_or_never(_leads_with(rule, scale, lr)))
         for lr in scale.others
         for rule in RULES
     ]
 
 
-def _again(rule: str, scale: Turn, lr: float) -> int | None:
+def _leads_with(rule: str, scale: Turn, lr: float) -> int | None:
     """Step from which z leads with another step size."""
     return leads(walk(rule, scale.model_copy(update={"lr": lr})), "z", scale.before)
 
@@ -141,7 +141,7 @@ def _values(terms: Tensor) -> str:
     return " and ".join(f"{value:g}" for value in sorted(set(terms.tolist()), reverse=True))
 
 
-def _said(step: int | None) -> int | str:
+def _step_or_never(step: int | None) -> int | str:
     return "never" if step is None else step
 
 

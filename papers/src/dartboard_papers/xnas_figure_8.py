@@ -106,7 +106,7 @@ def conclude(left: RegretCurve, right: RegretCurve, runs: int) -> tuple[Verdict,
     nearest = {name: min(misfits, key=lambda shape: misfits[shape]) for name, misfits in shapes.items()}
     held = same[0] == same[1] and best[0] == best[1]
     grows = nearest[XNAS] == "sqrt(ln N)" and nearest[GD] == "sqrt(N)"
-    falls = all(_opposite(curve, name, runs) for curve in both for name in (XNAS, GD))
+    falls = all(_falls_with_regret(curve, name, runs) for curve in both for name in (XNAS, GD))
     sentence = (
         f"XNAS has less regret than GD at {_of(same)} points with the same rate and at {_of(best)} with the "
         f"best rates; with the same rate its regret is nearest to {nearest[XNAS]}, GD's to {nearest[GD]}; "
@@ -155,7 +155,7 @@ def _remarks(curves: Sequence[RegretCurve]) -> list[str]:
     tuned = below(curves, BEST_GD, XNAS)
     same, best = selects(curves, XNAS, GD), selects(curves, BEST_XNAS, BEST_GD)
     unit = below(curves, UNIT, XNAS)
-    falls = all(_opposite(curve, name) for curve in curves for name in (XNAS, GD))
+    falls = all(_falls_with_regret(curve, name) for curve in curves for name in (XNAS, GD))
     words = "it falls" if falls else "it does not always fall"
     often = f"{_of(same)} points with the same rate, at {_of(best)} with the best rates"
     return [
@@ -168,22 +168,24 @@ def _remarks(curves: Sequence[RegretCurve]) -> list[str]:
     ]
 
 
-def _opposite(curve: RegretCurve, name: str, runs: int | None = None) -> bool:
-    """Whether correct selection falls, or stays, whenever the regret grows along a curve.
+def _falls_with_regret(curve: RegretCurve, name: str, runs: int | None = None) -> bool:
+    """True if correct selection never rises where the regret grows along a curve.
 
     Args:
-        curve: Which.
-        name: Of the forecaster.
-        runs: That shares are over; rises that chance explains are then forgiven.
+        curve: The curve.
+        name: Name of the forecaster.
+        runs: Number of runs behind each fraction; rises within two standard errors are then ignored.
     """
     pairs = sorted(zip(curve.of(name, "regret"), curve.of(name, "correct"), strict=True))
     shares = [correct for _, correct in pairs]
-    return all(later - earlier <= _chance(earlier, later, runs) for earlier, later in pairwise(shares))
+    return all(
+        later - earlier <= _two_standard_errors(earlier, later, runs) for earlier, later in pairwise(shares)
+    )
 
 
-def _chance(one: float, other: float, runs: int | None) -> float:
-    """Two standard errors of the difference of two shares; nothing without runs."""
-    return 0.0 if runs is None else 2 * math.sqrt((one * (1 - one) + other * (1 - other)) / runs)
+def _two_standard_errors(a: float, b: float, runs: int | None) -> float:
+    """Two standard errors of the difference of two fractions; 0 without runs."""
+    return 0.0 if runs is None else 2 * math.sqrt((a * (1 - a) + b * (1 - b)) / runs)
 
 
 def draw(left: RegretCurve, right: RegretCurve) -> Figure:
@@ -344,7 +346,7 @@ def reproduce(options: RunOptions, scale: MonteCarlo) -> ReproductionResult:
         rows=rows,
         verdict=verdict,
         sentence=sentence,
-        size=_words(scale),
+        size=_size(scale),
         seeds=scale.runs,
         figures={"regret": draw(left, right)},
         numbers={curve.name: curve.facts() for curve in (left, right)},
@@ -352,7 +354,7 @@ def reproduce(options: RunOptions, scale: MonteCarlo) -> ReproductionResult:
     )
 
 
-def _words(scale: MonteCarlo) -> str:
+def _size(scale: MonteCarlo) -> str:
     rates = ", ".join(f"{rate:g}" for rate in scale.rates)
     grids = f"noise {scale.noise:g} while experts vary, {scale.among} experts while noise varies"
     return f"{scale.runs:,} runs of {scale.steps:,} steps; {grids}; best of the rates {rates}"
