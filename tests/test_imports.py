@@ -119,8 +119,10 @@ def test_every_folder_has_its_place_in_the_order() -> None:
     assert unplaced(ROOT) == set()
 
 
-def test_spaces_do_not_need_torch() -> None:
-    users = [place for place, part, name in imports(ROOT) if part == "space" and name.startswith("torch")]
+def test_spaces_and_plots_do_not_need_torch() -> None:
+    users = [
+        place for place, part, name in imports(ROOT) if part in ("space", "viz") and name.startswith("torch")
+    ]
     assert users == []
 
 

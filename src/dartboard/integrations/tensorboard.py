@@ -19,28 +19,28 @@ from dartboard.viz.cells import cell_figure
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
 
-LEFT_OUT = ("epoch", "step", "warnings")
-"""Metrics that are no curves."""
+NOT_SCALARS = ("epoch", "step", "warnings")
+"""Metrics that are not written as scalars."""
 DPI = 150
-"""Of drawings: what is readable where TensorBoard shows them large."""
+"""Resolution of drawings, readable where TensorBoard enlarges them."""
 
 
 def check_installed() -> None:
-    """Raises OptionError, with the command that helps, if TensorBoard is not installed."""
+    """Raises OptionError with the command to install TensorBoard, if it is not installed."""
     if find_spec("tensorboard") is None:
         raise OptionError("TensorBoard is not installed; get it with: pip install 'dartboard[tensorboard]'")
 
 
 class TensorBoardHook(LoopHook[Any, Any, Any]):
-    """Writes what TensorBoard shows after every epoch; steps are complete epochs.
+    """Writes event files for TensorBoard after every epoch; steps are complete epochs.
 
-    A loop that goes on with the same folder continues its curves: epochs that it repeats replace those that
-    were written before. Closed at the end of the loop, or of a `with`.
+    A loop that is resumed with the same folder continues its curves: repeated epochs replace those written
+    before. Closed at the end of the loop, or of a `with`.
 
     Args:
-        folder: Where; made if it is not there.
-        run: The run around loops, such as a protocol: each loop then has a folder of its own, called like its
-            run inside; a loop that is that run itself has `folder`.
+        folder: The log directory; created if it does not exist.
+        run: The run that contains those of the loops, such as a protocol: each loop then writes to a
+            subfolder named after its run; the loop of that run itself writes to `folder`.
 
     Raises:
         OptionError: If TensorBoard is not installed.
@@ -55,17 +55,17 @@ class TensorBoardHook(LoopHook[Any, Any, Any]):
     def on_start(self, loop: Any) -> None:
         from torch.utils.tensorboard import SummaryWriter  # only there with TensorBoard
 
-        new = loop.step == 0
+        is_new = loop.step == 0
         self.close()
-        self._writer = SummaryWriter(str(self._place(loop)), purge_step=0 if new else loop.epoch + 1)
-        if new and all(len(edge.ops) == 1 for _, cell in loop.space.archs for edge in cell.edges):
-            self._add("cell", loop.space, 0)
+        self._writer = SummaryWriter(str(self._log_dir(loop)), purge_step=0 if is_new else loop.epoch + 1)
+        if is_new and all(len(edge.ops) == 1 for _, cell in loop.space.archs for edge in cell.edges):
+            self._add_figure("cell", loop.space, 0)
 
-    def _place(self, loop: Any) -> Path:
+    def _log_dir(self, loop: Any) -> Path:
         if self.run is None or loop.run is None:
             return self.folder
-        inside: Path = loop.run.path.resolve().relative_to(self.run)
-        return self.folder / inside
+        relative: Path = loop.run.path.resolve().relative_to(self.run)
+        return self.folder / relative
 
     def on_epoch_end(self, loop: Any, record: Any) -> None:
         writer, step = self._open, record.epoch + 1
@@ -86,7 +86,7 @@ class TensorBoardHook(LoopHook[Any, Any, Any]):
         self.close()
 
     def close(self) -> None:
-        """Writes what is left and lets go of the files."""
+        """Flushes and closes the event file."""
         if self._writer is not None:
             self._writer.close()
         self._writer = self._drawn = None
@@ -101,25 +101,25 @@ class TensorBoardHook(LoopHook[Any, Any, Any]):
 
     @property
     def _open(self) -> "SummaryWriter":
-        assert self._writer is not None  # noqa: S101  # `on_start` has seen to it
+        assert self._writer is not None  # noqa: S101  # opened by `on_start`
         return self._writer
 
     def _draw(self, name: str, genotype: Genotype, step: int) -> None:
-        """Draws a cell, unless it is the one that was drawn last: drawing takes longer than all the rest."""
+        """Draws a cell unless it was drawn last: drawing takes longer than everything else."""
         if genotype != self._drawn:
-            self._add(name, genotype, step)
+            self._add_figure(name, genotype, step)
             self._drawn = genotype
 
-    def _add(self, name: str, cells: Genotype | SearchSpace, step: int) -> None:
+    def _add_figure(self, name: str, cells: Genotype | SearchSpace, step: int) -> None:
         figure = cell_figure(cells)
         figure.set_dpi(DPI)
         self._open.add_figure(name, figure, step)
 
 
 def scalars(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of an epoch by name, those of an arch's cell as arch/name."""
-    kept = {name: value for name, value in metrics.items() if name not in (*LEFT_OUT, "cells")}
-    numbers = flat(kept) | flat(metrics.get("cells") or {})
+    """The numbers of an epoch by name, those of an arch as arch/name."""
+    scalars = {name: value for name, value in metrics.items() if name not in (*NOT_SCALARS, "cells")}
+    numbers = flat(scalars) | flat(metrics.get("cells") or {})
     return {
         name.replace(".", "/"): float(value)
         for name, value in numbers.items()
@@ -128,10 +128,10 @@ def scalars(metrics: Mapping[str, Any]) -> dict[str, float]:
 
 
 def histograms(space: SearchSpace, strengths: Mapping[str, Strength]) -> dict[str, torch.Tensor]:
-    """By arch the strengths of all candidates that its cell has [candidates]."""
+    """For each arch the strengths of all candidates of its cell [candidates]."""
     return {
         arch: torch.cat(
-            [own[: len(edge.ops)] for own, edge in zip(strengths[arch].ops, cell.edges, strict=True)]
+            [row[: len(edge.ops)] for row, edge in zip(strengths[arch].ops, cell.edges, strict=True)]
         )
         .detach()
         .cpu()

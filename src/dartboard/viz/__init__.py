@@ -1,1 +1,1 @@
-"""What pictures have in common: how lines are told apart, how figures are saved."""
+"""Pictures of cells for terminal, page and matplotlib, and plots of plain arrays; no torch."""
