@@ -31,7 +31,7 @@ def search(label: str, seed: int, tests: Sequence[float], skips: Sequence[int]) 
     return BenchRecord(label, seed, "nb201", best, points, points[-1], None, settings, {})
 
 
-def board(**finals: Sequence[tuple[float, int]]) -> BenchResults:
+def bench(**finals: Sequence[tuple[float, int]]) -> BenchResults:
     """By label (- as _), the test accuracy and the skip connections that each seed ended with."""
     groups = {
         label.replace("_", "-"): tuple(

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dartboard.arch.hvp import Exact
-from dartboard.arch.hypergradient import amended, first_order, train_slopes
+from dartboard.arch.hypergradient import amended, first_order, train_grads
 from dartboard.errors import OptionError
 from dartboard_papers import REPRODUCTIONS, RunOptions, Verdict
 from dartboard_papers.amended_darts_a5 import (
@@ -98,7 +98,7 @@ def test_descent_goes_down_and_leaves_the_start_alone():
     assert trained(start, 20).train[0](trained(start, 20).weights).item() < before
     assert start.train[0](start.weights).item() == before
     assert moved(start, start.weights).weights[0].equal(start.weights[0])
-    assert train_slopes(at_minimum(start))[0].norm() < 1e-8
+    assert train_grads(at_minimum(start))[0].norm() < 1e-8
 
 
 def test_shares_count_cosines_that_are_not_negative():

@@ -88,7 +88,7 @@ def test_sizes_in_words() -> None:
 def test_remarks() -> None:
     found = bench(darts=[(0.9, 1), (0.9, 2)])
     assert list(remarks(found)) == []
-    assert list(remarks(replace(found, missing=("darts-s2",), kept=Path("kept")))) == [
+    assert list(remarks(replace(found, missing=("darts-s2",), folder=Path("kept")))) == [
         "Searches that are not there: darts-s2.",
         "The 2 searches were done before, with kept/bench.yaml, and took 4 min.",
     ]

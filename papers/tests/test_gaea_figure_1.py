@@ -83,7 +83,7 @@ def test_one_space_that_differs_is_enough() -> None:
 def test_seeds_make_a_band() -> None:
     own = together([[1.0, 2.0], [3.0, 6.0]])
     np.testing.assert_allclose(own.mean, [2.0, 4.0])
-    np.testing.assert_allclose(own.deviation, [math.sqrt(2), math.sqrt(8)])
+    np.testing.assert_allclose(own.std, [math.sqrt(2), math.sqrt(8)])
     assert own.x.tolist() == [1, 2]
 
 

@@ -7,7 +7,7 @@ from dartboard.runs import Run
 from dartboard.tables.csv_table import write_columns
 from dartboard.utils.statistics import Summary
 from dartboard_papers import RunOptions, Verdict
-from dartboard_papers.gaea_table_2 import METHODS, Table, in_words, orderings, reproduce
+from dartboard_papers.gaea_table_2 import METHODS, SearchTable, in_words, orderings, reproduce
 from nb201_data import made_up
 from protocols import few
 
@@ -80,7 +80,7 @@ def test_words() -> None:
 
 
 def test_the_records_of_the_bench_come_to_its_table() -> None:
-    result = reproduce(RunOptions(Path("nowhere")), Table(records=str(RESULTS / "nb201")))
+    result = reproduce(RunOptions(Path("nowhere")), SearchTable(records=str(RESULTS / "nb201")))
     text = (RESULTS / "nb201" / "table.md").read_text()
     here = {row.what: row for row in result.rows}
     titles = dict(zip(METHODS, [row.what.partition(",")[0] for row in result.rows], strict=False))
@@ -105,7 +105,7 @@ def test_the_records_of_the_bench_come_to_its_table() -> None:
 
 
 def test_the_records_of_nano_have_baselines_too() -> None:
-    result = reproduce(RunOptions(Path("nowhere")), Table(records=str(RESULTS / "nano")))
+    result = reproduce(RunOptions(Path("nowhere")), SearchTable(records=str(RESULTS / "nano")))
     here = {row.what: row.here for row in result.rows}
     assert here["RS, cluttered-digits"] == "74.25 +- 1.32"
     assert here["best cell, cluttered-digits"] == "76.32"
@@ -117,7 +117,7 @@ def test_numbers_of_the_scale_matter(tmp_path: Path) -> None:
     write_columns(tmp_path / "nb201.csv.gz", made_up())
     options = RunOptions(tmp_path / "work", few(tmp_path / "few.npz"), tmp_path)
     small = {"batch": 16, "channels": 2, "pixels": 8}
-    scale = Table(seeds=1, epochs=1, gdas_epochs=2, gaea_gdas_epochs=3, draws=4, **small)
+    scale = SearchTable(seeds=1, epochs=1, gdas_epochs=2, gaea_gdas_epochs=3, draws=4, **small)
     result = reproduce(options, scale)
     assert result.size == "nb201 with 1 cell a stage and 2 channels; few.npz at 8x8 pixels; 1 to 3 epochs"
     assert result.seeds == 1

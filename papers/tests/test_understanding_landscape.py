@@ -38,8 +38,8 @@ FIGURES = {6: understanding_figure_6, 7: understanding_figure_7, 8: understandin
 
 def bowl(scale: float, of: str = "loss") -> Landscape:
     """The steeper, the larger `scale`."""
-    options = GridOptions.model_validate({"of": of, "grid": 9, "radius": 1.0})
-    return Landscape(options, 0.5 + scale * np.add.outer(options.steps**2, options.steps**2))
+    grid = GridOptions.model_validate({"of": of, "grid": 9, "radius": 1.0})
+    return Landscape(grid, 0.5 + scale * np.add.outer(grid.steps**2, grid.steps**2))
 
 
 def judged(
@@ -140,8 +140,8 @@ def test_landscapes_are_those_of_the_trained_networks(tmp_path: Path) -> None:
     model = load_model(tmp_path / "work/comparison/runs/c1-lr0.025-s0/last.safetensors")
     test = load_dataset(images).test
     assert test is not None
-    options = GridOptions.model_validate({"of": of, "grid": 3, "radius": 0.2, "examples": 12, "seed": 3})
-    assert np.array_equal(own.landscapes["c1"][0].values, landscape(model, test, options).values)
+    grid = GridOptions.model_validate({"of": of, "grid": 3, "radius": 0.2, "examples": 12, "seed": 3})
+    assert np.array_equal(own.landscapes["c1"][0].values, landscape(model, test, grid).values)
     assert told[-1] == ("landscapes", 2, 2)
     again = measure_landscapes(options, scale, of)
     assert np.array_equal(again.landscapes["darts"][0].values, own.landscapes["darts"][0].values)

@@ -276,7 +276,7 @@ def test_table_1_counts_adapted_cells_that_are_better(
     ],
 )
 def test_images_by_name(images: str, own: str | None) -> None:
-    assert understanding_table_1.is_of(images) == own
+    assert understanding_table_1.paper_dataset(images) == own
 
 
 def test_table_1_asks_nothing_of_cifar_100(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_correct_selection_may_rise_by_chance_alone(runs, rise, verdict):
     ]
     two = 2 * math.sqrt((0.8 * 0.2 + shares[2] * (1 - shares[2])) / runs)
     assert (rise <= two) == (verdict is Verdict.HELD)
-    told, sentence, _, remarks = conclude(replace(own, found=found), replace(own, found=found), runs)
+    told, sentence, _, remarks = conclude(replace(own, standings=found), replace(own, standings=found), runs)
     assert told is verdict
     assert sentence.endswith("falls." if verdict is Verdict.HELD else "does not always fall.")
     assert "Without that allowance it does not always fall." in remarks

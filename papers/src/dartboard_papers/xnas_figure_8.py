@@ -51,8 +51,8 @@ class RegretCurve:
 
     Args:
         name: What varies.
-        grid: Its values.
-        found: At each, the forecasters by name.
+        grid: Values of it.
+        standings: Results at each value, by forecaster.
     """
 
     name: str
