@@ -1,8 +1,10 @@
 from argparse import ArgumentTypeError
 
 import pytest
+import torch
 
-from dartboard.cli.arguments import above_zero, image_shape, number, positive
+from dartboard.cli.arguments import above_zero, image_shape, number, positive, prepare_device
+from dartboard.errors import OptionError
 
 
 def test_numbers_and_shapes_are_read() -> None:
@@ -47,3 +49,24 @@ def test_what_is_no_finite_number_is_refused_with_its_text(text: str) -> None:
 def test_what_is_not_above_zero_is_refused_with_its_text(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match=f"expected a number above 0, got '{text}'"):
         above_zero(text)
+
+
+def test_the_default_is_what_the_machine_has() -> None:
+    assert prepare_device(None, None).type == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@pytest.mark.parametrize("device", ["toaster", "meta", "cuda:99"])
+def test_a_device_that_cannot_be_used(device: str) -> None:
+    with pytest.raises(OptionError, match=f"--device {device} cannot be used: .*; cpu always can"):
+        prepare_device(device, None)
+
+
+def test_threads() -> None:
+    before = torch.get_num_threads()
+    try:
+        prepare_device("cpu", None)
+        assert torch.get_num_threads() == before
+        prepare_device("cpu", 2)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -8,17 +8,23 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
+from dartboard.scoreboard.runner import Outcome
+from rich.text import Text
 
 from benches import PLUGIN, TINY, settings, story
+from benching import SmallOracle, random_at, record
+from dartboard.cli.bench import Tally, describe, print_table, scoreboard_lines
 from dartboard.cli.main import main
 from dartboard.runs import Run, is_run, list_checkpoints
-from dartboard.scoreboard.jobs import plan_jobs
+from dartboard.scoreboard.jobs import Job, plan_jobs
 from dartboard.scoreboard.store import CONFIG, keep_config, read_config
+from dartboard.scoreboard.table import Table, make_table
 from frontdoor import complaint, found
 from protocols import timeless
 
@@ -447,3 +453,79 @@ def test_a_kill_and_a_signal_lose_nothing(program: Path, tiny: list[str], capsys
     assert len(Run.read(path).environment()) == 3
     assert story(Path("out") / "records") == undisturbed(words, capsys)
     assert row_of("out") == row_of("whole")
+
+
+@pytest.fixture
+def job() -> Job:
+    return plan_jobs(settings("digits", seeds="3"))[0]
+
+
+@pytest.mark.parametrize(
+    ("count", "missing", "words"),
+    [
+        (1, 1, "1 search of nano on digits, on cpu"),
+        (2, 2, "2 searches of nano on digits, on cpu"),
+        (2, 1, "2 searches of nano on digits, on cpu: 1 done, 1 to do"),
+        (1, 0, "1 search of nano on digits, on cpu: 1 done, 0 to do"),
+    ],
+)
+def test_what_is_about_to_be_done(count: int, missing: int, words: str) -> None:
+    assert describe(settings("digits"), count, missing, "cpu") == words
+
+
+def test_one_line_a_search(job: Job) -> None:
+    tally, done = Tally(4), record("darts", 3, [0.5, 0.75])
+    assert tally.line(Outcome(job, done)).startswith("darts  seed 3  2 epochs  one 75.00%  4 s  3 left, ")
+    short = replace(done, final=replace(done.final, epoch=1, seconds=None))
+    assert tally.line(Outcome(job, short)).startswith("darts  seed 3  1 epoch  one 75.00%  2 left, ")
+    assert tally.line(Outcome(job, failure="why")).startswith("darts  seed 3  failed: why  1 left, ")
+    busy = tally.line(Outcome(job, busy=True))
+    assert busy == "darts  seed 3  being done by another process  none left"
+
+
+@pytest.fixture
+def table() -> Table:
+    good = [record("good", seed, [0.80 + 0.01 * seed]) for seed in range(3)]
+    bad = [record("bad", seed, [0.50 + 0.01 * seed]) for seed in range(2)]
+    expected = {"good": range(3), "bad": range(3), "absent": range(2)}
+    return make_table(expected, [*good, *bad], SmallOracle(), [random_at([0.70, 0.72, 0.74])])
+
+
+def plain(table: Table, width: int) -> list[str]:
+    return [own if isinstance(own, str) else own.plain for own in scoreboard_lines(table, width)]
+
+
+def test_a_row_is_one_line_where_there_is_room(table: Table) -> None:
+    lines = plain(table, 10_000)
+    assert lines[0] == "small, 216 architectures; accuracies, regrets and differences in %"
+    assert [line.split()[0] for line in lines[1:6]] == ["method", "good", "bad", "absent", "random"]
+    assert lines[2].split()[1:5] == ["3/3", "81.00", "+-", "1.00"]
+    assert len({len(line) for line in lines[1:7]}) == 1  # columns stand below each other
+    assert lines[8:] == list(table.remarks)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_on_narrow_terminals_columns_go_on_below(table: Table, width: int) -> None:
+    lines = plain(table, width)
+    assert all(len(line) <= width for line in lines[1:])
+    assert sum(line.startswith("method") for line in lines) > 1
+    heads = " ".join(line for line in lines if line.startswith("method")).split()
+    whole = plain(table, 10_000)[1].split()
+    assert [name for name in heads if name != "method"] == whole[1:]
+
+
+def test_even_where_no_column_fits_nothing_is_lost(table: Table) -> None:
+    lines = plain(table, 20)
+    assert sum(line.startswith("method") for line in lines) == len(table.cells()[0]) - 1
+    assert any("better" in line for line in lines)
+
+
+def test_names_are_coloured_by_what_is_said_of_them(table: Table) -> None:
+    texts = [line for line in scoreboard_lines(table, 10_000) if isinstance(line, Text)]
+    colours = {line.plain.split()[0]: str(line.spans[0].style) for line in texts[2:]}
+    assert colours == {"good": "green", "bad": "red", "absent": "cyan", "random": "cyan", "best": "cyan"}
+
+
+def test_in_a_pipe_rows_stay_whole(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(table)
+    assert capsys.readouterr().out.splitlines() == plain(table, 10_000)

@@ -8,12 +8,14 @@ import torch
 import torch.nn.functional as F
 
 import vision
+from dartboard.cli.evaluate import confusion_lines
 from dartboard.cli.main import main
 from dartboard.data import load_dataset
 from dartboard.export import FORMATS, export_model
 from dartboard.nn import CellNet, Model, NetConfig, pack_model
 from dartboard.space import adopt, get_space
 from dartboard.space.genotype import sample
+from dartboard.tasks import Evaluation
 
 DIGITS = tuple("0123456789")
 
@@ -240,3 +242,12 @@ def test_broken_images_are_counted(capsys, tmp_path, file):
 
 def test_a_device_that_is_not_there(capsys, file):
     assert "--device nope cannot be used" in failure(capsys, file, "--data", "digits", "--device", "nope")
+
+
+def test_the_table_lines_up_whatever_the_names_and_counts():
+    confusion = torch.tensor([[1000, 2, 0], [0, 5, 1], [0, 0, 0]])
+    found = Evaluation(0.5, 0.9, 1.0, confusion)
+    lines = [line.plain for line in confusion_lines(found, ("a", "a very long name of a class", "none"))]
+    assert [line.split()[-1] for line in lines] == ["right", "99.8%", "83.3%", "-"]
+    assert len({len(line) for line in lines}) == 1
+    assert lines[2].startswith(" 1 a very long name ")

@@ -1,22 +1,45 @@
+"""Cells and spaces drawn to files by `dartboard info`."""
+
 import json
 import subprocess
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 import frontdoor
+from dartboard.cli.info import (
+    Build,
+    CellFacts,
+    ChoiceFacts,
+    NetworkFacts,
+    cell_facts,
+    mixture_of,
+    network_facts,
+    print_cell,
+    print_space,
+    space_facts,
+)
 from dartboard.cli.main import main
+from dartboard.cli.render import Terminal, draw_cells, fit_cells
 from dartboard.space import (
     GENOTYPE_FORMATS,
     PUBLISHED,
     SPACES,
     Genotype,
+    SearchSpace,
+    adopt,
     count,
+    decode,
     get_published,
     get_space,
     load_space,
+    sample,
 )
+from dartboard.space.catalog import darts_cell, stacked
+from dartboard.space.spec import Stack
+from reports import found_cell, make_search, make_training
 
 KEYS = {"parameters", "parameters_auxiliary", "flops", "width", "depth", "mean_source", "genotype"}
 NB201 = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
@@ -236,3 +259,230 @@ def test_names_that_the_encoding_does_not_have(program: Path, tmp_path: Path) ->
         encoding="utf-8",
     )
     assert rb"space gr\xf6\xdfer" in run(program, "--space", str(file), PYTHONIOENCODING="ascii")
+
+
+def test_a_network_is_counted_with_and_without_its_auxiliary_head() -> None:
+    space = adopt(get_space("darts"), get_published("darts-v1")).resized(3)
+    small = network_facts(space, Build(channels=4, classes=10, input=(3, 32, 32)))
+    more = network_facts(space, Build(channels=4, classes=11, input=(3, 32, 32)))
+    # The classifier sees 4 nodes of 16 channels, the auxiliary one 768 channels; each class adds a bias.
+    assert more.parameters - small.parameters == 4 * 16 + 1
+    assert more.parameters_auxiliary - small.parameters_auxiliary == 4 * 16 + 1 + 768 + 1
+
+
+def test_a_cell_has_the_shape_the_papers_give() -> None:
+    assert cell_facts(get_published("amoebanet-a").cells["normal"]) == CellFacts(4.0, 4, 0.9)
+
+
+def test_a_space_has_the_facts_of_its_cells() -> None:
+    facts = space_facts(get_space("s1"))
+    ops = get_space("s1").ops
+    assert (facts.architectures, facts.nodes, facts.edges, facts.ops) == (7**16, 6, 8, ops)
+    assert facts.cells == dict.fromkeys(("normal", "reduce"), ChoiceFacts(6, 2, 8, ops, 7**8))
+
+
+BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+SMALL = ("--channels", "4", "--cells", "3")
+
+
+def drawn(path: Path, *words: str) -> bytes:
+    assert main(["info", *words, "--out", str(path)]) == 0
+    return path.read_bytes()
+
+
+def drawing_error(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    return frontdoor.complaint(capsys, "info", *words)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_every_published_cell_can_be_drawn(name: str, tmp_path: Path) -> None:
+    assert drawn(tmp_path / "cell.svg", name, *SMALL).startswith(BEGINNINGS["svg"])
+
+
+@pytest.mark.parametrize("ending", BEGINNINGS)
+def test_the_ending_says_in_what_format(
+    ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"cell.{ending}"
+    first = drawn(path, "darts-v2", *SMALL)
+    assert first.startswith(BEGINNINGS[ending])
+    assert capsys.readouterr().out.endswith(f"\nwritten to {path}\n")
+    assert drawn(path, "darts-v2", *SMALL) == first
+    assert drawn(path, "darts-v1", *SMALL) != first
+
+
+def test_a_space_is_drawn_with_all_its_candidates(tmp_path: Path) -> None:
+    whole, cell = drawn(tmp_path / "a.svg", "--space", "nb201"), tmp_path / "b.svg"
+    assert drawn(cell, "|none~0|+|none~0|none~1|+|nor_conv_3x3~0|none~1|none~2|", *SMALL) != whole
+
+
+def test_json_is_printed_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert drawn(tmp_path / "cell.png", "darts-v2", *SMALL, "--json")
+    assert json.loads(capsys.readouterr().out)["space"] == "darts"
+
+
+def test_the_strengths_of_a_search_are_drawn(tmp_path: Path) -> None:
+    first, second = (
+        make_search(tmp_path / name, "nb201", epochs=2, seed=seed).path
+        for seed, name in enumerate(("a", "b"))
+    )
+    found = drawn(tmp_path / "found.svg", str(first))
+    thick = drawn(tmp_path / "thick.svg", str(first), "--strengths")
+    assert thick != found
+    assert drawn(tmp_path / "thick.svg", str(second), "--strengths") != thick
+
+
+def test_the_mixture_is_that_of_the_last_epoch_ops_times_edges(tmp_path: Path) -> None:
+    run = make_search(tmp_path / "run", "oneshot1", epochs=2)
+    strengths = json.loads((run.path / "epochs" / "0001.json").read_text())["strengths"]
+    space, weights = mixture_of(str(run.path))
+    [(arch, cell)] = space.archs
+    assert space.cells == get_space("oneshot1").cells
+    for index, edge in enumerate(cell.edges):
+        scale, ops = strengths[arch]["edges"][index], strengths[arch]["ops"][index]
+        assert weights[arch][index] == pytest.approx([scale * own for own in ops[: len(edge.ops)]])
+
+
+def test_what_has_no_strengths_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    search = make_search(tmp_path / "search", epochs=0, finish=False).path
+    other = make_search(tmp_path / "other", epochs=1)
+    training = make_training(tmp_path / "train", found_cell(other)).path
+    out = ("--strengths", "--out", str(tmp_path / "x.png"))
+    assert "needs the directory of a search; darts-v2 is none" in drawing_error(capsys, "darts-v2", *out)
+    assert f"{training} is none" in drawing_error(capsys, str(training), *out)
+    assert "its first epoch is not over" in drawing_error(capsys, str(search), *out)
+    needs = "--strengths needs the directory of a search as CELL, and --out FILE"
+    assert drawing_error(capsys, str(search), "--strengths") == needs
+    assert drawing_error(capsys, "--space", "nano", *out) == needs
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_damaged_strengths_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_search(tmp_path / "run", epochs=1).path
+    path = run / "epochs" / "0000.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"strengths": {}}))
+    words = drawing_error(capsys, str(run), "--strengths", "--out", str(tmp_path / "x.png"))
+    assert "the strengths of epoch 0 cannot be read: KeyError('cell')" in words
+
+
+def test_places_that_cannot_be_written_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = drawing_error(capsys, "darts-v2", "--out", "cell.gif")
+    assert words == "--out cell.gif: the ending must be one of .png, .svg, .pdf"
+    nowhere = tmp_path / "none" / "cell.png"
+    assert f"there is no folder {nowhere.parent}; make it first" in drawing_error(
+        capsys, "darts-v2", "--out", str(nowhere)
+    )
+
+
+def shown(capsys: pytest.CaptureFixture[str], space: SearchSpace) -> list[str]:
+    print_space(space, space_facts(space))
+    return capsys.readouterr().out.splitlines()
+
+
+def test_cells_that_are_the_same_are_drawn_once(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys, get_space("asm"))
+    assert sum("c(k-2)" in line for line in lines) == 1
+    assert any(line.startswith("cell00 to cell14  each 6 nodes, 14 edges") for line in lines)
+
+
+def test_cells_that_differ_are_drawn_each(capsys: pytest.CaptureFixture[str]) -> None:
+    normal, reduce = darts_cell(("a", "b")), darts_cell(("a", "b", "c"))
+    lines = shown(capsys, SearchSpace("two", (("normal", normal), ("reduce", reduce)), Stack(cells=8)))
+    assert sum("c(k-2)" in line for line in lines) == 2
+    assert any(line.startswith("reduce  6 nodes") for line in lines)
+
+
+def test_long_counts_are_given_by_their_size(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, get_space("asm"))[1] == "architectures  about 4.5e189"
+
+
+def test_one_cell_is_no_plural(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        shown(capsys, get_space("nano"))[2]
+        == "stack          1 cell a stage, 2 stages joined by residual blocks"
+    )
+    pooled = stacked("pooled", get_space("oneshot1").cells["cell"], Stack(cells=2, reduce="pool"))
+    assert shown(capsys, pooled)[2] == "stack          2 cells a stage, 3 stages joined by max-pooling"
+
+
+def test_shapes_that_agree_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    space = adopt(get_space("darts"), get_published("snas"))
+    cells = {"normal": CellFacts(4.0, 2, 0.5), "reduce": CellFacts(4.0, 3, 1.25)}
+    print_cell("a/file", space, Build(36, 10, (3, 32, 32)), NetworkFacts(1000, 2000, 4000), cells)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:7] == [
+        "stack          darts, 8 cells, 3 stages joined by reduction cells",
+        "network        36 channels, 10 classes, input 3x32x32",
+        "parameters     1,000 (2,000 with the auxiliary head)",
+        "FLOPs          4,000 an image, or 2,000 multiply-adds",
+        "width          4c",
+        "depth          normal 2, reduce 3",
+        "mean source    normal 0.5, reduce 1.25",
+    ]
+
+
+def test_narrow_terminals_get_one_drawing_below_the_other(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    space = adopt(get_space("darts"), get_published("snas"))
+    print_cell(
+        "snas", space, Build(36, 10, (3, 32, 32)), NetworkFacts(1, 1, 2), {"normal": CellFacts(4, 2, 0.5)}
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert lines.count("0 c(k-2)") == 2
+
+
+class Paper(Terminal):
+    """A terminal of a given width."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+
+def fitted(genotype: Genotype, width: int, height: int) -> list[str]:
+    return [line.plain for line in fit_cells(genotype.archs, Paper(width), height)]
+
+
+def test_drawings_where_they_fit() -> None:
+    cells = get_published("darts-v2")
+    assert fitted(cells, 80, 15) == [line.plain for line in draw_cells(cells.archs, Paper(80))]
+    assert len(fitted(cells, 80, 15)) == 15
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 14), (50, 20), (20, 40)])
+def test_lines_where_drawings_do_not_fit(width: int, height: int) -> None:
+    lines = fitted(get_published("darts-v2"), width, height)
+    assert [line.split()[0] for line in lines] == ["normal", "reduce"]
+    assert all(len(line) <= width for line in lines)
+
+
+def test_the_commonest_op_comes_first_and_the_rarest_are_cut() -> None:
+    cells = get_published("darts-v2")
+    assert fitted(cells, 80, 2) == [
+        "normal  5 sep_conv_3x3, 2 skip_connect, 1 dil_conv_3x3",
+        "reduce  5 max_pool_3x3, 3 skip_connect",
+    ]
+    assert fitted(cells, 50, 2)[0] == "normal  5 sep_conv_3x3, 2 skip_connect, ..."
+
+
+def test_many_cells_are_counted_where_their_lines_do_not_fit() -> None:
+    genotype = sample(get_space("asm"), Random(0))
+    assert len(fitted(genotype, 80, 15)) == 15
+    assert fitted(genotype, 80, 10)[-1] == "and 6 more"
+    assert len(fitted(genotype, 80, 10)) == 10
+    assert fitted(genotype, 80, 0) == ["and 15 more"]
+
+
+def test_ops_on_vertices_are_counted_without_the_wires() -> None:
+    cell = decode(
+        '{"matrix": [[0, 1, 1], [0, 0, 1], [0, 0, 0]], "ops": ["input", "conv3x3-bn-relu", "output"]}'
+    )
+    assert fitted(cell, 80, 1) == ["cell  1 conv_bn_relu_3x3"]
+
+
+def test_a_cell_without_ops() -> None:
+    assert fitted(decode("|none~0|+|none~0|none~1|"), 80, 1) == ["cell  nothing"]
