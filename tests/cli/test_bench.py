@@ -11,18 +11,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dartboard.scoreboard.runner import Outcome
 from rich.text import Text
 
-from benches import PLUGIN, TINY, settings, story
+from benches import PLUGIN, TINY, read_story, settings
 from benching import SmallOracle, random_at, record
-from dartboard.cli.bench import Tally, describe, print_table, scoreboard_lines
+from dartboard.cli.bench import SearchLines, describe, print_table, scoreboard_lines
 from dartboard.cli.main import main
+from dartboard.jobs.job import Job, JobResult
 from dartboard.runs import Run, is_run, list_checkpoints
-from dartboard.scoreboard.jobs import Job, plan_jobs
+from dartboard.scoreboard.jobs import plan_jobs
 from dartboard.scoreboard.store import CONFIG, keep_config, read_config
 from dartboard.scoreboard.table import Table, make_table
 from frontdoor import complaint, found
@@ -187,7 +188,7 @@ def test_records_can_be_elsewhere(usual: Path, tiny: list[str], capsys: Capture)
     assert main([*words, "--quiet"]) == 0
     capsys.readouterr()
     assert [path.name for path in Path("kept").iterdir()] == ["darts-s0.json"]
-    assert story(Path("kept")) == story(usual / "records")[:1]
+    assert read_story(Path("kept")) == read_story(usual / "records")[:1]
     assert not (Path("out") / "records").exists()
 
 
@@ -389,7 +390,7 @@ def is_gone(pid: int) -> bool:
 def undisturbed(words: list[str], capsys: Capture) -> list[Any]:
     assert main([*words, "--out", "whole", "--quiet", "--json"]) == 0
     capsys.readouterr()
-    return story(Path("whole") / "records")
+    return read_story(Path("whole") / "records")
 
 
 def row_of(out: str) -> Any:
@@ -426,7 +427,7 @@ def test_kills_and_signals_lose_nothing_in_several_processes(
     assert main([*words, "--out", "out", "--quiet", "--json"]) == 0
     assert len(Run.read(paths[0]).environment()) == 3
     capsys.readouterr()
-    assert story(Path("out") / "records") == undisturbed(words, capsys)
+    assert read_story(Path("out") / "records") == undisturbed(words, capsys)
     assert row_of("out") == row_of("whole")
 
 
@@ -451,13 +452,8 @@ def test_a_kill_and_a_signal_lose_nothing(program: Path, tiny: list[str], capsys
     assert Run.read(path).state == "stopped"
     assert main([*words, "--out", "out", "--quiet"]) == 0
     assert len(Run.read(path).environment()) == 3
-    assert story(Path("out") / "records") == undisturbed(words, capsys)
+    assert read_story(Path("out") / "records") == undisturbed(words, capsys)
     assert row_of("out") == row_of("whole")
-
-
-@pytest.fixture
-def job() -> Job:
-    return plan_jobs(settings("digits", seeds="3"))[0]
 
 
 @pytest.mark.parametrize(
@@ -473,14 +469,28 @@ def test_what_is_about_to_be_done(count: int, missing: int, words: str) -> None:
     assert describe(settings("digits"), count, missing, "cpu") == words
 
 
-def test_one_line_a_search(job: Job) -> None:
-    tally, done = Tally(4), record("darts", 3, [0.5, 0.75])
-    assert tally.line(Outcome(job, done)).startswith("darts  seed 3  2 epochs  one 75.00%  4 s  3 left, ")
-    short = replace(done, final=replace(done.final, epoch=1, seconds=None))
-    assert tally.line(Outcome(job, short)).startswith("darts  seed 3  1 epoch  one 75.00%  2 left, ")
-    assert tally.line(Outcome(job, failure="why")).startswith("darts  seed 3  failed: why  1 left, ")
-    busy = tally.line(Outcome(job, busy=True))
-    assert busy == "darts  seed 3  being done by another process  none left"
+def test_one_line_a_search() -> None:
+    (search,) = plan_jobs(settings("digits", seeds="3"))
+    done = record("darts", 3, [0.5, 0.75])
+    records = [done, replace(done, final=replace(done.final, epoch=1, seconds=None))]
+    lines: list[str] = []
+    scoring: Any = SimpleNamespace(record=lambda _: records.pop(0))
+    display: Any = SimpleNamespace(say=lines.extend)
+    monitor = SearchLines(scoring, {search.name: search}, 3, display)
+    job = Job(search.name, "runs", "search", {})
+    for _ in range(2):
+        monitor.on_end(JobResult(job, "busy", "in use by process 7"), again=True)
+    monitor.on_end(JobResult(job, "lost", "its process ended"), again=True)
+    monitor.on_end(JobResult(job, "finished"), again=False)
+    monitor.on_end(JobResult(job, "finished"), again=False)
+    monitor.on_end(JobResult(job, "failed", "why"), again=False)
+    assert lines[:2] == [
+        "darts  seed 3  waits: in use by process 7",
+        "darts  seed 3  lost, begun again: its process ended",
+    ]
+    assert lines[2].startswith("darts  seed 3  2 epochs  one 75.00%  4 s  2 left, ")
+    assert lines[3].startswith("darts  seed 3  1 epoch  one 75.00%  1 left, ")
+    assert lines[4:] == ["darts  seed 3  failed: why  none left"]
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn
 from dartboard.cli import sweep_display
 from dartboard.cli.render import Terminal
 from dartboard.cli.sweep import print_plan, print_rows
-from dartboard.cli.sweep_display import SweepBars, SweepLines, choose_watch
-from dartboard.jobs.job import Job, Outcome
-from dartboard.sweep.plan import Planned
+from dartboard.cli.sweep_display import SweepBars, SweepLines, choose_monitor
+from dartboard.jobs.job import Job, JobResult
+from dartboard.sweep.plan import PlannedRun
 
 Capture = pytest.CaptureFixture[str]
 
 
-def course(folder: Path) -> Any:
+def planner(folder: Path) -> Any:
     return SimpleNamespace(folder=folder, config=SimpleNamespace(reports=False))
 
 
@@ -32,12 +32,12 @@ def row(name: str, state: str = "finished", **more: Any) -> dict[str, Any]:
 
 
 def test_lines_say_what_happens(tmp_path: Path, capsys: Capture) -> None:
-    lines = SweepLines(course(tmp_path), Terminal())
+    lines = SweepLines(planner(tmp_path), Terminal())
     lines.on_stage("search", ["search/a", "search/b"])
-    lines.on_end(Outcome(job(tmp_path), "lost", "its process ended"), again=True)
+    lines.on_end(JobResult(job(tmp_path), "lost", "its process ended"), again=True)
     for _ in range(2):
-        lines.on_end(Outcome(job(tmp_path), "busy", "in use by process 7"), again=True)
-    lines.on_end(Outcome(job(tmp_path), "paused"), again=False)
+        lines.on_end(JobResult(job(tmp_path), "busy", "in use by process 7"), again=True)
+    lines.on_end(JobResult(job(tmp_path), "paused"), again=False)
     lines.on_row(row("search/a", "dropped"))
     lines.on_row(row("search/b", test_accuracy=0.25))
     assert capsys.readouterr().out.splitlines() == [
@@ -51,7 +51,7 @@ def test_lines_say_what_happens(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_runs_that_were_finished_before_are_not_told(tmp_path: Path, capsys: Capture) -> None:
-    lines = SweepLines(course(tmp_path), Terminal())
+    lines = SweepLines(planner(tmp_path), Terminal())
     lines.on_stage("search", ["search/a"])
     lines.on_row(row("search/a"))
     assert capsys.readouterr().out.count("\n") == 1
@@ -62,15 +62,15 @@ def test_bars_show_how_far_runs_are(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     terminal = Terminal()
     terminal.file = StringIO()
     with Progress(TextColumn("{task.description}"), MofNCompleteColumn(), console=terminal) as bars:
-        watch, own = SweepBars(course(tmp_path), terminal, bars), job(tmp_path)
-        watch.on_begin(own)
-        watch.on_look([own])
+        monitor, running = SweepBars(planner(tmp_path), terminal, bars), job(tmp_path)
+        monitor.on_start(running)
+        monitor.on_poll([running])
         assert (bars.tasks[0].completed, bars.tasks[0].total) == (0, 4)
-        own.path.mkdir(parents=True)
-        (own.path / "metrics.jsonl").write_text('{"epoch": 0}\n{"epoch": 1}\n')
-        watch.on_look([own])
+        running.path.mkdir(parents=True)
+        (running.path / "metrics.jsonl").write_text('{"epoch": 0}\n{"epoch": 1}\n')
+        monitor.on_poll([running])
         assert bars.tasks[0].completed == 2
-        watch.on_end(Outcome(own, "finished"), again=False)
+        monitor.on_end(JobResult(running, "finished"), again=False)
         assert bars.tasks == []
 
 
@@ -83,19 +83,19 @@ def test_bars_show_how_far_runs_are(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_the_watch_for_where_the_program_writes(quiet: bool, json: bool, kind: type, tmp_path: Path) -> None:
-    with choose_watch(course(tmp_path), quiet=quiet, json=json) as watch:
+    with choose_monitor(planner(tmp_path), quiet=quiet, json=json) as watch:
         assert type(watch) is kind
 
 
 def test_a_terminal_has_bars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Terminal, "is_terminal", True)
     monkeypatch.setenv("TERM", "dumb")
-    with choose_watch(course(tmp_path), quiet=False, json=False) as watch:
+    with choose_monitor(planner(tmp_path), quiet=False, json=False) as watch:
         assert type(watch) is SweepBars
 
 
 def test_long_plans_are_counted(capsys: Capture) -> None:
-    runs = [Planned("search", f"search/a-s{seed}", "search", {"seed": seed}, {}) for seed in range(25)]
+    runs = [PlannedRun("search", f"search/a-s{seed}", "search", {"seed": seed}, {}) for seed in range(25)]
     print_plan({"search": runs})
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "search: 25 runs"
@@ -119,10 +119,10 @@ def test_a_table_of_points(tmp_path: Path, capsys: Capture) -> None:
 def test_bars_of_a_run_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep_display, "REFRESH", 0.0)
     with Progress(disable=True) as progress:
-        bars = SweepBars(course(tmp_path), Terminal(), progress)
-        bars.on_begin(job(tmp_path))
+        bars = SweepBars(planner(tmp_path), Terminal(), progress)
+        bars.on_start(job(tmp_path))
         path = tmp_path / "search" / "a"
         path.mkdir(parents=True)
         (path / "metrics.jsonl").write_text("?")
-        bars.on_look([job(tmp_path)])
+        bars.on_poll([job(tmp_path)])
         assert progress.tasks[0].completed == 0

@@ -48,17 +48,17 @@ class SweepLines(Monitor):
         self._left, self._done, self._start = set(runs), 0, monotonic()
         self.message(f"{name}: {len(runs)} run{'' if len(runs) == 1 else 's'}, in {self._folder / name}")
 
-    def on_end(self, outcome: JobResult, again: bool) -> None:
-        name, reason = outcome.job.name, outcome.error or "no reason given"
+    def on_end(self, result: JobResult, again: bool) -> None:
+        name, reason = result.job.name, result.error or "no reason given"
         self._done += not again
-        if outcome.state == "busy":
+        if result.state == "busy":
             if name not in self._busy:
                 self.message(f"{name}  waits: {reason}")
             self._busy.add(name)
         elif again:
-            self.message(f"{name}  {outcome.state}, begun again: {reason}")
-        elif outcome.state == "paused":
-            self.message(f"{name}  paused after epoch {outcome.job.until}")
+            self.message(f"{name}  {result.state}, begun again: {reason}")
+        elif result.state == "paused":
+            self.message(f"{name}  paused after epoch {result.job.until}")
 
     def on_row(self, row: Mapping[str, Any]) -> None:
         self._left.discard(row["name"])
@@ -100,9 +100,9 @@ class SweepBars(SweepLines):
     def on_start(self, job: Job) -> None:
         self._tasks[job.name] = self._bars.add_task(job.name, total=job.config["epochs"])
 
-    def on_end(self, outcome: JobResult, again: bool) -> None:
-        self._bars.remove_task(self._tasks.pop(outcome.job.name))
-        super().on_end(outcome, again)
+    def on_end(self, result: JobResult, again: bool) -> None:
+        self._bars.remove_task(self._tasks.pop(result.job.name))
+        super().on_end(result, again)
 
     def on_poll(self, running: Sequence[Job]) -> None:
         if monotonic() < self._next:
