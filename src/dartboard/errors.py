@@ -5,7 +5,16 @@ from collections.abc import Iterable
 
 
 class DartboardError(Exception):
-    """Root of all errors that the caller can fix; the command line prints them in one line."""
+    """Root of all errors that the caller can fix; the command line prints them in one line.
+
+    Examples:
+        >>> from dartboard import DartboardError, get_space
+        >>> try:
+        ...     get_space("nb20l")
+        ... except DartboardError as error:
+        ...     print(error)
+        no space called 'nb20l'; did you mean 'nb201'?
+    """
 
 
 class SpaceError(DartboardError, ValueError):

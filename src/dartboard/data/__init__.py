@@ -13,6 +13,7 @@ from dartboard.data.registry import (
     PublishedDataset,
     data_root,
     published_datasets,
+    register_dataset,
     register_published,
 )
 from dartboard.data.rng import generator, send
@@ -47,6 +48,7 @@ __all__ = [
     "load_dataset",
     "load_digits",
     "published_datasets",
+    "register_dataset",
     "register_published",
     "send",
     "split",

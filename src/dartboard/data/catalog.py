@@ -19,6 +19,12 @@ def load_dataset(name: str, options: LoadOptions | None = None) -> Dataset:
     `dartboard.data.datasets.npz`), or the archive of CIFAR-10 or CIFAR-100. A folder has the files of a
     published data set, or images in one subfolder for each class (see
     `dartboard.data.datasets.folder_listing`).
+
+    Examples:
+        >>> from dartboard import load_dataset
+        >>> data = load_dataset("digits")
+        >>> data.shape, len(data.classes)
+        ((1, 8, 8), 10)
     """
     options = options or LoadOptions()
     path = Path(name)

@@ -110,6 +110,24 @@ class PublishedDataset:
         return None if any(present) and not all(present) else self.locate(root)
 
 
+def register_dataset(
+    name: str,
+) -> Callable[[Callable[[LoadOptions], Dataset]], Callable[[LoadOptions], Dataset]]:
+    """Decorator that registers a function from load options to images as the data set `name`.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from dartboard import load_dataset, register_dataset
+        >>> @register_dataset("untested-digits")
+        ... def untested_digits(options):
+        ...     '''The digits without test images.'''
+        ...     return replace(load_dataset("digits", options), name="untested-digits", test=None)
+        >>> load_dataset("untested-digits").test is None
+        True
+    """
+    return DATASETS.register(name, stacklevel=2)
+
+
 def register_published(dataset: PublishedDataset) -> None:
     """Register a published data set under its name."""
     DATASETS.register(dataset.name, stacklevel=2)(dataset)

@@ -15,6 +15,7 @@ from dartboard.export.formats import (
     export_model,
     noise_images,
     open_exported,
+    register_export_format,
     verify,
 )
 from dartboard.export.metadata import Metadata, model_metadata
@@ -34,5 +35,6 @@ __all__ = [
     "model_metadata",
     "noise_images",
     "open_exported",
+    "register_export_format",
     "verify",
 ]

@@ -80,6 +80,20 @@ FORMATS: Registry[Format] = Registry("format", "dartboard.export_formats")
 """Export formats by name."""
 
 
+def register_export_format(name: str) -> Callable[[Format], Format]:
+    """Function that registers a `Format` as the export format `name`.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from dartboard import register_export_format
+        >>> from dartboard.export import FORMATS
+        >>> traced = replace(FORMATS["torchscript"], suffix=".ts", description="TorchScript, as .ts")
+        >>> register_export_format("ts")(traced).suffix
+        '.ts'
+    """
+    return FORMATS.register(name, stacklevel=2)
+
+
 @dataclass(frozen=True)
 class Exported:
     """The files that were written.
@@ -109,6 +123,17 @@ def export_model(
 
     Raises:
         ModelError: If it cannot be written, or computes something else.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from dartboard import CellNet, NetConfig, export_model, get_space
+        >>> from dartboard.nn import Model
+        >>> from dartboard.space import adopt, decode
+        >>> space = adopt(get_space("nano"), decode("|nor_conv_3x3~0|+|skip_connect~0|none~1|"))
+        >>> net = CellNet(space, NetConfig(channels=2, classes=2, input=(1, 8, 8)))
+        >>> model = Model(net, ("cat", "dog"), mean=(0.0,), std=(255.0,))
+        >>> [file.name for file in export_model(model, Path("net.pt"), "torchscript").files]
+        ['net.pt']
     """
     export_format = FORMATS[kind]
     if not model.net.space.discrete:

@@ -5,7 +5,7 @@ from dartboard.nn.inherit import inherit
 from dartboard.nn.mixture import ArchMixture, Blend, Mixture, all_live, one_hot, uniform
 from dartboard.nn.model_file import Model, load_model, pack_model, unpack_model
 from dartboard.nn.network import CellNet, NetConfig
-from dartboard.nn.ops import OPS, Op, PythonSource, Site, SourceNode, build_op
+from dartboard.nn.ops import OPS, Op, PythonSource, Site, SourceNode, build_op, register_op
 
 __all__ = [
     "OPS",
@@ -27,6 +27,7 @@ __all__ = [
     "load_model",
     "one_hot",
     "pack_model",
+    "register_op",
     "uniform",
     "unpack_model",
 ]

@@ -34,6 +34,11 @@ class NetConfig:
             pooling where the space says so. Built so, the restriction of a supernet equals the supernet
             under a one-hot mixture.
         mix: `fused` is the default and fast; `plain` is the formula as papers write it.
+
+    Examples:
+        >>> from dartboard import NetConfig
+        >>> NetConfig(channels=36, classes=100, input=(3, 224, 224)).stem_name
+        'imagenet'
     """
 
     channels: int = 16
@@ -78,6 +83,13 @@ class CellNet(nn.Module):
         drop_path: The probability with which an edge is dropped for an example, in training; starts as
             the configuration's, and a schedule may set it.
         auxiliary_slot: The slot whose output the auxiliary head reads: the last that halves the resolution.
+
+    Examples:
+        >>> import torch
+        >>> from dartboard import CellNet, NetConfig, get_space
+        >>> net = CellNet(get_space("nano"), NetConfig(channels=4, input=(1, 8, 8), search=True))
+        >>> net(torch.rand(2, 1, 8, 8)).shape
+        torch.Size([2, 10])
     """
 
     def __init__(self, space: SearchSpace, config: NetConfig) -> None:

@@ -4,7 +4,7 @@ from dartboard.engine.schedule import SCHEDULES, ScheduleLengths
 from dartboard.search import methods
 from dartboard.search.config import SearchOptions
 from dartboard.search.hooks import Hook, Temperature, Wipeout
-from dartboard.search.method import METHODS, Method, make_method
+from dartboard.search.method import METHODS, Method, list_methods, make_method, register_method
 from dartboard.search.record import EpochRecord, SearchResult
 from dartboard.search.searcher import Searcher
 from dartboard.search.select import BestOfSamples, CellByCell, DrawOne, Evolve, FromStrengths, Selector
@@ -27,6 +27,8 @@ __all__ = [
     "Selector",
     "Temperature",
     "Wipeout",
+    "list_methods",
     "make_method",
     "methods",
+    "register_method",
 ]

@@ -105,8 +105,41 @@ def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
     Raises:
         UnknownNameError: If there is no such method, or it has no such option.
         OptionError: If an option's value is of the wrong kind.
+
+    Examples:
+        >>> from dartboard import make_method
+        >>> make_method("gaea-darts", {"lr": 0.2}).bilevel
+        True
     """
     return METHODS[name](**check_options(name, options or {}))
+
+
+def list_methods() -> list[str]:
+    """Names of the registered search methods, those of installed packages included.
+
+    Examples:
+        >>> from dartboard import list_methods
+        >>> "gaea-darts-erm" in list_methods()
+        True
+    """
+    return list(METHODS)
+
+
+def register_method(name: str) -> Callable[[Callable[..., Method]], Callable[..., Method]]:
+    """Decorator that registers a function as the search method `name`.
+
+    The function returns a `Method`; its keyword arguments, with annotations and defaults, are the options.
+
+    Examples:
+        >>> from dartboard import make_method, register_method
+        >>> @register_method("slow-gaea")
+        ... def slow_gaea(*, lr: float = 0.01):
+        ...     '''GAEA DARTS with a small learning rate.'''
+        ...     return make_method("gaea-darts", {"lr": lr})
+        >>> make_method("slow-gaea", {"lr": 0.02}).joint
+        False
+    """
+    return METHODS.register(name, stacklevel=2)
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:

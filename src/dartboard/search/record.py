@@ -60,6 +60,13 @@ class SearchResult:
         discrete_accuracy: Of the supernet with the chosen ops alone; None if nothing was trained.
         digest: Of every weight, buffer and strength, to compare two searches to the last bit.
         warnings: Messages about what went wrong.
+
+    Examples:
+        >>> from dartboard import Searcher, get_space, load_dataset, make_method
+        >>> from dartboard.search import SearchOptions
+        >>> result = Searcher(get_space("nano"), make_method("random"), load_dataset("digits")).fit()
+        >>> sorted(result.facts())[:3]
+        ['digest', 'discrete_accuracy', 'entropy']
     """
 
     genotype: Genotype

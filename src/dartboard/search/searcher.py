@@ -45,6 +45,14 @@ class Searcher(Loop[EpochRecord, SearchResult]):
     Attributes:
         epoch: How many epochs are complete.
         step: How many steps have been taken, over all epochs.
+
+    Examples:
+        >>> from dartboard import Searcher, get_space, load_dataset, make_method
+        >>> from dartboard.search import SearchOptions
+        >>> options = SearchOptions.model_validate({"epochs": 1, "net": {"channels": 2}})
+        >>> method = make_method("gaea-darts-erm")
+        >>> Searcher(get_space("nano"), method, load_dataset("digits"), options).fit().epochs
+        1
     """
 
     options: SearchOptions

@@ -1,6 +1,6 @@
 """Search spaces and genotypes as data: what can be chosen, what was chosen, and the texts for both."""
 
-from dartboard.space.catalog import SPACES, get_space
+from dartboard.space.catalog import SPACES, get_space, list_spaces, register_space
 from dartboard.space.files import load_space, space_from_json, space_from_yaml, space_to_json
 from dartboard.space.formats import (
     GENOTYPE_FORMATS,
@@ -39,12 +39,14 @@ __all__ = [
     "from_nb101",
     "get_published",
     "get_space",
+    "list_spaces",
     "load_space",
     "mean_source",
     "mutate",
     "on_path",
     "prune_nb101",
     "reachable",
+    "register_space",
     "restrict",
     "sample",
     "space_from_json",

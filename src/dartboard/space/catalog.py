@@ -20,8 +20,45 @@ NB101_OPS = ("conv_bn_relu_3x3", "conv_bn_relu_1x1", "max_pool_3x3")
 
 
 def get_space(name: str) -> SearchSpace:
-    """The space registered under `name`."""
+    """The space registered under `name`.
+
+    Raises:
+        UnknownNameError: If there is no such space; suggests a similar name.
+
+    Examples:
+        >>> from dartboard import get_space
+        >>> space = get_space("nb201")
+        >>> len(space.cells["cell"].edges), space.ops
+        (6, ('none', 'skip_connect', 'nor_conv_1x1', 'nor_conv_3x3', 'avg_pool_3x3'))
+    """
     return SPACES[name]()
+
+
+def list_spaces() -> list[str]:
+    """Names of the registered spaces, those of installed packages included.
+
+    Examples:
+        >>> from dartboard import list_spaces
+        >>> list_spaces()[:3]
+        ['darts', 'xnas', 's1']
+    """
+    return list(SPACES)
+
+
+def register_space(name: str) -> Callable[[Callable[[], SearchSpace]], Callable[[], SearchSpace]]:
+    """Decorator that registers a function without arguments as the space `name`.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from dartboard import get_space, register_space
+        >>> @register_space("nano-conv")
+        ... def nano_conv():
+        ...     '''The nano space without pooling.'''
+        ...     return replace(get_space("nano").without("avg_pool_3x3"), name="nano-conv")
+        >>> "avg_pool_3x3" in get_space("nano-conv").ops
+        False
+    """
+    return SPACES.register(name, stacklevel=2)
 
 
 def dense_edges(nodes: int, ops: Sequence[str], *, first: int) -> tuple[Edge, ...]:

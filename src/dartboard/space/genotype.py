@@ -22,13 +22,21 @@ Choice = tuple[tuple[int, str], ...]
 class Genotype:
     """Discrete cells by decision group: the edges, and the op of each.
 
-    How a cell adapts its inputs and projects its output (`Cell.adapt`, `Cell.project`) belongs to the
-    space that builds it, not to what was chosen: a genotype holds both at their defaults, so the same
-    choices make the same genotype whatever space or text they come from. Edges keep the order they
-    were written in, and genotypes compare as written; `restrict` brings them into the space's order.
+        How a cell adapts its inputs and projects its output (`Cell.adapt`, `Cell.project`) belongs to the
+        space that builds it, not to what was chosen: a genotype holds both at their defaults, so the same
+        choices make the same genotype whatever space or text they come from. Edges keep the order they
+        were written in, and genotypes compare as written; `restrict` brings them into the space's order.
 
-    Args:
+        Args:
         archs: Name and cell of each decision group, every edge with one op and without contests.
+
+    Examples:
+        >>> from dartboard.space import GENOTYPE_FORMATS, decode
+        >>> genotype = decode("|nor_conv_3x3~0|+|skip_connect~0|none~1|+|none~0|none~1|nor_conv_3x3~2|")
+        >>> genotype.cells["cell"].edges[0].ops
+        ('nor_conv_3x3',)
+        >>> GENOTYPE_FORMATS["nb201"].encode(genotype)[:16]
+        '|nor_conv_3x3~0|'
     """
 
     archs: tuple[tuple[str, Cell], ...]

@@ -270,6 +270,12 @@ class SearchSpace:
         name: Name of the space.
         archs: Name and cell of each decision group, which one or more slots share.
         stack: How the cells follow each other.
+
+    Examples:
+        >>> from dartboard import get_space
+        >>> space = get_space("darts")
+        >>> space.discrete, len(space.ops), len(space.resized(20).without("none").ops)
+        (False, 8, 7)
     """
 
     name: str

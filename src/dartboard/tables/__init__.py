@@ -10,6 +10,7 @@ from dartboard.tables.base import (
     SupportsIsomorphic,
     Table,
     load_table,
+    register_table,
 )
 from dartboard.tables.nano import NanoBench, load_nano
 from dartboard.tables.nb101 import NasBench101, load_nb101
@@ -40,4 +41,5 @@ __all__ = [
     "load_oneshot2",
     "load_oneshot3",
     "load_table",
+    "register_table",
 ]

@@ -122,6 +122,21 @@ class SupportsIsomorphic(Protocol):
 TABLES: Registry[Callable[[Path], Table]] = Registry("oracle", "dartboard.tables")
 """Loaders of tables from their file, by name."""
 
+
+def register_table(name: str) -> Callable[[Callable[[Path], Table]], Callable[[Path], Table]]:
+    """Decorator that registers a function from a file to a benchmark table as the table `name`.
+
+    Examples:
+        >>> from dartboard import register_table
+        >>> from dartboard.tables import load_nano, load_table
+        >>> @register_table("nano-copy")
+        ... def load_copy(path):
+        ...     '''A copy of the table of the nano space.'''
+        ...     return load_nano(path)
+    """
+    return TABLES.register(name, stacklevel=2)
+
+
 SHIPPED: dict[str, Callable[[], Path]] = {}
 """Paths of the tables that ship with the package, by name."""
 

@@ -60,6 +60,11 @@ class TrainResult:
         best_epoch: The number of the best epoch, from 0.
         digest: Of every weight and statistic at the end, to compare two trainings to the last bit.
         classes: The names of the classes, in the order of confusions.
+
+    Examples:
+        >>> from dartboard import TrainResult
+        >>> [name for name in TrainResult.__dataclass_fields__ if "best" in name]
+        ['best', 'best_epoch']
     """
 
     epochs: int

@@ -60,6 +60,16 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         epoch: The number of complete epochs.
         step: The number of steps taken, over all epochs.
         best: The best epoch so far.
+
+    Examples:
+        >>> from dartboard import Trainer, get_space, load_dataset
+        >>> from dartboard.space import adopt, decode
+        >>> from dartboard.train import TrainOptions
+        >>> cell = decode("|nor_conv_3x3~0|+|skip_connect~0|none~1|")
+        >>> options = TrainOptions.model_validate({"epochs": 1, "net": {"channels": 2, "auxiliary": 0}})
+        >>> trainer = Trainer(adopt(get_space("nano"), cell), load_dataset("digits"), options)
+        >>> trainer.fit().epochs
+        1
     """
 
     options: TrainOptions

@@ -162,6 +162,17 @@ class ExpertAdvice(UpdateRule):
         bound: L, the bound that rewards were clipped to.
         zeta: 0 < zeta <= 1; less than 1 drops sooner, without the safety of Lemma 1.
         maximize: Gradients are rewards.
+
+    Examples:
+        >>> import torch
+        >>> from dartboard import ExpertAdvice
+        >>> weights = torch.full((1, 2), 0.5, requires_grad=True)
+        >>> optimizer = ExpertAdvice([weights], lr=1.0, horizon=2, maximize=True)
+        >>> weights.grad = torch.tensor([[1.0, -1.0]])
+        >>> optimizer.step(), optimizer.step()
+        (None, None)
+        >>> weights.detach(), optimizer.alive(weights)
+        (tensor([[1., 0.]]), tensor([[ True, False]]))
     """
 
     def __init__(

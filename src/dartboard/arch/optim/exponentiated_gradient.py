@@ -57,6 +57,16 @@ class ExponentiatedGradient(UpdateRule):
         lr: Step size, eta.
         floor: Smallest unnormalised weight after a step, 0 <= floor < 1 / N; see `exponentiate`.
         maximize: Ascend instead of descend.
+
+    Examples:
+        >>> import torch
+        >>> from dartboard import ExponentiatedGradient
+        >>> weights = torch.full((1, 2), 0.5, requires_grad=True)
+        >>> optimizer = ExponentiatedGradient([weights], lr=1.0)
+        >>> weights.grad = torch.tensor([[1.0, 0.0]])
+        >>> optimizer.step()
+        >>> weights.detach()
+        tensor([[0.2689, 0.7311]])
     """
 
     def __init__(

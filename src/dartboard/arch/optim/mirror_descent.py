@@ -166,6 +166,15 @@ class MirrorDescent(UpdateRule):
         seed: Random seed of the order, the same for all groups.
         schedule: "constant", or "inverse-sqrt" for lr / sqrt(t) with t counting steps of all blocks.
         maximize: Ascend instead of descend.
+
+    Examples:
+        >>> import torch
+        >>> from dartboard import MirrorDescent
+        >>> weights, arch = torch.zeros(3, requires_grad=True), torch.full((1, 2), 0.5, requires_grad=True)
+        >>> blocks = [{"params": [weights]}, {"params": [arch], "geometry": "entropy"}]
+        >>> optimizer = MirrorDescent(blocks, lr=0.1, order="cyclic")
+        >>> optimizer.block
+        0
     """
 
     def __init__(

@@ -9,9 +9,9 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from dartboard.jobs.executors.base import EXECUTORS, Executor
+from dartboard.jobs.executors.base import EXECUTORS, Executor, register_executor
 
-__all__ = ["EXECUTORS", "Executor", "check_executor", "list_executors", "make_executor"]
+__all__ = ["EXECUTORS", "Executor", "check_executor", "list_executors", "make_executor", "register_executor"]
 
 
 @cache

@@ -46,6 +46,22 @@ class Executor(Protocol):
 EXECUTORS: Registry[Callable[..., Executor]] = Registry("executor", "dartboard.executors")
 
 
+def register_executor(name: str) -> Callable[[Callable[..., Executor]], Callable[..., Executor]]:
+    """Decorator that registers a class, or a function from options to an executor, as the executor `name`.
+
+    Examples:
+        >>> from dartboard import register_executor
+        >>> from dartboard.jobs.executors import make_executor
+        >>> @register_executor("in-turn")
+        ... def in_turn():
+        ...     '''One job at a time, in this process.'''
+        ...     return make_executor("here", {})
+        >>> make_executor("in-turn", {}).capacity
+        1
+    """
+    return EXECUTORS.register(name, stacklevel=2)
+
+
 def with_defaults(job: Job, *, threads: int | None, device: str | None) -> Job:
     """The job with these threads and this device where it names none itself."""
     return replace(job, threads=job.threads or threads, device=job.device or device)

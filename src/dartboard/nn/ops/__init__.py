@@ -4,7 +4,17 @@ A new family is a file here that is imported below. Its ops may say themselves h
 source (`Op.python_source`).
 """
 
-from dartboard.nn.ops._base import OPS, Op, PythonSource, Site, SourceNode, Wrapped, build_op, source_of
+from dartboard.nn.ops._base import (
+    OPS,
+    Op,
+    PythonSource,
+    Site,
+    SourceNode,
+    Wrapped,
+    build_op,
+    register_op,
+    source_of,
+)
 
 # The families in the order in which their ops are listed.
 # isort: off
@@ -32,5 +42,6 @@ __all__ = [
     "Wrapped",
     "Zero",
     "build_op",
+    "register_op",
     "source_of",
 ]

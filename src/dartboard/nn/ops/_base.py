@@ -130,6 +130,22 @@ class Wrapped(Op):
 
 
 OPS: Registry[Callable[[Site], nn.Module]] = Registry("op", "dartboard.ops")
+
+
+def register_op(name: str) -> Callable[[Callable[[Site], nn.Module]], Callable[[Site], nn.Module]]:
+    """Decorator that registers a function from a site to a module as the op `name`.
+
+    Examples:
+        >>> from torch import nn
+        >>> from dartboard import register_op
+        >>> @register_op("plain_conv_3x3")
+        ... def plain_conv(site):
+        ...     '''A convolution alone.'''
+        ...     return nn.Conv2d(site.inputs, site.outputs, 3, site.stride, padding=1)
+    """
+    return OPS.register(name, stacklevel=2)
+
+
 """Builders of ops by name."""
 
 
