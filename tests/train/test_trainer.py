@@ -430,15 +430,18 @@ def test_a_trainer_needs_nothing_but_cells_and_images():
     assert trainer.net.config.channels == 36
 
 
+class DamageBest(TrainHook):
+    """Empties the file of the best network before the end."""
+
+    def on_select(self, trainer):
+        (trainer.run.path / BEST).write_bytes(b"")
+
+
 def test_a_training_whose_best_network_was_damaged_still_ends(run, caplog):
     with pytest.raises(Stopped):
         train(run=run, hooks=[StopAt(8)]).fit()
-    (run.path / BEST).write_bytes(b"")
     with again(run) as reopened:
-        (run.path / BEST).chmod(0o600)
-        trainer = train(run=reopened)
-        trainer._keep = lambda *_: None  # nothing mends it by chance
-        found = trainer.fit()
+        found = train(run=reopened, hooks=[DamageBest()]).fit()
     assert "the best network is lost" in caplog.text
     assert found.best["test"].top1 == found.last["test"].top1
     assert found.best_epoch == 1
