@@ -53,10 +53,6 @@ SIZES = {
     "SNAS": (3.14, 3.19),
 }
 """In millions of weights, for CIFAR-10."""
-ENAS = (
-    "The paper's ENAS network is smaller than that of the cell as it was published, so its list of ops "
-    "seems to be another."
-)
 ORIGINAL, ADAPTED = "original", "adapted"
 KINDS = (ORIGINAL, ADAPTED)
 MARKERS = {ORIGINAL: "o", ADAPTED: "s"}
@@ -107,7 +103,7 @@ def reproduce(options: RunOptions, scale: Table1) -> ReproductionResult:
         seeds=scale.seeds,
         figures={"errors": draw(errors, comparison.part)},
         numbers=comparison.facts() | {"errors": errors},
-        remarks=[_shapes(cells), ENAS, chance(len(cells)), *_cifar100_remark(images)],
+        remarks=[_shapes(cells), chance(len(cells)), *_cifar100_remark(images)],
     )
 
 

@@ -80,10 +80,10 @@ _cells(
             ('avg_pool_3x3', 0), ('sep_conv_3x3', 1), ('sep_conv_3x3', 0), ('avg_pool_3x3', 1),
             ('sep_conv_5x5', 1), ('avg_pool_3x3', 0)],
     normal_concat=range(2, 7),
-    reduce=[('sep_conv_5x5', 0), ('sep_conv_3x3', 1), ('sep_conv_3x3', 1), ('avg_pool_3x3', 1),
+    reduce=[('sep_conv_5x5', 0), ('avg_pool_3x3', 1), ('sep_conv_3x3', 1), ('avg_pool_3x3', 1),
             ('sep_conv_3x3', 1), ('avg_pool_3x3', 1), ('avg_pool_3x3', 1), ('sep_conv_5x5', 4),
             ('sep_conv_3x3', 5), ('sep_conv_5x5', 0)],
-    reduce_concat=range(2, 7)
+    reduce_concat=[2, 3, 6]
     )""",
 )
 
