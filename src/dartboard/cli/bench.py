@@ -273,10 +273,12 @@ def _check_writable(folder: Path) -> None:
 def _build_each(args: Namespace, searches: "Sequence[BenchSearch]", builder: "LoopBuilder") -> None:
     """Build one search of each method, so that mistakes show before the first one runs."""
     from dartboard.cli.progress import progress
+    from dartboard.search.config import check_names
 
     with progress(quiet=args.quiet) as builder.progress:
         for label, search in {search.label: search for search in searches}.items():
             try:
+                check_names(search.config.space.name, search.config.data.name)
                 builder.build("search", search.settings())
             except DartboardError as error:
                 raise OptionError(f"methods.{label}: {error}") from None

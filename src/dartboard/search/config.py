@@ -162,6 +162,18 @@ class ImageCache:
         return self._images[1]
 
 
+def check_names(space: str | None, data: str) -> None:
+    """Fails fast on names of a space or a data set that are neither registered nor those of files.
+
+    Raises:
+        DartboardError: Says which name was probably meant.
+    """
+    if space is not None and space not in SPACES:
+        load_space(space)
+    if data not in DATASETS and not Path(data).exists():
+        load_dataset(data)
+
+
 def build_space(choice: SpaceChoice) -> SearchSpace:
     """The space that is meant, resized and without the ops that are left out."""
     space = load_space(choice.name)

@@ -1,32 +1,13 @@
 """The methods that ship with dartboard, each a short registered function that returns a composition.
 
-Keyword arguments are options; their defaults are the papers'. See `Method` for what the parts are.
+Keyword arguments are options; their defaults are the papers'. See `Method` for what the parts are. Every module
+of this folder registers its methods; `ORDER` is the order in which they are listed, others come after.
 """
 
-# isort: off  # the order is that of `dartboard list methods`
-from dartboard.search.methods.amended import amended_darts
-from dartboard.search.methods.asm import asm
-from dartboard.search.methods.darts import darts, darts_2nd
-from dartboard.search.methods.evolution import evolution
-from dartboard.search.methods.gaea import gaea_darts, gaea_darts_erm, gaea_gdas, gaea_pc_darts
-from dartboard.search.methods.gdas import gdas
-from dartboard.search.methods.pc_darts import pc_darts
-from dartboard.search.methods.random_search import random, random_ws
-from dartboard.search.methods.xnas import xnas
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = [
-    "amended_darts",
-    "asm",
-    "darts",
-    "darts_2nd",
-    "evolution",
-    "gaea_darts",
-    "gaea_darts_erm",
-    "gaea_gdas",
-    "gaea_pc_darts",
-    "gdas",
-    "pc_darts",
-    "random",
-    "random_ws",
-    "xnas",
-]
+ORDER = ("darts", "gdas", "pc_darts", "gaea", "xnas", "asm", "amended", "random_search", "evolution")
+
+for _module in dict.fromkeys((*ORDER, *sorted(module.name for module in iter_modules(__path__)))):
+    import_module(f"{__name__}.{_module}")
