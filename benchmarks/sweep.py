@@ -27,7 +27,7 @@ from _common import in_fork, status
 from dartboard.jobs.job import Job, JobResult
 from dartboard.runs.text_files import to_yaml
 from dartboard.sweep.config import validate
-from dartboard.sweep.planner import SweepPlanner
+from dartboard.sweep.plan import SweepPlanner
 from dartboard.sweep.sweep import Sweep
 
 PROGRAM = Path(sys.executable).with_name("dartboard")

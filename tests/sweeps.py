@@ -14,7 +14,7 @@ from dartboard.search import config as search_config
 from dartboard.search.config import load_config
 from dartboard.space import GENOTYPE_FORMATS, get_space, sample
 from dartboard.sweep.config import validate
-from dartboard.sweep.planner import SweepPlanner
+from dartboard.sweep.plan import SweepPlanner
 from dartboard.sweep.sweep import Sweep
 from dartboard.train import config as train_config
 from dartboard.train.config import TRAIN

@@ -24,7 +24,7 @@ from dartboard.cli.main import main
 from dartboard.jobs.job import Job, JobResult
 from dartboard.runs import Run, is_run, list_checkpoints
 from dartboard.scoreboard.jobs import plan_jobs
-from dartboard.scoreboard.store import CONFIG, keep_config, read_config
+from dartboard.scoreboard.records import CONFIG, read_config, write_config
 from dartboard.scoreboard.table import Table, make_table
 from frontdoor import complaint, found
 from protocols import timeless
@@ -138,7 +138,7 @@ def test_show_where_nothing_is(
 
 
 def test_show_without_any_record(data: str, capsys: Capture) -> None:
-    keep_config(Path("out"), settings(data, f"plugins=[{PLUGIN}]"))
+    write_config(Path("out"), settings(data, f"plugins=[{PLUGIN}]"))
     rows = found(capsys, "bench", "--plugin", PLUGIN, "--out", "out", "--show")["table"]["rows"]
     assert [row["label"] for row in rows] == ["darts", "best cell"]
 

@@ -53,7 +53,7 @@ def test_so_many_questions_are_asked_and_no_more(name: str, queries: int) -> Non
     oracle = SmallOracle()
     asking = TableScore(oracle)
     BASELINES[name](asking, queries).history(oracle.space, Random(0))
-    assert len(asking.told) == queries == oracle.asked
+    assert len(asking.records) == queries == oracle.asked
 
 
 class Slope:

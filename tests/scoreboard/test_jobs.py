@@ -9,10 +9,10 @@ from dartboard.errors import DartboardError, OptionError, TableError, UnknownNam
 from dartboard.scoreboard.config import BENCH, load_bench
 from dartboard.scoreboard.jobs import (
     BenchSearch,
-    bare,
     check_space,
     oracle_name,
     plan_jobs,
+    portable,
     resolved,
     searches,
 )
@@ -145,7 +145,7 @@ def test_an_oracle_of_another_space_is_refused() -> None:
 
 def test_records_name_files_without_their_folders(tmp_path: Path) -> None:
     settings_ = plan_jobs(settings(str(tmp_path / "few.npz")))[0].settings()
-    found = bare(settings_ | {"plugins": ["/some/where/mine.py"]})
+    found = portable(settings_ | {"plugins": ["/some/where/mine.py"]})
     assert found["data"]["name"] == "few.npz"
     assert found["space"]["name"] == "nano"
     assert found["plugins"] == ["mine.py"]

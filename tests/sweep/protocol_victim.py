@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import protocols
 from dartboard.runs import Run, is_run
-from dartboard.sweep.protocol.decisions import Decisions
+from dartboard.sweep.decision_log import DecisionLog
 from dartboard.sweep.protocol.protocol import reopen
 from victims import Places
 
@@ -49,7 +49,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     directory, images, count, *words = sys.argv[1:]
     path, places = Path(directory), PlacesInside(int(count))
-    Decisions.once = spoken(Decisions.once, places)
+    DecisionLog.once = spoken(DecisionLog.once, places)
     if is_run(path):
         protocol = reopen(Run.resume(path), hooks=[places])
     else:

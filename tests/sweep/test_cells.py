@@ -10,12 +10,12 @@ from dartboard.search.record import to_json
 from dartboard.space import GENOTYPE_FORMATS, get_published, get_space, sample
 from dartboard.sweep.cells import (
     CellSource,
-    best_of,
+    best_labels,
+    cell_source,
     found_cells,
     held_out_accuracy,
     named_cells,
-    source_of,
-    stand_in,
+    placeholder_cell,
 )
 from dartboard.sweep.config import validate
 from protocols import few
@@ -38,7 +38,7 @@ def stages(cells: object) -> dict[str, object]:
     ],
 )
 def test_where_cells_come_from(cells: object, source: CellSource) -> None:
-    assert source_of("two", stages(cells)) == source  # type: ignore[arg-type]
+    assert cell_source("two", stages(cells)) == source  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -62,25 +62,25 @@ def test_where_cells_come_from(cells: object, source: CellSource) -> None:
 )
 def test_cells_that_cannot_be(cells: object, words: str) -> None:
     with pytest.raises(DartboardError) as told:
-        source_of("two", stages(cells))  # type: ignore[arg-type]
+        cell_source("two", stages(cells))  # type: ignore[arg-type]
     assert str(told.value).startswith(words)
 
 
 def test_the_first_stage_has_none_before_it() -> None:
     alone = validate({"do": "train", "cells": "best of one"}).parts
     with pytest.raises(OptionError, match="train: cells: one: there is no stage before it; name cells"):
-        source_of("train", alone)
+        cell_source("train", alone)
     first = validate({"stages": {"a": {"do": "train", "cells": "b"}, "b": {}}}).parts
     with pytest.raises(OptionError, match="a: cells: b comes later; there is no stage before it"):
-        source_of("a", first)
+        cell_source("a", first)
 
 
 def test_the_best_are_so_in_the_mean() -> None:
     scores = {"a": [0.5, 0.7], "b": [0.9], "c": [0.6], "d": []}
-    assert best_of(scores, 1, "two") == ["b"]
-    assert best_of(scores, 9, "two") == ["b", "a", "c"]  # of equal ones the first
+    assert best_labels(scores, 1, "two") == ["b"]
+    assert best_labels(scores, 9, "two") == ["b", "a", "c"]  # of equal ones the first
     with pytest.raises(RunError, match="no run of two came to its end"):
-        best_of({"d": []}, 1, "two")
+        best_labels({"d": []}, 1, "two")
 
 
 def test_cells_by_name_run_file_and_text(tmp_path: Path) -> None:
@@ -119,6 +119,6 @@ def test_equal_cells_are_one(tmp_path: Path) -> None:
 
 def test_a_cell_that_a_search_could_find() -> None:
     config = {"space": {"name": "nb201", "cells": 2, "without": ["none"]}, "data": {"name": "digits"}}
-    cell = stand_in(config, 3)
+    cell = placeholder_cell(config, 3)
     assert (cell.label, cell.space, cell.stack, cell.images) == ("any-3", "nb201", 2, {"name": "digits"})
     assert "none" not in cell.text

@@ -5,11 +5,11 @@ from dartboard.sweep.grid import (
     check_count,
     count_points,
     flattened,
-    name_of,
     nested,
     overlaid,
+    parse_values,
     points,
-    spread,
+    run_name,
 )
 from dartboard.sweep.plan import KNOWN
 
@@ -63,7 +63,7 @@ def test_a_value_is_no_group() -> None:
     ],
 )
 def test_values_of_a_grid(value: object, found: tuple[object, ...]) -> None:
-    assert spread("seed", value) == found
+    assert parse_values("seed", value) == found
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_values_of_a_grid(value: object, found: tuple[object, ...]) -> None:
 )
 def test_values_that_a_grid_cannot_have(value: object, words: str) -> None:
     with pytest.raises(OptionError) as told:
-        spread("seed", value)
+        parse_values("seed", value)
     assert str(told.value) == words
 
 
@@ -144,17 +144,19 @@ def test_a_setting_is_in_the_grid_or_in_rows() -> None:
     ],
 )
 def test_names(varied: dict[str, object], name: str) -> None:
-    assert name_of(varied, 3, SEARCH) == name
+    assert run_name(varied, 3, SEARCH) == name
 
 
 def test_names_do_not_depend_on_the_order_of_settings() -> None:
     one = {"weights.lr": 0.1, "batch": 8, "method.name": "darts"}
     assert (
-        name_of(one, 0, SEARCH) == name_of(dict(reversed(one.items())), 0, SEARCH) == "darts-batch8-lr0.1-s0"
+        run_name(one, 0, SEARCH)
+        == run_name(dict(reversed(one.items())), 0, SEARCH)
+        == "darts-batch8-lr0.1-s0"
     )
 
 
 def test_long_names_are_cut_and_told_apart() -> None:
-    one, two = (name_of({"method.name": "x" * 200 + end}, 0, SEARCH) for end in "ab")
+    one, two = (run_name({"method.name": "x" * 200 + end}, 0, SEARCH) for end in "ab")
     assert len(one) <= 80
     assert one != two

@@ -15,9 +15,9 @@ from dartboard.jobs.job import Job
 from dartboard.jobs.monitor import Monitor
 from dartboard.jobs.runner import run_job
 from dartboard.sweep.config import validate
-from dartboard.sweep.planner import SweepPlanner
+from dartboard.sweep.plan import SweepPlanner
 from dartboard.sweep.results import read_results
-from dartboard.sweep.sweep import Sweep, keep_config
+from dartboard.sweep.sweep import Sweep, write_config
 from sweeps import search_job, sweep, tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -138,7 +138,7 @@ def test_an_older_checkpoint_will_do_if_that_is_asked(data: str, tmp_path: Path)
     job = search_job(folder, data, "epochs=3")
     for until in (1, 2):
         assert run_job(replace(job, until=until)).state == "paused"
-    keep_config(folder, validate(tiny(data)))
+    write_config(folder, validate(tiny(data)))
     for damaged in max((job.path / "checkpoints").iterdir()).iterdir():
         damaged.write_bytes(b"?")
     words = ["sweep", str(file), "--out", str(folder), "--executor", "here", "--threads", "1", "--quiet"]

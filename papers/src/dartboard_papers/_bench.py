@@ -19,7 +19,7 @@ from dartboard.scoreboard import (
     plan_jobs,
 )
 from dartboard.scoreboard.jobs import oracle_name
-from dartboard.scoreboard.store import CONFIG, find_record, read_config
+from dartboard.scoreboard.records import CONFIG, find_record, read_config
 from dartboard.scoreboard.table import check_records
 from dartboard.search.config import load_images
 from dartboard.space import get_space

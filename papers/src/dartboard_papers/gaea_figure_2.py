@@ -18,8 +18,7 @@ from pydantic import Field
 
 from dartboard.config.schema import Count
 from dartboard.errors import OptionError
-from dartboard.scoreboard.curves import by_epoch
-from dartboard.scoreboard.plots import one_cell
+from dartboard.scoreboard.plots import by_epoch, one_cell
 from dartboard.scoreboard.records import record_files
 from dartboard.utils.statistics import Summary, summarize
 from dartboard.viz.band import Band

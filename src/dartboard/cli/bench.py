@@ -152,8 +152,7 @@ def run(args: Namespace) -> int:
 
 def _check_present(args: Namespace, out: Path) -> None:
     """Raise UsageError if there is no bench to show."""
-    from dartboard.scoreboard.records import record_files
-    from dartboard.scoreboard.store import CONFIG
+    from dartboard.scoreboard.records import CONFIG, record_files
 
     if not (out / CONFIG).exists() and not record_files(_records(args, out)):
         raise UsageError(
@@ -163,7 +162,7 @@ def _check_present(args: Namespace, out: Path) -> None:
 
 def _load_config(args: Namespace) -> "BenchConfig":
     """The settings; by default those of the bench that the directory has."""
-    from dartboard.scoreboard.store import CONFIG
+    from dartboard.scoreboard.records import CONFIG
 
     plugins = load_plugins(args.plugin)
     if args.config is not None:
@@ -224,8 +223,8 @@ def _run_searches(
     from dartboard.jobs.queue import JobQueue
     from dartboard.jobs.runner import JobRunner, status
     from dartboard.scoreboard.jobs import oracle_name
+    from dartboard.scoreboard.records import joined, write_config
     from dartboard.scoreboard.scored_search import Scoring
-    from dartboard.scoreboard.store import joined, keep_config
 
     joined(out, config)  # fail fast, before images are loaded
     device = prepare_device(args.device, args.threads or 1)
@@ -247,7 +246,7 @@ def _run_searches(
     executor = executor or InlineExecutor(JobRunner(builder=builder))
     display = choose_lines(quiet=args.quiet, json=args.json)
     _check_writable(scoring.records)
-    keep_config(out, config)
+    write_config(out, config)
     display.say([describe(config, len(searches), len(missing), str(device)), f"writing to {out}"])
     monitor = SearchLines(scoring, {search.name: search for search in searches}, len(missing), display)
     queue = JobQueue(executor, monitor=monitor)
@@ -303,8 +302,8 @@ def describe(config: "BenchConfig", count: int, missing: int, device: str) -> st
 
 def _score(args: Namespace, config: "BenchConfig", out: Path, oracle: "Table", failed: dict[str, str]) -> int:
     """Write and print the table of all searches of the directory; returns the exit code."""
+    from dartboard.scoreboard.records import joined
     from dartboard.scoreboard.score import score_bench
-    from dartboard.scoreboard.store import joined
 
     score = score_bench(joined(out, config), _records(args, out), oracle)
     if not args.json:

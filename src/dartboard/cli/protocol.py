@@ -205,7 +205,7 @@ def _description(protocol: "Protocol") -> str:
 
 
 def _forecast(protocol: "Protocol") -> str:
-    from dartboard.sweep.protocol.forecast import forecast
+    from dartboard.sweep.protocol.jobs import forecast
 
     return forecast_text(lambda: forecast(protocol.jobs))
 

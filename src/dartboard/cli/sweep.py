@@ -25,8 +25,7 @@ from dartboard.utils.text import command, printable, span
 
 if TYPE_CHECKING:
     from dartboard.sweep.config import SweepConfig
-    from dartboard.sweep.plan import PlannedRun
-    from dartboard.sweep.planner import SweepPlanner
+    from dartboard.sweep.plan import PlannedRun, SweepPlanner
     from dartboard.sweep.results import PointSummary, RunRow
 
 SHOWN = 20
@@ -108,7 +107,7 @@ def _load(args: Namespace) -> "SweepConfig":
 
 
 def _make_planner(args: Namespace) -> "SweepPlanner":
-    from dartboard.sweep.planner import SweepPlanner
+    from dartboard.sweep.plan import SweepPlanner
 
     plugins = tuple(load_plugins(args.plugin))
     return SweepPlanner(_load(args), _folder(args), plugins, fall_back=args.fall_back)
@@ -149,7 +148,7 @@ def _check_others(args: Namespace, folder: Path, planned: "dict[str, list[Planne
     from dartboard.runs import find_runs
 
     names = {run.name for runs in planned.values() for run in runs}
-    unknown = {stage for stage, runs in planned.items() if any(run.is_guess for run in runs)}
+    unknown = {stage for stage, runs in planned.items() if any(run.is_placeholder for run in runs)}
     paths = find_runs(folder) if folder.is_dir() else ()
     present = [str(path.relative_to(folder)) for path in paths]
     present = [name for name in present if name.partition("/")[0] not in unknown]
@@ -211,7 +210,7 @@ def print_plan(planned: "Mapping[str, Sequence[PlannedRun]]") -> None:
     """Print the runs that a sweep would have; cells that are not known yet are called any."""
     terminal = Terminal()
     for stage, runs in planned.items():
-        per_cell = " for each cell that is found" if any(run.is_guess for run in runs) else ""
+        per_cell = " for each cell that is found" if any(run.is_placeholder for run in runs) else ""
         terminal.write([f"{stage}: {len(runs)} run{'' if len(runs) == 1 else 's'}{per_cell}"])
         terminal.write(f"  {printable(run.name)}" for run in runs[:SHOWN])
         terminal.write([f"  and {len(runs) - SHOWN} more"] if len(runs) > SHOWN else [])

@@ -18,7 +18,7 @@ from dartboard.utils.text import printable, span
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from dartboard.sweep.planner import SweepPlanner
+    from dartboard.sweep.plan import SweepPlanner
 
 
 REPORT = "report.html"

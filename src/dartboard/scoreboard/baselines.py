@@ -1,4 +1,4 @@
-"""What a search has to beat: asking the oracle itself, at random or by evolution, as often as it pays for."""
+"""Baselines: random search and evolution that query the benchmark table, with the budget of a search."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,20 +21,20 @@ Judge = Literal["valid", "test"]
 
 POPULATION, TOURNAMENT = 50, 10
 TRAININGS = 200
-"""Of how many architectures the mean time of a training is taken."""
+"""Number of architectures whose mean training time is taken."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """What many repeats of a baseline came to.
+    """Results of a baseline over many repeats.
 
     Args:
         label: Its name.
-        queries: How many architectures each repeat asked about.
-        judge: Which accuracy on the first data set it chose by: `test` where the benchmark has no other.
-        tests: By data set, the test accuracy of what each repeat chose [draws].
-        regrets: The mean regret on the first data set after each query [queries].
-        seconds: How long the trainings up to each query take, on the mean [queries]; None where unknown.
+        queries: Number of architectures that each repeat queries.
+        judge: The accuracy it selects by, on the first data set: `test` where the benchmark has no other.
+        tests: By data set, the test accuracy of the selected architecture of each repeat [draws].
+        regrets: Mean regret on the first data set after each query [queries].
+        seconds: Mean time of the trainings up to each query [queries]; None where unknown.
     """
 
     label: str
@@ -46,45 +46,45 @@ class Baseline:
 
     @property
     def draws(self) -> int:
-        """How many times it was repeated."""
+        """Number of repeats."""
         return len(next(iter(self.tests.values())))
 
 
 BASELINES: Registry[Callable[[Score, int], Evolve]] = Registry("baseline")
-"""By name, what spends a number of queries."""
+"""By name, a search that spends a number of queries."""
 
 
 @BASELINES.register("random")
 def random(score: Score, queries: int) -> Evolve:
-    """The best of so many architectures, each as likely as any other: evolution that is never left time."""
+    """Random search: the best of so many architectures drawn uniformly; evolution without a cycle."""
     return Evolve(score, population=queries, tournament=1, cycles=queries)
 
 
 @BASELINES.register("evolution")
 def evolution(score: Score, queries: int) -> Evolve:
-    """Regularised evolution (Real et al. 2019); with no more queries than its population, it is random."""
+    """Regularized evolution (Real et al. 2019); random search if its population takes all queries."""
     population = min(POPULATION, queries)
     return Evolve(score, population, min(TOURNAMENT, population), queries)
 
 
 class TableScore:
-    """Scores architectures by an oracle's word on its first data set, and remembers what it was told.
+    """Scores architectures by a benchmark table on its first data set.
 
     Attributes:
-        told: What was said of each architecture, in the order of the questions.
+        records: The record of each query, in order.
     """
 
     def __init__(self, oracle: Table) -> None:
         self._oracle = oracle
-        self.told: list[Record] = []
+        self.records: list[Record] = []
 
     def __call__(self, genotype: Genotype) -> float:
-        self.told.append(self._oracle.query(genotype, self._oracle.datasets[0]))
-        return score(self.told[-1])
+        self.records.append(self._oracle.query(genotype, self._oracle.datasets[0]))
+        return score(self.records[-1])
 
 
 def score(record: Record) -> float:
-    """What a baseline chooses by: the validation accuracy, where there is one."""
+    """The accuracy that baselines select by: on validation images, where there is one."""
     return record.test if record.valid is None else record.valid
 
 
@@ -93,12 +93,12 @@ class BaselineRun:
     """One repeat of a baseline.
 
     Args:
-        chosen: The architecture that it came to.
-        tests: The test accuracy of the best so far after each query [queries].
-        seconds: How long the trainings up to each query take [queries]; no numbers where unknown.
+        selected: The selected architecture.
+        tests: Test accuracy of the best so far after each query [queries].
+        seconds: Time of the trainings up to each query [queries]; NaN where unknown.
     """
 
-    chosen: Genotype
+    selected: Genotype
     tests: Floats
     seconds: Floats
 
@@ -108,44 +108,46 @@ def run_baseline(name: str, oracle: Table, queries: int, draws: int) -> Baseline
 
     Raises:
         UnknownNameError: If there is no such baseline.
-        OptionError: If there is nothing to ask, or no repeat.
+        OptionError: If there is no query, or no repeat.
     """
     if min(queries, draws) < 1:
         raise OptionError(f"baselines need at least 1 query and 1 draw, got {queries} and {draws}")
-    found = [_draw(name, oracle, queries, seed) for seed in range(draws)]
-    tests = {own: [oracle.query(each.chosen, own).test for each in found] for own in oracle.datasets}
+    runs = [_run_once(name, oracle, queries, seed) for seed in range(draws)]
+    tests = {
+        dataset: [oracle.query(run.selected, dataset).test for run in runs] for dataset in oracle.datasets
+    }
     best = oracle.ranking(oracle.datasets[0]).best
-    regrets = best - np.mean([each.tests for each in found], axis=0)
-    seconds = np.mean([each.seconds for each in found], axis=0)
+    regrets = best - np.mean([run.tests for run in runs], axis=0)
+    seconds = np.mean([run.seconds for run in runs], axis=0)
     known = None if np.isnan(seconds).any() else seconds.tolist()
     return Baseline(name, queries, judge(oracle), tests, regrets.tolist(), known)
 
 
-def _draw(name: str, oracle: Table, queries: int, seed: int) -> BaselineRun:
-    asking, rng = TableScore(oracle), Random(f"{name} {seed}")  # no two baselines draw the same
-    history = BASELINES[name](asking, queries).history(oracle.space, rng)
-    tests = [best.test for best in accumulate(asking.told, _better)]
-    seconds = [np.nan if told.seconds is None else told.seconds for told in asking.told]
+def _run_once(name: str, oracle: Table, queries: int, seed: int) -> BaselineRun:
+    table_score, rng = TableScore(oracle), Random(f"{name} {seed}")  # no two baselines draw the same
+    history = BASELINES[name](table_score, queries).history(oracle.space, rng)
+
+    def better(first: Record, second: Record) -> Record:
+        return second if score(second) > score(first) else first
+
+    tests = [best.test for best in accumulate(table_score.records, better)]
+    seconds = [np.nan if record.seconds is None else record.seconds for record in table_score.records]
     return BaselineRun(history[-1][1], np.array(tests), np.cumsum(seconds))
 
 
-def _better(one: Record, other: Record) -> Record:
-    """The one with the higher score, the first where they are equal."""
-    return other if score(other) > score(one) else one
-
-
 def judge(oracle: Table) -> Judge:
-    """Which accuracy baselines choose by: `test` where the benchmark has no validation accuracies."""
-    return "test" if _some(oracle, 1)[0].valid is None else "valid"
+    """The accuracy that baselines select by: `test` where the benchmark has no validation accuracies."""
+    return "test" if _sample_records(oracle, 1)[0].valid is None else "valid"
 
 
 def queries_for(seconds: float, oracle: Table) -> int:
-    """How many trainings so many seconds pay for, one at least, at what they take on the mean.
+    """Number of trainings, at least one, that fit into so many seconds at their mean time.
 
     Raises:
         TableError: If the oracle does not know how long trainings took.
     """
-    known = [told.seconds for told in _some(oracle, TRAININGS) if told.seconds is not None]
+    seconds_of = [record.seconds for record in _sample_records(oracle, TRAININGS)]
+    known = [value for value in seconds_of if value is not None]
     if len(known) < TRAININGS:
         raise TableError(
             f"{oracle.name} does not know how long trainings take; say how many architectures random and "
@@ -154,7 +156,7 @@ def queries_for(seconds: float, oracle: Table) -> int:
     return max(affordable(seconds, known), 1)
 
 
-def _some(oracle: Table, count: int) -> list[Record]:
-    """What the oracle says of some architectures, always the same ones."""
+def _sample_records(oracle: Table, count: int) -> list[Record]:
+    """Records of some architectures, always the same ones."""
     rng = Random(0)
     return [oracle.query(sample(oracle.space, rng), oracle.datasets[0]) for _ in range(count)]

@@ -1,10 +1,10 @@
-"""Everything that says what a bench does, gathered from several places.
+"""Configuration of a bench, from a file, the environment, flags and words of the command line.
 
-In YAML a bench reads like this; what is left out has a default:
+A bench in YAML; what is left out has a default:
 
-    oracle: nb201                # by default the one that has the name of the space
+    oracle: nb201                # by default the table of the space
     search: {space: {name: nb201, cells: 1}, data: cifar10, epochs: 25}   # the settings of every search
-    methods:                     # by label, what differs; a label is a method's name, unless another is named
+    methods:                     # settings by label; a label is the name of a method, unless it names another
       gaea-darts-erm: {method: {lr: 2.8, joint: true}, space: {without: [none]}}
       darts-erm: {method: {name: darts, bilevel: false}}
       gdas: {epochs: 50}
@@ -31,44 +31,69 @@ from dartboard.config.loader import (
 from dartboard.config.schema import MAX_COUNT, Count, Options, Seed
 from dartboard.errors import DartboardError, OptionError, UnknownNameError
 from dartboard.scoreboard.baselines import BASELINES
-from dartboard.scoreboard.seeds import as_seeds
 from dartboard.search.config import SEARCH, SearchConfig
+
+SEEDS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """The seeds in a text such as `0-9`, `0,3,5` or `7`.
+
+    Raises:
+        ValueError: If it is no such text.
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        match = SEEDS.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not first <= last < first + MAX_COUNT:
+            raise ValueError(f"expected seeds such as 0-9, 0,3,5 or 7, got {text!r}")
+        seeds += range(first, last + 1)
+    return tuple(seeds)
+
+
+def as_seeds(value: object) -> object:
+    """A text or a single number as seeds; raises ValueError if a text is none."""
+    if isinstance(value, str):
+        return parse_seeds(value)
+    return (value,) if isinstance(value, int) else value
+
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 """Labels are parts of names of files and of settings."""
 ELSEWHERE = {"method": "methods.LABEL.method", "seed": "seeds"}
-"""What is no setting of all searches, and where it is said instead."""
+"""Settings that searches do not share, and where they belong instead."""
 
 Settings = dict[str, Any]
 
 
-def _several(value: object) -> object:
+def _as_tuple(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-def labelled(value: object) -> object:
-    """Methods by their labels, where a label alone, or a list of them, will do."""
-    value = _several(value)
-    if isinstance(value, Sequence) and all(isinstance(own, str) for own in value):
+def by_label(value: object) -> object:
+    """Settings of methods by label; a label alone, or a list of labels, will do."""
+    value = _as_tuple(value)
+    if isinstance(value, Sequence) and all(isinstance(label, str) for label in value):
         value = dict.fromkeys(value)
     if isinstance(value, Mapping):
-        return {label: {} if own is None else own for label, own in value.items()}
+        return {label: {} if settings is None else settings for label, settings in value.items()}
     return value
 
 
 class BenchConfig(Options):
-    """Everything it takes to repeat a bench."""
+    """Configuration of a bench: everything it takes to repeat it."""
 
     kind: Literal["bench"] = Field(default="bench", description="what this is the configuration of")
     oracle: str | None = Field(default=None, description="who is asked; by default the space's own")
     search: Settings = Field(default={}, description="the settings of every search")
-    methods: Annotated[dict[str, Settings], BeforeValidator(labelled)] = Field(
+    methods: Annotated[dict[str, Settings], BeforeValidator(by_label)] = Field(
         default={}, description="by label, what a search has for settings besides"
     )
     seeds: Annotated[tuple[Seed, ...], BeforeValidator(as_seeds)] = Field(
         default=(0, 1, 2), description="of the searches with each method"
     )
-    baselines: Annotated[tuple[str, ...], BeforeValidator(_several)] = Field(
+    baselines: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = Field(
         default=("random", "evolution"), description="what asks the oracle itself"
     )
     queries: Count | None = Field(
@@ -100,7 +125,7 @@ class BenchConfig(Options):
     @classmethod
     def _check_baselines(cls, baselines: tuple[str, ...]) -> tuple[str, ...]:
         for name in baselines:
-            BASELINES[name]  # one that is not there is better known at once
+            BASELINES[name]  # fail fast on an unknown baseline
         return tuple(dict.fromkeys(baselines))
 
     @field_validator("correlation")
@@ -123,15 +148,15 @@ def load_bench(
     words: Iterable[str] = (),
     labels: Sequence[str] | None = None,
 ) -> BenchConfig:
-    """The configuration that several places make together, later ones winning.
+    """The configuration from several places, of which later ones win.
 
     Args:
-        file: A YAML file of a whole bench.
-        environment: Variables, of which those count that begin with DARTBOARD_SEARCH_ or DARTBOARD_BENCH_.
+        file: A YAML file of a bench.
+        environment: Environment variables; those with the prefix DARTBOARD_SEARCH_ or DARTBOARD_BENCH_ count.
         flags: Values by key, those of searches in their group.
-        words: Each `key=value`: the bench's own such as `draws=100` or `methods.gdas.epochs=50`, all others
-            settings of every search.
-        labels: The methods that are meant, of the file's and others; None for those that are named elsewhere.
+        words: Each `key=value`: a setting of the bench such as `draws=100` or `methods.gdas.epochs=50`, or
+            else of every search.
+        labels: Labels of the methods to run; None for all that have settings.
 
     Raises:
         UnknownNameError: If there is no such setting or baseline.
@@ -148,7 +173,10 @@ def load_bench(
     values = merge_layers([long_form(place[""]) for place in places])
     named = dict.fromkeys(label for place in places for label in place["methods"])
     if labels is not None:
-        _check_chosen(labels, [label for place in places[1:] for label in place["methods"]])
+        for label in (label for place in places[1:] for label in place["methods"]):
+            if label not in labels:
+                chosen = ", ".join(labels)
+                raise OptionError(f"methods.{label} has settings and is none of the methods {chosen}")
         named = dict.fromkeys(labels)
     methods = {label: merge_layers([place["methods"].get(label, {}) for place in places]) for label in named}
     search = merge_layers([place["search"] for place in places])
@@ -171,22 +199,16 @@ def read_bench(path: Path) -> dict[str, Any]:
     return layer
 
 
-def _check_chosen(labels: Sequence[str], named: Sequence[str]) -> None:
-    """A setting of a method that is not asked for would have no effect."""
-    for label in named:
-        if label not in labels:
-            raise OptionError(f"methods.{label} has settings and is none of the methods {', '.join(labels)}")
-
-
 def _split(layer: Layer) -> dict[str, Any]:
-    """The settings of searches, those of methods, and under no name the others; names alone as groups."""
+    """The settings of searches, those of methods, and under `""` those of the bench; names become groups."""
     search = _group(layer.get("search"), "search", "epochs: 25")
-    methods = _group(labelled(layer.get("methods")), "methods", "gdas: {epochs: 50}")
+    methods = _group(by_label(layer.get("methods")), "methods", "gdas: {epochs: 50}")
     return {
         "": {key: value for key, value in layer.items() if key not in GROUPS},
         "search": long_form(search),
         "methods": {
-            label: long_form(_group(own, f"methods.{label}", "epochs: 25")) for label, own in methods.items()
+            label: long_form(_group(settings, f"methods.{label}", "epochs: 25"))
+            for label, settings in methods.items()
         },
     }
 
@@ -200,35 +222,31 @@ def _group(value: object, name: str, example: str) -> Mapping[str, Any]:
 
 
 def _from_words(words: Iterable[str]) -> dict[str, Any]:
-    """The settings in words, split; groups that several words name are joined."""
-    found = _split({})
+    """The settings in words, split as `_split` does."""
+    layer = _split({})
     for word in words:
-        found = _joined(found, _split(_from_word(word)))
-    return found
+        layer = _joined(layer, _split(_from_word(word)))
+    return layer
 
 
-def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Both groups in one; of equal keys the latter's counts."""
-    found = dict(one)
-    for key, value in other.items():
-        inner = found.get(key)
+def _joined(base: Mapping[str, Any], update: Mapping[str, Any]) -> dict[str, Any]:
+    """Two layers in one, group by group; values of `update` win."""
+    joined = dict(base)
+    for key, value in update.items():
+        inner = joined.get(key)
         both = isinstance(inner, Mapping) and isinstance(value, Mapping)
-        found[key] = _joined(inner, value) if both else value  # type: ignore[arg-type]
-    return found
+        joined[key] = _joined(inner, value) if both else value  # type: ignore[arg-type]
+    return joined
 
 
 def _from_word(word: str) -> dict[str, Any]:
-    """The setting in a word; one that is not the bench's own is in the group of searches."""
+    """The setting in a word; one that is none of the bench goes to the group of searches."""
     key, dot, rest = word.partition(".")
     name = key.partition("=")[0]
     if key == "search" and dot:
         return {"search": from_words([rest])}
     if name in BenchConfig.model_fields:
         return from_words([word])
-    _check_known(name, word)
-    return {"search": from_words([word])}
-
-
-def _check_known(name: str, word: str) -> None:
     if "=" in word and name not in SearchConfig.model_fields:
         raise UnknownNameError("setting", name, [*BenchConfig.model_fields, *SearchConfig.model_fields])
+    return {"search": from_words([word])}

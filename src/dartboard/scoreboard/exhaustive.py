@@ -33,12 +33,12 @@ class BenchmarkTraining:
     """Result of training one architecture with one seed.
 
     Args:
-        right: By part, how many images are told rightly, at each time that was measured.
-        loss: The mean training loss of the epoch before.
-        seconds: Of the processor, without what was measured for the curves alone. One thread computes, so it
-            takes so long on a machine that has nothing else to do.
-        parameters: Weights of the network.
-        flops: Operations of one image, two a multiply-add.
+        right: By part, the number of correct predictions at each measurement.
+        loss: Mean training loss of the epoch before each measurement.
+        seconds: Processor time of the training, without the measurements. With one thread, this is its
+            duration on an idle machine.
+        parameters: Number of parameters of the network.
+        flops: FLOPs of one image, two for a multiply-add.
     """
 
     right: Mapping[str, Sequence[int]]
@@ -49,16 +49,16 @@ class BenchmarkTraining:
 
 
 @dataclass
-class Curves(TrainHook):
-    """Measures on all held-out images now and then.
+class MeasureCurves(TrainHook):
+    """Measures on all held-out images while training.
 
     Args:
-        every: After so many epochs.
+        every: Number of epochs between two measurements.
 
     Attributes:
-        right: By part, how many images are told rightly each time.
-        loss: The mean training loss of the epoch before.
-        seconds: What the measuring took of the processor.
+        right: By part, the number of correct predictions at each measurement.
+        loss: Mean training loss of the epoch before each measurement.
+        seconds: Processor time of the measurements.
     """
 
     every: int
@@ -71,8 +71,8 @@ class Curves(TrainHook):
             return
         began = time.process_time()
         for part in PARTS:
-            share = loop.evaluate(loop.used_net, part).top1
-            self.right[part].append(round(share * len(loop.loaders.held_out[part])))
+            accuracy = loop.evaluate(loop.used_net, part).top1
+            self.right[part].append(round(accuracy * len(loop.loaders.held_out[part])))
         self.loss.append(float(record.metrics["train_loss"]))
         self.seconds += time.process_time() - began
 
@@ -80,21 +80,21 @@ class Curves(TrainHook):
 def train(
     space: SearchSpace, genotype: Genotype, data: Dataset, options: TrainOptions, *, every: int = 1
 ) -> BenchmarkTraining:
-    """One architecture, trained from scratch.
+    """Trains one architecture from scratch.
 
     Args:
-        space: Whose stack the cells go into.
+        space: The space whose stack the cells go into.
         genotype: The architecture.
         data: The images.
-        options: All other numbers.
-        every: After how many epochs it is measured.
+        options: Options of the training.
+        every: Number of epochs between two measurements.
 
     Raises:
         TableError: If the data set lacks validation or test images.
     """
     if data.valid is None or data.test is None:
         raise TableError(f"a benchmark needs validation and test images, which {data.name!r} has not")
-    curves, began = Curves(every), time.process_time()
+    curves, began = MeasureCurves(every), time.process_time()
     result = Trainer(adopt(space, genotype), data, options, hooks=[curves]).fit()
     seconds = time.process_time() - began - curves.seconds
     return BenchmarkTraining(curves.right, curves.loss, seconds, result.parameters, result.flops)
@@ -107,7 +107,7 @@ class BenchmarkPlan:
     Args:
         space: Name of its space.
         data: Name of its data set, which has all three parts.
-        options: Of every training; the seed is set for each.
+        options: Options of every training; the seed is set for each.
         seeds: Number of seeds that each architecture is trained with.
         every: Number of epochs between two measurements.
     """
@@ -200,7 +200,7 @@ def _file(folder: Path, number: int, seed: int) -> Path:
 
 
 def gather(plan: BenchmarkPlan, folder: Path) -> dict[str, Array]:
-    """The trainings of a finished plan as arrays; `oracle.nano` says which.
+    """The trainings of a finished plan as arrays; see `dartboard.tables.nano`.
 
     Raises:
         TableError: If some are missing, or they are of another plan.

@@ -1,4 +1,4 @@
-"""The searches of a bench, and the jobs that run them and score what they found."""
+"""The searches of a bench: one for each method and seed."""
 
 import json
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ class BenchSearch:
 
 
 def common(config: BenchConfig) -> SearchConfig:
-    """What all searches have in common.
+    """The configuration that all searches share.
 
     Raises:
         UnknownNameError: If there is no such setting.
@@ -59,65 +59,54 @@ def common(config: BenchConfig) -> SearchConfig:
 
 
 def searches(config: BenchConfig) -> dict[str, SearchConfig]:
-    """By label, the search of each method with the first seed; everything that a name says is there.
+    """By label, the search of each method with the first seed.
 
     Raises:
-        DartboardError: If one of them cannot be; says which.
+        DartboardError: If one of them is impossible; says which.
     """
-    usual = common(config)
+    shared = common(config)
     if not config.methods:
         raise OptionError(
             f"a bench needs methods, such as --methods darts,gdas; there are {', '.join(METHODS)}"
         )
-    found = {}
-    for label, own in config.methods.items():
-        if not _names_method(own) and label not in METHODS:
+    configs = {}
+    for label, settings in config.methods.items():
+        method = long_form(settings).get("method")
+        named = isinstance(method, Mapping) and "name" in method
+        if not named and label not in METHODS:
             raise UnknownNameError("method", label, METHODS)
         try:
-            found[label] = _search(config, label, own)
-            _check(found[label], usual)
+            configs[label] = _search(config, {} if named else {"method": {"name": label}}, settings, shared)
         except DartboardError as error:
             raise OptionError(f"methods.{label}: {error}") from None
-    _check_baselines(config)
-    return found
-
-
-def _names_method(own: Settings) -> bool:
-    method = long_form(own).get("method")
-    return isinstance(method, Mapping) and "name" in method
-
-
-def _search(config: BenchConfig, label: str, own: Settings) -> SearchConfig:
-    if "seed" in own:
-        raise OptionError(f"seed={own['seed']!r}: every method has the seeds of the bench; set seeds")
-    seed = {"seed": config.seeds[0]}
-    first = {} if _names_method(own) else {"method": {"name": label}}
-    return SEARCH.merge([config.search, first, own, seed])
-
-
-def _check(search: SearchConfig, usual: SearchConfig) -> None:
-    check_plugins(search.plugins)
-    if search.space.name != usual.space.name:
-        raise OptionError(f"space={search.space.name!r}: all methods search one space, {usual.space.name!r}")
-    make_method(search.method.name, search.method.options)
-    build_space(search.space)
-
-
-def _check_baselines(config: BenchConfig) -> None:
     for name in config.baselines:
         if name in config.methods:
             raise OptionError(
                 f"methods.{name}: a baseline has this name; set another label, or baselines without it"
             )
+    return configs
+
+
+def _search(config: BenchConfig, method: Settings, settings: Settings, shared: SearchConfig) -> SearchConfig:
+    """The search of a method, checked as far as that is possible without images."""
+    if "seed" in settings:
+        raise OptionError(f"seed={settings['seed']!r}: every method has the seeds of the bench; set seeds")
+    search = SEARCH.merge([config.search, method, settings, {"seed": config.seeds[0]}])
+    check_plugins(search.plugins)
+    if search.space.name != shared.space.name:
+        raise OptionError(f"space={search.space.name!r}: all methods search one space, {shared.space.name!r}")
+    make_method(search.method.name, search.method.options)
+    build_space(search.space)
+    return search
 
 
 def plan_jobs(config: BenchConfig) -> list[BenchSearch]:
     """All searches of a bench, every method with one seed before any has the next; raises as `searches`."""
-    found = searches(config)
+    configs = searches(config)
     return [
-        BenchSearch(label, own.model_copy(update={"seed": seed}))
+        BenchSearch(label, search.model_copy(update={"seed": seed}))
         for seed in config.seeds
-        for label, own in found.items()
+        for label, search in configs.items()
     ]
 
 
@@ -127,32 +116,29 @@ def resolved(config: BenchConfig) -> dict[str, Any]:
     Raises:
         DartboardError: As `searches`.
     """
-    usual = search_config.resolved(common(config))
-    methods = {label: _own(config.methods[label], search) for label, search in searches(config).items()}
+    shared = search_config.resolved(common(config))
+    methods = {}
+    for label, search in searches(config).items():
+        values = search_config.resolved(search)
+        layer = {key: value for key, value in long_form(config.methods[label]).items() if key != "kind"}
+        for group in ("data", "space"):
+            if "name" in layer.get(group, {}):
+                layer[group] = {**layer[group], "name": values[group]["name"]}
+        methods[label] = {**layer, "method": values["method"]}
     return config.model_dump(mode="json") | {
         "oracle": oracle_name(config),
-        "search": {key: value for key, value in usual.items() if key not in (*ELSEWHERE, "kind")},
+        "search": {key: value for key, value in shared.items() if key not in (*ELSEWHERE, "kind")},
         "methods": methods,
     }
 
 
-def _own(own: Settings, search: SearchConfig) -> dict[str, Any]:
-    """What a method has of its own, its method with all options."""
-    values = search_config.resolved(search)
-    layer = {key: value for key, value in long_form(own).items() if key != "kind"}
-    for group in ("data", "space"):
-        if "name" in layer.get(group, {}):
-            layer[group] = {**layer[group], "name": values[group]["name"]}
-    return {**layer, "method": values["method"]}
-
-
 def oracle_name(config: BenchConfig) -> str:
-    """Who is asked."""
+    """Name of the benchmark table."""
     return config.oracle or common(config).space.name
 
 
 def check_space(config: BenchConfig, oracle: Table) -> None:
-    """Refuses an oracle that does not know the cells of the space.
+    """Refuses a benchmark table that does not have the cells of the space.
 
     Raises:
         TableError: Says so.
@@ -166,9 +152,9 @@ def check_space(config: BenchConfig, oracle: Table) -> None:
         ) from None
 
 
-def bare(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a search with files by their names alone, so that they are the same everywhere."""
-    found: dict[str, Any] = json.loads(json.dumps(settings))
+def portable(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a search with files by name, without their folders: the same on every machine."""
+    values: dict[str, Any] = json.loads(json.dumps(settings))
     for group in ("space", "data"):
-        found[group] = {**found[group], "name": Path(found[group]["name"]).name}
-    return found | {"plugins": [Path(path).name for path in found["plugins"]]}
+        values[group] = {**values[group], "name": Path(values[group]["name"]).name}
+    return values | {"plugins": [Path(path).name for path in values["plugins"]]}

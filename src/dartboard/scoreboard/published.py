@@ -1,6 +1,6 @@
-"""What a paper found on NAS-Bench-201, as data: table 2 of Li et al. 2021 (GAEA), by the labels used here.
+"""Published results on NAS-Bench-201: table 2 of Li et al. 2021 (GAEA), by the labels of this package.
 
-Rows of methods that are not in this package are there under their own names. DARTS is in the first block
+Methods that are not in this package have the names of the paper. DARTS is in the first block of the table
 twice; the numbers here are those of Dong & Yang 2020, to whom most of that block belongs.
 """
 
@@ -15,9 +15,9 @@ class Published:
     """A row of the table.
 
     Args:
-        means: By data set, the mean test accuracy, a share.
-        deviations: By data set, its deviation; None where the paper has none.
-        seconds: What the search took; None where the paper does not say.
+        means: Mean test accuracy by data set, as a fraction.
+        deviations: Standard deviation by data set; None where the paper has none.
+        seconds: Duration of the search; None where the paper does not say.
     """
 
     means: Mapping[str, float]
@@ -31,7 +31,7 @@ Percents = tuple[float, float | None]
 def _row(seconds: int | None, *percents: Percents) -> Published:
     named = dict(zip(DATASETS, percents, strict=True))
     means = {name: mean / 100 for name, (mean, _) in named.items()}
-    deviations = {name: None if spread is None else spread / 100 for name, (_, spread) in named.items()}
+    deviations = {name: None if std is None else std / 100 for name, (_, std) in named.items()}
     return Published(means, deviations, seconds)
 
 
@@ -49,7 +49,7 @@ TRANSFER = {
     "gaea-darts-erm": _row(9061, (94.10, 0.29), (72.60, 0.89), (45.81, 0.51)),
     "best cell": _row(None, (94.37, None), (73.51, None), (47.31, None)),
 }
-"""Searched on CIFAR-10, the cell that was found trained on each data set."""
+"""Searched on CIFAR-10; the cell was trained on each data set."""
 
 DIRECT = {
     "gdas": _row(27923, (93.52, 0.15), (67.52, 0.15), (40.91, 0.12)),

@@ -1,4 +1,7 @@
-"""What is kept of a finished search: small enough to be committed, enough for every table and plot."""
+"""Records of the searches of a bench, and the files of its directory.
+
+A record is small enough to be committed, and enough for every table and plot.
+"""
 
 import json
 from collections.abc import Mapping
@@ -7,9 +10,17 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import yaml
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from dartboard.errors import TableError
+from dartboard.errors import DartboardError, OptionError, RunError, TableError
+from dartboard.jobs.loops import differences
+from dartboard.runs import Lock
+from dartboard.scoreboard.config import BENCH, BenchConfig, read_bench
+from dartboard.scoreboard.jobs import BenchSearch, portable, resolved, searches
+from dartboard.search import config as search_config
+from dartboard.search.config import SEARCH
+from dartboard.utils import atomic
 from dartboard.utils.atomic import write_text
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -18,22 +29,22 @@ Amount = Annotated[float, Field(ge=0)]
 Whole = Annotated[int, Field(ge=0)]
 
 Accuracies = Annotated[Mapping[str, Share], Field(min_length=1)]
-"""By data set, a share from 0 to 1."""
+"""Accuracies by data set, as fractions."""
 
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-"""How files are read: what is no number is not made one."""
+"""How files are read: nothing is converted to another type."""
 
 
 @dataclass(frozen=True)
 class EpochScore:
-    """A search at one time, with what the oracle says of the cell that it would choose.
+    """A search after an epoch, with the accuracies of the cell that it would select then.
 
     Args:
-        epoch: How many epochs are complete.
-        seconds: How long it has taken; None where that is not known.
+        epoch: Number of completed epochs.
+        seconds: Seconds since the start; None if unknown.
         entropy: Mean entropy of the strengths, in nats; None where there are none.
         cell: The genotype, in the shortest notation that its space has.
-        test: The oracle's test accuracy on each data set.
+        test: Test accuracies by data set, from the benchmark table.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -47,12 +58,12 @@ class EpochScore:
 
 @dataclass(frozen=True)
 class Correlation:
-    """How well shared weights order architectures: rank correlations with the oracle's test accuracy.
+    """Rank correlations of the accuracy with shared weights and the test accuracy of the benchmark table.
 
     Args:
         kendall: Kendall's tau, b.
         spearman: Spearman's rho.
-        samples: Of how many architectures.
+        samples: Number of architectures.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -64,18 +75,18 @@ class Correlation:
 
 @dataclass(frozen=True)
 class BenchRecord:
-    """What came of one search.
+    """The scores of one search.
 
     Args:
-        label: The method, under the name that the table has for it.
-        seed: Of the search.
-        oracle: Who was asked.
-        best: The best test accuracy of the benchmark on each data set.
-        points: One an epoch.
-        final: What was chosen at the end.
-        correlation: Of the trained supernet; None where nothing was trained, or it was not asked for.
-        settings: Of the search, as plain values; files by their names alone.
-        versions: Of what it was made with.
+        label: Label of its method.
+        seed: Random seed of the search.
+        oracle: Name of the benchmark table.
+        best: Best test accuracy of the benchmark by data set.
+        points: The scores after each epoch.
+        final: The score of the selected cell.
+        correlation: Rank correlations of the trained supernet; None where they were not measured.
+        settings: Settings of the search, as plain values; files by name, without their folders.
+        versions: Versions of the software it ran with.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -92,15 +103,15 @@ class BenchRecord:
 
     @property
     def name(self) -> str:
-        """Of its file, without the ending."""
+        """Name of its file, without the suffix."""
         return f"{self.label}-s{self.seed}"
 
     def regret(self, dataset: str) -> float:
-        """How far the final cell is below the best one."""
+        """Regret of the final cell: how far its test accuracy is below the best."""
         return self.best[dataset] - self.final.test[dataset]
 
     def write(self, folder: Path) -> Path:
-        """Writes it under its own name, and returns the path."""
+        """Writes the record into a folder, and returns the path of the file."""
         path = folder / f"{self.name}.json"
         write_text(path, json.dumps(asdict(self), separators=(",", ":")) + "\n")
         return path
@@ -110,7 +121,7 @@ class BenchRecord:
         """The record in a file.
 
         Raises:
-            TableError: If it is none, or that of another search than the file is named after.
+            TableError: If there is none, or its name is not that of the file.
         """
         try:
             record = _reader().validate_json(path.read_bytes())
@@ -131,17 +142,104 @@ def _reader() -> TypeAdapter[BenchRecord]:
 
 
 def first_mistake(error: ValidationError) -> str:
-    """Where values are not what they should be, and why, in words."""
+    """The first error of a validation in one line: where, and why."""
     first = error.errors()[0]
     reason = first["msg"][0].lower() + first["msg"][1:]
     return ": ".join(filter(None, [".".join(map(str, first["loc"])), reason]))
 
 
 def record_files(folder: Path) -> list[Path]:
-    """Where a folder has records; nowhere if there is no folder."""
+    """Paths of the records in a folder; none if there is no folder."""
     return sorted(folder.glob("*-s*.json"))
 
 
 def read_records(folder: Path) -> list[BenchRecord]:
     """All records in a folder, by label and seed; none if there is no folder."""
-    return sorted(map(BenchRecord.read, record_files(folder)), key=lambda own: (own.label, own.seed))
+    return sorted(map(BenchRecord.read, record_files(folder)), key=lambda record: (record.label, record.seed))
+
+
+CONFIG = "bench.yaml"
+GROWING = ("methods", "seeds")
+"""Settings that can be extended when a bench is run again."""
+
+
+def find_record(search: BenchSearch, folder: Path, oracle: str) -> BenchRecord | None:
+    """The record of a search; None if there is none.
+
+    Raises:
+        TableError: If it is damaged or of other settings; names them.
+        RunError: If no search has its settings.
+    """
+    path = folder / f"{search.name}.json"
+    if not path.exists():
+        return None
+    record = BenchRecord.read(path)
+    try:  # fills in settings that did not exist when the record was written
+        settings = search_config.resolved(SEARCH.validate(record.settings))
+    except (DartboardError, AttributeError) as error:  # the latter where there are no settings at all
+        raise RunError(f"{path} has other settings than searches have: {error}") from None
+    before = {"oracle": record.oracle, **portable(settings)}
+    if changes := differences(before, {"oracle": oracle, **portable(search.settings())}):
+        raise TableError(f"{path} is a record of other settings: {changes}; name another --results")
+    return record
+
+
+def read_config(folder: Path) -> BenchConfig | None:
+    """The configuration of the bench in a directory; None if there is none.
+
+    Raises:
+        DartboardError: If its configuration is damaged.
+    """
+    path = folder / CONFIG
+    return BENCH.validate(read_bench(path)) if path.exists() else None
+
+
+def write_config(folder: Path, config: BenchConfig) -> BenchConfig:
+    """Writes the configuration of a bench, joined with the one that is in the directory, and returns it.
+
+    Raises:
+        OptionError: If it is there with other settings; names them.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / CONFIG
+
+    def content() -> bytes | None:
+        return path.read_bytes() if path.exists() else None
+
+    while True:  # other processes may extend it at the same time
+        before = content()
+        extended = joined(folder, config)
+        text = yaml.safe_dump(resolved(extended), sort_keys=False)  # takes longer than a lock is waited for
+        with Lock(folder):
+            if content() == before:
+                atomic.write_text(path, text)
+                return extended
+
+
+def joined(folder: Path, config: BenchConfig) -> BenchConfig:
+    """The bench of a directory, extended by methods and seeds; raises as `write_config`."""
+    before = read_config(folder)
+    if before is None:
+        return BENCH.validate(resolved(config))
+    old, new = resolved(before), resolved(config)
+    fixed = ({key: value for key, value in values.items() if key not in GROWING} for values in (old, new))
+    if changes := differences(*fixed) or _method_differences(before, config):
+        raise OptionError(
+            f"{folder} is a bench with other settings: {changes}; name another --out, or go on with its own "
+            f"by --config {folder / CONFIG}"
+        )
+    added = {label: method for label, method in new["methods"].items() if label not in old["methods"]}
+    methods = {**old["methods"], **added}
+    return BENCH.validate({**old, "methods": methods, "seeds": [*old["seeds"], *new["seeds"]]})
+
+
+def _method_differences(before: BenchConfig, config: BenchConfig) -> str:
+    """Differences between the settings of the methods that both benches have, seeds aside, in words."""
+    old, new = (
+        {label: {**search_config.resolved(search), "seed": 0} for label, search in searches(bench).items()}
+        for bench in (before, config)
+    )
+    both = [label for label in old if label in new]
+    return differences(
+        {"methods": {label: old[label] for label in both}}, {"methods": {label: new[label] for label in both}}
+    )

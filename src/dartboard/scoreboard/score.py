@@ -1,4 +1,4 @@
-"""From the records of a bench to its scoreboard: what is there, what is missing, and what random would do."""
+"""The result of a bench: its scoreboard, from its records and its baselines, with tables and plots."""
 
 import json
 from collections.abc import Sequence
@@ -10,8 +10,7 @@ from dartboard.scoreboard.baselines import Baseline, queries_for, run_baseline
 from dartboard.scoreboard.config import BenchConfig
 from dartboard.scoreboard.jobs import oracle_name, plan_jobs
 from dartboard.scoreboard.plots import draw
-from dartboard.scoreboard.records import BenchRecord, read_records
-from dartboard.scoreboard.store import find_record
+from dartboard.scoreboard.records import BenchRecord, find_record, read_records
 from dartboard.scoreboard.table import Scoreboard, make_table
 from dartboard.tables import Table
 from dartboard.utils.atomic import write_text
@@ -19,12 +18,12 @@ from dartboard.utils.atomic import write_text
 
 @dataclass(frozen=True)
 class BenchResult:
-    """The scoreboard of a bench.
+    """The result of a bench.
 
     Args:
-        table: What every method came to.
-        records: Those of the bench, methods in its order.
-        baselines: What asked the oracle itself.
+        table: The scoreboard.
+        records: The records of its searches, by method.
+        baselines: The results of the baselines.
     """
 
     table: Scoreboard
@@ -32,11 +31,11 @@ class BenchResult:
     baselines: tuple[Baseline, ...]
 
     def write(self, folder: Path, oracle: Table) -> list[Path]:
-        """Writes tables and pictures, and returns their paths.
+        """Writes tables and plots, and returns their paths.
 
         Args:
-            folder: Where they go; it is made if it is not there.
-            oracle: The benchmark that was asked.
+            folder: Their folder, which is created if it does not exist.
+            oracle: The benchmark table.
         """
         folder.mkdir(parents=True, exist_ok=True)
         facts = json.dumps(self.table.facts(), indent=1)
@@ -48,27 +47,27 @@ class BenchResult:
 
 
 def score_bench(config: BenchConfig, folder: Path, oracle: Table) -> BenchResult:
-    """The scoreboard of the records in a folder.
+    """The result of a bench from the records in a folder.
 
     Args:
-        config: The bench, which says what there shall be.
-        folder: Where the records are.
-        oracle: The benchmark that was asked.
+        config: The bench, which says which records are expected.
+        folder: Folder of the records.
+        oracle: The benchmark table.
 
     Raises:
-        TableError: If a record is of other settings, or nobody knows how often baselines may ask.
+        TableError: If a record is of other settings, or the budget of the baselines is unknown.
     """
     jobs = sorted(plan_jobs(config), key=lambda job: list(config.methods).index(job.label))
-    found = [find_record(job, folder, oracle_name(config)) for job in jobs]
-    records = tuple(record for record in found if record is not None)
+    oracle_label = oracle_name(config)
+    records = tuple(record for job in jobs if (record := find_record(job, folder, oracle_label)) is not None)
     baselines = tuple(run_baselines(config, records, oracle))
     expected = dict.fromkeys(config.methods, config.seeds)
     return BenchResult(make_table(expected, read_records(folder), oracle, baselines), records, baselines)
 
 
 def run_baselines(config: BenchConfig, records: Sequence[BenchRecord], oracle: Table) -> list[Baseline]:
-    """What asks the oracle itself, as often as the mean search pays for; nothing as long as none is done."""
-    seconds = [own.final.seconds for own in records if own.final.seconds is not None]
+    """Results of the baselines with the budget of the mean search; none as long as no search is finished."""
+    seconds = [record.final.seconds for record in records if record.final.seconds is not None]
     if config.queries is None and (not seconds or not config.baselines):
         return []
     queries = config.queries or queries_for(fmean(seconds), oracle)
@@ -76,7 +75,7 @@ def run_baselines(config: BenchConfig, records: Sequence[BenchRecord], oracle: T
 
 
 def check_queries(config: BenchConfig, oracle: Table) -> None:
-    """Refuses a bench of which nobody will know how often baselines may ask.
+    """Refuses a bench of which the budget of the baselines would be unknown.
 
     Raises:
         TableError: Says what to set.

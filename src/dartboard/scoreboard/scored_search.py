@@ -10,11 +10,9 @@ from dartboard.jobs.job import Job, State
 from dartboard.jobs.loops import LoopKind, check_settings
 from dartboard.jobs.runner import KINDS, JobRunner
 from dartboard.runs import Run, RunReader, is_run
-from dartboard.scoreboard.correlation import correlate
 from dartboard.scoreboard.jobs import BenchSearch
-from dartboard.scoreboard.records import BenchRecord, Correlation
-from dartboard.scoreboard.scoring import score_run
-from dartboard.scoreboard.store import find_record
+from dartboard.scoreboard.records import BenchRecord, Correlation, find_record
+from dartboard.scoreboard.scoring import correlate, score_run
 from dartboard.search import Searcher
 from dartboard.search.config import SEARCH
 from dartboard.search.load import restore_search

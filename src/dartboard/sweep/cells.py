@@ -4,11 +4,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dartboard.errors import (
     DartboardError,
@@ -18,33 +18,37 @@ from dartboard.errors import (
     SpaceError,
     UnknownNameError,
 )
-from dartboard.runs import SPACE, RunReader
+from dartboard.runs import SPACE, RunReader, is_run
 from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_name, space_of_run
 from dartboard.search.config import SOURCE, SpaceChoice, build_space
 from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, load_space, sample
 from dartboard.sweep.config import StageConfig
+from dartboard.sweep.grid import CELL
 from dartboard.train.build import VALID
 
-LONGEST = 200
-"""Characters of what may be the path of a file."""
-GUESS = "any-"
-"""How labels begin of cells that stand for ones that are not found yet."""
-LIKE_BEST = re.compile(r"\w+(?:\s+\S+)?\s+of\s+(\S+)")
-"""What is `best of` a stage but for its spelling."""
+if TYPE_CHECKING:
+    from dartboard.sweep.plan import PlannedRun
+
+SEARCH = "search"
+MAX_PATH = 200
+"""Longest text that is tried as the path of a file."""
+PLACEHOLDER = "any-"
+"""Prefix of the labels of cells that stand for ones that are not found yet."""
 BEST = re.compile(r"best(?:\s+(\d{1,6}))?\s+of\s+(\S+)")
+MISSPELLED_BEST = re.compile(r"\w+(?:\s+\S+)?\s+of\s+(\S+)")
 
 
 @dataclass(frozen=True)
 class SweepCell:
-    """A cell that is trained.
+    """A cell that a stage trains.
 
     Args:
-        label: What runs are called that train it.
+        label: Names the runs that train it.
         text: Its genotype, in JSON.
-        space: The space whose stack it goes into, by name or file.
-        stack: How many cells that has.
+        space: Name or file of the space whose stack it goes into.
+        stack: Number of cells of that stack.
         images: The images it was searched with, as far as that is known.
-        runs: Those that found it.
+        runs: Names of the runs that found it.
     """
 
     label: str
@@ -60,9 +64,9 @@ class CellSource:
     """Where the cells of a stage come from.
 
     Args:
-        stage: An earlier stage; None where they are named.
-        best: So many of its best; None for all.
-        names: What is named.
+        stage: An earlier stage; None where the cells are named.
+        best: Number of its best cells to take; None for all.
+        names: The names of the cells, where they are named.
     """
 
     stage: str | None
@@ -70,70 +74,51 @@ class CellSource:
     names: tuple[str, ...] = ()
 
 
-def source_of(name: str, stages: Mapping[str, StageConfig]) -> CellSource:
+def cell_source(name: str, stages: Mapping[str, StageConfig]) -> CellSource:
     """Where the cells of a stage come from.
 
     Raises:
-        OptionError: If it does not say, or names a stage that does not come before it.
+        OptionError: If the stage does not say, or names a stage that does not come before it.
     """
-    cells = stages[name].cells
+    cells, earlier = stages[name].cells, list(stages)[: list(stages).index(name)]
     if not cells:
         raise OptionError(
             f"{name}: trainings need cells: a stage before it, best of one, or a list such as [darts-v2]"
         )
     if not isinstance(cells, str):
         return CellSource(None, names=cells)
-    match = BEST.fullmatch(cells.strip())
-    if match is not None:
-        return _best(name, match, stages)
+    if match := BEST.fullmatch(cells.strip()):
+        count, stage = int(match[1] or 1), match[2]
+        _check_earlier(name, stage, earlier, stages)
+        if not count:
+            raise OptionError(f"{name}: cells: {match[0]}: expected at least 1, such as best 3 of {stage}")
+        return CellSource(stage, count)
     if cells in stages:
-        _check_before(name, cells, stages)
+        _check_earlier(name, cells, earlier, stages)
         return CellSource(cells)
-    _check_meant(name, cells, _before(name, stages))
-    return CellSource(None, names=(cells,))
-
-
-def _before(name: str, stages: Mapping[str, StageConfig]) -> list[str]:
-    return list(stages)[: list(stages).index(name)]
-
-
-def _check_before(name: str, stage: str, stages: Mapping[str, StageConfig]) -> None:
-    """Refuses a stage that does not come before this one."""
-    before = _before(name, stages)
-    if stage in before:
-        return
-    if stage in stages:
-        when = "is this stage itself" if stage == name else "comes later"
-        others = f"before it there is {', '.join(before)}" if before else "there is no stage before it"
-        raise OptionError(f"{name}: cells: {stage} {when}; {others}")
-    if not before:
-        raise OptionError(f"{name}: cells: {stage}: there is no stage before it; name cells in a list")
-    raise UnknownNameError(f"stage before {name}", stage, before)
-
-
-def _check_meant(name: str, cells: str, before: Sequence[str]) -> None:
-    """Refuses what is neither a stage nor a cell; what is wrong with a cell is told when it is read."""
-    with suppress(GenotypeError, SpaceError, RunError):
+    with suppress(GenotypeError, SpaceError, RunError):  # reported when the cell is read
         try:
             find_genotype(cells)
         except UnknownNameError:
-            raise _unknown(name, cells, before) from None
+            if match := MISSPELLED_BEST.fullmatch(cells.strip()):
+                expected = f"best of {match[1]}, best 3 of {match[1]}, or a list such as [darts-v2]"
+                raise OptionError(f"{name}: cells: {cells}: expected {expected}") from None
+            known = [*earlier, *PUBLISHED]
+            raise UnknownNameError(f"stage before {name}, or published cell,", cells, known) from None
+    return CellSource(None, names=(cells,))
 
 
-def _unknown(name: str, cells: str, before: Sequence[str]) -> DartboardError:
-    match = LIKE_BEST.fullmatch(cells.strip())
-    if match is None:
-        return UnknownNameError(f"stage before {name}, or published cell,", cells, [*before, *PUBLISHED])
-    words = f"expected best of {match[1]}, best 3 of {match[1]}, or a list such as [darts-v2]"
-    return OptionError(f"{name}: cells: {cells}: {words}")
-
-
-def _best(name: str, match: re.Match[str], stages: Mapping[str, StageConfig]) -> CellSource:
-    count, stage = int(match[1] or 1), match[2]
-    _check_before(name, stage, stages)
-    if not count:
-        raise OptionError(f"{name}: cells: {match[0]}: expected at least 1, such as best 3 of {stage}")
-    return CellSource(stage, count)
+def _check_earlier(name: str, stage: str, earlier: Sequence[str], stages: Mapping[str, StageConfig]) -> None:
+    """Refuses a stage that does not come before this one."""
+    if stage in earlier:
+        return
+    if stage in stages:
+        reason = "is this stage itself" if stage == name else "comes later"
+        choices = f"before it there is {', '.join(earlier)}" if earlier else "there is no stage before it"
+        raise OptionError(f"{name}: cells: {stage} {reason}; {choices}")
+    if not earlier:
+        raise OptionError(f"{name}: cells: {stage}: there is no stage before it; name cells in a list")
+    raise UnknownNameError(f"stage before {name}", stage, earlier)
 
 
 def named_cells(names: Sequence[str]) -> list[SweepCell]:
@@ -142,65 +127,119 @@ def named_cells(names: Sequence[str]) -> list[SweepCell]:
     Raises:
         DartboardError: If there is no such cell.
     """
-    return [_named_cell(number, name) for number, name in enumerate(names)]
+    cells = []
+    for number, name in enumerate(names):
+        genotype = find_genotype(name)
+        space = space_of_run(name) or home_of(genotype)
+        text, home = GENOTYPE_FORMATS["json"].encode(genotype), space_name(name, None, space)
+        is_name = name in PUBLISHED or (len(name) < MAX_PATH and Path(name).exists())
+        label = (Path(name).stem if is_name else "") or f"cell-{number}"
+        cells.append(SweepCell(label, text, home, space.stack.cells, data_of_run(name)))
+    return cells
 
 
-def _named_cell(number: int, name: str) -> SweepCell:
-    genotype = find_genotype(name)
-    space = space_of_run(name) or home_of(genotype)
-    text, home = GENOTYPE_FORMATS["json"].encode(genotype), space_name(name, None, space)
-    label = Path(name).stem if name in PUBLISHED or (len(name) < LONGEST and Path(name).exists()) else ""
-    return SweepCell(label or f"cell-{number}", text, home, space.stack.cells, data_of_run(name))
-
-
-def stand_in(config: Mapping[str, Any], number: int) -> SweepCell:
-    """A cell that a search could find, to try things with before it has found one."""
+def placeholder_cell(config: Mapping[str, Any], number: int) -> SweepCell:
+    """A random cell in the place of the one that a search will find."""
     choice = SpaceChoice.model_validate(config["space"])
     space = build_space(choice)
     text = GENOTYPE_FORMATS["json"].encode(sample(space, Random(0)))
-    return SweepCell(f"{GUESS}{number}", text, choice.name, space.stack.cells, _images(config))
+    return SweepCell(f"{PLACEHOLDER}{number}", text, choice.name, space.stack.cells, _images(config))
 
 
 def _images(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that say which images a run uses."""
     return {key: value for key, value in config["data"].items() if key in SOURCE}
 
 
 def found_cells(runs: Mapping[str, RunReader]) -> list[SweepCell]:
-    """The different cells that finished searches have found, in the order of these; by run the name.
+    """The distinct cells of finished searches, in the order of the runs.
 
-    Cells that were searched with other images, or in another stack, are other ones.
+    Equal genotypes that were searched with different images, or in different stacks, are distinct.
+
+    Args:
+        runs: Finished searches by name.
     """
-    found: dict[str, dict[str, Any]] = {}
+    groups: dict[str, dict[str, Any]] = {}
     for name, run in runs.items():
         genotype = json.dumps((run.result() or {})["genotype"])
         stack = load_space(run.path / SPACE).stack.cells
-        own = {"text": genotype, "space": run.config["space"]["name"], "stack": stack}
-        own["images"] = _images(run.config)
-        found.setdefault(json.dumps(own), {**own, "runs": []})["runs"].append(name)
-    return [SweepCell(label=f"found-{number}", **own) for number, own in enumerate(found.values())]
+        cell = {"text": genotype, "space": run.config["space"]["name"], "stack": stack}
+        cell["images"] = _images(run.config)
+        groups.setdefault(json.dumps(cell), {**cell, "runs": []})["runs"].append(name)
+    return [SweepCell(label=f"found-{number}", **cell) for number, cell in enumerate(groups.values())]
 
 
-def best_of(accuracies: Mapping[str, Sequence[float]], count: int, stage: str) -> list[str]:
-    """The labels with the highest mean accuracy, the best first; of equal ones the first in order.
+def finished_runs(folder: Path, runs: Sequence["PlannedRun"]) -> dict[str, RunReader]:
+    """The finished runs by name, without those whose files are damaged.
+
+    Args:
+        folder: The directory of the sweep.
+        runs: All runs of a stage.
+    """
+    finished = {}
+    for planned in runs:
+        path = folder / planned.name
+        try:
+            run = RunReader.read(path) if is_run(path) else None
+            if run is None or run.result() is None:
+                continue
+            if planned.kind == SEARCH:
+                found_cells({path.name: run})  # damage that shows here would end the sweep later
+        except (DartboardError, OSError, LookupError, TypeError):
+            continue
+        finished[planned.name] = run
+    return finished
+
+
+def select_cells(
+    source: CellSource,
+    runs: Sequence["PlannedRun"],
+    trained: Sequence[SweepCell],
+    finished: Mapping[str, RunReader],
+) -> list[SweepCell]:
+    """The cells that finished runs found or trained: all of them, or the best.
+
+    Args:
+        source: Which cells to take.
+        runs: All runs of the stage before.
+        trained: The cells that the stage before trains, if it trains some.
+        finished: The finished runs of the stage before.
 
     Raises:
-        RunError: If no run has one.
+        RunError: If the best are to be taken, and no run has an accuracy.
     """
-    known = {label: fmean(own) for label, own in accuracies.items() if own}
-    if not known:
+    searched = any(run.kind == SEARCH for run in runs)
+    cells = found_cells(finished) if searched else trained
+    runs_of = {}
+    for cell in cells:
+        names = cell.runs if searched else [run.name for run in runs if run.varied[CELL] == cell.label]
+        runs_of[cell.label] = [name for name in names if name in finished]
+    if source.best is None:
+        return [cell for cell in cells if runs_of[cell.label]]
+    accuracies: dict[str, list[float]] = {}
+    for label, names in runs_of.items():
+        values = [held_out_accuracy(finished[name]) for name in names]
+        accuracies[label] = [value for value in values if value is not None]
+    best = best_labels(accuracies, source.best, source.stage or "")
+    return [next(cell for cell in cells if cell.label == label) for label in best]
+
+
+def best_labels(accuracies: Mapping[str, Sequence[float]], count: int, stage: str) -> list[str]:
+    """The labels with the highest mean accuracy, the best first; ties stay in order.
+
+    Raises:
+        RunError: If no run has an accuracy.
+    """
+    means = {label: fmean(values) for label, values in accuracies.items() if values}
+    if not means:
         raise RunError(f"no run of {stage} came to its end, so none is the best; see its errors")
-    return sorted(known, key=lambda label: -known[label])[:count]
+    return sorted(means, key=lambda label: -means[label])[:count]
 
 
 def held_out_accuracy(run: RunReader) -> float | None:
-    """What a finished run gets right of held-out images that are no test images; None if it did not say."""
+    """Accuracy of a finished run on held-out images that are no test images; None if it has none."""
     result = run.result() or {}
-    found = result.get("valid_accuracy")
+    accuracy = result.get("valid_accuracy")
     if run.config.get("kind") == "train":
-        found = result.get("last", {}).get(VALID, {}).get("top1")
-    return float(found) if isinstance(found, int | float) else None
-
-
-def to_plain(cells: Sequence[SweepCell]) -> list[dict[str, Any]]:
-    """Cells as plain values."""
-    return [asdict(own) for own in cells]
+        accuracy = result.get("last", {}).get(VALID, {}).get("top1")
+    return float(accuracy) if isinstance(accuracy, int | float) else None

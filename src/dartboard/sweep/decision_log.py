@@ -1,28 +1,78 @@
-"""What decisions.json of a sweep says: which runs were dropped at a rung, and which cells a stage took."""
+"""The decision log of a sweep or a protocol: each decision is made once, written at once, and stands.
 
+decisions.json of a sweep records which runs were pruned at a rung, and which cells a stage took.
+"""
+
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dartboard.errors import RunError
 from dartboard.sweep.cells import SweepCell
 from dartboard.sweep.config import StopRule
-from dartboard.sweep.protocol.decisions import NAME, Decisions
+from dartboard.utils import atomic
 
+NAME = "decisions.json"
 CHANGED = "it was changed after it was written"
 ELSEWHERE = "name another directory with --out"
 
 
-@dataclass(frozen=True)
-class RungDecision:
-    """How the runs of a stage were compared.
+class DecisionLog:
+    """The decisions of a run, by name.
 
     Args:
-        keep: How many were to go further.
-        accuracies: Of those that got there; None where a method trains nothing.
-        dropped: Why some go no further, those that came late among them.
-        failed: Why some had not got there.
-        late: Those of them that have got there since.
+        folder: The directory of the run.
+
+    Raises:
+        RunError: If the file is damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / NAME
+        self._decisions: dict[str, Any] = {}
+        if not self._path.exists():
+            return
+        try:
+            decisions = json.loads(self._path.read_bytes())
+        except ValueError as error:
+            raise RunError(f"{self._path} is not JSON ({error}); {CHANGED}") from None
+        if not isinstance(decisions, dict) or not all(
+            isinstance(decision, dict | list | str) for decision in decisions.values()
+        ):
+            raise RunError(f"{self._path} should hold decisions by name; {CHANGED}")
+        self._decisions = decisions
+
+    def get(self, name: str) -> Any:
+        """The decision of this name; None if it has not been made."""
+        return self._decisions.get(name)
+
+    def once(self, name: str, decide: Callable[[], Any]) -> Any:
+        """The decision of this name; makes it and writes it to the file if it has not been made.
+
+        Args:
+            name: Name of the decision.
+            decide: Returns plain values.
+        """
+        if name not in self._decisions:
+            decisions = {**self._decisions, name: decide()}
+            text = json.dumps(decisions, indent=1, allow_nan=False)
+            atomic.write_text(self._path, text + "\n")
+            self._decisions = json.loads(text)  # the same values as a later process reads
+        return self._decisions[name]
+
+
+@dataclass(frozen=True)
+class RungDecision:
+    """How the runs of a stage were compared after some epochs.
+
+    Args:
+        keep: Largest number of runs that stay.
+        accuracies: Accuracies of the runs that got there; None for methods that train nothing.
+        dropped: Reasons for which runs were pruned, runs that were compared late among them.
+        failed: Errors of the runs that had not got there.
+        late: Failed runs that have got there since.
     """
 
     keep: int
@@ -38,9 +88,9 @@ class CellsDecision:
 
     Args:
         among: The runs of the stage before.
-        finished: Those of them that were finished.
-        cells: What is trained.
-        best: So many of the best were asked for; None for all.
+        finished: The finished ones of them.
+        cells: The cells to train.
+        best: Number of best cells that were asked for; None for all.
     """
 
     among: Sequence[str]
@@ -49,109 +99,111 @@ class CellsDecision:
     best: int | None
 
 
-def key_of(stage: str, epochs: int) -> str:
-    """What a comparison is called."""
+def rung_key(stage: str, epochs: int) -> str:
+    """Name of the decision on the runs of a stage after some epochs."""
     return f"{stage} after {epochs}"
 
 
 def late_key(stage: str, epochs: int, run: str) -> str:
-    """What the judgement of a run is called that came after the comparison."""
-    return f"{key_of(stage, epochs)}: {run}"
+    """Name of the decision on a run that got there after the others were compared."""
+    return f"{rung_key(stage, epochs)}: {run}"
 
 
 def cells_key(stage: str) -> str:
-    """What the choice of the cells of a stage is called."""
+    """Name of the decision on the cells of a stage."""
     return f"cells of {stage}"
 
 
-def read_rung(decisions: Decisions, stage: str, epochs: int) -> RungDecision | None:
-    """How the runs of a stage were compared; None if they were not yet.
+def read_rung(log: DecisionLog, stage: str, epochs: int) -> RungDecision | None:
+    """How the runs of a stage were compared; None if they have not been.
 
     Raises:
-        RunError: If the file says something else than that.
+        RunError: If the file is damaged.
     """
-    key = key_of(stage, epochs)
-    found = decisions.get(key)
-    if found is None:
+    key = rung_key(stage, epochs)
+    decision = log.get(key)
+    if decision is None:
         return None
-    accuracies = _field(found, key, "accuracies", _are(int, float, type(None)))
-    dropped, failed = (_field(found, key, name, _are(str)) for name in ("dropped", "failed"))
+    accuracies = _field(decision, key, "accuracies", _mapping_of(int, float, type(None)))
+    dropped, failed = (_field(decision, key, name, _mapping_of(str)) for name in ("dropped", "failed"))
     late: dict[str, str | None] = {}
-    for own in failed:
-        if (said := decisions.get(late_key(stage, epochs, own))) is not None:
-            late[own] = _field(said, late_key(stage, epochs, own), "reason", _is(str, type(None)))
-    more = {own: reason for own, reason in late.items() if reason is not None}
-    keep = _field(found, key, "keep", _is(int))
-    return RungDecision(keep, accuracies, {**dropped, **more}, failed, list(late))
+    for run in failed:
+        if (entry := log.get(late_key(stage, epochs, run))) is not None:
+            late[run] = _field(entry, late_key(stage, epochs, run), "reason", _instance_of(str, type(None)))
+    dropped_late = {run: reason for run, reason in late.items() if reason is not None}
+    keep = _field(decision, key, "keep", _instance_of(int))
+    return RungDecision(keep, accuracies, {**dropped, **dropped_late}, failed, list(late))
 
 
-def read_cells(decisions: Decisions, stage: str) -> CellsDecision | None:
-    """Which cells a stage took; None if it took none yet.
+def read_cells(log: DecisionLog, stage: str) -> CellsDecision | None:
+    """Which cells a stage took; None if it has taken none yet.
 
     Raises:
-        RunError: If the file says something else than that.
+        RunError: If the file is damaged.
     """
     key = cells_key(stage)
-    found = decisions.get(key)
-    if found is None:
+    decision = log.get(key)
+    if decision is None:
         return None
-    among = _field(found, key, "among", _list_of(str))
-    finished = _field({"finished": among, **found}, key, "finished", _list_of(str))
-    cells = _field(found, key, "cells", _list_of(dict))
-    best = _field(found, key, "best", _is(int, type(None)))
+    among = _field(decision, key, "among", _list_of(str))
+    finished = _field({"finished": among, **decision}, key, "finished", _list_of(str))
+    cells = _field(decision, key, "cells", _list_of(dict))
+    best = _field(decision, key, "best", _instance_of(int, type(None)))
     try:
-        return CellsDecision(among, finished, [SweepCell(**own) for own in cells], best)
+        return CellsDecision(among, finished, [SweepCell(**cell) for cell in cells], best)
     except TypeError:
         raise RunError(f"{NAME}: {key!r} has a cell that is none; {CHANGED}") from None
 
 
-def check_rungs(decisions: Decisions, stage: str, stop: StopRule, names: Sequence[str]) -> None:
-    """Refuses runs that were not there when others were compared, and the lack of some that were.
+def check_rungs(log: DecisionLog, stage: str, stop: StopRule, names: Sequence[str]) -> None:
+    """Refuses to add or remove runs of a stage whose runs have been compared.
 
     Raises:
-        RunError: Names one; or says that other numbers of them were kept.
+        RunError: Names a run that was added or removed; or says that another number of them was kept.
     """
     alive = list(names)
     for epochs in stop.after:
-        taken = read_rung(decisions, stage, epochs)
-        if taken is None:
+        decision = read_rung(log, stage, epochs)
+        if decision is None:
             return
-        if taken.keep != stop.keep:
+        if decision.keep != stop.keep:
             raise RunError(
-                f"the runs of {stage} were compared after {epochs} epochs already, to keep {taken.keep} and "
-                f"not {stop.keep}; {ELSEWHERE}"
+                f"the runs of {stage} were compared after {epochs} epochs already, to keep {decision.keep} "
+                f"and not {stop.keep}; {ELSEWHERE}"
             )
-        new = [own for own in alive if own not in taken.accuracies and own not in taken.failed]
-        gone = [own for own in taken.accuracies if own not in alive]
-        gone += [own for own in taken.failed if own not in names]
-        if new or gone:
+        added = [run for run in alive if run not in decision.accuracies and run not in decision.failed]
+        removed = [run for run in decision.accuracies if run not in alive]
+        removed += [run for run in decision.failed if run not in names]
+        if added or removed:
             raise RunError(
-                f"the runs of {stage} were compared after {epochs} epochs already, and {[*new, *gone][0]} "
-                f"makes a difference to that; {ELSEWHERE}"
+                f"the runs of {stage} were compared after {epochs} epochs already, and "
+                f"{[*added, *removed][0]} makes a difference to that; {ELSEWHERE}"
             )
-        alive = [own for own in alive if own not in taken.dropped]
+        alive = [run for run in alive if run not in decision.dropped]
 
 
-def dropped_in(decisions: Decisions, stage: str, after: Sequence[int]) -> set[str]:
-    """The names of the runs of a stage that go no further."""
-    found = (read_rung(decisions, stage, epochs) for epochs in after)
-    return {own for taken in found if taken is not None for own in taken.dropped}
+def dropped_runs(log: DecisionLog, stage: str, after: Sequence[int]) -> set[str]:
+    """The names of the runs of a stage that were pruned."""
+    decisions = (read_rung(log, stage, epochs) for epochs in after)
+    return {run for decision in decisions if decision is not None for run in decision.dropped}
 
 
-def _field(found: Any, key: str, name: str, fits: Callable[[Any], bool]) -> Any:
-    """A part of a decision."""
-    if not isinstance(found, Mapping) or name not in found or not fits(found[name]):
+def _field(decision: Any, key: str, name: str, fits: Callable[[Any], bool]) -> Any:
+    """A field of a decision, checked."""
+    if not isinstance(decision, Mapping) or name not in decision or not fits(decision[name]):
         raise RunError(f"{NAME}: {key!r} does not say {name} as it should; {CHANGED}")
-    return found[name]
+    return decision[name]
 
 
-def _is(*kinds: type) -> Callable[[Any], bool]:
+def _instance_of(*kinds: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, kinds)
 
 
-def _are(*kinds: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, Mapping) and all(isinstance(own, kinds) for own in value.values())
+def _mapping_of(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: (
+        isinstance(value, Mapping) and all(isinstance(item, kinds) for item in value.values())
+    )
 
 
 def _list_of(kind: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(isinstance(own, kind) for own in value)
+    return lambda value: isinstance(value, list) and all(isinstance(item, kind) for item in value)

@@ -1,4 +1,4 @@
-"""The points of a sweep: which settings each of its runs has of its own, and what the run is called."""
+"""The grid of a sweep: the points of a stage, each with its settings, and the names of their runs."""
 
 import math
 import re
@@ -13,80 +13,31 @@ from dartboard.errors import OptionError
 from dartboard.utils.yaml_text import format_value
 
 RANGE = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
-ODD = re.compile(r"[^A-Za-z0-9.+_-]+")
-"""What names of directories do without."""
-LONGEST = 80
-"""Characters of a name."""
-RUNS = 100_000
-"""The most runs of a stage: all are planned before the first one starts, which takes half a gigabyte of
-memory for so many, and each gets a directory."""
+UNSAFE = re.compile(r"[^A-Za-z0-9.+_-]+")
+"""Characters that are replaced in names of directories."""
+MAX_NAME = 80
+"""Longest name of a run."""
+MAX_RUNS = 100_000
+"""Largest number of runs of a stage: all are planned before the first one starts, which takes half a gigabyte
+of memory for so many, and each gets a directory."""
 CELL = "cell"
 """What trainings vary besides their settings: the label of their cell."""
 FIRST = (CELL, *(f"{group}.name" for group in NAMED))
-"""What names begin with, by its value alone."""
-
+"""Settings that names begin with, by their values alone."""
 CHOSEN = tuple(f"{group}.name" for group in CHOICES)
-"""Names that options belong to."""
+"""Settings that say what the other options of their groups belong to."""
 
 Point = dict[str, Any]
-"""Settings by dotted name."""
+"""Settings of a point of the grid by dotted name."""
 
 
 def flattened(values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings by dotted name; a name alone will do for space, method and data.
 
     Raises:
-        OptionError: If a setting is said twice, or a group has nothing in it.
+        OptionError: If a setting appears twice, or a group is empty.
     """
-    return _gathered(map(_flat, map(str, values), values.values()))
-
-
-def settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of runs by dotted name.
-
-    Raises:
-        OptionError: If there is a range among them, or a cell; besides as `flattened`.
-    """
-    found = _without_cell(flattened(values))
-    for name, own in found.items():
-        if _match(own):
-            raise OptionError(f"{name}={own}: a range is several values; say them in the grid")
-    return found
-
-
-def _without_cell(found: dict[str, Any]) -> dict[str, Any]:
-    if CELL in found:
-        raise OptionError(f"{CELL} is none of the settings; say what is trained with cells: [darts-v2]")
-    return found
-
-
-def spread_all(grid: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """By dotted name, the values that each setting of a grid has; raises as `settings` and `spread`."""
-    return {key: spread(key, own) for key, own in _without_cell(_flat_grid(grid)).items()}
-
-
-def regridded(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """A grid with settings that have other values now, whether said by name or with their options."""
-    old, new = _flat_grid(before), _flat_grid(now)
-    again = {key.removesuffix(".name") for key in new}
-    return {key: own for key, own in old.items() if key.removesuffix(".name") not in again} | new
-
-
-def _flat_grid(values: Mapping[str, Any]) -> dict[str, Any]:
-    """By dotted name; groups among the values of one setting stay what they are."""
-    return _gathered(
-        {key: own} if key in NAMED and _has_groups(own) else _flat(str(key), own)
-        for key, own in values.items()
-    )
-
-
-def _gathered(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for own in parts:
-        if both := [name for name in own if name in found]:
-            raise OptionError(f"{both[0]} is said twice; leave out one of them")
-        found |= own
-    return found
+    return _joined(_flat(str(key), value) for key, value in values.items())
 
 
 def _flat(name: str, value: object) -> dict[str, Any]:
@@ -94,27 +45,110 @@ def _flat(name: str, value: object) -> dict[str, Any]:
         return {f"{name}.name" if name in NAMED else name: value}
     if not value:
         raise OptionError(f"{name}={{}}: expected a value, or a group with something in it")
-    return {f"{name}.{inner}": own for inner, own in flattened(value).items()}
+    return {f"{name}.{key}": inner for key, inner in flattened(value).items()}
 
 
-def _has_groups(value: object) -> bool:
-    return isinstance(value, list | tuple) and any(isinstance(own, Mapping) for own in value)
+def _flat_grid(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A grid by dotted name; groups among the values of a setting stay groups."""
+
+    def parts() -> Iterator[dict[str, Any]]:
+        for key, value in values.items():
+            has_groups = isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value)
+            yield {key: value} if key in NAMED and has_groups else _flat(str(key), value)
+
+    return _joined(parts())
 
 
-def overlaid(*places: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of several places by dotted name, of which later ones win.
+def _joined(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    joined: dict[str, Any] = {}
+    for part in parts:
+        if twice := [name for name in part if name in joined]:
+            raise OptionError(f"{twice[0]} is said twice; leave out one of them")
+        joined |= part
+    return joined
 
-    Options that were said of another space or method than the last are left behind; those that were said
-    before there was a name go to any.
+
+def _refuse_cell(values: dict[str, Any]) -> dict[str, Any]:
+    if CELL in values:
+        raise OptionError(f"{CELL} is none of the settings; say what is trained with cells: [darts-v2]")
+    return values
+
+
+def parse_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of runs by dotted name.
+
+    Raises:
+        OptionError: If there is a range or a cell among them; else as `flattened`.
     """
-    last = {key: value for own in places for key, value in own.items()}
-    found: dict[str, Any] = {}
+    settings = _refuse_cell(flattened(values))
+    for name, value in settings.items():
+        if _match_range(value):
+            raise OptionError(f"{name}={value}: a range is several values; say them in the grid")
+    return settings
+
+
+def parse_grid(grid: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """The values of each setting of a grid by dotted name; raises as `parse_settings` and `parse_values`."""
+    return {key: parse_values(key, value) for key, value in _refuse_cell(_flat_grid(grid)).items()}
+
+
+def parse_values(name: str, value: object) -> tuple[Any, ...]:
+    """The values of a setting of a grid: those of a list, and of ranges such as `0..4`.
+
+    Raises:
+        OptionError: If there are none or too many, or one appears twice.
+    """
+    items = value if isinstance(value, list | tuple) else (value,)
+    values = [expanded for item in items for expanded in _expand_range(name, item)]
+    if not values or {} in values or value is None:
+        raise OptionError(f"grid.{name}={format_value(value)}: expected values such as [1, 2] or 0..4")
+    seen: set[str] = set()
+    for text in map(format_value, values):
+        if text in seen:
+            short = name.removesuffix(".name")
+            raise OptionError(f"grid.{short}: {text} stands there twice; leave out one of them")
+        seen.add(text)
+    return tuple(values)
+
+
+def _match_range(value: object) -> re.Match[str] | None:
+    return RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
+
+
+def _expand_range(name: str, value: object) -> Sequence[Any]:
+    match = _match_range(value)
+    if match is None:
+        return (value,)
+    first, last = int(match[1]), int(match[2])
+    if first > last:
+        raise OptionError(
+            f"grid.{name}={value}: a range such as 0..4 goes from the smaller number to the larger"
+        )
+    check_count(f"grid.{name}={value}", last - first + 1, "values")
+    return range(first, last + 1)
+
+
+def regridded(grid: Mapping[str, Any], update: Mapping[str, Any]) -> dict[str, Any]:
+    """A grid in which some settings have other values, whether given by name or with their options."""
+    old, new = _flat_grid(grid), _flat_grid(update)
+    replaced = {key.removesuffix(".name") for key in new}
+    return {key: value for key, value in old.items() if key.removesuffix(".name") not in replaced} | new
+
+
+def overlaid(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of several layers by dotted name, of which later ones win.
+
+    Options that belong to another space or method than the last one named are left out; those that come
+    before any name belong to every one.
+    """
+    last = {key: value for layer in layers for key, value in layer.items()}
+    merged: dict[str, Any] = {}
     named: dict[str, Any] = {}
-    for own in places:
-        named |= {key: own[key] for key in CHOSEN if key in own}
-        left = {key.partition(".")[0] for key, value in named.items() if value != last[key]}
-        found |= {key: value for key, value in own.items() if key.partition(".")[0] not in left}
-    return found
+    for layer in layers:
+        named |= {key: layer[key] for key in CHOSEN if key in layer}
+        replaced = {key.partition(".")[0] for key, value in named.items() if value != last[key]}
+        merged |= {key: value for key, value in layer.items() if key.partition(".")[0] not in replaced}
+    return merged
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,60 +165,18 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     return layer
 
 
-def spread(name: str, value: object) -> tuple[Any, ...]:
-    """The values that a setting of a grid has: those of a list, and of ranges such as `0..4`.
-
-    Raises:
-        OptionError: If there are none or too many, or one stands twice.
-    """
-    several = value if isinstance(value, list | tuple) else (value,)
-    found = [one for own in several for one in _range(name, own)]
-    if not found or {} in found or value is None:
-        raise OptionError(f"grid.{name}={format_value(value)}: expected values such as [1, 2] or 0..4")
-    _check_once(name, found)
-    return tuple(found)
-
-
-def _check_once(name: str, values: Iterable[object]) -> None:
-    seen: set[str] = set()
-    for text in map(format_value, values):
-        if text in seen:
-            raise OptionError(
-                f"grid.{name.removesuffix('.name')}: {text} stands there twice; leave out one of them"
-            )
-        seen.add(text)
-
-
-def _match(value: object) -> re.Match[str] | None:
-    """The ends of a range; None for what is none."""
-    return RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
-
-
-def _range(name: str, value: object) -> Sequence[Any]:
-    match = _match(value)
-    if match is None:
-        return (value,)
-    first, last = int(match[1]), int(match[2])
-    if first > last:
-        raise OptionError(
-            f"grid.{name}={value}: a range such as 0..4 goes from the smaller number to the larger"
-        )
-    check_count(f"grid.{name}={value}", last - first + 1, "values")
-    return range(first, last + 1)
-
-
 def check_count(place: str, count: int, what: str = "runs") -> None:
     """Refuses more runs, or values for them, than a stage can have.
 
     Raises:
         OptionError: Begins with the place, and says how many there are.
     """
-    if count > RUNS:
-        raise OptionError(f"{place}: {count:,} {what} are too many; at most {RUNS:,}")
+    if count > MAX_RUNS:
+        raise OptionError(f"{place}: {count:,} {what} are too many; at most {MAX_RUNS:,}")
 
 
 def count_points(grid: Mapping[str, Sequence[Any]], rows: Sequence[Mapping[str, Any]]) -> int:
-    """How many `points` there are, without making them."""
+    """Number of `points`, without making them."""
     return math.prod(map(len, grid.values())) * max(len(rows), 1)
 
 
@@ -192,46 +184,44 @@ def points(grid: Mapping[str, Sequence[Any]], rows: Sequence[Mapping[str, Any]])
     """Every combination of the grid, with each row.
 
     Raises:
-        OptionError: If a row and the grid say the same setting, or the grid says one twice.
+        OptionError: If a row and the grid have the same setting, or the grid has one twice.
     """
     for row, combination in product(rows or ({},), product(*grid.values())):
-        chosen = flattened(dict(zip(grid, combination, strict=True)))
-        if both := [key for key in row if key in chosen]:
+        settings = flattened(dict(zip(grid, combination, strict=True)))
+        if both := [key for key in row if key in settings]:
             raise OptionError(f"{both[0]} is in the grid and in a row of runs; leave it out of one of them")
-        yield {**row, **chosen}
+        yield {**row, **settings}
 
 
-def name_of(varied: Mapping[str, Any], seed: int, known: Collection[str]) -> str:
-    """What a run is called among those of its stage: `darts-lr0.1-s0`.
+def run_name(varied: Mapping[str, Any], seed: int, known: Collection[str]) -> str:
+    """Name of a run among those of its stage, such as `darts-lr0.1-s0`.
 
-    The name depends on nothing but the run's own settings, so that others can be added later, and not on
-    their order.
+    It depends on the settings of the run alone, not on their order, so that runs can be added later.
 
     Args:
-        varied: The settings it has of its own, by dotted name; the seed is not among them.
-        seed: Where its chance starts.
-        known: All settings that there are, by dotted name.
+        varied: The settings that vary, by dotted name, without the seed.
+        seed: Random seed of the run.
+        known: All settings of this kind of run, by dotted name.
     """
-    words = [_value(varied[name]) for name in FIRST if name in varied]
-    words += [f"{_short(name, known)}{_value(varied[name])}" for name in sorted(varied) if name not in FIRST]
-    whole = "-".join([*words, f"s{seed}"])
-    if len(whole) <= LONGEST:
-        return whole
-    mark = sha256(whole.encode()).hexdigest()[:8]
-    return f"{'-'.join(words)[: LONGEST - 20]}-{mark}-s{seed}"
+    parts = [_value_text(varied[name]) for name in FIRST if name in varied]
+    for name in sorted(varied):
+        if name in FIRST:
+            continue
+        last = name.rpartition(".")[2]  # enough unless others end with it; methods have any options
+        ambiguous = any(key.rpartition(".")[2] == last and key != name for key in known)
+        label = name if ambiguous or name.startswith("method.") else last
+        parts.append(f"{label}{_value_text(varied[name])}")
+    full = "-".join([*parts, f"s{seed}"])
+    if len(full) <= MAX_NAME:
+        return full
+    digest = sha256(full.encode()).hexdigest()[:8]
+    return f"{'-'.join(parts)[: MAX_NAME - 20]}-{digest}-s{seed}"
 
 
-def _short(name: str, known: Collection[str]) -> str:
-    """The last part of a setting's name where that says which it is; methods have any options."""
-    last = name.rpartition(".")[2]
-    others = [own for own in known if own.rpartition(".")[2] == last and own != name]
-    return name if others or name.startswith("method.") else last
-
-
-def _value(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, list | tuple):
-        return "+".join(map(_value, value)) or "nothing"
+        return "+".join(map(_value_text, value)) or "nothing"
     if isinstance(value, str) and "/" in value:
         value = Path(value).stem
     text = str(value).lower() if isinstance(value, bool) or value is None else str(value)
-    return ODD.sub("_", text)
+    return UNSAFE.sub("_", text)

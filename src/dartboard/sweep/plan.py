@@ -1,34 +1,61 @@
-"""From the stages of a sweep to its runs: the name and the whole configuration of each."""
+"""The planner of a sweep: the runs of each stage, their names and their configurations."""
 
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from dartboard.data import DATASETS, load_dataset
 from dartboard.engine.schedule import SCHEDULES
-from dartboard.errors import DartboardError, OptionError
+from dartboard.errors import DartboardError, OptionError, RunError
+from dartboard.jobs.job import Job
+from dartboard.jobs.loops import LoopBuilder, check_settings
 from dartboard.plugins import check_plugins
-from dartboard.runs import flat
+from dartboard.runs import RunReader, flat, is_run
+from dartboard.search import Searcher
 from dartboard.search import config as search_config
 from dartboard.search.config import SEARCH, DataChoice, SearchConfig
 from dartboard.space import SPACES, load_space
-from dartboard.sweep.cells import GUESS, SweepCell
-from dartboard.sweep.config import StageConfig
-from dartboard.sweep.grid import CELL, FIRST, Point, check_count, name_of, nested, overlaid, points
+from dartboard.sweep.cells import (
+    PLACEHOLDER,
+    CellSource,
+    SweepCell,
+    cell_source,
+    finished_runs,
+    named_cells,
+    placeholder_cell,
+    select_cells,
+)
+from dartboard.sweep.config import StageConfig, SweepConfig
+from dartboard.sweep.decision_log import (
+    ELSEWHERE,
+    DecisionLog,
+    cells_key,
+    check_rungs,
+    dropped_runs,
+    read_cells,
+)
+from dartboard.sweep.grid import CELL, FIRST, Point, check_count, nested, overlaid, points, run_name
+from dartboard.train import Trainer
 from dartboard.train import config as train_config
-from dartboard.train.build import SHARE
+from dartboard.train.build import SHARE, VALID
 from dartboard.train.config import TRAIN, TrainConfig
+from dartboard.utils.progress import Progress
 
 SEED = "seed"
 KNOWN = {
     "search": tuple(flat(SearchConfig().model_dump())),
     "train": tuple(flat(TrainConfig(cell="").model_dump())),
 }
-"""By kind of run, its settings by dotted name; methods have others besides."""
+"""By kind of run, its settings by dotted name; methods have further ones."""
 HasValid = Callable[[DataChoice], bool]
+"""Returns True if a data set comes with validation images."""
+NOT_BUILT = ("seed", "weights", "checkpoint")
+"""Settings that make no difference to whether a run can be built."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +66,8 @@ class PlannedRun:
         stage: The stage that it belongs to.
         name: Its directory inside the sweep's.
         kind: `search` or `train`.
-        config: All that it does, as plain values.
-        varied: What it has of its own, by dotted name, but for its seed.
+        config: Its whole configuration, as plain values.
+        varied: The settings in which it differs from others of its stage, by dotted name, without its seed.
         test: Whether test images may be measured on.
     """
 
@@ -53,89 +80,89 @@ class PlannedRun:
 
     @property
     def seed(self) -> int:
-        """Where its chance starts."""
+        """Random seed of the run."""
         return int(self.config[SEED])
 
     @property
-    def is_guess(self) -> bool:
-        """Whether its cell stands for one that is not found yet."""
-        return str(self.varied.get(CELL, "")).startswith(GUESS)
+    def is_placeholder(self) -> bool:
+        """True if its cell stands for one that is not found yet."""
+        return str(self.varied.get(CELL, "")).startswith(PLACEHOLDER)
 
 
 @dataclass(frozen=True)
 class StagePlanner:
-    """Makes the runs of a stage.
+    """Plans the runs of a stage.
 
     Args:
-        name: Of the stage.
-        stage: What it says.
+        name: Name of the stage.
+        stage: Its configuration.
         common: The settings of all stages, by dotted name.
-        chooses: Whether runs are compared with each other, so that test images must not be looked at.
+        selects: Whether networks are selected by its runs, so that these must not measure on test images.
     """
 
     name: str
     stage: StageConfig
     common: Mapping[str, Any]
-    chooses: bool = False
-    _known: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, compare=False)
+    selects: bool = False
+    _resolved: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, compare=False)
 
     def searches(self) -> list[PlannedRun]:
         """The runs of a stage of searches.
 
         Raises:
-            DartboardError: If one of them cannot be; says which.
+            DartboardError: If one of them is impossible; says which.
         """
         if self.stage.cells:
             raise OptionError(f"{self.name}: searches find cells, and take none; leave out cells")
-        return self._distinct(self._search(point) for point in self._points())
+        runs = []
+        for point in points(self.stage.grid, self.stage.runs):
+            values = self._seeded("search", point, "", self._resolve_search)
+            runs.append(self._planned("search", values, {"method.name": values["method"]["name"]}, point))
+        return _distinct(runs)
 
     def trainings(self, cells: Iterable[SweepCell], has_valid: HasValid) -> list[PlannedRun]:
         """The runs of a stage of trainings.
 
         Args:
-            cells: What is trained.
-            has_valid: Says whether images have some among them that their source sets apart to choose with.
+            cells: The cells to train.
+            has_valid: Returns True if a data set comes with validation images.
 
         Raises:
-            DartboardError: If one of them cannot be; says which.
+            DartboardError: If one of them is impossible; says which.
         """
-        cells, own = list(cells), self._points()
-        check_count(self.name, len(cells) * len(own))
-        return self._distinct(self._training(cell, point, has_valid) for cell in cells for point in own)
+        cells, grid = list(cells), list(points(self.stage.grid, self.stage.runs))
+        check_count(self.name, len(cells) * len(grid))
+        runs = []
+        for cell in cells:
 
-    def _points(self) -> list[Point]:
-        return list(points(self.stage.grid, self.stage.runs))
+            def resolve(settings: Point, cell: SweepCell = cell) -> dict[str, Any]:
+                return self._resolve_training(cell, settings, has_valid)
 
-    def _layers(self, kind: str, point: Point) -> list[Mapping[str, Any]]:
+            for point in grid:
+                values = self._seeded("train", point, cell.label, resolve)
+                runs.append(self._planned("train", values, {CELL: cell.label}, point))
+        return _distinct(runs)
+
+    def _layers(self, kind: str, settings: Point) -> list[Mapping[str, Any]]:
         recipes = (SEARCH if kind == "search" else TRAIN).recipes
         recipe = {} if self.stage.recipe is None else recipes[self.stage.recipe]()
-        own = overlaid(self.common, self.stage.settings, point, self.stage.words)
-        return [recipe, nested(own)]
+        return [recipe, nested(overlaid(self.common, self.stage.settings, settings, self.stage.words))]
 
-    def _search(self, point: Point) -> PlannedRun:
-        values = self._seeded("search", point, "", self._resolved_search)
-        return self._planned("search", values, {"method.name": values["method"]["name"]}, _rest(point))
-
-    def _resolved_search(self, rest: Point) -> dict[str, Any]:
-        config = SEARCH.merge(self._layers("search", rest))
-        check_plugins(config.plugins)  # or what they register is not known
-        check_names(config.space.name, config.data.name)
-        SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first run
+    def _resolve_search(self, settings: Point) -> dict[str, Any]:
+        config = SEARCH.merge(self._layers("search", settings))
+        _check_names(config)
         return search_config.resolved(config)
 
-    def _training(self, cell: SweepCell, point: Point, has_valid: HasValid) -> PlannedRun:
-        values = self._seeded(
-            "train", point, cell.label, lambda rest: self._resolved_training(cell, rest, has_valid)
-        )
-        return self._planned("train", values, {CELL: cell.label}, _rest(point))
-
-    def _resolved_training(self, cell: SweepCell, rest: Point, has_valid: HasValid) -> dict[str, Any]:
-        config = _with_images(cell, [*self._layers("train", rest), {"cell": cell.text}])
-        check_plugins(config.plugins)
-        check_names(config.space.name, config.data.name)
-        SCHEDULES[config.weights.schedule]
-        if self.chooses:
-            config = choosing(config, self.stage.stop.after, has_valid(config.data))
+    def _resolve_training(self, cell: SweepCell, settings: Point, has_valid: HasValid) -> dict[str, Any]:
+        layers = [*self._layers("train", settings), {"cell": cell.text}]
+        name = {key: value for key, value in cell.images.items() if key == "name"}
+        config = TRAIN.merge([{"data": name}, *layers])
+        if config.data.name == cell.images.get("name"):  # the images it was searched with, in their size
+            config = TRAIN.merge([{"data": cell.images}, *layers])
+        _check_names(config)
+        if self.selects:
+            valid = has_valid(config.data)
+            config = TRAIN.validate(hold_out(config.model_dump(), self.stage.stop.after, has_valid=valid))
         home = config.space.name or cell.space
         stack = cell.stack if config.space.name is None else load_space(home).stack.cells
         return train_config.resolved(config, home, config.net.cells or stack)
@@ -143,94 +170,314 @@ class StagePlanner:
     def _seeded(
         self, kind: str, point: Point, label: str, resolve: Callable[[Point], dict[str, Any]]
     ) -> dict[str, Any]:
-        """A configuration with its seed; runs that differ in their seeds alone share all else.
+        """A configuration with its seed; it is resolved once for all seeds.
 
         Raises:
-            OptionError: If it cannot be; says of which point.
+            OptionError: If the configuration is impossible; says of which point.
         """
-        rest = _rest(point)
+        settings = _without_seed(point)
         try:
-            values = self._known.get(label + repr(rest)) or resolve(rest)
-            self._known[label + repr(rest)] = values
+            values = self._resolved.get(label + repr(settings)) or resolve(settings)
+            self._resolved[label + repr(settings)] = values
             if SEED not in point:
                 return values
-            form = SEARCH if kind == "search" else TRAIN
-            return values | {SEED: form.validate(values | {SEED: point[SEED]}).seed}
+            loader = SEARCH if kind == "search" else TRAIN
+            return values | {SEED: loader.validate(values | {SEED: point[SEED]}).seed}
         except DartboardError as error:
-            raise OptionError(f"{self.name}: {_words(point, str(error))}{error}") from None
+            named = re.split("[=:]", str(error))[0]  # an error that begins with a setting needs it once
+            words = " ".join(f"{name}={value}" for name, value in point.items() if name != named)
+            raise OptionError(f"{self.name}: {words + ': ' if words else ''}{error}") from None
 
-    def _planned(self, kind: str, values: dict[str, Any], first: Point, rest: Point) -> PlannedRun:
-        """A run; what it varies is told by the values it has, however they were spelt."""
-        known = flat(values)
-        found = {name: known.get(name, own) for name, own in rest.items()}
-        name = name_of({**found, **first}, values[SEED], KNOWN[kind])
-        self._check_stop(name, values)
-        varied = first | {own: rest[own] if own in FIRST else value for own, value in found.items()}
-        return PlannedRun(self.name, f"{self.name}/{name}", kind, values, varied, not self.chooses)
-
-    def _check_stop(self, name: str, values: Mapping[str, Any]) -> None:
+    def _planned(self, kind: str, values: dict[str, Any], first: Point, point: Point) -> PlannedRun:
+        """A run, named by its resolved values, however they are spelled in the sweep."""
+        known, settings = flat(values), _without_seed(point)
+        resolved = {name: known.get(name, value) for name, value in settings.items()}
+        name = run_name({**resolved, **first}, values[SEED], KNOWN[kind])
         late = [epoch for epoch in self.stage.stop.after if epoch >= values["epochs"]]
         if late:
             words = f"{name} has {values['epochs']} epochs, so nothing can stop after {late[0]}"
             raise OptionError(f"{self.name}: stop.after: {words}; set an earlier one, or more epochs")
-
-    def _distinct(self, runs: Iterable[PlannedRun]) -> list[PlannedRun]:
-        """Runs of which no two are the same, or called the same."""
-        found: dict[str, PlannedRun] = {}
-        names: dict[str, str] = {}
-        for run in runs:
-            if run.name in found and found[run.name].config != run.config:
-                raise OptionError(f"two different runs would be called {run.name}; give them to two stages")
-            if run.name in found:
-                raise OptionError(f"{run.name} would be there twice; leave out one of the two runs")
-            other = names.setdefault(f"{run.varied.get(CELL)} {run.config}", run.name)
-            if other != run.name:
-                raise OptionError(f"{other} and {run.name} are the same run; leave out one of them")
-            found[run.name] = run
-        return list(found.values())
+        varied = first | {key: settings[key] if key in FIRST else value for key, value in resolved.items()}
+        return PlannedRun(self.name, f"{self.name}/{name}", kind, values, varied, not self.selects)
 
 
-def check_names(space: str | None, data: str) -> None:
-    """Refuses names that are neither known nor those of files; later they would be taken for files.
-
-    Raises:
-        DartboardError: With the name that was meant, perhaps.
-    """
-    if space is not None and space not in SPACES:
-        load_space(space)
-    if data not in DATASETS and not Path(data).exists():
-        load_dataset(data)
-
-
-def _rest(point: Point) -> Point:
-    """A point without its seed."""
+def _without_seed(point: Point) -> Point:
     return {name: value for name, value in point.items() if name != SEED}
 
 
-def _words(point: Point, error: str) -> str:
-    """The settings of a point, to begin an error with; but for the one that the error begins with itself."""
-    named = re.split("[=:]", error)[0]
-    words = [f"{name}={value}" for name, value in point.items() if name != named]
-    return " ".join(words) + ": " if words else ""
+def _check_names(config: SearchConfig | TrainConfig) -> None:
+    """Fails fast on an unknown plugin, space, data set or schedule.
+
+    Raises:
+        DartboardError: Says what is unknown, and what may be meant.
+    """
+    check_plugins(config.plugins)  # first, for they register names
+    if config.space.name is not None and config.space.name not in SPACES:
+        load_space(config.space.name)
+    if config.data.name not in DATASETS and not Path(config.data.name).exists():
+        load_dataset(config.data.name)
+    SCHEDULES[config.weights.schedule]
 
 
-def _with_images(cell: SweepCell, layers: Sequence[Mapping[str, Any]]) -> TrainConfig:
-    """The images that a cell was searched with, in their size, unless others are named."""
-    name = {key: value for key, value in cell.images.items() if key == "name"}
-    config = TRAIN.merge([{"data": name}, *layers])
-    same = config.data.name == cell.images.get("name")
-    return TRAIN.merge([{"data": cell.images}, *layers]) if same else config
+def _distinct(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
+    """The runs; refuses two that are the same, or have the same name."""
+    by_name: dict[str, PlannedRun] = {}
+    by_config: dict[str, str] = {}
+    for run in runs:
+        if run.name in by_name and by_name[run.name].config != run.config:
+            raise OptionError(f"two different runs would be called {run.name}; give them to two stages")
+        if run.name in by_name:
+            raise OptionError(f"{run.name} would be there twice; leave out one of the two runs")
+        first = by_config.setdefault(f"{run.varied.get(CELL)} {run.config}", run.name)
+        if first != run.name:
+            raise OptionError(f"{first} and {run.name} are the same run; leave out one of them")
+        by_name[run.name] = run
+    return list(by_name.values())
 
 
-def choosing(config: TrainConfig, after: Sequence[int], has_valid: bool) -> TrainConfig:
-    """A training that networks are chosen by: some images are held out, and measured on when it matters.
+def hold_out(values: Mapping[str, Any], epochs: Iterable[int], *, has_valid: bool) -> dict[str, Any]:
+    """Settings of a training by which networks are selected: it holds out images, and measures on them.
 
     Args:
-        config: The training.
-        after: Epochs after which networks are compared.
-        has_valid: Whether its data set has validation images of its own.
+        values: Settings of a training, as plain values.
+        epochs: Epochs after which networks are compared.
+        has_valid: Whether its data set comes with validation images; if not, training images are held out.
     """
-    values = config.model_dump()
-    values["data"]["valid"] = config.data.valid or (None if has_valid else SHARE)
-    values["evaluation"]["every"] = math.gcd(config.evaluation.every, *after)
-    return TRAIN.validate(values)
+    data, evaluation = values["data"], values["evaluation"]
+    valid = data["valid"] or (None if has_valid else SHARE)
+    every = math.gcd(evaluation["every"], *epochs)
+    return {**values, "data": {**data, "valid": valid}, "evaluation": {**evaluation, "every": every}}
+
+
+@dataclass
+class SweepPlanner:
+    """Plans the runs of a sweep, stage by stage.
+
+    Args:
+        config: The sweep.
+        folder: Its directory.
+        plugins: Full paths of Python files that were loaded.
+        progress: Reports how far the loading of images is.
+        fall_back: Whether an older checkpoint will do where the last of a run is damaged.
+        message: Called with what the user should know.
+    """
+
+    config: SweepConfig
+    folder: Path
+    plugins: tuple[str, ...] = ()
+    progress: Progress | None = None
+    fall_back: bool = False
+    message: Callable[[str], None] = lambda _: None
+    _cells: dict[str, list[SweepCell]] = field(default_factory=dict, init=False)
+    _runs: dict[str, list[PlannedRun]] = field(default_factory=dict, init=False)
+    _valid: dict[object, bool] = field(default_factory=dict, init=False)
+    _builder: LoopBuilder = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.plugins:  # so that a resumed sweep loads them, too
+            settings = {**self.config.settings, "plugins": list(self.plugins)}
+            self.config = self.config.model_copy(update={"settings": settings})
+        self.stages: Mapping[str, StageConfig] = self.config.parts
+        self.log = DecisionLog(self.folder)
+        self.release_images()
+
+    def release_images(self) -> None:
+        """Releases the images that were loaded to plan."""
+        self._builder = LoopBuilder(torch.device("cpu"))
+        self._builder.progress = self.progress
+
+    def _source(self, name: str) -> CellSource | None:
+        """Where the cells of a stage come from; None for a stage of searches."""
+        return cell_source(name, self.stages) if self.stages[name].do == "train" else None
+
+    def selects(self, name: str) -> bool:
+        """True if a stage trains, and networks are selected by its runs."""
+        sources = [source for stage in self.stages if (source := self._source(stage)) and source.best]
+        stage = self.stages[name]
+        return stage.do == "train" and bool(
+            stage.stop.after or any(source.stage == name for source in sources)
+        )
+
+    def plan(self, name: str) -> list[PlannedRun]:
+        """The runs of a stage; the stages before it must have been planned and run.
+
+        Raises:
+            DartboardError: If one of them is impossible, or there is no cell to train.
+        """
+        self._cells[name] = self._decide_cells(name)
+        self._runs[name] = self._plan_stage(name)
+        self.release_images()
+        return self._runs[name]
+
+    def _plan_stage(self, name: str) -> list[PlannedRun]:
+        stage = self.stages[name]
+        common = self.config.settings if self.config.stages else {}
+        planner = StagePlanner(name, stage, common, self.selects(name))
+        if stage.do == "search":
+            return planner.searches()
+        return planner.trainings(self._cells[name], self._has_valid)
+
+    def _has_valid(self, choice: DataChoice) -> bool:
+        key = choice.name, choice.size
+        if key not in self._valid:
+            self._valid[key] = self._builder.images(choice).valid is not None
+        return self._valid[key]
+
+    def _decide_cells(self, name: str) -> list[SweepCell]:
+        """The cells that a stage trains: decided once, when the stage before it is over."""
+        source = self._source(name)
+        if source is None:
+            return []
+        if source.stage is None:
+            return _named(name, source)
+        before, runs = source.stage, self._runs[source.stage]
+        finished = finished_runs(self.folder, runs)
+
+        def decide() -> dict[str, Any]:
+            if not finished:
+                raise RunError(f"no run of {before} came to its end, so {name} has no cells; see its errors")
+            cells = [asdict(cell) for cell in select_cells(source, runs, self._cells[before], finished)]
+            among = [run.name for run in runs]
+            return {"best": source.best, "among": among, "finished": list(finished), "cells": cells}
+
+        self.log.once(cells_key(name), decide)
+        self._warn(name, before, finished)
+        return self._decided_cells(name, source) or []
+
+    def _decided_cells(self, name: str, source: CellSource) -> list[SweepCell] | None:
+        """The cells that were taken from the stage before; None if that has not been decided yet.
+
+        Raises:
+            RunError: If the stage before has other runs now, or others of its cells are asked for.
+        """
+        before = source.stage or ""
+        decision, among = read_cells(self.log, name), [run.name for run in self._runs[before]]
+        if decision is None:
+            return None
+        if sorted(decision.among) != sorted(among):
+            changed = min({*among} ^ {*decision.among})
+            raise RunError(
+                f"{name} has taken its cells from other runs of {before} already, {changed} makes the "
+                f"difference; {ELSEWHERE}"
+            )
+        if decision.best != source.best:
+            taken, asked = (
+                "all cells" if best is None else f"the best {best}" for best in (decision.best, source.best)
+            )
+            raise RunError(
+                f"{name} has taken {taken} of {before} already, so it cannot take {asked}; {ELSEWHERE}"
+            )
+        return list(decision.cells)
+
+    def _warn(self, name: str, before: str, finished: Mapping[str, RunReader]) -> None:
+        """Names the runs that the cells of a stage leave out, though they are finished or failed."""
+        decision = read_cells(self.log, name)
+        if decision is None:
+            return
+        dropped = dropped_runs(self.log, before, self.stages[before].stop.after)
+        for run in decision.among:
+            if run in finished and run not in decision.finished:
+                self.message(f"{name} took its cells before {run} was finished, and without it; {ELSEWHERE}")
+            elif run not in finished and run not in dropped:
+                self.message(f"{name} takes its cells without {run}, which failed")
+
+    def rehearse(self) -> dict[str, list[PlannedRun]]:
+        """By stage, its runs, as far as they are known now; each different kind of run is built once.
+
+        Cells that are not known yet have a random one in their place.
+
+        Raises:
+            DartboardError: If one of them cannot be built, exists with other settings, or makes a difference
+                to what was decided.
+        """
+        return self._plan_all(self._build_each_kind)
+
+    def check_again(self) -> dict[str, list[PlannedRun]]:
+        """As `rehearse`, but nothing is built; for the driver, when it holds the lock of the sweep.
+
+        Another driver may have made progress since the rehearsal.
+        """
+        self.log = DecisionLog(self.folder)
+        return self._plan_all(lambda runs: [self._exists(run) for run in runs])
+
+    def _plan_all(self, check: Callable[[Sequence[PlannedRun]], object]) -> dict[str, list[PlannedRun]]:
+        for name, stage in self.stages.items():
+            self._cells[name] = self._known_cells(name)
+            self._runs[name] = self._plan_stage(name)
+            check_rungs(self.log, name, stage.stop, [run.name for run in self._runs[name]])
+            check(self._runs[name])
+        self.release_images()
+        return dict(self._runs)
+
+    def _known_cells(self, name: str) -> list[SweepCell]:
+        """The cells of a stage as far as they are known, with placeholders for the others."""
+        source = self._source(name)
+        if source is None:
+            return []
+        if source.stage is None:
+            return _named(name, source)
+        if (decided := self._decided_cells(name, source)) is not None:
+            return decided
+        if self.stages[source.stage].do == "train":
+            return self._cells[source.stage]
+        runs = self._runs[source.stage]
+        kinds = {repr([run.config["space"], run.config["data"]]): run.config for run in runs}
+        return [placeholder_cell(config, number) for number, config in enumerate(kinds.values())]
+
+    def _exists(self, run: PlannedRun) -> bool:
+        """True if a run has been started, even if it cannot be read, which is left to its job.
+
+        Raises:
+            RunError: If it has other settings.
+        """
+        path = self.folder / run.name
+        if not is_run(path):
+            return False
+        try:
+            reader = RunReader.read(path)
+        except (RunError, OSError):
+            return True
+        check_settings(self.job(run), reader)
+        return True
+
+    def _build_each_kind(self, runs: Sequence[PlannedRun]) -> None:
+        """Builds each kind of run once that does not exist yet; refuses those that exist and differ."""
+        built: set[str] = set()
+        for run in runs:
+            kind = repr({key: value for key, value in run.config.items() if key not in NOT_BUILT})
+            if self._exists(run) or kind in built:
+                continue
+            built.add(kind)
+            try:
+                self._builder.build(run.kind, run.config, test=run.test)
+            except DartboardError as error:
+                raise OptionError(f"{run.name}: {error}") from None
+
+    def examples(self, run: PlannedRun) -> int:
+        """Number of held-out images that the epochs of a run are measured on."""
+        loop = self._builder.build(run.kind, run.config, test=run.test)
+        if isinstance(loop, Trainer):
+            return len(loop.loaders.held_out[VALID])
+        assert isinstance(loop, Searcher)  # noqa: S101
+        return min(len(loop.loaders.valid), loop.options.health.examples)
+
+    def job(self, run: PlannedRun, until: int | None = None) -> Job:
+        """The job of a run."""
+        return Job(
+            run.name,
+            str(self.folder.resolve()),
+            run.kind,
+            run.config,
+            until,
+            plugins=self.plugins,
+            test=run.test,
+            fall_back=self.fall_back,
+            same_images=True,
+        )
+
+
+def _named(stage: str, source: CellSource) -> list[SweepCell]:
+    try:
+        return named_cells(source.names)
+    except DartboardError as error:
+        raise OptionError(f"{stage}: cells: {error}") from None

@@ -1,10 +1,11 @@
-"""Rungs of a stage: after some epochs its runs are compared, and the clearly bad go no further.
+"""Successive halving: after some epochs (a rung) the runs of a stage are compared, and the clearly bad stop.
 
 A comparison is made once, by the runs that got there, and stands. A run that failed before it may be tried
 again: when it gets there it goes further if it would have done so among the others, whatever these did since.
 Runs that were finished before there was a comparison take part in it, and stay finished.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,26 +13,62 @@ from typing import Literal
 from dartboard.errors import RunError
 from dartboard.jobs.job import JobResult
 from dartboard.runs import RunReader
-from dartboard.sweep.decision_log import RungDecision, key_of, late_key, read_rung
-from dartboard.sweep.plan import PlannedRun
-from dartboard.sweep.planner import SweepPlanner
-from dartboard.sweep.selection import finished
+from dartboard.sweep.cells import finished_runs
+from dartboard.sweep.decision_log import RungDecision, late_key, read_rung, rung_key
+from dartboard.sweep.plan import PlannedRun, SweepPlanner
 from dartboard.train.build import VALID
-from dartboard.utils.statistics import sift
 
 Runs = Mapping[str, PlannedRun]
-"""By name."""
+"""Runs by name."""
+Accuracies = Mapping[str, float | None]
+"""Accuracies by name of the run; None for methods that train nothing."""
 Ends = dict[str, tuple[Literal["dropped", "failed"], str]]
-"""By name, how runs end and why."""
+"""How runs end and why, by name."""
+
+ERRORS = 2
+"""A network is clearly worse than the best if it is this many standard errors of the difference below."""
+DIVERGED = "its training diverged"
+
+
+def standard_error(first: float, second: float, examples: int) -> float:
+    """Standard error of the difference of two accuracies, each on this many examples."""
+    return math.sqrt((first * (1 - first) + second * (1 - second)) / examples)
+
+
+def sift(accuracies: Accuracies, examples: int, keep: int) -> dict[str, str | None]:
+    """The reason for which each network is pruned; None for those that stay, at least the best one.
+
+    Pruned are those that are clearly worse than the best, and those that are not among the first `keep`; of
+    equal ones the first in order stay.
+
+    Args:
+        accuracies: Accuracies after a short training; None for a network whose training diverged.
+        examples: Number of images they were measured on.
+        keep: Largest number of networks that stay.
+    """
+    known = {name: value for name, value in accuracies.items() if value is not None}
+    ranked = sorted(known, key=lambda name: -known[name])
+    reasons: dict[str, str | None] = dict.fromkeys(accuracies, DIVERGED)
+    for rank, name in enumerate(ranked):
+        gap = known[ranked[0]] - known[name]
+        margin = ERRORS * standard_error(known[ranked[0]], known[name], examples)
+        if gap > margin:
+            below = f"{100 * gap:.2f} points below the best"
+            reasons[name] = f"{below}; {ERRORS} standard errors are {100 * margin:.2f}"
+        elif rank >= keep:
+            reasons[name] = f"not among the best {keep}" if keep > 1 else "not the best"
+        else:
+            reasons[name] = None
+    return reasons
 
 
 @dataclass
 class Pruner:
-    """Compares runs, and says which go no further.
+    """Compares the runs of a stage, and decides which are pruned.
 
     Args:
-        planner: The sweep.
-        run: Runs them until so many epochs are complete.
+        planner: The planner of the sweep.
+        run: Runs jobs until so many epochs are complete.
         message: Called with what is decided.
     """
 
@@ -41,100 +78,90 @@ class Pruner:
     _failed: dict[str, dict[str, str]] = field(default_factory=dict, init=False)
 
     def prune(self, stage: str, epochs: int, runs: Runs) -> Ends:
-        """The runs of a stage that go no further than so many epochs.
+        """The runs of a stage that end at a rung: pruned, or failed before it.
 
         Args:
-            stage: Its name.
-            epochs: How many.
-            runs: Those that got past the rungs before.
+            stage: Name of the stage.
+            epochs: Number of epochs of the rung.
+            runs: The runs that were not pruned at the rungs before.
         """
-        taken = read_rung(self.planner.decisions, stage, epochs)
-        before = {} if taken is None else dict(taken.dropped)
-        waiting = runs if taken is None else _again(taken, runs)
-        accuracies, failed = self._reach(waiting, epochs)
+        decision = read_rung(self.planner.log, stage, epochs)
+        before: dict[str, str] = {}
+        waiting = runs
+        if decision is not None:
+            before = dict(decision.dropped)
+            failed_before = [name for name in decision.failed if name in runs]
+            waiting = {name: runs[name] for name in failed_before if name not in decision.late}
+        accuracies, failed = self._train(waiting, epochs)
         self._failed.setdefault(stage, {}).update(failed)
-        if taken is None:
-            dropped = self._first(stage, epochs, runs, accuracies)
+        if decision is None:
+            dropped = self._compare(stage, epochs, runs, accuracies)
         else:
-            dropped = before | self._late(stage, epochs, runs, taken, accuracies)
+            dropped = before | self._compare_late(stage, epochs, runs, decision, accuracies)
         self.planner.release_images()
-        self._tell(epochs, {own: reason for own, reason in dropped.items() if own not in before})
-        ends: Ends = {own: ("failed", reason) for own, reason in failed.items()}
-        return ends | {own: ("dropped", reason) for own, reason in dropped.items() if own in runs}
+        for name, reason in dropped.items():
+            if name not in before:
+                self.message(f"{name} is dropped at epoch {epochs}: {reason}")
+        ends: Ends = {name: ("failed", reason) for name, reason in failed.items()}
+        return ends | {name: ("dropped", reason) for name, reason in dropped.items() if name in runs}
 
-    def _reach(self, runs: Runs, epochs: int) -> tuple[dict[str, float | None], dict[str, str]]:
-        """The accuracies of runs that get there, and why others do not."""
-        ended = self.run(runs, epochs) if runs else ()
-        failed = {own.job.name: own.error for own in ended if own.state == "failed"}
+    def _train(self, runs: Runs, epochs: int) -> tuple[dict[str, float | None], dict[str, str]]:
+        """Accuracies of the runs that reach a rung, and errors of those that do not."""
+        results = self.run(runs, epochs) if runs else ()
+        failed = {result.job.name: result.error for result in results if result.state == "failed"}
         accuracies: dict[str, float | None] = {}
-        for run in runs.values():
+        for name in runs:
+            if name in failed:
+                continue
+            path = self.planner.folder / name
             try:
-                if run.name not in failed:
-                    accuracies[run.name] = self._accuracy(run, epochs)
+                rows = RunReader.read(path).metrics()[epochs - 1 : epochs]
+                accuracy = rows[0].get(f"{VALID}_accuracy") if rows else None
+                if rows and not isinstance(accuracy, int | float):
+                    raise RunError(f"{path} has no accuracy after {epochs} epochs")
+                accuracies[name] = accuracy
             except RunError as error:
-                failed[run.name] = str(error)
+                failed[name] = str(error)
         return accuracies, failed
 
-    def _accuracy(self, run: PlannedRun, epochs: int) -> float | None:
-        """On held-out images, after so many epochs; None where a method trains nothing."""
-        rows = RunReader.read(self.planner.folder / run.name).metrics()[epochs - 1 : epochs]
-        found = rows[0].get(f"{VALID}_accuracy") if rows else None
-        if rows and not isinstance(found, int | float):
-            raise RunError(f"{self.planner.folder / run.name} has no accuracy after {epochs} epochs")
-        return found
-
-    def _first(
-        self, stage: str, epochs: int, runs: Runs, accuracies: Mapping[str, float | None]
-    ) -> dict[str, str]:
+    def _compare(self, stage: str, epochs: int, runs: Runs, accuracies: Accuracies) -> dict[str, str]:
         """Compares the runs; where all failed there is nothing to decide."""
         dropped: dict[str, str] = {}
-        for group in _groups(runs, accuracies):
-            found = {own: accuracies[own] for own in group}
-            dropped |= self._sift(stage, found, runs[group[0]])
-        done = finished(self.planner.folder, [runs[own] for own in dropped])
-        dropped = {own: reason for own, reason in dropped.items() if own not in done}
+        for group in _same_images(runs, accuracies):
+            dropped |= self._sift(stage, {name: accuracies[name] for name in group}, runs[group[0]])
+        finished = finished_runs(self.planner.folder, [runs[name] for name in dropped])
+        dropped = {name: reason for name, reason in dropped.items() if name not in finished}
         if accuracies:
             keep, failed = self.planner.stages[stage].stop.keep, self._failed[stage]
             values = {"keep": keep, "accuracies": accuracies, "dropped": dropped, "failed": failed}
-            self._record(key_of(stage, epochs), values)
+            self.planner.log.once(rung_key(stage, epochs), lambda: values)
         return dropped
 
-    def _late(
-        self, stage: str, epochs: int, runs: Runs, taken: RungDecision, accuracies: Mapping[str, float | None]
+    def _compare_late(
+        self, stage: str, epochs: int, runs: Runs, decision: RungDecision, accuracies: Accuracies
     ) -> dict[str, str]:
-        """Judges runs that get there when the others were compared already, each by itself."""
+        """Compares each run that gets there after the others were compared with those."""
         dropped: dict[str, str] = {}
-        for own, accuracy in accuracies.items():
-            found = {**taken.accuracies, own: accuracy}
-            group = next(names for names in _groups(runs, found) if own in names)
-            reason = self._sift(stage, {name: found[name] for name in group}, runs[own]).get(own)
-            self._record(late_key(stage, epochs, own), {"accuracy": accuracy, "reason": reason})
-            dropped |= {} if reason is None else {own: reason}
+        for name, accuracy in accuracies.items():
+            known = {**decision.accuracies, name: accuracy}
+            group = next(names for names in _same_images(runs, known) if name in names)
+            reason = self._sift(stage, {member: known[member] for member in group}, runs[name]).get(name)
+            entry = {"accuracy": accuracy, "reason": reason}
+            self.planner.log.once(late_key(stage, epochs, name), lambda entry=entry: entry)  # type: ignore[misc]
+            dropped |= {} if reason is None else {name: reason}
         return dropped
 
-    def _record(self, key: str, values: Mapping[str, object]) -> None:
-        self.planner.decisions.once(key, lambda: values)
-
-    def _sift(self, stage: str, found: Mapping[str, float | None], one: PlannedRun) -> dict[str, str]:
-        """Why runs on the same images go no further; those that have no accuracy have ended already."""
-        known = {own: accuracy for own, accuracy in found.items() if accuracy is not None}
+    def _sift(self, stage: str, accuracies: Accuracies, run: PlannedRun) -> dict[str, str]:
+        """Reasons for which runs on the same images are pruned; those without an accuracy have ended."""
+        known = {name: accuracy for name, accuracy in accuracies.items() if accuracy is not None}
         if not known:
             return {}
-        reasons = sift(known, self.planner.examples(one), self.planner.stages[stage].stop.keep)
-        return {own: reason for own, reason in reasons.items() if reason is not None}
-
-    def _tell(self, epochs: int, dropped: Mapping[str, str]) -> None:
-        for own, reason in dropped.items():
-            self.message(f"{own} is dropped at epoch {epochs}: {reason}")
+        reasons = sift(known, self.planner.examples(run), self.planner.stages[stage].stop.keep)
+        return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
-def _again(taken: RungDecision, runs: Runs) -> dict[str, PlannedRun]:
-    """The runs that failed before others were compared, and have not got there since."""
-    return {own: runs[own] for own in taken.failed if own in runs and own not in taken.late}
-
-
-def _groups(runs: Runs, names: Iterable[str]) -> Iterable[Sequence[str]]:
-    """The names of runs that see the same images."""
+def _same_images(runs: Runs, names: Iterable[str]) -> Iterable[Sequence[str]]:
+    """Groups of names of runs that use the same images."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(repr(runs[name].config["data"]), []).append(name)

@@ -1,4 +1,4 @@
-"""What a sweep came to: a row a run, a row a point over its seeds, in files and for people."""
+"""Results of a sweep: a row for each run, and a summary over seeds for each point, with their files."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ from dartboard.utils.statistics import mean_interval, summarize
 
 CSV, SUMMARY = "results.csv", "summary.csv"
 RunRow = dict[str, Any]
-"""Plain values by column."""
+"""A row of the results: plain values by column."""
 End = Literal["finished", "dropped", "failed"]
 TEXTS = ("name", "stage", "do", "state", "reason")
 COLUMNS = (*TEXTS, "seed", "epochs", "seconds")
@@ -36,8 +36,8 @@ NUMBERS = (
     "genotype",
     "path",
 )
-"""What runs say of themselves; searches and trainings have some of them each."""
-AMOUNTS = (
+"""Columns behind the settings; searches and trainings have some of them each."""
+NUMERIC = (
     "epochs",
     "seconds",
     "valid_accuracy",
@@ -46,69 +46,64 @@ AMOUNTS = (
     "best_accuracy",
     "entropy",
 )
-"""What rows say with numbers."""
+"""Columns that hold numbers."""
 DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError)
-"""What files that were changed by hand give rise to."""
+"""Errors that reading a file raises which was changed by hand."""
 SETTINGS = "settings"
-POINT = ("stage", "do", "runs", "finished", "measured_on", "mean", "deviation", "low", "high")
+SUMMARY_COLUMNS = ("stage", "do", "runs", "finished", "measured_on", "mean", "deviation", "low", "high")
 
 
 def row_of(planned: PlannedRun, folder: Path, state: End, reason: str = "") -> RunRow:
-    """All that is known of a run that has ended.
+    """The row of a run that has ended.
 
     Args:
         planned: The run.
         folder: The directory of the sweep.
         state: How it ended; one whose files are damaged has failed.
-        reason: Why it was dropped, or what went wrong; empty for one that is finished.
+        reason: Why it was dropped, or its error; empty for one that is finished.
     """
     path = folder / planned.name
-    known, damage = ({}, "") if state == "failed" else _read(path)
-    state, reason = ("failed", damage) if damage else (state, reason)
+    metrics: RunRow = {}
+    if state != "failed":
+        try:
+            metrics = _read_metrics(path)
+            _check_numbers(metrics, str(path))
+        except RunError as error:
+            metrics, state, reason = {}, "failed", str(error)
+        except (*DAMAGED, OSError) as error:
+            metrics, state, reason = {}, "failed", f"{path} has files that cannot be read: {error!r}"
     row: RunRow = {"name": planned.name, "stage": planned.stage, "do": planned.kind, "state": state}
     row |= {"reason": reason, "seed": planned.seed, "settings": plain(planned.varied, planned.name)}
-    return row | known | {"path": str(path)}
+    return row | metrics | {"path": str(path)}
 
 
-def _read(path: Path) -> tuple[RunRow, str]:
-    """What a run says of itself; where it is damaged nothing, and what is wrong with it."""
-    try:
-        row = _facts(path)
-        _check(row, str(path))
-    except RunError as error:
-        return {}, str(error)
-    except (*DAMAGED, OSError) as error:
-        return {}, f"{path} has files that cannot be read: {error!r}"
-    return row, ""
-
-
-def _check(row: Mapping[str, Any], place: str, needed: Sequence[str] = AMOUNTS[:2]) -> None:
-    """Refuses numbers that are none, or that are not there.
+def _check_numbers(row: Mapping[str, Any], place: str, needed: Sequence[str] = NUMERIC[:2]) -> None:
+    """Refuses columns that should hold numbers and do not.
 
     Raises:
         RunError: Names one.
     """
     wrong = [name for name in needed if row.get(name) is None]
-    wrong += [name for name in AMOUNTS if not isinstance(row.get(name), int | float | None)]
+    wrong += [name for name in NUMERIC if not isinstance(row.get(name), int | float | None)]
     if wrong:
         raise RunError(f"{place} should say {wrong[0]} with a number; it was changed after it was written")
 
 
-def _facts(path: Path) -> RunRow:
-    """What a run says of itself; of one that was dropped, what its last epochs say."""
+def _read_metrics(path: Path) -> RunRow:
+    """The columns that come from the files of a run; from its last epochs if it was dropped."""
     run = RunReader.read(path)
     result = run.result()
     if result is None:
         rows = run.metrics()
         last = rows[-1] if rows else {}
-        known = [own for own in rows if f"{VALID}_accuracy" in own]
-        accuracy = known[-1][f"{VALID}_accuracy"] if known else None
+        accuracies = [row[f"{VALID}_accuracy"] for row in rows if f"{VALID}_accuracy" in row]
+        accuracy = accuracies[-1] if accuracies else None
         return {"epochs": len(rows), "seconds": last.get("seconds"), "valid_accuracy": accuracy}
     row: RunRow = {
         key: result.get(key) for key in ("epochs", "seconds", "entropy", "parameters", "flops", "digest")
     }
     if run.config.get("kind") == "train":
-        measured = {part: own["top1"] for part, own in result["last"].items()}
+        measured = {part: values["top1"] for part, values in result["last"].items()}
         row |= {f"{part}_accuracy": measured.get(part) for part in (VALID, TEST)}
         row |= {"best_accuracy": result["best"][result["measured_on"]]["top1"]}
         return row | {"genotype": json.loads(run.config["cell"])}
@@ -118,20 +113,20 @@ def _facts(path: Path) -> RunRow:
 
 @dataclass(frozen=True)
 class PointSummary:
-    """Runs that differ in their seeds alone.
+    """Summary of the runs of a point: those that differ in their seeds alone.
 
     Args:
         stage: Their stage.
-        do: What they are.
-        settings: What tells them from others of the stage.
-        runs: How many there are.
-        finished: How many of them are finished; the numbers are of these.
-        measured_on: What the accuracies are of: test images, or held-out ones where there are none.
-        mean: Of the accuracies; None if none is finished.
-        deviation: Their standard deviation; None of fewer than two.
-        low: The lower end of the bootstrap interval of the mean; None of fewer than two.
-        high: The upper end.
-        seconds: How long they took, in the mean.
+        do: Their kind, `search` or `train`.
+        settings: The settings that vary in the stage.
+        runs: Number of runs.
+        finished: Number of finished runs, which the numbers below are of.
+        measured_on: Part that the accuracies are measured on: `test`, or `valid` where there is no test part.
+        mean: Mean accuracy; None if no run is finished.
+        deviation: Standard deviation of the accuracies; None for fewer than two.
+        low: Lower end of the bootstrap interval of the mean; None for fewer than two.
+        high: Upper end of the interval.
+        seconds: Mean duration of a run.
     """
 
     stage: str
@@ -149,27 +144,26 @@ class PointSummary:
     @property
     def label(self) -> str:
         """The settings in words."""
-        return ", ".join(f"{_short(name)}{value}" for name, value in self.settings.items())
-
-
-def _short(name: str) -> str:
-    return "" if name == "cell" or name.endswith(".name") else f"{name}="
+        return ", ".join(
+            str(value) if name == "cell" or name.endswith(".name") else f"{name}={value}"
+            for name, value in self.settings.items()
+        )
 
 
 def summary(rows: Iterable[RunRow]) -> list[PointSummary]:
-    """The rows of runs over their seeds."""
+    """Summaries over seeds, one for each point."""
     groups: dict[str, list[RunRow]] = {}
     for row in rows:
         groups.setdefault(json.dumps([row["stage"], row["settings"]]), []).append(row)
-    return [_point(own) for own in groups.values()]
+    return [_summarize_point(group) for group in groups.values()]
 
 
-def _point(rows: Sequence[RunRow]) -> PointSummary:
+def _summarize_point(rows: Sequence[RunRow]) -> PointSummary:
     first, done = rows[0], [row for row in rows if row["state"] == "finished"]
     part = TEST if any(row.get("test_accuracy") is not None for row in done) else VALID
-    known = [row[f"{part}_accuracy"] for row in done if row.get(f"{part}_accuracy") is not None]
-    found = summarize(known) if known else None
-    low, high = mean_interval(known) or (None, None)
+    accuracies = [row[f"{part}_accuracy"] for row in done if row.get(f"{part}_accuracy") is not None]
+    stats = summarize(accuracies) if accuracies else None
+    low, high = mean_interval(accuracies) or (None, None)
     times = [row["seconds"] for row in done if row.get("seconds") is not None]
     return PointSummary(
         stage=first["stage"],
@@ -178,8 +172,8 @@ def _point(rows: Sequence[RunRow]) -> PointSummary:
         runs=len(rows),
         finished=len(done),
         measured_on=part,
-        mean=None if found is None else found.mean,
-        deviation=None if found is None else found.deviation,
+        mean=None if stats is None else stats.mean,
+        deviation=None if stats is None else stats.deviation,
         low=low,
         high=high,
         seconds=fmean(times) if times else None,
@@ -187,38 +181,33 @@ def _point(rows: Sequence[RunRow]) -> PointSummary:
 
 
 def write_results(folder: Path, rows: Sequence[RunRow]) -> list[Path]:
-    """Writes the tables into the directory of a sweep, each whole or not at all; returns their paths."""
+    """Writes the tables into the directory of a sweep, each atomically; returns their paths."""
     lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)
-    points = [vars(own) for own in summary(rows)]
+    points = [vars(point) for point in summary(rows)]
     numbers = [name for name in NUMBERS if any(name in row for row in rows)]
     texts = {
         SWEEP_RESULTS: lines,
-        CSV: _table(COLUMNS, numbers, rows),
-        SUMMARY: _table(POINT[:2], [*POINT[2:], "seconds"], points),
+        CSV: _csv(COLUMNS, numbers, rows),
+        SUMMARY: _csv(SUMMARY_COLUMNS[:2], [*SUMMARY_COLUMNS[2:], "seconds"], points),
     }
     for name, text in texts.items():
         atomic.write_text(folder / name, text)
     return [folder / name for name in texts]
 
 
-def _table(first: Sequence[str], last: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows with their settings between other columns; one that is called like another column is prefixed."""
-    taken = {*first, *last}
-    names = {name: f"{SETTINGS}.{name}" if name in taken else name for row in rows for name in row[SETTINGS]}
-    full = [{**row} | {names[name]: value for name, value in row[SETTINGS].items()} for row in rows]
-    return _csv([*first, *names.values(), *last], full)
-
-
-def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+def _csv(first: Sequence[str], last: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as CSV with a column for each setting; one that has the name of another column gets a prefix."""
+    fixed = {*first, *last}
+    names = {name: f"{SETTINGS}.{name}" if name in fixed else name for row in rows for name in row[SETTINGS]}
+    columns = [*first, *names.values(), *last]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
+    for row in rows:
+        full = {**row} | {names[name]: value for name, value in row[SETTINGS].items()}
+        values = [full.get(name) for name in columns]
+        writer.writerow(json.dumps(value) if isinstance(value, list | dict) else value for value in values)
     return text.getvalue()
-
-
-def _cell(value: object) -> object:
-    return json.dumps(value) if isinstance(value, list | dict) else value
 
 
 def read_results(folder: Path) -> list[RunRow]:
@@ -230,20 +219,16 @@ def read_results(folder: Path) -> list[RunRow]:
     path = folder / SWEEP_RESULTS
     if not path.is_file():
         raise RunError(f"{folder} has no {SWEEP_RESULTS}; none of its runs has ended yet")
-    lines = path.read_bytes().splitlines()
-    return [_row(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
-
-
-def _row(line: bytes, place: str) -> RunRow:
-    """A row of the results.
-
-    Raises:
-        RunError: If it is none.
-    """
-    row = as_object(parse(line, place), place)
-    wrong = [name for name in TEXTS if not isinstance(row.get(name), str)]
-    wrong += [] if isinstance(row.get(SETTINGS), dict) else [SETTINGS]
-    if wrong:
-        raise RunError(f"{place} does not say {wrong[0]} as it should; it was changed after it was written")
-    _check(row, place, ())
-    return row
+    rows = []
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        place = f"{path}, line {number}"
+        row = as_object(parse(line, place), place)
+        wrong = [name for name in TEXTS if not isinstance(row.get(name), str)]
+        wrong += [] if isinstance(row.get(SETTINGS), dict) else [SETTINGS]
+        if wrong:
+            raise RunError(
+                f"{place} does not say {wrong[0]} as it should; it was changed after it was written"
+            )
+        _check_numbers(row, place, ())
+        rows.append(row)
+    return rows

@@ -22,25 +22,24 @@ from dartboard.runs import Lock
 from dartboard.runs.directory import SWEEP as CONFIG
 from dartboard.runs.directory import write_run_names
 from dartboard.sweep.config import SweepConfig, load_sweep, plain
-from dartboard.sweep.plan import PlannedRun
-from dartboard.sweep.planner import SweepPlanner
+from dartboard.sweep.plan import PlannedRun, SweepPlanner
 from dartboard.sweep.pruning import Pruner
 from dartboard.sweep.results import End, RunRow, read_results, row_of, write_results
 from dartboard.utils import atomic
 
 log = logging.getLogger(__name__)
 
-BETWEEN = 10.0
-"""Seconds between two times that the tables are written while runs go on."""
+WRITE_INTERVAL = 10.0
+"""Seconds between two writes of the tables while runs go on."""
 
 
 def is_sweep(path: Path) -> bool:
-    """Whether a directory is a sweep's."""
+    """True if a directory is that of a sweep."""
     return (path / CONFIG).is_file()
 
 
 def read_sweep(folder: Path) -> SweepConfig:
-    """The sweep that is in a directory.
+    """The configuration of the sweep in a directory.
 
     Raises:
         DartboardError: If there is none, or its configuration is damaged.
@@ -124,7 +123,9 @@ class Sweep:
 
     def _write_names(self, planned: Mapping[str, Sequence[PlannedRun]]) -> None:
         """Records the names of the runs, as far as they are known."""
-        known = {stage: [run.name for run in runs if not run.is_guess] for stage, runs in planned.items()}
+        known = {
+            stage: [run.name for run in runs if not run.is_placeholder] for stage, runs in planned.items()
+        }
         self._names |= known
         write_run_names(self.folder, [name for names in self._names.values() for name in names])
 
@@ -135,7 +136,7 @@ class Sweep:
         """Records the result of a run that has ended."""
         self._rows[run.name] = row = row_of(run, self.folder, state, reason)
         self.monitor.on_row(row)
-        if monotonic() - self._written > BETWEEN:
+        if monotonic() - self._written > WRITE_INTERVAL:
             self._write()
 
     def _write(self) -> None:

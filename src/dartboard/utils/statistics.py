@@ -1,7 +1,7 @@
-"""Means with confidence intervals: bootstrap, Welch's test, and the tests of pruning and protocols."""
+"""Means with confidence intervals: bootstrap and Welch's test."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
@@ -43,43 +43,6 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
     return percentile_interval(
         resampled_means(np.asarray(values, dtype=np.float64), np.random.default_rng(SEED))
     )
-
-
-ERRORS = 2
-"""A network is clearly worse than the best if it is this many standard errors of the difference below."""
-DIVERGED = "its training diverged"
-
-
-def standard_error(first: float, second: float, examples: int) -> float:
-    """Standard error of the difference of two accuracies, each on this many examples."""
-    return math.sqrt((first * (1 - first) + second * (1 - second)) / examples)
-
-
-def sift(accuracies: Mapping[str, float | None], examples: int, keep: int) -> dict[str, str | None]:
-    """The reason for which each network is pruned; None for those that stay, at least the best one.
-
-    Pruned are those that are clearly worse than the best, and those that are not among the first `keep`; of
-    equal ones the first in order stay.
-
-    Args:
-        accuracies: Accuracies after a short training; None for a network whose training diverged.
-        examples: Number of images they were measured on.
-        keep: Largest number of networks that stay.
-    """
-    known = {name: value for name, value in accuracies.items() if value is not None}
-    ranked = sorted(known, key=lambda name: -known[name])
-    reasons: dict[str, str | None] = dict.fromkeys(accuracies, DIVERGED)
-    for rank, name in enumerate(ranked):
-        gap = known[ranked[0]] - known[name]
-        margin = ERRORS * standard_error(known[ranked[0]], known[name], examples)
-        if gap > margin:
-            below = f"{100 * gap:.2f} points below the best"
-            reasons[name] = f"{below}; {ERRORS} standard errors are {100 * margin:.2f}"
-        elif rank >= keep:
-            reasons[name] = f"not among the best {keep}" if keep > 1 else "not the best"
-        else:
-            reasons[name] = None
-    return reasons
 
 
 def affordable(seconds: float, costs: Sequence[float]) -> int:
@@ -135,16 +98,3 @@ def compare(first_values: Sequence[float], second_values: Sequence[float]) -> Di
     freedom = variance**2 / (variances[0] ** 2 / (first.count - 1) + variances[1] ** 2 / (second.count - 1))
     radius = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(variance)
     return Difference(gap, gap - radius, gap + radius)
-
-
-def verdict(difference: Difference) -> str:
-    """One sentence that says whether search beat random architectures."""
-    points = f"{100 * difference.mean:+.2f} points"
-    if difference.low is None or difference.high is None:
-        return f"With one seed nobody can say whether search beat random here: {points}, without an interval."
-    interval = f"{points}, 95 % interval {100 * difference.low:+.2f} to {100 * difference.high:+.2f}"
-    if difference.low > 0:
-        return f"Search beat random here: {interval}."
-    if difference.high < 0:
-        return f"Random beat search here: {interval}."
-    return f"Search did not beat random here, nor random search: {interval}."

@@ -21,8 +21,9 @@ from dartboard.search import Hook, Searcher
 from dartboard.search import config as search_config
 from dartboard.space import decode, get_space, space_to_json
 from dartboard.sweep.protocol.protocol import Protocol, reopen
+from dartboard.sweep.pruning import DIVERGED, sift
 from dartboard.train import Trainer, TrainHook
-from dartboard.utils.statistics import DIVERGED, compare, sift
+from dartboard.utils.statistics import compare
 from protocols import chronicle, few, inner, settings, start, timeless, whole
 
 TEXT = (

@@ -82,7 +82,7 @@ def rates(text: str) -> tuple[float, ...]:
 
 def seeds(text: str) -> tuple[int, ...]:
     """Seeds such as 0-2 or 0,3."""
-    from dartboard.scoreboard.seeds import parse_seeds
+    from dartboard.scoreboard.config import parse_seeds
 
     try:
         return parse_seeds(text)

@@ -1,6 +1,7 @@
 """The jobs of a protocol: its searches, the trainings that select networks, and the final trainings."""
 
-import math
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +16,111 @@ from dartboard.jobs.loops import LoopBuilder
 from dartboard.plugins import check_plugins
 from dartboard.search import config as search_config
 from dartboard.search.config import SEARCH, build_space
-from dartboard.space import GENOTYPE_FORMATS, Genotype, SearchSpace, adopt, load_space, sample, space_to_json
+from dartboard.search.forecast import Forecast
+from dartboard.search.forecast import forecast as forecast_search
+from dartboard.search.searcher import Searcher
+from dartboard.space import (
+    GENOTYPE_FORMATS,
+    Genotype,
+    SearchSpace,
+    adopt,
+    decode,
+    enumerate_genotypes,
+    load_space,
+    sample,
+    space_to_json,
+)
+from dartboard.space.graph import count
+from dartboard.sweep.plan import hold_out
 from dartboard.sweep.protocol.config import ProtocolConfig
 from dartboard.train import config as train_config
-from dartboard.train.build import SHARE, VALID
+from dartboard.train.build import VALID
 from dartboard.train.config import TRAIN, TrainConfig
+from dartboard.train.forecast import forecast as forecast_training
 from dartboard.train.trainer import Trainer
 from dartboard.utils.progress import Progress
+
+FOUND, RANDOM = "found", "random"
+"""The two arms: networks that searches found, and random ones."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An architecture that is trained in stage 2.
+
+    Args:
+        name: Name of its run.
+        genotype: Its cells, as plain values.
+        seeds: Seeds of the searches that found it; empty for a random one.
+    """
+
+    name: str
+    genotype: Any
+    seeds: Sequence[int]
+
+    @property
+    def cells(self) -> Genotype:
+        """Its genotype."""
+        return decode(json.dumps(self.genotype))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Result of a candidate in stage 2.
+
+    Args:
+        short: Accuracy on held-out images after the short training; None if there was none.
+        short_seconds: Duration of the short training.
+        accuracy: Accuracy at the end; None for one that was dropped.
+        dropped: Reason for which it was dropped; None for one that was not.
+    """
+
+    short: float | None
+    short_seconds: float | None
+    accuracy: float | None
+    dropped: str | None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Result of stage 2.
+
+    Args:
+        best: The best candidate by held-out images.
+        candidates: All that it was selected among.
+        trials: The result of each, by name.
+    """
+
+    best: Candidate
+    candidates: Sequence[Candidate]
+    trials: Mapping[str, Trial]
+
+
+def distinct_candidates(genotypes: Mapping[int, Any]) -> list[Candidate]:
+    """The distinct ones among the genotypes that searches found.
+
+    Args:
+        genotypes: Genotypes as plain values, by the seed of the search.
+    """
+    groups: dict[str, list[int]] = {}
+    for seed, genotype in genotypes.items():
+        groups.setdefault(json.dumps(genotype), []).append(seed)
+    return [
+        Candidate(f"{FOUND}-{number}", json.loads(text), seeds)
+        for number, (text, seeds) in enumerate(groups.items())
+    ]
+
+
+def draw_genotypes(space: SearchSpace, size: int, rng: Random) -> list[Genotype]:
+    """So many distinct genotypes, drawn uniformly; all of them if the space has no more."""
+    if 2 * size >= count(space):
+        every = list(enumerate_genotypes(space))
+        rng.shuffle(every)
+        return every[:size]
+    genotypes: dict[Genotype, None] = {}
+    while len(genotypes) < size:
+        genotypes.setdefault(sample(space, rng))
+    return list(genotypes)
 
 
 @dataclass(eq=False)
@@ -77,15 +176,13 @@ class ProtocolJobs:
         Its seed is none of stage 3, so that the luck by which a network is selected is not counted again.
         """
         train = self.config.train
-        values = train.model_dump()
-        values["data"]["valid"] = train.data.valid or (None if self._has_valid else SHARE)
-        values["evaluation"]["every"] = math.gcd(train.evaluation.every, self.config.short)
+        values = hold_out(train.model_dump(), [self.config.short], has_valid=self._has_valid)
         seed = train.seed + self.config.seeds
         return self._training(f"train/{name}", values, genotype, seed, until=until, test=False)
 
     @cached_property
     def _has_valid(self) -> bool:
-        """Whether the data set of the trainings has validation images of its own."""
+        """True if the data set of the trainings comes with validation images."""
         return self.builder.images(self.config.train.data).valid is not None
 
     def final(self, arm: str, genotype: Genotype, number: int) -> Job:
@@ -149,3 +246,37 @@ class ProtocolJobs:
         trainer = self.builder.build_job(self.screening("any", genotype))
         assert isinstance(trainer, Trainer)  # noqa: S101
         return len(trainer.loaders.held_out[VALID])
+
+
+def forecast(jobs: ProtocolJobs) -> Forecast:
+    """Time and memory of a protocol, from a few steps of a search and of a training.
+
+    Every search is taken to find another network.
+
+    Args:
+        jobs: The jobs of the protocol.
+    """
+    genotype = sample(jobs.searched_space, Random(0))
+    searcher = jobs.builder.build_job(jobs.search(0))
+    trainer = jobs.builder.build_job(jobs.final("any", genotype, 0))
+    assert isinstance(searcher, Searcher)  # noqa: S101
+    assert isinstance(trainer, Trainer)  # noqa: S101
+    search, train = forecast_search(searcher), forecast_training(trainer)
+    seconds = total_seconds(jobs.config, search.seconds, train.seconds)
+    return Forecast(seconds, train.step_seconds, max(search.memory_bytes, train.memory_bytes))
+
+
+def total_seconds(config: ProtocolConfig, search: float, train: float) -> float:
+    """Upper bound of the duration of all stages of both arms, if all networks take the same time.
+
+    Args:
+        config: The protocol.
+        search: Seconds of one search.
+        train: Seconds of one training to the end.
+    """
+    short = min(config.short / config.train.epochs, 1.0)
+    survivors = min(config.keep, config.searches)
+    arm = (config.searches * short + survivors * (1 - short) + config.seeds) * train
+    searching = config.searches * search
+    random = {"none": 0.0, "count": arm, "time": arm + searching}
+    return searching + arm + random[config.random]

@@ -1,13 +1,13 @@
-"""What a protocol came to: every search, every network, every seed, and whether searching was worth it."""
+"""Results of a protocol: every search, every network, every seed, and whether search beat random."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from dartboard.runs import Run
-from dartboard.sweep.protocol.networks import FOUND, RANDOM, Candidate, Trial
+from dartboard.sweep.protocol.jobs import FOUND, RANDOM, Candidate, Trial
 from dartboard.train.build import TEST, VALID
-from dartboard.utils.statistics import Difference, Summary, compare, summarize, verdict
+from dartboard.utils.statistics import Difference, Summary, compare, summarize
 
 
 @dataclass(frozen=True)
@@ -16,12 +16,12 @@ class SearchFacts:
 
     Args:
         run: Its directory inside the protocol's.
-        seed: Where its chance started.
-        network: The name of what it found; equal genotypes have one.
+        seed: Its random seed.
+        network: Name of the network it found; equal genotypes have one name.
         genotype: The cells it found, as plain values.
-        valid_accuracy: Of the supernet on held-out images; None if nothing was trained.
-        discrete_accuracy: Of the supernet with the chosen ops alone; None if nothing was trained.
-        seconds: How long it took.
+        valid_accuracy: Accuracy of the supernet on held-out images; None if nothing was trained.
+        discrete_accuracy: The same with the selected ops alone; None if nothing was trained.
+        seconds: Its duration.
     """
 
     run: str
@@ -40,11 +40,11 @@ class NetworkFacts:
     Args:
         run: Its directory inside the protocol's.
         genotype: Its cells, as plain values.
-        seeds: Those of the searches that found it.
-        short_accuracy: On held-out images after the short training; None if there was none.
-        accuracy: At the end; None for one that was dropped.
-        dropped: Why it was dropped, in words; None for one that was not.
-        seconds: How long it was trained.
+        seeds: Seeds of the searches that found it.
+        short_accuracy: Accuracy on held-out images after the short training; None if there was none.
+        accuracy: Accuracy at the end; None for one that was dropped.
+        dropped: Reason for which it was dropped; None for one that was not.
+        seconds: Duration of its training.
     """
 
     run: str
@@ -62,9 +62,9 @@ class FinalFacts:
 
     Args:
         run: Its directory inside the protocol's.
-        seed: Where its chance started.
-        accuracy: Of the last epoch.
-        seconds: How long it took.
+        seed: Its random seed.
+        accuracy: Accuracy after the last epoch.
+        seconds: Its duration.
     """
 
     run: str
@@ -75,17 +75,17 @@ class FinalFacts:
 
 @dataclass(frozen=True)
 class Arm:
-    """What networks of one origin came to.
+    """Results of one arm: the networks that searches found, or the random ones.
 
     Args:
-        networks: Those of stage 2.
-        best: The name of the one that was trained in stage 3.
+        networks: The networks of stage 2.
+        best: Name of the network that was trained in stage 3.
         genotype: Its cells, as plain values.
         finals: The trainings of stage 3.
-        summary: Mean and deviation of their accuracies.
-        parameters: Of the best network.
-        flops: Of the best network, for one image, two a multiply-add.
-        seconds: What was spent, by stage: `search`, `choose`, `final`, and `total`.
+        summary: Mean and standard deviation of their accuracies.
+        parameters: Number of parameters of the best network.
+        flops: FLOPs of the best network for one image, two for a multiply-add.
+        seconds: Seconds spent by stage: `search`, `choose`, `final`, and `total`.
     """
 
     networks: tuple[NetworkFacts, ...]
@@ -100,14 +100,14 @@ class Arm:
 
 @dataclass(frozen=True)
 class ProtocolResult:
-    """What a protocol came to.
+    """Results of a protocol.
 
     Args:
-        searches: Stage 1.
+        searches: The searches of stage 1.
         arms: Stages 2 and 3: `found`, and `random` unless there were no random architectures.
-        measured_on: What the accuracies of stage 3 are of: `test` images, or `valid` where there are none.
-        examples: How many images networks were chosen with in stage 2.
-        difference: By how much the found network is above the random one; None without a random one.
+        measured_on: Part that stage 3 is measured on: `test`, or `valid` where there is no test part.
+        examples: Number of images by which networks were selected in stage 2.
+        difference: Difference of the mean accuracies, found less random; None without random architectures.
         verdict: In one sentence, whether search beat random here.
     """
 
@@ -123,13 +123,13 @@ class ProtocolResult:
         return {"genotype": self.arms[FOUND].genotype, **asdict(self)}
 
 
-def search_facts(run: Run, networks: Sequence[Candidate]) -> SearchFacts:
-    """What a search says of itself."""
+def search_facts(run: Run, candidates: Sequence[Candidate]) -> SearchFacts:
+    """Results of a search."""
     result, seed = run.result() or {}, run.config["seed"]
     return SearchFacts(
         run=_name(run),
         seed=seed,
-        network=next(own.name for own in networks if seed in own.seeds),
+        network=next(candidate.name for candidate in candidates if seed in candidate.seeds),
         genotype=result["genotype"],
         valid_accuracy=result["valid_accuracy"],
         discrete_accuracy=result["discrete_accuracy"],
@@ -137,42 +137,44 @@ def search_facts(run: Run, networks: Sequence[Candidate]) -> SearchFacts:
     )
 
 
-def network_facts(network: Candidate, trial: Trial, run: Run) -> NetworkFacts:
-    """What became of a network in stage 2."""
+def network_facts(candidate: Candidate, trial: Trial, run: Run) -> NetworkFacts:
+    """Results of a network in stage 2."""
     rows = run.metrics()
-    trained = (run.result() or {}).get("seconds") or (rows[-1]["seconds"] if rows else 0.0)
+    seconds = (run.result() or {}).get("seconds") or (rows[-1]["seconds"] if rows else 0.0)
     return NetworkFacts(
         run=_name(run),
-        genotype=network.genotype,
-        seeds=network.seeds,
+        genotype=candidate.genotype,
+        seeds=candidate.seeds,
         short_accuracy=trial.short,
         accuracy=trial.accuracy,
         dropped=trial.dropped,
-        seconds=trained,
+        seconds=seconds,
     )
 
 
-def arm(best: Candidate, networks: Sequence[NetworkFacts], finals: Sequence[Run], searching: float) -> Arm:
-    """What networks of one origin came to.
+def arm(
+    best: Candidate, networks: Sequence[NetworkFacts], finals: Sequence[Run], search_seconds: float
+) -> Arm:
+    """Results of one arm.
 
     Args:
-        best: The one that was trained in stage 3.
-        networks: Those of stage 2.
+        best: The network that was trained in stage 3.
+        networks: The networks of stage 2.
         finals: The runs of stage 3.
-        searching: The seconds of stage 1 that were spent on them.
+        search_seconds: Seconds of stage 1 that were spent on them.
     """
     rows, first = tuple(map(_final_facts, finals)), finals[0].result() or {}
     seconds = {
-        "search": searching,
-        "choose": sum(own.seconds for own in networks),
-        "final": sum(own.seconds for own in rows),
+        "search": search_seconds,
+        "choose": sum(network.seconds for network in networks),
+        "final": sum(row.seconds for row in rows),
     }
     return Arm(
         networks=tuple(networks),
         best=best.name,
         genotype=best.genotype,
         finals=rows,
-        summary=summarize([own.accuracy for own in rows]),
+        summary=summarize([row.accuracy for row in rows]),
         parameters=first["parameters"],
         flops=first["flops"],
         seconds=seconds | {"total": sum(seconds.values())},
@@ -186,28 +188,41 @@ def _final_facts(run: Run) -> FinalFacts:
 
 
 def measured_on(run: Run) -> str:
-    """What the accuracy of a training of stage 3 is of: test images where there are any."""
+    """Part that a training of stage 3 is measured on: `test` if there is one, else `valid`."""
     return TEST if TEST in (run.result() or {})["last"] else VALID
 
 
 def conclude(
     searches: Sequence[SearchFacts], arms: Mapping[str, Arm], *, part: str, examples: int
 ) -> ProtocolResult:
-    """The comparison of the two arms, with all that led to it.
+    """The result of a protocol, with the comparison of its arms.
 
     Args:
-        searches: Stage 1.
-        arms: One or both.
-        part: What the accuracies of stage 3 are of.
-        examples: How many images networks were chosen with.
+        searches: The searches of stage 1.
+        arms: One or both arms.
+        part: Part that stage 3 is measured on.
+        examples: Number of images by which networks were selected.
     """
     difference = None
-    words = "No random architectures were trained to compare with."
+    sentence = "No random architectures were trained to compare with."
     if RANDOM in arms:
-        ours, others = ([own.accuracy for own in arms[name].finals] for name in (FOUND, RANDOM))
-        difference = compare(ours, others)
-        words = verdict(difference)
-    return ProtocolResult(tuple(searches), arms, part, examples, difference, words)
+        found, random = ([final.accuracy for final in arms[name].finals] for name in (FOUND, RANDOM))
+        difference = compare(found, random)
+        sentence = verdict(difference)
+    return ProtocolResult(tuple(searches), arms, part, examples, difference, sentence)
+
+
+def verdict(difference: Difference) -> str:
+    """One sentence that says whether search beat random architectures."""
+    points = f"{100 * difference.mean:+.2f} points"
+    if difference.low is None or difference.high is None:
+        return f"With one seed nobody can say whether search beat random here: {points}, without an interval."
+    interval = f"{points}, 95 % interval {100 * difference.low:+.2f} to {100 * difference.high:+.2f}"
+    if difference.low > 0:
+        return f"Search beat random here: {interval}."
+    if difference.high < 0:
+        return f"Random beat search here: {interval}."
+    return f"Search did not beat random here, nor random search: {interval}."
 
 
 def _name(run: Run) -> str:
