@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import sys
+import tomllib
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -13,7 +14,11 @@ from time import process_time
 from typing import Any
 
 from dartboard.cli.main import main
-from dartboard.space import decode
+from dartboard.cli.packages import GROUP as COMMANDS
+from dartboard.data import DATASETS
+from dartboard.nn import OPS
+from dartboard.search import METHODS
+from dartboard.space import SPACES, decode
 from pages import Block, blocks_of
 from rehearsal_commands import Words, give, read_yaml
 from rehearsal_tables import BEFORE
@@ -97,6 +102,11 @@ class Stage:
         if "cells" in json.loads(block.text):
             decode(block.text)
 
+    def toml(self, block: Block) -> None:
+        """Read entry points; their groups must be ones that dartboard looks into."""
+        for group in tomllib.loads(block.text)["project"]["entry-points"]:
+            assert group in {registry.group for registry in (METHODS, SPACES, OPS, DATASETS)} | {COMMANDS}
+
     def text(self, block: Block) -> None:
         """Nothing is done with what is only to be looked at."""
 
@@ -134,6 +144,6 @@ def as_pattern(shown: str) -> str:
 
 
 PLAYS: dict[str, Callable[[Stage, Block], None]] = {
-    name: getattr(Stage, name) for name in ("python", "sh", "console", "yaml", "json", "text")
+    name: getattr(Stage, name) for name in ("python", "sh", "console", "yaml", "json", "toml", "text")
 }
 """What is done with the blocks of each language."""

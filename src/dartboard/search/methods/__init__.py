@@ -1,7 +1,7 @@
 """The methods that ship with dartboard, each a short registered function that returns a composition.
 
-Keyword arguments are options; their defaults are the papers'. See `Method` for what the parts are. Every module
-of this folder registers its methods; `ORDER` is the order in which they are listed, others come after.
+Keyword arguments are options; their defaults are the papers'. See `Method` for what the parts are. Every
+module of this folder registers its methods; `ORDER` is the order in which they are listed, others come after.
 """
 
 from importlib import import_module
