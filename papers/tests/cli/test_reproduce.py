@@ -18,8 +18,12 @@ from dartboard.cli.main import main
 from dartboard.errors import OptionError
 from dartboard_papers import REPRODUCTIONS, Reproduction, ReproductionResult, Row, RunOptions, read_record
 from dartboard_papers import base as papers
+from dartboard_papers._searches import configure, searches
 from dartboard_papers.cli.render import table
+from executing import own_method
+from protocols import few
 from reproducing import NAME, Small, registered, result
+from searching import SHORT
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE = 90
@@ -131,10 +135,34 @@ def test_what_it_is_given(capsys: Capture) -> None:
     assert seen[0].device.type == "cpu"
 
 
+def test_searches_run_on_the_executor_that_is_named(capsys: Capture, tmp_path: Path) -> None:
+    pids, seen = tmp_path / "pids", list[RunOptions]()
+    record_pid = f"with open({str(pids)!r}, 'a') as file: file.write(f'{{os.getpid()}}\\n')"
+    plugin, method = own_method(tmp_path, record_pid)
+    base = {**SHORT, "space": "nano", "data": few(tmp_path / "few.npz"), "epochs": 1, "method": method}
+
+    def search(options: RunOptions, scale: Small) -> ReproductionResult:
+        seen.append(options)
+        runs = searches({"only": configure(base, {"plugins": [plugin]})}, options)
+        return result(scale, size=str(runs["only"].state))
+
+    with registered(search):
+        assert found(capsys, NAME, "--quiet")["size"] == "finished"
+        words = ["--executor", "pool", "executor.jobs=2", "--out", str(tmp_path / "pool")]
+        assert found(capsys, NAME, *words, "--quiet")["size"] == "finished"
+    assert (seen[0].executor, seen[1].executor) == (None, "pool")
+    assert seen[1].executor_options == {"threads": 1, "jobs": 2}
+    here, there = map(int, pids.read_text().split())
+    assert here == os.getpid() != there
+
+
 @pytest.mark.usefixtures("told")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        ([NAME, "--executor", "pol"], "no executor called 'pol'; did you mean 'pool'?"),
+        ([NAME, "--executor", "pool", "executor.job=2"], "no setting called 'job'; did you mean 'jobs'?"),
+        ([NAME, "executor.jobs=2"], "executor.jobs=2 is for jobs in other processes; name them with"),
         ([], "reproduce needs the NAME of a figure or table, or --list to see them"),
         (["xnas-figure-98"], "no reproduction called 'xnas-figure-98'; did you mean "),
         ([NAME, "epoch=3"], "no setting called 'epoch'; did you mean 'epochs'?"),
@@ -256,6 +284,9 @@ def test_a_narrow_table() -> None:
 PLUGIN = """
 import sys, time
 from pathlib import Path
+from executing import own_method
+from protocols import few
+from searching import SHORT
 from reproducing import registered, result
 from dartboard.cli.main import main
 

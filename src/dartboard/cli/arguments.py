@@ -127,8 +127,10 @@ def split_executor_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return options, [word for word in words if not word.startswith(EXECUTOR_PREFIX)]
 
 
-def make_executor(args: Namespace, words: Sequence[str], **defaults: Any) -> "Executor | None":
-    """The executor that flags and words name; None for this process.
+def choose_executor(
+    args: Namespace, words: Sequence[str], **defaults: Any
+) -> tuple[str, dict[str, Any]] | None:
+    """Name and options of the executor that flags and words name; None for this process.
 
     Args:
         args: With `executor` and `jobs`.
@@ -136,7 +138,7 @@ def make_executor(args: Namespace, words: Sequence[str], **defaults: Any) -> "Ex
         defaults: Options that count where neither flags nor words say otherwise.
 
     Raises:
-        DartboardError: If there is no such executor, or an option does not fit it.
+        DartboardError: If a word cannot be read, or belongs to no executor.
     """
     name = args.executor or ("pool" if (args.jobs or 1) > 1 else "here")
     if name == "here":
@@ -145,10 +147,22 @@ def make_executor(args: Namespace, words: Sequence[str], **defaults: Any) -> "Ex
             raise UsageError(f"{given} is for jobs in other processes; name them with --executor pool")
         return None
     from dartboard.config.loader import from_words
-    from dartboard.jobs import executors
 
     options = {name: value for name, value in defaults.items() if value is not None}
     if args.jobs is not None:
         options["jobs"] = args.jobs
-    options |= from_words(words).get("executor", {})
-    return executors.make_executor(name, options)
+    return name, options | from_words(words).get("executor", {})
+
+
+def make_executor(args: Namespace, words: Sequence[str], **defaults: Any) -> "Executor | None":
+    """The executor that flags and words name; None for this process. See `choose_executor`.
+
+    Raises:
+        DartboardError: If there is no such executor, or an option does not fit it.
+    """
+    choice = choose_executor(args, words, **defaults)
+    if choice is None:
+        return None
+    from dartboard.jobs import executors
+
+    return executors.make_executor(*choice)

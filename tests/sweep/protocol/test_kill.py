@@ -1,10 +1,17 @@
-"""Protocols that are really killed, at random moments, and go on as if nothing had happened."""
+"""Protocols whose process or workers are really killed go on as if nothing had happened."""
 
+import os
+import signal
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import torch
 
+from dartboard.jobs.executors import make_executor
+from dartboard.runs import Run
+from executing import holder, when_saved
 from killing import Victim
 from protocols import chronicle, few, settings, whole
 from sweep import protocol_victim
@@ -79,3 +86,45 @@ def test_a_protocol_killed_while_it_decides(which, places, folder, tmp_path):
     assert heard[-1].startswith("decides")
     finish(folder, tmp_path / "run")
     assert chronicle(tmp_path / "run") == chronicle(folder / "undisturbed")
+
+
+LONGER = (*WORDS, "train.epochs=6", "short=5")
+"""Trainings that last long enough for their worker to be killed in the middle of one."""
+
+
+@pytest.fixture(scope="module")
+def longer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Images, and an undisturbed protocol with longer trainings."""
+    path = tmp_path_factory.mktemp("longer")
+    torch.set_num_threads(1)
+    whole(path / "undisturbed", settings(few(path / "few.npz"), *LONGER))
+    return path
+
+
+def run_and_kill(folder: Path, path: Path, executor: str, **options: Any) -> None:
+    """Runs a protocol on an executor, and kills the worker of a short training; compares the results."""
+    victim = path / "train" / "found-0"
+    killer = when_saved(victim, lambda: os.kill(holder(victim), signal.SIGKILL))
+    config = settings(str(folder / "few.npz"), *LONGER)
+    whole(path, config, executor=make_executor(executor, options))
+    killer.join()
+    assert len(Run.read(victim).environment()) > len(
+        Run.read(folder / "undisturbed/train/found-0").environment()
+    )
+    assert chronicle(path) == chronicle(folder / "undisturbed")
+
+
+def test_a_killed_worker_changes_nothing_in_a_pool(longer: Path, tmp_path: Path) -> None:
+    run_and_kill(longer, tmp_path / "run", "pool", jobs=2, threads=1)
+
+
+@pytest.mark.slow
+def test_a_killed_worker_changes_nothing_on_ray(longer: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    run_and_kill(longer, tmp_path / "run", "ray", jobs=2, threads=1)
+
+
+@pytest.mark.slow
+def test_a_killed_worker_changes_nothing_on_slurm(longer: Path, tmp_path: Path) -> None:
+    pytest.importorskip("submitit")
+    run_and_kill(longer, tmp_path / "run", "slurm", cluster="local", jobs=2, threads=1, poll=0.1)

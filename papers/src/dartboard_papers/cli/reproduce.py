@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dartboard.cli.arguments import RUNS, UsageError, positive
+from dartboard.cli.arguments import RUNS, UsageError, add_executor_flags, positive, split_executor_words
 from dartboard.cli.signals import SIGNALLED
 from dartboard.errors import DartboardError, one_line
 
@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 
 ALL = "all"
 FAILED = 1
-RUN_ARGUMENTS = ("overrides", "full", "data", "table", "out", "jobs", "threads", "device", "quiet")
+RUN_ARGUMENTS = (
+    "overrides",
+    "full",
+    "data",
+    "table",
+    "out",
+    "jobs",
+    "executor",
+    "threads",
+    "device",
+    "quiet",
+)
 """Arguments of a run, which --list refuses."""
 
 
@@ -35,7 +46,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--data", metavar="D", help="images in the place of its own; see dartboard list datasets")
     add("--table", type=Path, metavar="PATH", help="the file of the benchmark that it asks, or its folder")
     add("--out", type=Path, metavar="DIR", help="where folders of reproductions are (default: runs/papers)")
-    add("--jobs", type=positive, metavar="N", help="processes that work (default: 1)")
+    add_executor_flags(parser, "searches and trainings")
     add("--threads", type=positive, metavar="N", help="threads of this process on a CPU")
     add("--device", metavar="D", help="device to compute on (default: cuda if there is one, else cpu)")
     add("--json", action="store_true", help="print one JSON object for each instead")
@@ -48,16 +59,23 @@ def run(args: Namespace) -> int:
         return _list(args)
     if args.name is None:
         raise UsageError("reproduce needs the NAME of a figure or table, or --list to see them")
+    words, args.overrides = split_executor_words(args.overrides)
     if args.name == ALL and args.overrides:
         raise UsageError(f"all of them have no {args.overrides[0]!r} in common; name one")
-    from dartboard.cli.arguments import prepare_device
+    from dartboard.cli.arguments import choose_executor, prepare_device
     from dartboard.cli.signals import interrupt_on_signals
+    from dartboard.jobs.executors import check_executor
     from dartboard_papers import REPRODUCTIONS, RunOptions
 
     chosen = None if args.name == ALL else REPRODUCTIONS[args.name]
     device = prepare_device(args.device, args.threads)
     out = args.out or RUNS / "papers"
     options = RunOptions(out, args.data, args.table, device, args.jobs or 1, full=args.full)
+    if args.executor is not None or words:  # else each reproduction decides how many processes it can use
+        executor = choose_executor(args, words, threads=1)
+        if executor is not None:
+            check_executor(*executor)
+            options = replace(options, executor=executor[0], executor_options=executor[1])
     with interrupt_on_signals() as caught:
         try:
             return _run_all(args, options) if chosen is None else _run_one(args, chosen, options)
