@@ -1,13 +1,13 @@
-"""Puts what is in results/ into the pages that show it.
+"""Update the pages of the documentation that show results.
 
     dartboard bench --config results/nano/bench.yaml --results results/nano --out results/nano --show
     dartboard reproduce xnas-figure-3 --out papers/results
     python scripts/update_docs.py
 
-A page shows the table of a bench between the lines `<!-- table NAME -->` and `<!-- end of table -->`. Pages
-of methods have in the same way `<!-- measured LABEL... -->`, what searches came to on all benches, and
-`<!-- reproduced NAME... -->`, what came of parts of a paper. The page docs/papers.md is made of the records
-of reproductions alone, with copies of their pictures.
+Pages contain generated blocks between two comments: `<!-- table NAME -->` ... `<!-- end of table -->` is the
+table of a scoreboard, `<!-- measured LABEL... -->` the results of searches on all scoreboards, and
+`<!-- reproduced NAME... -->` the verdicts of reproductions. The page docs/papers.md is generated completely from
+the records of reproductions, with copies of their figures.
 """
 
 import re
@@ -23,40 +23,41 @@ from dartboard_papers.record import RECORD
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- (table|measured|reproduced) ([\w -]+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 BENCHES = ("nano", "nb201", "oneshot1", "oneshot2", "oneshot3")
-"""The folders in results/ whose tables pages of methods show."""
+"""Scoreboards in results/ that the pages of methods show."""
 Rows = dict[str, dict[str, str]]
-"""Of a table, by the words in the first column."""
+"""Rows of a table by their first cell, each a cell by column."""
 PAGE = "papers.md"
 FIGURES = "figures/papers"
-"""The pictures, as seen from the pages."""
+"""Folder of the figures, relative to the pages."""
 NOT_RUN = "not run yet"
 
 HEAD = """\
 # The papers on a laptop
 
-Figures and tables of the papers behind dartboard, redone: what each reports, what was measured here, and
-whether its claim held. This page is made from the records in `papers/results` by `scripts/update_docs.py`.
+Figures and tables of the papers behind dartboard, recomputed at small scale: what each reports, what was measured
+here, and whether its claim held. This page is generated from the records in `papers/results` by
+`scripts/update_docs.py`.
 
 ```sh
 dartboard reproduce --list
 dartboard reproduce xnas-figure-3
 ```
 
-Each says before it starts how long it takes, and finishes in minutes on two cores; `--full` takes the
-paper's own numbers, where it gives them, for a GPU. How a claim is tested was fixed before its first run
-here; where the test or the procedure came later or was changed, the section says so. Those of GAEA's table
-2 and figures 4 and 5 were written when the searches that they look at, which are in `results/nb201`, were
-known. No seed is left out: where a section has means alone, what each came to is in
-`papers/results/NAME/numbers.json`. *Held* means that the paper's claim was seen at this size, *did not
-hold* that it was not, *not testable here* that what ran here can show neither. Times are those of a machine
-that did much else, and up to ten times what a quiet one takes; `dartboard reproduce --list` has the latter.
+Each reproduction prints a time estimate first and finishes in minutes on two cores; `--full` uses the paper's own
+settings, where it states them, and is meant for a GPU. The test of a claim was fixed before its first run here; where the
+test or the procedure was added or changed later, the section says so. The tests for GAEA's table 2 and figures 4
+and 5 were written when the results of the searches they use, which are in `results/nb201`, were already known. No
+seed is left out: where a section reports only means, the individual values are in
+`papers/results/NAME/numbers.json`. *Held* means that the paper's claim was observed at this scale, *did not hold*
+that it was not, *not testable here* that this experiment cannot decide it. Times were measured on a machine with
+other load, and are up to ten times those on an idle one, which `dartboard reproduce --list` prints.
 """
 
 
 def updated(page: str, records: Mapping[str, ReproductionRecord]) -> str:
-    """The text of a page with the tables that are there now."""
+    """The text of a page with up-to-date generated blocks."""
     makers = {"table": _table, "measured": measured, "reproduced": lambda names: reproduced(names, records)}
-    return BLOCK.sub(lambda found: f"{found[1]}\n{makers[found[2]](found[3])}\n{found[4]}", page)
+    return BLOCK.sub(lambda match: f"{match[1]}\n{makers[match[2]](match[3])}\n{match[4]}", page)
 
 
 def _table(name: str) -> str:
@@ -64,9 +65,9 @@ def _table(name: str) -> str:
 
 
 def _rows(name: str) -> Rows:
-    """The table of a bench."""
+    """The table of a scoreboard."""
     head, _, *lines = [
-        [own.strip() for own in line.strip("|").split("|")]
+        [cell.strip() for cell in line.strip("|").split("|")]
         for line in _table(name).splitlines()
         if line.startswith("|")
     ]
@@ -74,10 +75,10 @@ def _rows(name: str) -> Rows:
 
 
 def measured(labels: str) -> str:
-    """What searches came to on every bench that has them, and beside the paper's numbers where it gives some.
+    """Results of searches on every scoreboard that has them, next to the paper's figures if it states some.
 
     Args:
-        labels: Of rows of the benches' tables, with spaces between them.
+        labels: Row labels of the tables, separated by spaces.
     """
     tables = {name: _rows(name) for name in BENCHES}
     lines = [
@@ -85,17 +86,16 @@ def measured(labels: str) -> str:
         "|---|---|--:|--:|--:|--:|--:|",
     ]
     for name, rows in tables.items():
-        for label in (own for own in labels.split() if own in rows):
+        for label in (label for label in labels.split() if label in rows):
             row, first = rows[label], next(column for column in rows[label] if column.startswith("test "))
-            beside = rows["random"][first]
-            found = (row["seeds"], row[first], row["regret"], beside, row["to random"])
-            lines.append(f"| `{name}` | `{label}` | {' | '.join(found)} |")
-    return "\n".join([*lines, *_beside_paper(tables["nb201"], labels.split()), ""])
+            cells = (row["seeds"], row[first], row["regret"], rows["random"][first], row["to random"])
+            lines.append(f"| `{name}` | `{label}` | {' | '.join(cells)} |")
+    return "\n".join([*lines, *_paper_table(tables["nb201"], labels.split()), ""])
 
 
-def _beside_paper(rows: Rows, labels: Sequence[str]) -> Iterator[str]:
-    """The numbers of GAEA's table 2 beside those of here, if it has any of these searches."""
-    known = [own for own in labels if own in rows and _has_numbers(rows[own])]
+def _paper_table(rows: Rows, labels: Sequence[str]) -> Iterator[str]:
+    """Our accuracies next to those of GAEA's table 2, if it has any of these searches."""
+    known = [label for label in labels if label in rows and _has_numbers(rows[label])]
     if not known:
         return
     yield "\n| NAS-Bench-201 | search | here | paper, transferred | paper, direct |"
@@ -103,47 +103,47 @@ def _beside_paper(rows: Rows, labels: Sequence[str]) -> Iterator[str]:
     for label in known:
         row = rows[label]
         names = [column.removeprefix("test ") for column in row if column.startswith("test ")]
-        there = [_parts(row[f"paper, {how}"], len(names)) for how in ("transfer", "direct")]
-        for name, moved, direct in zip(names, *there, strict=True):
-            yield f"| {name} | `{label}` | {row[f'test {name}']} | {moved} | {direct} |"
+        paper = [_split_cell(row[f"paper, {how}"], len(names)) for how in ("transfer", "direct")]
+        for name, transferred, direct in zip(names, *paper, strict=True):
+            yield f"| {name} | `{label}` | {row[f'test {name}']} | {transferred} | {direct} |"
 
 
 def _has_numbers(row: Mapping[str, str]) -> bool:
     return any(row[f"paper, {how}"] != "-" for how in ("transfer", "direct"))
 
 
-def _parts(words: str, count: int) -> list[str]:
-    return words.split(" / ") if words != "-" else ["-"] * count
+def _split_cell(cell: str, count: int) -> list[str]:
+    return cell.split(" / ") if cell != "-" else ["-"] * count
 
 
 def reproduced(names: str, records: Mapping[str, ReproductionRecord]) -> str:
-    """Parts of papers that were redone: what they are about, the verdict and what was seen.
+    """Table of reproductions: part of the paper, claim, verdict and observation.
 
     Args:
-        names: Of reproductions, with spaces between them.
-        records: What came of them.
+        names: Names of reproductions, separated by spaces.
+        records: Their records by name.
     """
     lines = ["| part | claim of the paper | here | what was seen |", "|---|---|---|---|"]
     for name in names.split():
         record = records[name]
         reproduction = record.reproduction
-        words = (
+        cells = (
             escape_cell(as_sentence(reproduction.claim)),
             f"**{record.verdict}**",
             escape_cell(as_sentence(record.sentence)),
         )
-        lines.append(f"| [{reproduction.part}](../papers.md#{name}) | {' | '.join(words)} |")
+        lines.append(f"| [{reproduction.part}](../papers.md#{name}) | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 
 
 def read_records(folder: Path) -> dict[str, ReproductionRecord]:
-    """By name, the records of all reproductions that were run."""
-    found = [read_record(path.parent) for path in sorted(folder.glob(f"*/{RECORD}"))]
-    return {record.name: record for record in found}
+    """Records of all reproductions that were run, by name."""
+    records = [read_record(path.parent) for path in sorted(folder.glob(f"*/{RECORD}"))]
+    return {record.name: record for record in records}
 
 
 def papers_page(records: Mapping[str, ReproductionRecord]) -> str:
-    """The page of all reproductions: a table, and a section for each that was run."""
+    """The page of all reproductions: an overview table, and a section for each that was run."""
     return "\n".join([HEAD, *_overview(records), *_sections(records)])
 
 
@@ -169,7 +169,7 @@ def _sections(records: Mapping[str, ReproductionRecord]) -> Iterator[str]:
 
 
 def pictures(records: Mapping[str, ReproductionRecord], folder: Path) -> dict[str, Path]:
-    """By the name of the copy, every picture that the page shows."""
+    """Source of every figure of the page, by the file name of its copy."""
     return {
         f"{name}-{picture}.png": folder / name / f"{picture}.png"
         for name, record in records.items()
@@ -177,13 +177,13 @@ def pictures(records: Mapping[str, ReproductionRecord], folder: Path) -> dict[st
     }
 
 
-def copy_pictures(wanted: Mapping[str, Path], folder: Path) -> None:
-    """Copies pictures that are new or other ones, and removes those that no page shows."""
+def copy_pictures(sources: Mapping[str, Path], folder: Path) -> None:
+    """Copy new and changed figures, and remove those that no page shows."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("*.png"):
-        if path.name not in wanted:
+        if path.name not in sources:
             path.unlink()
-    for name, source in wanted.items():
+    for name, source in sources.items():
         target = folder / name
         if not target.exists() or target.read_bytes() != source.read_bytes():
             shutil.copyfile(source, target)
@@ -196,7 +196,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def main() -> None:
-    """Write all pages anew."""
+    """Update all pages."""
     docs, results = ROOT / "docs", ROOT / "papers" / "results"
     records = read_records(results)
     copy_pictures(pictures(records, results), docs / FIGURES)
