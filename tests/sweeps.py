@@ -54,9 +54,9 @@ def digest(path: Path) -> str:
 def sweep(folder: Path, values: Mapping[str, Any], executor: str = "here", **given: Any) -> Sweep:
     """A sweep in a directory, one thread a run."""
     options = {"threads": 1, **given.pop("options", {})}
-    course = SweepPlanner(validate(values), folder, **given)
-    course.rehearse()
-    return Sweep(course, make_executor(executor, options))
+    planner = SweepPlanner(validate(values), folder, **given)
+    planner.rehearse()
+    return Sweep(planner, make_executor(executor, options))
 
 
 def tiny(data: str, **more: Any) -> dict[str, Any]:

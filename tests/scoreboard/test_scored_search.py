@@ -115,7 +115,7 @@ def test_an_unexpected_error_is_a_failure_with_its_name(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(scored_search, "ask", broken)
+    monkeypatch.setattr(scored_search, "score_run", broken)
     [failed] = run_searches(tmp_path, plan(data, methods="darts"), correlation=0).values()
     assert failed.state == "failed"
     assert failed.error.startswith("ZeroDivisionError: a bug")
@@ -125,7 +125,7 @@ def test_a_lack_of_memory_is_a_failure(data: str, tmp_path: Path, monkeypatch: p
     def full(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(scored_search, "ask", full)
+    monkeypatch.setattr(scored_search, "score_run", full)
     [failed] = run_searches(tmp_path, plan(data, methods="darts"), correlation=0).values()
     assert failed.error.startswith("out of memory; use a smaller net.channels or batch")
 

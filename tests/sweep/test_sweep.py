@@ -174,7 +174,7 @@ def test_a_stop_keeps_what_is_there(data: str, tmp_path: Path) -> None:
             if job.name.endswith("s1"):
                 own.stop()
 
-    own.queue.watch = Stopper()
+    own.queue.monitor = Stopper()
     with pytest.raises(Stopped, match="stopped; runs not begun: 0"):
         own.run()
     assert [row["name"] for row in read_results(tmp_path)] == ["search/darts-s0"]
@@ -302,5 +302,7 @@ def test_searches_take_no_cells(data: str, tmp_path: Path) -> None:
 
 
 def test_a_composition_that_cannot_be_is_told(data: str, tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="search/pc-darts-s0: the architecture rests for 15 epochs"):
+    with pytest.raises(
+        OptionError, match="search/pc-darts-s0: the architecture is frozen for the first 15 epochs"
+    ):
         sweep(tmp_path, tiny(data, grid={"method": ["darts", "pc-darts"]}))

@@ -57,7 +57,7 @@ def test_a_stop_keeps_what_is_known_of_later_stages(data: str, tmp_path: Path) -
         def on_stage(self, name: str, runs: Any) -> None:  # noqa: ARG002
             own.stop()
 
-    own.watch = Stopper()
+    own.monitor = Stopper()
     with pytest.raises(Stopped):
         own.run()
     assert [row["name"] for row in rows] == ["a/darts-s0", "b/darts-s1"]
@@ -120,14 +120,14 @@ def test_metrics_that_cannot_be_read_are_compared_with_none(data: str, tmp_path:
     assert states == dict.fromkeys(NAMES, "finished") | {dropped: "failed"}
 
 
-def test_images_are_let_go_when_runs_have_been_compared(data: str, tmp_path: Path) -> None:
+def test_images_are_released_when_runs_have_been_compared(data: str, tmp_path: Path) -> None:
     own, held = sweep(tmp_path, tiny(data, stop={"after": 1, "keep": 1})), []
 
     class Looking(Monitor):
         def on_start(self, job: Job) -> None:
-            held.append((job.until, own.course._maker._images is not None))
+            held.append((job.until, own.planner._builder._images is not None))
 
-    own.queue.watch = Looking()
+    own.queue.monitor = Looking()
     own.run()
     assert held == [(1, False), (1, False), (None, False)]
 

@@ -1,6 +1,6 @@
-"""Everything that says what a protocol does, gathered from several places.
+"""Configuration of a protocol, from files, the environment, flags and words of the command line.
 
-In YAML a protocol reads like this; what is left out has a default:
+A protocol in YAML; what is left out has a default:
 
     searches: 5
     seeds: 10
@@ -33,17 +33,17 @@ from dartboard.space import SPACES
 from dartboard.train.config import TRAIN, TrainSettings
 
 FIRST = 2**62
-"""First seeds are below it, so that those that follow are seeds as well."""
+"""Upper bound of first seeds, so that those that follow are valid as well."""
 
 
 class ProtocolTraining(TrainSettings):
-    """The trainings of a protocol, each with a seed of its own."""
+    """Settings of the trainings of a protocol, which differ in their seeds."""
 
     seed: Annotated[int, Field(ge=0, lt=FIRST)] = Field(default=0, description="first seed of trainings")
 
 
 class ProtocolConfig(Options):
-    """Everything it takes to repeat a protocol."""
+    """Configuration of a protocol: everything it takes to repeat it."""
 
     kind: Literal["protocol"] = Field(default="protocol", description="what this is the configuration of")
     searches: Count = Field(default=5, description="stage 1: searches, each with a seed of its own")
@@ -64,7 +64,7 @@ class ProtocolConfig(Options):
 
 PROTOCOL = ConfigLoader(ProtocolConfig, {}, "DARTBOARD_PROTOCOL_")
 _LOADERS: dict[str, ConfigLoader[Any]] = {"search": SEARCH, "train": TRAIN}
-"""What a protocol is made of, by the group in which its settings are."""
+"""The loaders of the settings of searches and trainings, by group."""
 
 
 def load_protocol(
@@ -76,16 +76,16 @@ def load_protocol(
     flags: Layer | None = None,
     words: Iterable[str] = (),
 ) -> ProtocolConfig:
-    """The configuration that several places make together, later ones winning.
+    """The configuration from several places, of which later ones win.
 
     Trainings have the images of the searches unless other ones are named for them.
 
     Args:
         recipes: Names of recipes, by `search` and `train`.
         files: YAML files of a search and of a training, in the same way.
-        file: A YAML file of a whole protocol.
-        environment: Variables, of which those count that begin with DARTBOARD_PROTOCOL_, DARTBOARD_SEARCH_ or
-            DARTBOARD_TRAIN_.
+        file: A YAML file of a protocol.
+        environment: Environment variables; those with the prefix DARTBOARD_PROTOCOL_, DARTBOARD_SEARCH_ or
+            DARTBOARD_TRAIN_ count.
         flags: Values by key, those of searches and trainings in groups.
         words: Each `key=value`, such as `seeds=3` or `search.weights.lr=0.1`.
 
@@ -103,11 +103,11 @@ def load_protocol(
     values = merge_layers([long_form(place[""]) for place in places])
 
     def inner(group: str, base: Layer) -> dict[str, Any]:
-        loader, (whole, *later) = _LOADERS[group], [place[group] for place in places]
+        loader, (from_file, *later) = _LOADERS[group], [place[group] for place in places]
         recipe = loader.recipes[recipes[group]]() if group in recipes else {}
-        own = read_file(Path(files[group])) if group in files else {}
+        from_group_file = read_file(Path(files[group])) if group in files else {}
         variables = from_environment(environment, loader.prefix)
-        layers = [base, recipe, whole, own, variables, *later]
+        layers = [base, recipe, from_file, from_group_file, variables, *later]
         return merge_layers([loader.normalize(layer) for layer in layers])
 
     seed = {"seed": values["seed"]} if "seed" in values else {}
@@ -120,29 +120,29 @@ def load_protocol(
 
 
 def _split(layer: Layer) -> dict[str, Layer]:
-    """The settings of a search, of a training, and under no name the others."""
+    """The settings of searches, those of trainings, and under `""` those of the protocol."""
     groups = {name: {} if layer.get(name) is None else layer[name] for name in _LOADERS}
-    for name, own in groups.items():
-        if not isinstance(own, Mapping):
-            raise OptionError(f"{name}={own!r}: expected a group such as {{epochs: 25}}")
+    for name, values in groups.items():
+        if not isinstance(values, Mapping):
+            raise OptionError(f"{name}={values!r}: expected a group such as {{epochs: 25}}")
     return {"": {key: value for key, value in layer.items() if key not in _LOADERS}, **groups}
 
 
 def _split_words(words: Iterable[str]) -> dict[str, Layer]:
-    found: dict[str, list[str]] = {"": [], **{name: [] for name in _LOADERS}}
+    groups: dict[str, list[str]] = {"": [], **{name: [] for name in _LOADERS}}
     for word in words:
         name, dot, rest = word.partition(".")
         if word.partition("=")[0] in _LOADERS:
             raise OptionError(f"expected a setting such as {word.partition('=')[0]}.epochs=25, got {word!r}")
         inside = bool(dot) and name in _LOADERS
-        found[name if inside else ""].append(rest if inside else word)
-    return {name: from_words(own) for name, own in found.items()}
+        groups[name if inside else ""].append(rest if inside else word)
+    return {name: from_words(group) for name, group in groups.items()}
 
 
 def _source(search: Layer) -> dict[str, Any]:
     """The images of the searches, as far as they are named."""
-    found = search.get("data")
-    return {key: found[key] for key in SOURCE if key in found} if isinstance(found, Mapping) else {}
+    data = search.get("data")
+    return {key: data[key] for key in SOURCE if key in data} if isinstance(data, Mapping) else {}
 
 
 def resolved(config: ProtocolConfig) -> dict[str, Any]:

@@ -41,9 +41,9 @@ from dartboard.sweep.protocol.jobs import (
 from dartboard.sweep.protocol.results import (
     ProtocolResult,
     arm,
+    candidate_facts,
     conclude,
     measured_on,
-    network_facts,
     search_facts,
 )
 from dartboard.sweep.pruning import DIVERGED, sift
@@ -347,7 +347,7 @@ class Protocol:
             screened = []
             for candidate in selection.candidates:
                 run = Run.read(self.jobs.folder / "train" / candidate.name)
-                screened.append(network_facts(candidate, selection.trials[candidate.name], run))
+                screened.append(candidate_facts(candidate, selection.trials[candidate.name], run))
             arms[name] = arm(selection.best, screened, finals[name], search_seconds[name])
         return conclude(rows, arms, part=measured_on(finals[FOUND][0]), examples=self.examples)
 

@@ -34,7 +34,7 @@ class SearchFacts:
 
 
 @dataclass(frozen=True)
-class NetworkFacts:
+class CandidateFacts:
     """A network of stage 2.
 
     Args:
@@ -88,7 +88,7 @@ class Arm:
         seconds: Seconds spent by stage: `search`, `choose`, `final`, and `total`.
     """
 
-    networks: tuple[NetworkFacts, ...]
+    networks: tuple[CandidateFacts, ...]
     best: str
     genotype: Any
     finals: tuple[FinalFacts, ...]
@@ -137,11 +137,11 @@ def search_facts(run: Run, candidates: Sequence[Candidate]) -> SearchFacts:
     )
 
 
-def network_facts(candidate: Candidate, trial: Trial, run: Run) -> NetworkFacts:
+def candidate_facts(candidate: Candidate, trial: Trial, run: Run) -> CandidateFacts:
     """Results of a network in stage 2."""
     rows = run.metrics()
     seconds = (run.result() or {}).get("seconds") or (rows[-1]["seconds"] if rows else 0.0)
-    return NetworkFacts(
+    return CandidateFacts(
         run=_name(run),
         genotype=candidate.genotype,
         seeds=candidate.seeds,
@@ -153,7 +153,7 @@ def network_facts(candidate: Candidate, trial: Trial, run: Run) -> NetworkFacts:
 
 
 def arm(
-    best: Candidate, networks: Sequence[NetworkFacts], finals: Sequence[Run], search_seconds: float
+    best: Candidate, networks: Sequence[CandidateFacts], finals: Sequence[Run], search_seconds: float
 ) -> Arm:
     """Results of one arm.
 
