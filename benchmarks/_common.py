@@ -1,4 +1,4 @@
-"""What the benchmarks share: a clock, medians of interleaved runs, and the memory of a step."""
+"""Helpers of the benchmarks: timing, medians of interleaved runs, and memory of a step."""
 
 import multiprocessing
 import statistics
@@ -18,7 +18,7 @@ from dartboard.space import SearchSpace
 
 
 def seconds(run: Callable[[], object]) -> float:
-    """How long `run` takes."""
+    """Seconds that `run` takes."""
     start = time.perf_counter()
     run()
     return time.perf_counter() - start
@@ -28,39 +28,39 @@ Key = TypeVar("Key", str, int)
 
 
 def median_seconds(runs: Mapping[Key, Callable[[], object]], repeats: int) -> dict[Key, float]:
-    """Median seconds of each run, all interleaved, each round in another order; the first does not count."""
+    """Median seconds of each run, interleaved in random order; the first round is a warmup."""
     times: dict[Key, list[float]] = {name: [] for name in runs}
     rng = Random(0)
     for _ in range(repeats + 1):
         for name in rng.sample(list(runs), len(runs)):
             times[name].append(seconds(runs[name]))
-    return {name: statistics.median(own[1:]) for name, own in times.items()}
+    return {name: statistics.median(values[1:]) for name, values in times.items()}
 
 
 def added_memory(run: Callable[[], object]) -> int:
-    """Bytes that `run` adds to the memory of this process; meant for a process of its own."""
-    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far, that of imports and building
+    """Bytes that `run` adds to the peak memory of this process; call it in a fresh process."""
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak, which includes imports and setup
     before = status("VmRSS")
     run()
     return status("VmHWM") - before
 
 
 def status(field: str) -> int:
-    """A memory figure of this process in bytes (not getrusage's, which a child inherits from its parent)."""
+    """A memory field of /proc/self/status in bytes (getrusage's peak is inherited from the parent)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field + ":"))
 
 
 def in_fork(measure: Callable[[], int]) -> int:
-    """What `measure` returns in a fresh copy of this process, which should not have computed before."""
+    """The result of `measure` in a forked process; call it before torch has started threads."""
     context = multiprocessing.get_context("fork")
     receive, send = context.Pipe(duplex=False)
     process = context.Process(target=lambda: send.send(measure()))
     process.start()
     send.close()
-    found: int = receive.recv()
+    result: int = receive.recv()
     process.join()
-    return found
+    return result
 
 
 def make_searcher(
@@ -73,13 +73,13 @@ def make_searcher(
     sync_norms: bool = False,
     **options: object,
 ) -> Searcher:
-    """A search on random images of 32x32 pixels, long enough that no schedule ends while it is measured."""
-    chance = torch.Generator().manual_seed(0)
-    pixels = torch.randint(256, (4 * batch, 3, 32, 32), dtype=torch.uint8, generator=chance)
+    """A search on random images of 32x32 pixels, with more epochs than any benchmark runs."""
+    rng = torch.Generator().manual_seed(0)
+    pixels = torch.randint(256, (4 * batch, 3, 32, 32), dtype=torch.uint8, generator=rng)
     data = Dataset("noise", tuple("0123456789"), ImageSet(pixels, torch.arange(4 * batch) % 10))
     net = NetOptions(channels=channels)
-    numbers = SearchOptions(epochs=1000, batch=batch, net=net, sync_norms=sync_norms)
-    searcher = Searcher(space, make_method(method, options), data, numbers, group=group)
+    search_options = SearchOptions(epochs=1000, batch=batch, net=net, sync_norms=sync_norms)
+    searcher = Searcher(space, make_method(method, options), data, search_options, group=group)
     searcher.net.train()
     searcher.relaxation.train()
     return searcher

@@ -1,10 +1,10 @@
-"""One loop over two processes: what is exchanged in a step, how long that takes, and what two are worth.
+"""Communication and efficiency of a search over two processes.
 
-Two processes with one thread each meet in this machine's memory. Rank 0 takes steps alone with the whole
-batch, then both take steps with half of it each; these alternate, and times are medians. The efficiency is
-the time of one over twice the time of two; the machine must have two idle cores, or it says nothing. Bytes
-are counted where they are handed over. The last table says what a step of a search on ImageNet would exchange
-over 64 GPUs, and how long that takes over connections of several speeds.
+Two processes with one thread each run on this machine. Rank 0 takes steps alone with the whole batch, then
+both take steps with half of it each; these alternate, and times are medians. The efficiency is the time of
+one process over twice the time of two; it is meaningful only with two idle cores. Bytes are counted in
+`all_reduce`. The last table estimates what a step of a search on ImageNet would exchange over 64 GPUs, and
+how long that takes at several link speeds.
 
 usage: python benchmarks/distributed.py [--rounds N] [--batch N] [--json]
 """
@@ -40,34 +40,34 @@ CASES = {
 }
 """Space, cells, method and its options."""
 IMAGENET = {"darts": 1, "pc-darts": 4}
-"""Searches of the DARTS space: one in so many channels passes the candidates."""
+"""Searches of the DARTS space, with the K of their partial channels."""
 PARTS = ("weights", "statistics", "architecture")
 LINKS = {"10 Gb/s": 1.25e9, "100 Gb/s": 12.5e9, "400 Gb/s": 50e9}
-"""Bytes a second, each way."""
+"""Bytes per second in each direction."""
 RANKS, IMAGES = 64, 16
-"""GPUs, and images of a batch on each."""
+"""Number of GPUs, and images per batch on each."""
 DELAY = 1e-5
-"""Seconds from rank to rank however little is sent, of which a tree has 2 log2 RANKS: an assumption."""
+"""Latency between two ranks in seconds, 2 log2 RANKS times in a tree: an assumption."""
 SPEED = 5e12
-"""Operations a second that a GPU comes to in such a network: an assumption."""
+"""Operations per second of a GPU in such a network: an assumption."""
 
 
 CALLS = 6
-"""Exchanges of a step that nothing hides: architecture, statistics, three sums, the last of the gradients."""
+"""Exchanges per step that are not overlapped: architecture, statistics, three sums, the last gradients."""
 TREE = 2 * math.log2(RANKS) * DELAY
 PASSES = 6
-"""Forward passes that a step costs: one and twice as much backward, for architecture and weights."""
+"""Cost of a step in forward passes: one, and two for the backward pass, for architecture and weights."""
 
 
-class Counting:
-    """Counts the bytes that are handed to `all_reduce`, and the seconds that it takes."""
+class AllReduceCounter:
+    """Counts the bytes passed to `all_reduce`, and the seconds it takes."""
 
     def __init__(self) -> None:
         self.bytes: Counter[int] = Counter()
         self.calls, self.seconds = 0, 0.0
         self._call = dist.all_reduce
 
-    def __enter__(self) -> "Counting":
+    def __enter__(self) -> "AllReduceCounter":
         dist.all_reduce = self._all_reduce
         return self
 
@@ -84,8 +84,8 @@ class Counting:
             self.seconds += time.perf_counter() - start
 
 
-def parts_of(searcher: Searcher) -> dict[str, int]:
-    """Bytes that a step of a search must exchange, from the sizes of its parts."""
+def exchanged_bytes(searcher: Searcher) -> dict[str, int]:
+    """Bytes that a step of a search exchanges, from the sizes of its tensors."""
     net, relaxation = searcher.net, searcher.relaxation
     return {
         "weights": _bytes(searcher.objective.weights),
@@ -95,17 +95,17 @@ def parts_of(searcher: Searcher) -> dict[str, int]:
 
 
 def _bytes(tensors: Sequence[Tensor]) -> int:
-    return sum(own.numel() * own.element_size() for own in tensors)
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
-def serve(rank: int, port: int, asked: dict[str, Any], connection: Connection) -> None:
-    """What each of the two processes does; rank 0 tells what it has measured."""
+def worker(rank: int, port: int, options: dict[str, Any], connection: Connection) -> None:
+    """Entry point of the two processes; rank 0 sends the results."""
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     torch.set_num_threads(1)
     with join_group(torch.device("cpu")) as group:
-        found = {name: measure(group, *case, **asked) for name, case in CASES.items()}
+        results = {name: measure(group, *case, **options) for name, case in CASES.items()}
         if not rank:
-            connection.send(found)
+            connection.send(results)
 
 
 def make(space: str, cells: int, method: str, options: dict[str, Any], batch: int, **more: Any) -> Searcher:
@@ -114,17 +114,17 @@ def make(space: str, cells: int, method: str, options: dict[str, Any], batch: in
 
 
 def measure(group: Group, *case: Any, rounds: int, batch: int) -> dict[str, float]:
-    """Seconds of a step of one process and of two, and what two have exchanged."""
+    """Seconds per step of one process and of two, and the bytes that two exchange."""
     alone = make(*case, batch)
     shared = {sync: make(*case, batch, group=group, sync_norms=sync) for sync in (False, True)}
     times: dict[str, list[float]] = {"alone": [], "shared": [], "synchronised": []}
-    counted = {"shared": Counting(), "synchronised": Counting()}
+    counted = {"shared": AllReduceCounter(), "synchronised": AllReduceCounter()}
     for _ in range(rounds + 1):
-        times["alone"].append(_turn(group, alone.train_step, group.rank == 0))
+        times["alone"].append(_timed_step(group, alone.train_step, group.rank == 0))
         for name, sync in (("shared", False), ("synchronised", True)):
             with counted[name]:
-                times[name].append(_turn(group, shared[sync].train_step, True))
-    medians = {name: statistics.median(own[1:]) for name, own in times.items()}
+                times[name].append(_timed_step(group, shared[sync].train_step, True))
+    medians = {name: statistics.median(values[1:]) for name, values in times.items()}
     steps = rounds + 1
     return {
         **medians,
@@ -133,43 +133,43 @@ def measure(group: Group, *case: Any, rounds: int, batch: int) -> dict[str, floa
         "exchange": counted["shared"].seconds / steps,
         "sync_bytes": sum(size * count for size, count in counted["synchronised"].bytes.items()) / steps,
         "sync_calls": counted["synchronised"].calls / steps,
-        **parts_of(shared[False]),
+        **exchanged_bytes(shared[False]),
     }
 
 
-def _turn(group: Group, step: Callable[[], None], mine: bool) -> float:
-    """Seconds of a step, before and after which all ranks wait for each other."""
+def _timed_step(group: Group, step: Callable[[], None], active: bool) -> float:
+    """Seconds of a step, with a barrier before and after it."""
     group.any(False)
     start = time.perf_counter()
-    if mine:
+    if active:
         step()
-    spent = time.perf_counter() - start
+    elapsed = time.perf_counter() - start
     group.any(False)
-    return spent
+    return elapsed
 
 
 def on_imagenet() -> dict[str, dict[str, float]]:
-    """What steps of searches on ImageNet would exchange over many GPUs, from the sizes of the networks."""
-    found = {}
-    for words, partial in IMAGENET.items():
+    """Estimated communication of searches on ImageNet over many GPUs, from the sizes of the networks."""
+    results = {}
+    for name, partial in IMAGENET.items():
         config = NetConfig(channels=16, classes=1000, input=(3, 224, 224), partial=partial, search=True)
         space = get_space("darts").resized(8)
         net = CellNet(space, config)
-        own = {
+        estimate = {
             "weights": 4.0 * count_parameters(net),
             "statistics": float(_bytes(local_statistics(net))),
             "architecture": 4.0 * (2 * 14 * 8 + (2 * 14 if partial > 1 else 0)),
         }
-        own["sent"] = 2 * (RANKS - 1) / RANKS * sum(own.values())
-        own["norms"] = len(local_statistics(net)) / 2
-        own["compute"] = PASSES * IMAGES * count_flops(space, config) / SPEED
-        own |= {link: own["sent"] / speed + CALLS * TREE for link, speed in LINKS.items()}
-        found[words] = own
-    return found
+        estimate["sent"] = 2 * (RANKS - 1) / RANKS * sum(estimate.values())
+        estimate["norms"] = len(local_statistics(net)) / 2
+        estimate["compute"] = PASSES * IMAGES * count_flops(space, config) / SPEED
+        estimate |= {link: estimate["sent"] / speed + CALLS * TREE for link, speed in LINKS.items()}
+        results[name] = estimate
+    return results
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Run the benchmark and print the results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -177,50 +177,50 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    with socket.socket() as own:
-        own.bind(("127.0.0.1", 0))
-        port = own.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
     context = multiprocessing.get_context("spawn")
     receive, send = context.Pipe(duplex=False)
-    asked = {"rounds": args.rounds, "batch": args.batch}
-    processes = [context.Process(target=serve, args=(rank, port, asked, send)) for rank in range(2)]
+    options = {"rounds": args.rounds, "batch": args.batch}
+    processes = [context.Process(target=worker, args=(rank, port, options, send)) for rank in range(2)]
     for process in processes:
         process.start()
-    found = receive.recv()
+    results = receive.recv()
     for process in processes:
         process.join()
-    paper = on_imagenet()
+    estimates = on_imagenet()
     if args.json:
-        print(json.dumps({"measured": found, "imagenet": paper}))
+        print(json.dumps({"measured": results, "imagenet": estimates}))
         return
-    show(found, args.batch)
-    show_paper(paper)
+    show(results, args.batch)
+    show_estimate(estimates)
 
 
-def show(found: dict[str, dict[str, float]], batch: int) -> None:
-    """Prints what was measured."""
+def show(results: dict[str, dict[str, float]], batch: int) -> None:
+    """Print the measurements."""
     print(f"a step with a batch of {batch}, one thread a process")
-    for name, own in found.items():
-        worth = own["alone"] / (2 * own["shared"])
-        sync = own["alone"] / (2 * own["synchronised"])
-        print(f"{name}: one {1e3 * own['alone']:.0f} ms, two {1e3 * own['shared']:.0f} ms: {worth:.0%}")
-        print(f"  batch-norms synchronised {1e3 * own['synchronised']:.0f} ms: {sync:.0%}")
-        parts = ", ".join(f"{part} {own[part] / 1e6:.4f}" for part in PARTS)
-        print(f"  exchanged {own['bytes'] / 1e6:.4f} MB in {own['calls']:.1f} calls: {parts}")
+    for name, row in results.items():
+        efficiency = row["alone"] / (2 * row["shared"])
+        sync = row["alone"] / (2 * row["synchronised"])
+        print(f"{name}: one {1e3 * row['alone']:.0f} ms, two {1e3 * row['shared']:.0f} ms: {efficiency:.0%}")
+        print(f"  batch-norms synchronised {1e3 * row['synchronised']:.0f} ms: {sync:.0%}")
+        parts = ", ".join(f"{part} {row[part] / 1e6:.4f}" for part in PARTS)
+        print(f"  exchanged {row['bytes'] / 1e6:.4f} MB in {row['calls']:.1f} calls: {parts}")
         print(
-            f"  batch-norms synchronised: {own['sync_bytes'] / 1e6:.4f} MB in {own['sync_calls']:.0f} calls"
+            f"  batch-norms synchronised: {row['sync_bytes'] / 1e6:.4f} MB in {row['sync_calls']:.0f} calls"
         )
 
 
-def show_paper(paper: dict[str, dict[str, float]]) -> None:
-    """Prints what a search on ImageNet over 64 GPUs would exchange."""
+def show_estimate(estimates: dict[str, dict[str, float]]) -> None:
+    """Print the estimates for ImageNet on 64 GPUs."""
     print(f"ImageNet, {RANKS} GPUs with {IMAGES} images each, 8 cells, 16 channels; MB of a step")
-    for name, own in paper.items():
-        parts = ", ".join(f"{part} {own[part] / 1e6:.3f}" for part in PARTS)
-        times = ", ".join(f"{link} {1e3 * own[link]:.1f}" for link in LINKS)
-        print(f"{name}: {parts}; each GPU sends {own['sent'] / 1e6:.1f} MB: {times} ms")
-        waits = 1e3 * 4 * own["norms"] * TREE
-        print(f"  computation {1e3 * own['compute']:.1f} ms; {own['norms']:.0f} norms: {waits:.0f} ms")
+    for name, row in estimates.items():
+        parts = ", ".join(f"{part} {row[part] / 1e6:.3f}" for part in PARTS)
+        times = ", ".join(f"{link} {1e3 * row[link]:.1f}" for link in LINKS)
+        print(f"{name}: {parts}; each GPU sends {row['sent'] / 1e6:.1f} MB: {times} ms")
+        waits = 1e3 * 4 * row["norms"] * TREE
+        print(f"  computation {1e3 * row['compute']:.1f} ms; {row['norms']:.0f} norms: {waits:.0f} ms")
 
 
 if __name__ == "__main__":

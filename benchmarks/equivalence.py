@@ -1,9 +1,9 @@
-"""How far two processes with half of every batch each are from one with the whole, for every method.
+"""Differences between one process and two with half of every batch each, for every method.
 
 The cases are those of the tests (tests/scale_cases.py): short searches and trainings on the digits in
-float64, with synchronised batch-norms, crops, flips, cutout and drop-path. The difference is the largest of
-any weight, statistic, architecture parameter or strength after any step; next to it stands that of the mean
-loss, which is kept in float32.
+float64, with synchronized batch-norms, crops, flips, cutout and drop-path. The difference is the maximum
+over all weights, statistics, architecture parameters and strengths after any step; next to it is that of
+the mean loss, which is kept in float32.
 
 usage: python benchmarks/equivalence.py [CASE ...]
 """
@@ -22,12 +22,12 @@ from together import together  # noqa: E402
 
 
 def main() -> None:
-    """Measures and prints a table."""
+    """Run the cases and print a table."""
     torch.set_num_threads(1)
     names = sys.argv[1:] or list(CASES)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "two.pt"
-        one, other = together(2, TESTS / "scale" / "steps.py", out, "sync", *names)
+        one, other = together(2, TESTS / "distributed" / "steps.py", out, "sync", *names)
         assert one == other, "the two processes hold different states"
         two = torch.load(out)
     print("| search or training | steps | largest difference | of the mean loss | same cell |")

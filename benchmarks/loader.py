@@ -1,13 +1,13 @@
-"""How many images a second streams give, and how long a search waits for them.
+"""Images per second of the data loader, and how long a search waits for its images.
 
-First against a pipeline that takes one image after the other, as torchvision's transforms do: Pillow opens
-it, it is padded, cropped, flipped, turned into floats, normalised and cut out in Python, in the workers of a
-torch DataLoader. Both take the same images: 32x32 in memory, the same as PNG files, and JPEG files of 224x224
-pixels. All alternate in one process; the first batches of each turn, which may lie ready, do not count;
-figures are medians.
+First against a per-image pipeline like torchvision's transforms: Pillow opens an image, which is padded,
+cropped, flipped, converted to float, normalized and cut out in Python, in the workers of a torch
+DataLoader. Both read the same images: 32x32 in memory, the same as PNG files, and JPEG files of 224x224
+pixels. All alternate in one process; the first batches of each turn, which may have been prefetched, are
+not timed; results are medians.
 
-Then the share of a search step of first-order DARTS (space darts, 4 cells, 16 channels, batch 64, images of
-32x32) that is spent in asking for batches.
+Then the fraction of a search step of first-order DARTS (space darts, 4 cells, 16 channels, batch 64,
+images of 32x32) that is spent waiting for batches.
 
 usage: DARTBOARD_DATA=FOLDER python benchmarks/loader.py [--rounds N] [--steps N] [--json]
 """
@@ -34,16 +34,16 @@ from dartboard.space import get_space
 
 PAD, CUTOUT, BATCH = 4, 16, 64
 SMALL, LARGE = 2560, 640
-"""How many images of each size there are."""
+"""Number of images of each size."""
 WORKERS = (1, 2)
 
 
-class OneByOne(torch.utils.data.Dataset[tuple[Tensor, int]]):
-    """Images that are varied one by one."""
+class PerImageDataset(torch.utils.data.Dataset[tuple[Tensor, int]]):
+    """Images that are augmented one by one."""
 
     def __init__(self, images: ImageSet | ImageFiles, data: Dataset) -> None:
         self.images, self.labels = images, images.labels.tolist()
-        self.mean, self.std = (torch.tensor(own)[:, None, None] for own in (data.mean, data.std))
+        self.mean, self.std = (torch.tensor(values)[:, None, None] for values in (data.mean, data.std))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -68,12 +68,12 @@ class OneByOne(torch.utils.data.Dataset[tuple[Tensor, int]]):
         return Image.fromarray(self.images.images[index].permute(1, 2, 0).contiguous().numpy())
 
 
-def loader(images: ImageSet | ImageFiles, data: Dataset, workers: int) -> Callable[[], Batch]:
-    """What gives the next batch of the pipeline."""
+def per_image(images: ImageSet | ImageFiles, data: Dataset, workers: int) -> Callable[[], Batch]:
+    """A function that returns the next batch of the per-image pipeline."""
 
     def passes() -> Iterator[Batch]:
-        own = DataLoader(
-            OneByOne(images, data),
+        loader = DataLoader(
+            PerImageDataset(images, data),
             BATCH,
             shuffle=True,
             drop_last=True,
@@ -82,15 +82,15 @@ def loader(images: ImageSet | ImageFiles, data: Dataset, workers: int) -> Callab
             persistent_workers=True,
         )
         while True:
-            yield from (Batch(x, y) for x, y in own)
+            yield from (Batch(x, y) for x, y in loader)
 
     batches = passes()
     return lambda: next(batches)
 
 
 def stream(images: ImageSet | ImageFiles, data: Dataset, workers: int = 0) -> Callable[[], Batch]:
-    """What gives the next batch of a stream."""
-    own = BatchLoader(
+    """A function that returns the next batch of dartboard's loader."""
+    loader = BatchLoader(
         images,
         batch=BATCH,
         seed=0,
@@ -101,85 +101,92 @@ def stream(images: ImageSet | ImageFiles, data: Dataset, workers: int = 0) -> Ca
         workers=workers,
     )
     steps = iter(range(10**9))
-    return lambda: own.batch(next(steps))
+    return lambda: loader.batch(next(steps))
 
 
-def rate(give: Callable[[], Batch], count: int) -> float:
-    """Images a second, once what may lie ready has been taken."""
+def rate(next_batch: Callable[[], Batch], count: int) -> float:
+    """Images per second, after the prefetched batches."""
     for _ in range(PREFETCH_FACTOR * max(WORKERS) + 1):
-        give()
+        next_batch()
     start = time.perf_counter()
-    images = sum(give().size for _ in range(count))
+    images = sum(next_batch().size for _ in range(count))
     return images / (time.perf_counter() - start)
 
 
-def rates(givers: dict[str, Callable[[], Batch]], counts: dict[str, int], rounds: int) -> dict[str, float]:
-    """Medians of all, interleaved, after one round that does not count."""
-    found: dict[str, list[float]] = {name: [] for name in givers}
+def rates(sources: dict[str, Callable[[], Batch]], counts: dict[str, int], rounds: int) -> dict[str, float]:
+    """Median rates, interleaved, after one warmup round."""
+    samples: dict[str, list[float]] = {name: [] for name in sources}
     for _ in range(rounds + 1):
-        for name, give in givers.items():
-            found[name].append(rate(give, counts[name]))
-    return {name: statistics.median(own[1:]) for name, own in found.items()}
+        for name, next_batch in sources.items():
+            samples[name].append(rate(next_batch, counts[name]))
+    return {name: statistics.median(values[1:]) for name, values in samples.items()}
 
 
 def small() -> Dataset:
-    """Images of 32x32 pixels: real ones if there are any, else random ones."""
+    """Images of 32x32 pixels: CIFAR-10 if it is there, else random ones."""
     file = Path(os.environ.get("DARTBOARD_DATA", "")) / "cifar10-10k.npz"
     if file.is_file():
-        whole = load_dataset(str(file))
-        return Dataset("CIFAR-10", whole.classes, whole.train.spread(SMALL).load())
-    chance = torch.Generator().manual_seed(0)
-    images = torch.randint(256, (SMALL, 3, 32, 32), dtype=torch.uint8, generator=chance)
+        data = load_dataset(str(file))
+        return Dataset("CIFAR-10", data.classes, data.train.spread(SMALL).load())
+    rng = torch.Generator().manual_seed(0)
+    images = torch.randint(256, (SMALL, 3, 32, 32), dtype=torch.uint8, generator=rng)
     return Dataset("noise", tuple("0123456789"), ImageSet(images, torch.arange(SMALL) % 10))
 
 
-def written(data: Dataset, folder: Path) -> ImageFiles:
+def as_png(data: Dataset, folder: Path) -> ImageFiles:
     """The same images as PNG files."""
-    held = data.train.load()
-    files = [folder / f"{number}.png" for number in range(len(held))]
-    for file, image in zip(files, held.images, strict=True):
+    images = data.train.load()
+    files = [folder / f"{number}.png" for number in range(len(images))]
+    for file, image in zip(files, images.images, strict=True):
         Image.fromarray(image.permute(1, 2, 0).contiguous().numpy()).save(file)
-    return ImageFiles(tuple(map(str, files)), held.labels, held.shape)
+    return ImageFiles(tuple(map(str, files)), images.labels, images.shape)
 
 
 def large(folder: Path) -> ImageFiles:
-    """JPEG files of 224x224 pixels, as smooth as photographs are."""
-    chance, files = np.random.default_rng(0), []
+    """JPEG files of 224x224 pixels, as smooth as photographs."""
+    rng, files = np.random.default_rng(0), []
     for number in range(LARGE):
-        coarse = Image.fromarray(chance.integers(256, size=(28, 28, 3), dtype=np.uint8))
+        coarse = Image.fromarray(rng.integers(256, size=(28, 28, 3), dtype=np.uint8))
         files.append(str(folder / f"{number}.jpg"))
         coarse.resize((224, 224), Image.Resampling.BICUBIC).save(files[-1], quality=90)
     return ImageFiles(tuple(files), torch.arange(LARGE) % 10, (3, 224, 224))
 
 
 def compare(data: Dataset, folder: Path, rounds: int) -> list[dict[str, object]]:
-    """A row for each kind of images and number of workers: the two pipelines and their ratio."""
-    known = Dataset("large", data.classes, large(folder), known=data.moments)
+    """A row for each kind of images and number of workers: both rates and their ratio."""
+    photographs = Dataset("large", data.classes, large(folder), known=data.moments)
     kinds = {
         "32x32 in memory": data.train.load(),
-        "32x32 PNG": written(data, folder),
-        "224x224 JPEG": known.train,
+        "32x32 PNG": as_png(data, folder),
+        "224x224 JPEG": photographs.train,
     }
     rows: list[dict[str, object]] = []
     for kind, images in kinds.items():
-        held = isinstance(images, ImageSet)
-        ours = {"stream": stream(images, data)} if held else {}
-        ours |= {} if held else {f"stream {n}": stream(images, data, n) for n in WORKERS}
-        theirs = {f"one by one {n}": loader(images, data, n) for n in WORKERS}
+        in_memory = isinstance(images, ImageSet)
+        ours = {"stream": stream(images, data)} if in_memory else {}
+        ours |= {} if in_memory else {f"stream {n}": stream(images, data, n) for n in WORKERS}
+        theirs = {f"one by one {n}": per_image(images, data, n) for n in WORKERS}
         counts = {
-            name: 400 if name == "stream" else 20 if "PNG" in kind or held else 8 for name in ours | theirs
+            name: 400 if name == "stream" else 20 if "PNG" in kind or in_memory else 8
+            for name in ours | theirs
         }
-        found = rates(ours | theirs, counts, rounds)
+        rate_of = rates(ours | theirs, counts, rounds)
         for n in WORKERS:
-            own, other = found["stream" if held else f"stream {n}"], found[f"one by one {n}"]
+            batched, single = rate_of["stream" if in_memory else f"stream {n}"], rate_of[f"one by one {n}"]
             rows.append(
-                {"images": kind, "workers": n, "stream": own, "one_by_one": other, "ratio": own / other}
+                {
+                    "images": kind,
+                    "workers": n,
+                    "stream": batched,
+                    "one_by_one": single,
+                    "ratio": batched / single,
+                }
             )
     return rows
 
 
 def waiting(data: Dataset, images: ImageSet | ImageFiles, workers: int, steps: int) -> dict[str, float]:
-    """Seconds of a search step, and the share of it that goes by in asking for batches."""
+    """Seconds of a search step, and the fraction of it spent waiting for batches."""
     options = SearchOptions.model_validate(
         {
             "epochs": 1000,
@@ -187,8 +194,8 @@ def waiting(data: Dataset, images: ImageSet | ImageFiles, workers: int, steps: i
             "data": {"pad": PAD, "flip": True, "cutout": CUTOUT, "workers": workers},
         }
     )
-    own = Dataset(data.name, data.classes, images, known=data.moments)
-    searcher = Searcher(get_space("darts").resized(4), make_method("darts", {}), own, options)
+    dataset = Dataset(data.name, data.classes, images, known=data.moments)
+    searcher = Searcher(get_space("darts").resized(4), make_method("darts", {}), dataset, options)
     searcher.net.train()
     waits: list[float] = []
     for source in (searcher.loaders.train, searcher.loaders.arch):
@@ -203,13 +210,13 @@ def waiting(data: Dataset, images: ImageSet | ImageFiles, workers: int, steps: i
     return {"step": total / steps, "share": sum(waits) / total}
 
 
-def timed(give: Callable[[int], Batch], waits: list[float]) -> Callable[[int], Batch]:
-    """The same, its seconds noted."""
+def timed(next_batch: Callable[[int], Batch], waits: list[float]) -> Callable[[int], Batch]:
+    """The function with its durations appended to `waits`."""
 
     def call(step: int) -> Batch:
         start = time.perf_counter()
         try:
-            return give(step)
+            return next_batch(step)
         finally:
             waits.append(time.perf_counter() - start)
 
@@ -218,14 +225,14 @@ def timed(give: Callable[[int], Batch], waits: list[float]) -> Callable[[int], B
 
 def wait_rows(data: Dataset, folder: Path, steps: int) -> list[dict[str, object]]:
     """A row for images in memory, and for files with each number of workers."""
-    files = written(data, folder)
+    files = as_png(data, folder)
     cases = {"in memory": (data.train.load(), 0), "files, no workers": (files, 0)}
     cases |= {f"files, {n} a stream": (files, n) for n in WORKERS}
     return [{"images": name, **waiting(data, *case, steps)} for name, case in cases.items()]
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Run the benchmark and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=5)

@@ -1,9 +1,8 @@
-"""How large the report of a long search is, how long it takes to write, and how fast it opens in a browser.
+"""Size of the report of a long search, time to write it, and time to open it in a browser.
 
 The search is one of the DARTS space with many epochs, written without training. Opening is timed from the
-moment the browser is told to until the page has loaded and its cell is drawn (open_s), and until its first
-chart is (charts_s); the first time does not count. The aims for 200 epochs are a file below 8 MB that opens
-in less than 2 s.
+navigation until the page has loaded and its cell is drawn (open_s), and until its first chart is
+(charts_s), after one warmup. The targets for 200 epochs are a file below 8 MB that opens in less than 2 s.
 
 usage: python benchmarks/report.py [--epochs N] [--rounds N] [--json]
 """
@@ -33,36 +32,36 @@ ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking",
 
 
 def make_run(path: Path, epochs: int) -> Path:
-    """A finished search whose strengths wander from equal ones to decided ones."""
-    space, chance = get_space("darts"), torch.Generator().manual_seed(0)
+    """A finished search whose strengths go from equal to decided in a random walk."""
+    space, rng = get_space("darts"), torch.Generator().manual_seed(0)
     config = search_config.resolved(SEARCH.validate({"space": "darts", "epochs": epochs}))
     logits = {arch: torch.zeros(cell.shape) for arch, cell in space.archs}
     with Run.create(path, config, space=space) as run:
         for epoch in range(epochs):
             for values in logits.values():
-                values.add_(torch.randn(values.shape, generator=chance), alpha=0.2)
+                values.add_(torch.randn(values.shape, generator=rng), alpha=0.2)
             strengths = {
-                arch: Strength(own.softmax(-1), torch.ones(len(own))) for arch, own in logits.items()
+                arch: Strength(values.softmax(-1), torch.ones(len(values))) for arch, values in logits.items()
             }
-            genotype, share = to_json(strongest(space, strengths)), (epoch + 1) / epochs
-            plain = {
-                arch: {"ops": own.ops.tolist(), "edges": own.edges.tolist()}
-                for arch, own in strengths.items()
+            genotype, progress = to_json(strongest(space, strengths)), (epoch + 1) / epochs
+            as_lists = {
+                arch: {"ops": strength.ops.tolist(), "edges": strength.edges.tolist()}
+                for arch, strength in strengths.items()
             }
-            run.record(epoch, numbers(epoch, share), {"genotype": genotype, "strengths": plain})
-        run.finish({"genotype": genotype, "epochs": epochs, "warnings": []} | numbers(epochs, 1.0))
+            run.record(epoch, metrics(epoch, progress), {"genotype": genotype, "strengths": as_lists})
+        run.finish({"genotype": genotype, "epochs": epochs, "warnings": []} | metrics(epochs, 1.0))
     return path
 
 
-def numbers(epoch: int, share: float) -> dict[str, Any]:
-    """What an epoch measures."""
+def metrics(epoch: int, progress: float) -> dict[str, Any]:
+    """Metrics of an epoch."""
     names = ("train_loss", "arch_loss", "train_accuracy", "valid_accuracy", "discrete_accuracy", "entropy")
-    cells = {arch: {"entropy": 2 - share, "alive": 112} for arch in ("normal", "reduce")}
-    return {"seconds": 9.0 * epoch, "cells": cells, **dict.fromkeys(names, share)}
+    cells = {arch: {"entropy": 2 - progress, "alive": 112} for arch in ("normal", "reduce")}
+    return {"seconds": 9.0 * epoch, "cells": cells, **dict.fromkeys(names, progress)}
 
 
-def opening(page: Path, rounds: int) -> dict[str, float]:
-    """Median seconds until the page is there, and until a chart is."""
+def opening_times(page: Path, rounds: int) -> dict[str, float]:
+    """Median seconds until the page is loaded, and until its first chart is drawn."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -84,32 +83,32 @@ def opening(page: Path, rounds: int) -> dict[str, float]:
 
 
 def measure(epochs: int, rounds: int) -> dict[str, float]:
-    """All figures by name."""
+    """All results by name."""
     with tempfile.TemporaryDirectory() as folder:
         run, page = make_run(Path(folder) / "run", epochs), Path(folder) / "report.html"
         write_report([run], page)
-        found = {
+        results = {
             "write_s": statistics.median(seconds(lambda: write_report([run], page)) for _ in range(rounds)),
             "size_MB": page.stat().st_size / 1e6,
         }
         if CHROMIUM.is_file():
-            found |= opening(page, rounds)
-    return found
+            results |= opening_times(page, rounds)
+    return results
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    found = measure(args.epochs, args.rounds)
+    results = measure(args.epochs, args.rounds)
     if args.json:
-        print(json.dumps(found))
+        print(json.dumps(results))
         return
-    print("\n".join(f"{name:10} {value:9.3f}" for name, value in found.items()))
-    if "open_s" not in found:
+    print("\n".join(f"{name:10} {value:9.3f}" for name, value in results.items()))
+    if "open_s" not in results:
         print(f"opening is not measured: there is no {CHROMIUM}")
 
 

@@ -1,8 +1,7 @@
-"""How much cheaper a step of XNAS becomes as candidates are wiped out.
+"""Time of an XNAS step as candidates are removed by wipeout.
 
-Candidates are removed as its wipeout removes them, in a random order, evenly over the edges, from all alive
-to one an edge. Whole steps at every level alternate in one process; times are medians. The images are random,
-32x32.
+Candidates are removed in random order, evenly over the edges, from all to one per edge. Steps at every
+level alternate in one process; times are medians. The images are random, 32x32.
 
 usage: python benchmarks/wipeout.py [--cells N] [--threads N] [--json]
 """
@@ -18,17 +17,17 @@ from dartboard.search import Searcher
 from dartboard.space import get_space
 
 LEVELS = (7, 6, 5, 4, 3, 2, 1)
-"""Candidates alive on every edge."""
+"""Candidates left on every edge."""
 
 
-def thin_out(searcher: Searcher, alive: int) -> None:
-    """Leaves so many candidates on every edge; fewer are always among more."""
+def remove_candidates(searcher: Searcher, alive: int) -> None:
+    """Keep `alive` random candidates on every edge; smaller sets are subsets of larger ones."""
     rng, relaxation = Random(0), searcher.relaxation
     for arch, cell in searcher.space.archs:
-        for edge, own in enumerate(cell.edges):
-            order = rng.sample(range(len(own.ops)), len(own.ops))
-            for place in order[alive:]:
-                relaxation.kill(arch, edge, place)
+        for index, edge in enumerate(cell.edges):
+            order = rng.sample(range(len(edge.ops)), len(edge.ops))
+            for op in order[alive:]:
+                relaxation.kill(arch, index, op)
     searcher.prune()
 
 
@@ -38,57 +37,62 @@ def measure(cells: int, batch: int, repeats: int) -> list[dict[str, float]]:
     searchers = {}
     for alive in LEVELS:
         searchers[alive] = make_searcher(space, "xnas", batch=batch)
-        searchers[alive].train_step()  # so that there is momentum to be dropped
-        thin_out(searchers[alive], alive)
-    times = median_seconds({alive: own.train_step for alive, own in searchers.items()}, repeats)
+        searchers[alive].train_step()  # creates momentum buffers, which wipeout removes
+        remove_candidates(searchers[alive], alive)
+    times = median_seconds({alive: searcher.train_step for alive, searcher in searchers.items()}, repeats)
     return [
-        row(own, times[alive], searchers[LEVELS[0]], times[LEVELS[0]]) for alive, own in searchers.items()
+        row(searcher, times[alive], searchers[LEVELS[0]], times[LEVELS[0]])
+        for alive, searcher in searchers.items()
     ]
 
 
-def row(searcher: Searcher, taken: float, whole: Searcher, longest: float) -> dict[str, float]:
-    """The figures of one level against those of all alive."""
+def row(searcher: Searcher, step: float, full: Searcher, full_step: float) -> dict[str, float]:
+    """Results of one level relative to those with all candidates."""
     alive = count_alive(searcher)
-    parameters, most = count_optimised(searcher), count_optimised(whole)
+    parameters, all_parameters = count_trained(searcher), count_trained(full)
     return {
         "alive": alive,
-        "share": alive / count_alive(whole),
-        "seconds": taken,
-        "ratio": taken / longest,
+        "share": alive / count_alive(full),
+        "seconds": step,
+        "ratio": step / full_step,
         "parameters": parameters,
-        "parameters_share": parameters / most,
+        "parameters_share": parameters / all_parameters,
     }
 
 
 def count_alive(searcher: Searcher) -> int:
-    """Candidates that are alive, over all edges of all archs."""
-    return sum(len(own) for arch in searcher.space.cells for own in searcher.relaxation.live(arch))
+    """Number of candidates left, over all edges of all decision groups."""
+    return sum(len(ops) for arch in searcher.space.cells for ops in searcher.relaxation.live(arch))
 
 
-def count_optimised(searcher: Searcher) -> int:
-    """Numbers that the weight optimizer trains."""
-    return sum(own.numel() for group in searcher.optimizer.param_groups for own in group["params"])
+def count_trained(searcher: Searcher) -> int:
+    """Number of parameters in the weight optimizer."""
+    return sum(
+        parameter.numel() for group in searcher.optimizer.param_groups for parameter in group["params"]
+    )
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Run the benchmark and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cells", type=int, default=4)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1, help="more than one measures the neighbours too")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="with more than one, other load affects the times"
+    )
     parser.add_argument("--json", action="store_true", help="each line is followed by a JSON object")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     print("ops alive  share  step s   step  parameters  share")
-    for own in measure(options.cells, options.batch, options.repeats):
+    for result in measure(options.cells, options.batch, options.repeats):
         print(
-            f"{own['alive']:9}  {own['share']:5.2f}  {own['seconds']:6.3f}  {own['ratio']:5.2f}  "
-            f"{own['parameters']:10,}  {own['parameters_share']:5.2f}",
+            f"{result['alive']:9}  {result['share']:5.2f}  {result['seconds']:6.3f}  {result['ratio']:5.2f}  "
+            f"{result['parameters']:10,}  {result['parameters_share']:5.2f}",
             flush=True,
         )
         if options.json:
-            print(json.dumps(own), flush=True)
+            print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@
     dartboard reproduce xnas-figure-3 --out papers/results
     python scripts/update_docs.py
 
-Pages contain generated blocks between two comments: `<!-- table NAME -->` ... `<!-- end of table -->` is the
-table of a scoreboard, `<!-- measured LABEL... -->` the results of searches on all scoreboards, and
-`<!-- reproduced NAME... -->` the verdicts of reproductions. The page docs/papers.md is generated completely from
-the records of reproductions, with copies of their figures.
+Pages contain generated blocks between two comments: `<!-- table NAME -->` ... `<!-- end of table -->` is
+the table of a scoreboard, `<!-- measured LABEL... -->` the results of searches on all scoreboards, and
+`<!-- reproduced NAME... -->` the verdicts of reproductions. The page docs/papers.md is generated
+completely from the records of reproductions, with copies of their figures.
 """
 
 import re
@@ -34,8 +34,8 @@ NOT_RUN = "not run yet"
 HEAD = """\
 # The papers on a laptop
 
-Figures and tables of the papers behind dartboard, recomputed at small scale: what each reports, what was measured
-here, and whether its claim held. This page is generated from the records in `papers/results` by
+Figures and tables of the papers behind dartboard, recomputed at small scale: what each reports, what was
+measured here, and whether its claim held. This page is generated from the records in `papers/results` by
 `scripts/update_docs.py`.
 
 ```sh
@@ -43,14 +43,15 @@ dartboard reproduce --list
 dartboard reproduce xnas-figure-3
 ```
 
-Each reproduction prints a time estimate first and finishes in minutes on two cores; `--full` uses the paper's own
-settings, where it states them, and is meant for a GPU. The test of a claim was fixed before its first run here; where the
-test or the procedure was added or changed later, the section says so. The tests for GAEA's table 2 and figures 4
-and 5 were written when the results of the searches they use, which are in `results/nb201`, were already known. No
-seed is left out: where a section reports only means, the individual values are in
-`papers/results/NAME/numbers.json`. *Held* means that the paper's claim was observed at this scale, *did not hold*
-that it was not, *not testable here* that this experiment cannot decide it. Times were measured on a machine with
-other load, and are up to ten times those on an idle one, which `dartboard reproduce --list` prints.
+Each reproduction prints a time estimate first and finishes in minutes on two cores; `--full` uses the
+paper's own settings, where it states them, and is meant for a GPU. The test of a claim was fixed before its
+first run here; where the test or the procedure was added or changed later, the section says so. The tests
+for GAEA's table 2 and figures 4 and 5 were written when the results of the searches they use, which are in
+`results/nb201`, were already known. No seed is left out: where a section reports only means, the individual
+values are in `papers/results/NAME/numbers.json`. *Held* means that the paper's claim was observed at this
+scale, *did not hold* that it was not, *not testable here* that this experiment cannot decide it. Times were
+measured on a machine with other load, and are up to ten times those on an idle one, which `dartboard
+reproduce --list` prints.
 """
 
 
