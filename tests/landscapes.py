@@ -10,10 +10,9 @@ from torch import Tensor
 from dartboard.analysis.plane import draw_direction, weights_of
 from dartboard.data import ImageSet
 from dartboard.nn import Model
-from dartboard.nn.model_file import load_model, pack_model
+from dartboard.nn.model_file import LAST, load_model, pack_model
 from dartboard.nn.network import CellNet
 from dartboard.space import SearchSpace
-from dartboard.train.trainer import LAST
 from lab import build
 from training import cells
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dartboard.export import export_model, register_export_format
     from dartboard.jobs.executors import register_executor
     from dartboard.nn import CellNet, NetConfig, register_op
+    from dartboard.runs import load_run
     from dartboard.search import (
         Searcher,
         SearchResult,
@@ -39,6 +40,7 @@ _MODULES = {
     "dartboard.export": ("export_model", "register_export_format"),
     "dartboard.jobs.executors": ("register_executor",),
     "dartboard.nn": ("CellNet", "NetConfig", "register_op"),
+    "dartboard.runs": ("load_run",),
     "dartboard.search": ("SearchResult", "Searcher", "list_methods", "make_method", "register_method"),
     "dartboard.space": ("Genotype", "SearchSpace", "get_space", "list_spaces", "register_space"),
     "dartboard.tables": ("register_table",),
@@ -63,6 +65,7 @@ __all__ = [
     "list_methods",
     "list_spaces",
     "load_dataset",
+    "load_run",
     "make_method",
     "register_dataset",
     "register_executor",

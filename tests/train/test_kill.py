@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 import killing
+from dartboard.nn.model_file import BEST, LAST
 from dartboard.runs import Run
-from dartboard.train.trainer import BEST, LAST
 from killing import Victim, untouched
 from train import victim
 

@@ -13,10 +13,10 @@ from dartboard.data import Dataset, ImageSet
 from dartboard.engine.step import Stepper
 from dartboard.errors import CheckpointError, CompositionError, DataError, DivergedError, SpaceError, Stopped
 from dartboard.nn import count_flops, count_parameters, load_model
+from dartboard.nn.model_file import BEST, LAST
 from dartboard.space import get_space
 from dartboard.tasks import measure
 from dartboard.train import Trainer, TrainHook, TrainOptions
-from dartboard.train.trainer import BEST, LAST
 from loops import Compiled, Kernels, StopAt, again
 from searching import leaves, nested
 from training import cells, digits, train

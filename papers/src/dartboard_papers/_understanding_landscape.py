@@ -23,10 +23,9 @@ from dartboard.analysis.landscape import Landscape, landscape
 from dartboard.analysis.side_by_side import RUNS
 from dartboard.config.schema import Count, Seed
 from dartboard.data import Images, LoadOptions
-from dartboard.nn.model_file import load_model
+from dartboard.nn.model_file import LAST, load_model
 from dartboard.search.config import load_images
 from dartboard.space import Genotype
-from dartboard.train.trainer import LAST
 from dartboard.utils.processes import parallel_map
 from dartboard_papers._understanding_training import Variants, shape, spearman, train
 from dartboard_papers.base import RunOptions

@@ -14,8 +14,8 @@ from dartboard.config.loader import ConfigLoader, Layer, from_words
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import OptionError, RunError
 from dartboard.jobs.job import Job
-from dartboard.jobs.loops import LoopBuilder, differences
-from dartboard.runs import Lock
+from dartboard.jobs.loops import LoopBuilder
+from dartboard.runs import Lock, differences
 from dartboard.space import GENOTYPE_FORMATS, Genotype, adopt, decode, load_space
 from dartboard.train import config as train_config
 from dartboard.train.config import TRAIN, TrainConfig, TrainSettings

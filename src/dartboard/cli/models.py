@@ -15,10 +15,9 @@ from dartboard.cli.progress import progress
 from dartboard.data import Batch, Dataset, Images, LoadOptions, evaluation_batches, load_dataset
 from dartboard.errors import DataError, ModelError
 from dartboard.export import FORMATS, LoadedNetwork, Metadata, model_metadata, open_exported
-from dartboard.nn.model_file import MODEL_KIND, Model, load_model
+from dartboard.nn.model_file import BEST, LAST, MODEL_KIND, Model, load_model
 from dartboard.runs import Run, is_run
 from dartboard.tasks import Evaluation, measure
-from dartboard.train.trainer import BEST, LAST
 from dartboard.utils.progress import Progress
 
 PART_NAMES = {"test": "test", "valid": "validation", "train": "training"}

@@ -11,7 +11,6 @@ import os
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,34 +123,19 @@ def _start(
 
 
 def _load_config(args: Namespace, plugins: list[str]) -> tuple["TrainConfig", "SearchSpace"]:
-    """The settings of the training, and the space whose stack the cells go into.
+    """The settings of the training, and the space whose stack the cells go into."""
+    from dartboard.train.arguments import load_config
 
-    The cell of a search is trained on the images of the search, in the size that they had there, unless other
-    images are named.
-    """
-    from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_of_run
-    from dartboard.space import GENOTYPE_FORMATS, load_space
-    from dartboard.train.config import TRAIN
-
-    genotype = find_genotype(args.cell)
-    flags: dict[str, Any] = {"cell": GENOTYPE_FORMATS["json"].encode(genotype)}
-    flags |= {name: value for name in SETTINGS if (value := getattr(args, name)) is not None}
+    flags: dict[str, Any] = {name: value for name in SETTINGS if (value := getattr(args, name)) is not None}
     flags |= {"plugins": plugins} if plugins else {}
-    load = partial(
-        TRAIN.load,
+    return load_config(
+        args.cell,
         recipe=args.recipe,
         file=args.config,
         environment=os.environ,
         flags=flags,
         words=args.overrides,
     )
-    data = data_of_run(args.cell)
-    config = load(base={"data": {key: value for key, value in data.items() if key == "name"}})
-    if config.data.name == data.get("name"):
-        config = load(base={"data": data})
-    if config.space.name is not None:
-        return config, load_space(config.space.name)
-    return config, space_of_run(args.cell) or home_of(genotype)
 
 
 def _resume(

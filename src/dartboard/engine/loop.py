@@ -3,7 +3,8 @@
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -17,12 +18,14 @@ from dartboard.distributed.group import Group
 from dartboard.engine.config import LoopOptions
 from dartboard.engine.memory import is_out_of_memory
 from dartboard.engine.rng_scope import RngScope, deterministic, logged
+from dartboard.engine.run_directory import RunDirectory
 from dartboard.engine.schedule import ScheduleLengths
 from dartboard.engine.state import IMAGES, capture, copied, restore
 from dartboard.engine.step import Meter, Stepper, check_finite, check_state
 from dartboard.errors import DistributedError, Stopped
 from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
+from dartboard.space import SearchSpace
 
 log = logging.getLogger(__name__)
 
@@ -75,15 +78,18 @@ class Loop(ABC, Generic[R, E]):
     Attributes:
         epoch: The number of complete epochs.
         step: The number of steps taken, over all epochs.
+        run_directory: The directory of the run that `fit` creates or resumes, where no open run was given.
         changed: What differs from the processes that saved the state, as a message; "" if nothing.
     """
 
+    space: SearchSpace
     data: Dataset
     plan: ScheduleLengths
     objective: Objective
     net: CellNet
     optimizer: Optimizer
     stepper: Stepper
+    run_directory: RunDirectory | None = None
 
     def __init__(
         self,
@@ -171,7 +177,12 @@ class Loop(ABC, Generic[R, E]):
             DivergedError: If a loss became infinite or no number.
             CheckpointError: If the run's last checkpoint is damaged.
         """
-        with deterministic(self.options.deterministic), self._rng_scope(), logged(self.run):
+        with (
+            self._open_run(),
+            deterministic(self.options.deterministic),
+            self._rng_scope(),
+            logged(self.run),
+        ):
             self._resume(fall_back)
             try:
                 return self._run()
@@ -180,6 +191,15 @@ class Loop(ABC, Generic[R, E]):
                 raise
             finally:
                 self._close()
+
+    @contextmanager
+    def _open_run(self) -> Iterator[None]:
+        """Inside, the run of the directory that the loop was given is open; only rank 0 writes to it."""
+        if self.run_directory is None or self.group.rank:
+            yield
+            return
+        with self.run_directory.open(self.space, str(self.device)) as self.run:
+            yield
 
     def _run(self) -> E:
         self._call("on_start")

@@ -20,7 +20,7 @@ from dartboard.jobs.device import device_and_threads, find_device
 from dartboard.jobs.job import Job, State
 from dartboard.jobs.runner import KINDS, JobRunner
 from dartboard.plugins import check_plugins
-from dartboard.runs import SPACE, Run, RunReader, flat, is_run
+from dartboard.runs import SPACE, Run, RunReader, differences, is_run
 from dartboard.search import Searcher
 from dartboard.search import config as search_config
 from dartboard.search.config import SEARCH, SOURCE, ImageCache, build
@@ -204,13 +204,6 @@ def check_settings(job: Job, run: RunReader) -> None:
             f"{run.path} is a run with other settings: {changes}; move it away, or name another directory "
             "with --out"
         )
-
-
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Which settings differ, in words; empty if none do."""
-    old, new = flat(before), flat(now)
-    names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
-    return ", ".join(f"{name} was {old.get(name)}, is {new.get(name)}" for name in names)
 
 
 def check_images(job: Job, data: Dataset) -> None:

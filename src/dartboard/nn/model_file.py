@@ -23,6 +23,8 @@ KEY = "dartboard"
 VERSION = 1
 MODEL_KIND = ".safetensors"
 """File extension of models."""
+BEST, LAST = "best.safetensors", "last.safetensors"
+"""File names of the models in the run of a training: of the best epoch, and of the last."""
 
 
 @dataclass(frozen=True, eq=False)

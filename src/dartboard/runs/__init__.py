@@ -17,12 +17,12 @@ if TYPE_CHECKING:
         save_checkpoint,
         unpack,
     )
-    from dartboard.runs.directory import SPACE, RunReader, is_run
+    from dartboard.runs.directory import SPACE, RunReader, is_run, load_run
     from dartboard.runs.environment import describe_environment
     from dartboard.runs.listing import RunSummary, find_runs, summarize_run
     from dartboard.runs.lock import Lock, is_locked
     from dartboard.runs.store import Run
-    from dartboard.runs.text_files import flat
+    from dartboard.runs.text_files import differences, flat
     from dartboard.utils.atomic import atomic_directory, write_bytes, write_text
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Tree",
     "atomic_directory",
     "describe_environment",
+    "differences",
     "digest",
     "find_runs",
     "flat",
@@ -42,6 +43,7 @@ __all__ = [
     "latest_state",
     "list_checkpoints",
     "load_checkpoint",
+    "load_run",
     "pack",
     "save_checkpoint",
     "summarize_run",
@@ -52,8 +54,8 @@ __all__ = [
 
 _MODULES = {
     "dartboard.utils.atomic": ("atomic_directory", "write_bytes", "write_text"),
-    "dartboard.runs.directory": ("SPACE", "RunReader", "is_run"),
-    "dartboard.runs.text_files": ("flat",),
+    "dartboard.runs.directory": ("SPACE", "RunReader", "is_run", "load_run"),
+    "dartboard.runs.text_files": ("differences", "flat"),
     "dartboard.runs.checkpoint": (
         *("Tree", "digest", "pack", "unpack"),
         *("latest_state", "list_checkpoints", "load_checkpoint", "save_checkpoint"),

@@ -6,12 +6,15 @@ Nothing here needs torch.
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from dartboard.errors import RunError
 from dartboard.runs import text_files
 from dartboard.runs.lock import LOCK, is_locked
 from dartboard.utils import atomic
+
+if TYPE_CHECKING:
+    from dartboard.space import Genotype
 
 CONFIG, ENVIRONMENT, SPACE = "config.yaml", "environment.json", "space.json"
 METRICS, EPOCHS, CHECKPOINTS = "metrics.jsonl", "epochs", "checkpoints"
@@ -120,8 +123,62 @@ class RunReader:
         """`finished`, `running` or `stopped`; see `state_of`."""
         return state_of(self.path)
 
+    @property
+    def genotype(self) -> "Genotype":
+        """The architecture that the run trains, has selected, or would select after its last epoch.
+
+        Raises:
+            GenotypeError: If its first epoch is not over.
+        """
+        from dartboard.runs.lookup import genotype_of_run
+
+        return genotype_of_run(self.path)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Writes the HTML page about the run, which needs no network, and returns its path.
+
+        Args:
+            path: The file; None for report.html in the run directory.
+        """
+        from dartboard.utils.renderers import find_renderer
+
+        written: Path = find_renderer("report")([self.path], path or self.path / "report.html")
+        return written
+
+    def __repr__(self) -> str:
+        from dartboard.runs.listing import summarize_run
+
+        run = summarize_run(self.path)
+        names = {"space": run.space, "method": run.method, "data": run.data, "seed": run.seed}
+        settings = ", ".join(f"{name} {value}" for name, value in names.items() if value is not None)
+        lines = [f"{type(self).__name__}({str(self.path)!r})", f"  {run.kind or 'run'}: {settings}"]
+        progress = run.state if run.epochs is None else f"{run.state}, epoch {run.epoch or 0} of {run.epochs}"
+        accuracy = "" if run.accuracy is None else f", accuracy {run.accuracy:.1%}"
+        lines += [f"  {progress}{accuracy}", *([f"  {run.mistake}"] if run.mistake else [])]
+        return "\n".join(lines)
+
     def _epoch_path(self, number: int) -> Path:
         return self.path / EPOCHS / f"{number:04d}.json"
+
+
+def load_run(path: str | Path) -> RunReader:
+    """A run directory to look at: its `config`, `metrics()`, `result()`, `genotype` and `report()`.
+
+    Raises:
+        RunError: If the directory is no run; names runs nearby.
+
+    Examples:
+        >>> from dartboard import Searcher, load_run
+        >>> result = Searcher("nano", "random", "digits", run="runs/mine").fit()
+        >>> run = load_run("runs/mine")
+        >>> run.config["method"]["name"], run.genotype == result.genotype
+        ('random', True)
+        >>> run
+        RunReader('runs/mine')
+          search: space nano, method random, data digits, seed 0
+          finished, epoch 0 of 50
+    """
+    return RunReader.read(path)
 
 
 def write_run_names(folder: Path, names: Sequence[str]) -> None:

@@ -25,7 +25,7 @@ def find_genotype(text: str) -> Genotype:
     if text in PUBLISHED:
         return get_published(text)
     if _is_run(text):
-        return _genotype_of_run(text)
+        return genotype_of_run(text)
     if _is_file(text):
         return _read(Path(text))
     if any(known.start.match(text.strip()) for known in GENOTYPE_FORMATS.values()):
@@ -50,7 +50,7 @@ def _is_run(text: str) -> bool:
     return False
 
 
-def _genotype_of_run(path: str) -> Genotype:
+def genotype_of_run(path: str | Path) -> Genotype:
     """The genotype of a run: its result, or as long as there is none that of its last epoch."""
     from dartboard.runs import RunReader
 

@@ -160,3 +160,10 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for name, value in values.items():
         flattened |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
     return flattened
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Which settings differ, in words; empty if none do."""
+    old, new = flat(before), flat(now)
+    names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
+    return ", ".join(f"{name} was {old.get(name)}, is {new.get(name)}" for name in names)

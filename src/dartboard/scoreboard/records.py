@@ -14,7 +14,7 @@ import yaml
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from dartboard.errors import DartboardError, OptionError, RunError, TableError
-from dartboard.jobs.loops import differences
+from dartboard.runs import differences
 from dartboard.runs import Lock
 from dartboard.scoreboard.config import BENCH, BenchConfig, read_bench
 from dartboard.scoreboard.jobs import BenchSearch, portable, resolved, searches

@@ -3,18 +3,25 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dartboard.arch.curvature import largest_eigenvalue
+from dartboard.engine.result import Result, check_choice
+from dartboard.errors import ModelError
+from dartboard.nn.inherit import inherit
+from dartboard.nn.network import CellNet
 from dartboard.relax.base import Strength
 from dartboard.runs import digest
 from dartboard.search import health
 from dartboard.search.evaluate import accuracy, discrete_accuracy
 from dartboard.search.select import Selector
 from dartboard.space.formats import GENOTYPE_FORMATS
-from dartboard.space.genotype import Genotype
+from dartboard.space.genotype import Genotype, restrict
+from dartboard.utils.renderers import find_renderer
+from dartboard.utils.text import span
 
 if TYPE_CHECKING:
     from dartboard.search.searcher import Searcher
@@ -47,8 +54,8 @@ class EpochRecord:
         return {"epoch": self.epoch, "genotype": to_json(self.genotype), "strengths": strengths}
 
 
-@dataclass(frozen=True)
-class SearchResult:
+@dataclass(frozen=True, repr=False)
+class SearchResult(Result):
     """The result of a search.
 
     Args:
@@ -60,13 +67,18 @@ class SearchResult:
         discrete_accuracy: Of the supernet with the chosen ops alone; None if nothing was trained.
         digest: Of every weight, buffer and strength, to compare two searches to the last bit.
         warnings: Messages about what went wrong.
+        supernet: The network that was trained.
+        run: The run directory; None if nothing was written.
 
     Examples:
-        >>> from dartboard import Searcher, get_space, load_dataset, make_method
-        >>> from dartboard.search import SearchOptions
-        >>> result = Searcher(get_space("nano"), make_method("random"), load_dataset("digits")).fit()
-        >>> sorted(result.facts())[:3]
-        ['digest', 'discrete_accuracy', 'entropy']
+        >>> from dartboard import Searcher
+        >>> result = Searcher("nano", "darts", "digits", epochs=1, net={"channels": 2}).fit()
+        >>> result  # doctest: +ELLIPSIS
+        SearchResult
+          accuracy   ... of held-out images, by the supernet; ... with the cell alone
+          ...
+        >>> result.network().space.discrete
+        True
     """
 
     genotype: Genotype
@@ -77,10 +89,48 @@ class SearchResult:
     discrete_accuracy: float | None
     digest: str
     warnings: tuple[str, ...] = ()
+    supernet: CellNet | None = field(default=None, compare=False)
+    run: Path | None = field(default=None, compare=False)
 
     def facts(self) -> dict[str, Any]:
-        """All of it, ready for JSON."""
-        return asdict(self) | {"genotype": to_json(self.genotype), "warnings": list(self.warnings)}
+        """The measurements, ready for JSON."""
+        values = {item.name: getattr(self, item.name) for item in fields(self) if item.compare}
+        return values | {"genotype": to_json(self.genotype), "warnings": list(self.warnings)}
+
+    def summary(self) -> dict[str, str]:
+        """Accuracy, entropy, time and warnings, by label."""
+        lines = {"entropy": f"{self.entropy:.3f}", "time": f"{span(self.seconds)}, {self.epochs} epochs"}
+        if self.valid_accuracy is not None and self.discrete_accuracy is not None:
+            supernet = f"{self.valid_accuracy:.1%} of held-out images, by the supernet"
+            lines = {"accuracy": f"{supernet}; {self.discrete_accuracy:.1%} with the cell alone"} | lines
+        lines |= {"warning": "; ".join(self.warnings)} if self.warnings else {}
+        return lines if self.run is None else lines | {"run": str(self.run)}
+
+    def plot(self) -> Any:
+        """A matplotlib figure of the cells."""
+        return find_renderer("cell_figure")(self.genotype)
+
+    def network(self, weights: Literal["inherit", "fresh"] = "inherit") -> CellNet:
+        """The network of the architecture that was selected.
+
+        Args:
+            weights: `inherit` for those of the supernet, with which it computes what the supernet computes
+                with these ops alone; `fresh` for a new start, with batch-norms that have a scale and a shift.
+
+        Raises:
+            ModelError: If the supernet is not at hand.
+        """
+        if self.supernet is None:
+            raise ModelError(
+                "this result comes without its supernet; train its genotype with Trainer(result)"
+            )
+        config, space = self.supernet.config, restrict(self.supernet.space, self.genotype)
+        fresh = replace(config, search=False, partial=1)
+        net = CellNet(space, check_choice("weights", weights, {"inherit": config, "fresh": fresh}))
+        net = net.to(next(self.supernet.parameters()).device)
+        if weights == "inherit":
+            inherit(net, self.supernet)
+        return net
 
 
 def to_json(genotype: Genotype) -> Any:
@@ -159,4 +209,6 @@ def conclude(searcher: "Searcher") -> SearchResult:
         discrete_accuracy=discrete,
         digest=digest({"net": dict(objective.net.state_dict()), "strengths": weighed}),
         warnings=tuple(health.warnings(cells, done=True, learns=learns, accuracy=mixed, discrete=discrete)),
+        supernet=objective.net,
+        run=None if searcher.run is None else searcher.run.path,
     )

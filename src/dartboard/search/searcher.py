@@ -1,6 +1,7 @@
 """The search loop."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from dartboard.engine.schedule import SCHEDULES, ScheduleLengths
 from dartboard.engine.step import Stepper
 from dartboard.errors import OptionError
 from dartboard.runs import Run
+from dartboard.search.arguments import Named, resolve_search
 from dartboard.search.build import build_objective, build_optimizer
 from dartboard.search.config import SearchOptions
 from dartboard.search.hooks import AnyHook
@@ -33,48 +35,63 @@ class Searcher(Loop[EpochRecord, SearchResult]):
     same machine, whether the search runs through or is killed and resumed.
 
     Args:
-        space: The search space.
-        method: The search method.
-        data: The images.
-        options: All other settings.
+        space: The search space, its name, its file, or settings such as `{"name": "nano", "cells": 3}`; None
+            for that of the recipe.
+        method: The search method, its name, or its name with options, such as `{"name": "darts", "lr": 0.1}`.
+        data: The images, the name of a data set, file or folder, or settings such as `{"name": "digits",
+            "pad": 1}`.
+        options: All other settings; or they are given by name, and not with a recipe.
+        recipe: Name of a recipe, whose values are taken where nothing else is given.
         device: Where to compute.
-        run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
+        run: Where to write; None writes nothing. A path is a run directory, which `fit` creates like the
+            command line, or resumes if it holds a run with the same settings.
         hooks: What else to do, and when; the method's own come first.
         group: The processes that search together; only rank 0 is given a run and hooks that write.
+        **settings: Any setting of `dartboard list settings`, groups as dictionaries: `epochs=25,
+            weights={"lr": 0.05}`.
+
+    Raises:
+        DartboardError: If a name or a setting is unknown, or the parts do not fit together.
 
     Attributes:
         epoch: How many epochs are complete.
         step: How many steps have been taken, over all epochs.
 
     Examples:
-        >>> from dartboard import Searcher, get_space, load_dataset, make_method
-        >>> from dartboard.search import SearchOptions
-        >>> options = SearchOptions.model_validate({"epochs": 1, "net": {"channels": 2}})
-        >>> method = make_method("gaea-darts-erm")
-        >>> Searcher(get_space("nano"), method, load_dataset("digits"), options).fit().epochs
-        1
+        >>> from dartboard import Searcher
+        >>> searcher = Searcher("nano", "gaea-darts-erm", "digits", epochs=1, net={"channels": 2})
+        >>> result = searcher.fit()
+        >>> result.epochs, searcher.step
+        (1, 21)
     """
 
     options: SearchOptions
 
     def __init__(
         self,
-        space: SearchSpace,
-        method: Method,
-        data: Dataset,
+        space: SearchSpace | Named | None = None,
+        method: Method | Named | None = None,
+        data: Dataset | Named | None = None,
         options: SearchOptions | None = None,
         *,
+        recipe: str | None = None,
         device: torch.device | str = "cpu",
-        run: Run | None = None,
+        run: Run | str | Path | None = None,
         hooks: Sequence[AnyHook] = (),
         group: Group = SINGLE,
+        **settings: Any,
     ) -> None:
-        all_hooks = *method.hooks, *hooks
-        super().__init__(options or SearchOptions(), device=device, run=run, hooks=all_hooks, group=group)
-        self.space, self.method, self.data = space, method, data
-        self.loaders = make_loaders(data, method, self.options, self.device, group)
-        epochs = self.options.epochs if method.trains else 0
-        self.plan = ScheduleLengths(epochs, self.loaders.train.steps, self.options.batch, method.warmup)
+        parts, self.run_directory = resolve_search(
+            space, method, data, options, recipe=recipe, run=run, settings=settings
+        )
+        self.space, self.method, self.data = parts.space, parts.method, parts.data
+        all_hooks = *self.method.hooks, *hooks
+        open_run = run if isinstance(run, Run) else None
+        super().__init__(parts.options, device=device, run=open_run, hooks=all_hooks, group=group)
+        self.loaders = make_loaders(self.data, self.method, self.options, self.device, group)
+        epochs = self.options.epochs if self.method.trains else 0
+        warmup = self.method.warmup
+        self.plan = ScheduleLengths(epochs, self.loaders.train.steps, self.options.batch, warmup)
         if self.plan.epochs and self.plan.warmup >= self.plan.epochs:
             raise OptionError(
                 f"the architecture is frozen for the first {self.plan.warmup} epochs and the search has "

@@ -22,12 +22,12 @@ Choice = tuple[tuple[int, str], ...]
 class Genotype:
     """Discrete cells by decision group: the edges, and the op of each.
 
-        How a cell adapts its inputs and projects its output (`Cell.adapt`, `Cell.project`) belongs to the
-        space that builds it, not to what was chosen: a genotype holds both at their defaults, so the same
-        choices make the same genotype whatever space or text they come from. Edges keep the order they
-        were written in, and genotypes compare as written; `restrict` brings them into the space's order.
+    How a cell adapts its inputs and projects its output (`Cell.adapt`, `Cell.project`) belongs to the
+    space that builds it, not to what was chosen: a genotype holds both at their defaults, so the same
+    choices make the same genotype whatever space or text they come from. Edges keep the order they
+    were written in, and genotypes compare as written; `restrict` brings them into the space's order.
 
-        Args:
+    Args:
         archs: Name and cell of each decision group, every edge with one op and without contests.
 
     Examples:

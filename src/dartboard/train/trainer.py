@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,15 +18,17 @@ from dartboard.engine.schedule import ScheduleLengths
 from dartboard.engine.step import Stepper
 from dartboard.errors import ModelError
 from dartboard.nn.costs import count_flops, count_parameters
-from dartboard.nn.model_file import Model, load_model, pack_model, unpack_model
+from dartboard.nn.model_file import BEST, LAST, Model, load_model, pack_model, unpack_model
 from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
+from dartboard.search.arguments import Named
 from dartboard.search.build import build_optimizer
 from dartboard.search.hooks import AnyHook, LoopHook
 from dartboard.search.loaders import make_evaluation_batches
 from dartboard.space.files import space_to_json
-from dartboard.space.spec import SearchSpace
+from dartboard.space.genotype import Genotype
 from dartboard.tasks import Evaluation, measure
+from dartboard.train.arguments import CellArgument, resolve_training
 from dartboard.train.build import build_objective, make_loaders
 from dartboard.train.config import TrainOptions
 from dartboard.train.mixup import mix
@@ -36,25 +39,32 @@ from dartboard.utils.atomic import write_bytes
 log = logging.getLogger(__name__)
 
 EVALUATION_BATCH = 256
-BEST, LAST = "best.safetensors", "last.safetensors"
-"""The models in a run: of the best epoch, and of the last."""
 
 
 class Trainer(Loop[TrainRecord, TrainResult]):
-    """Trains the network of a space with nothing left to choose, from scratch.
+    """Trains the network of a cell from scratch.
 
     Everything it does follows from its arguments: the same ones give the same result to the last bit on the
     same machine, whether the training runs through or is killed and resumed.
 
     Args:
-        space: A discrete space, such as `adopt` gives for a genotype.
-        data: The images.
-        options: All other settings.
+        cell: A genotype, the result of a search, the directory of a run, the name of a published cell, the
+            text of a genotype, or a discrete space such as `adopt` gives for a genotype.
+        data: The images, the name of a data set, file or folder, or settings such as `{"name": "digits",
+            "pad": 1}`; None for the images of the run that found the cell.
+        options: All other settings; or they are given by name, and not with a recipe.
+        recipe: Name of a recipe, whose values are taken where nothing else is given.
         device: Where to compute.
-        run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
+        run: Where to write; None writes nothing. A path is a run directory, which `fit` creates like the
+            command line, or resumes if it holds a run with the same settings.
         hooks: What else to do, and when.
         facts: Plain values that its models carry: where the cell comes from and the like.
         group: The processes that train together; only rank 0 is given a run and hooks that write.
+        **settings: Any setting of a training, groups as dictionaries: `epochs=600, net={"channels": 36}`;
+            `space` is the space whose stack the cells go into, by default their own.
+
+    Raises:
+        DartboardError: If a name or a setting is unknown, or the parts do not fit together.
 
     Attributes:
         epoch: The number of complete epochs.
@@ -62,37 +72,43 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         best: The best epoch so far.
 
     Examples:
-        >>> from dartboard import Trainer, get_space, load_dataset
-        >>> from dartboard.space import adopt, decode
-        >>> from dartboard.train import TrainOptions
-        >>> cell = decode("|nor_conv_3x3~0|+|skip_connect~0|none~1|")
-        >>> options = TrainOptions.model_validate({"epochs": 1, "net": {"channels": 2, "auxiliary": 0}})
-        >>> trainer = Trainer(adopt(get_space("nano"), cell), load_dataset("digits"), options)
-        >>> trainer.fit().epochs
-        1
+        >>> from dartboard import Trainer
+        >>> cell = "|nor_conv_3x3~0|+|skip_connect~0|none~1|"
+        >>> settings = {"epochs": 1, "net": {"channels": 2, "auxiliary": 0}}
+        >>> result = Trainer(cell, "digits", space="nano", **settings).fit()
+        >>> result.epochs, result.parameters
+        (1, 512)
     """
 
     options: TrainOptions
 
     def __init__(
         self,
-        space: SearchSpace,
-        data: Dataset,
+        cell: CellArgument,
+        data: Dataset | Named | None = None,
         options: TrainOptions | None = None,
         *,
+        recipe: str | None = None,
         device: torch.device | str = "cpu",
-        run: Run | None = None,
+        run: Run | str | Path | None = None,
         hooks: Sequence[AnyHook] = (),
         facts: Mapping[str, Any] | None = None,
         group: Group = SINGLE,
+        **settings: Any,
     ) -> None:
-        super().__init__(options or TrainOptions(), device=device, run=run, hooks=hooks, group=group)
-        self.space = space if self.options.net.cells is None else space.resized(self.options.net.cells)
-        self.data, self.facts = data, dict(facts or {})
-        self.loaders = make_loaders(data, self.options, self.device, group)
+        parts, self.run_directory = resolve_training(
+            cell, data, options, recipe=recipe, run=run, settings=settings
+        )
+        open_run = run if isinstance(run, Run) else None
+        super().__init__(parts.options, device=device, run=open_run, hooks=hooks, group=group)
+        cells = self.options.net.cells
+        self.space = parts.space if cells is None else parts.space.resized(cells)
+        self.data, self.facts = parts.data, parts.facts if facts is None else dict(facts)
+        self.loaders = make_loaders(self.data, self.options, self.device, group)
         self.plan = ScheduleLengths(self.options.epochs, self.loaders.train.steps, self.options.batch)
         self.best = Best()
         self._models: dict[str, bytes] = {}
+        self._history: list[Mapping[str, Any]] = []
         self._begin()
 
     def _build(self) -> None:
@@ -204,6 +220,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         better = accuracy is not None and accuracy > self.best.accuracy
         if accuracy is not None and better:
             self.best = Best(record.epoch, accuracy)
+        self._history.append({"epoch": record.epoch, **record.metrics})
         if self.group.rank:
             return
         facts = {"epoch": record.epoch, "measured_on": self.measured_on, "accuracy": accuracy}
@@ -231,6 +248,10 @@ class Trainer(Loop[TrainRecord, TrainResult]):
             best_epoch=epoch,
             digest=digest({"net": dict(self.used_net.state_dict())}),
             classes=self.data.classes,
+            genotype=Genotype(self.space.archs),
+            run=None if self.run is None else self.run.path,
+            models=dict(self._models),
+            history=tuple(self._history if self.run is None else self.run.metrics()),
         )
 
     def _best_net(self) -> tuple[CellNet, int]:

@@ -1,10 +1,12 @@
 """Cells laid out in pixels for a page, with room for any candidate: weights can change and nothing moves."""
 
+from collections.abc import Mapping
+from html import escape
 from itertools import pairwise
 from typing import Any
 
-from dartboard.space import Cell
-from dartboard.viz.cell_graph import cell_graph, op_label
+from dartboard.space import Cell, Genotype
+from dartboard.viz.cell_graph import FAMILY_COLORS, cell_graph, op_family, op_label
 from dartboard.viz.layout import LayoutEdge, Route, layered_layout
 
 LETTER_WIDTH, LABEL_HEIGHT, BOX_HEIGHT = 7.0, 20.0, 30.0
@@ -55,6 +57,56 @@ def svg_cell(cell: Cell) -> dict[str, Any]:
         "boxes": boxes,
         "lines": lines,
     }
+
+
+def cell_svg(cell: Cell) -> str:
+    """A discrete cell as an SVG element, with arrows in the colors of the families of ops."""
+    layout = svg_cell(cell)
+    ops = [edge.ops[0] for edge in cell.edges]
+    parts = []
+    for line in layout["lines"]:
+        color = "#9AA3AB" if line["edge"] is None else FAMILY_COLORS[op_family(ops[line["edge"]])]
+        parts.append(f'<path d="{line["d"]}" fill="none" stroke="{color}" stroke-width="2"/>')
+        if line["lx"] is not None:
+            label = op_label(ops[line["edge"]], short=True)
+            parts.append(_svg_text(line["lx"], line["ly"], label, color, halo=True))
+    for box in layout["boxes"]:
+        named = box["edge"] is None
+        fill = ("#E3E8ED" if box["outside"] else "#F4F6F8") if named else "#FFFFFF"
+        label = box["words"] if named else op_label(ops[box["edge"]], short=True)
+        corner, size = f'x="{box["x"]}" y="{box["y"]}"', f'width="{box["w"]}" height="{box["h"]}"'
+        parts.append(f'<rect {corner} {size} rx="4" fill="{fill}" stroke="#9AA3AB"/>')
+        parts.append(_svg_text(box["x"] + box["w"] / 2, box["y"] + box["h"] / 2, label, "#22282E"))
+    size = f'width="{layout["width"]}" height="{layout["height"]}"'
+    style = "background:#FFFFFF;max-width:none;font:12px sans-serif"
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} style="{style}">{"".join(parts)}</svg>'
+
+
+def _svg_text(x: float, y: float, text: str, color: str, *, halo: bool = False) -> str:
+    outline = ' stroke="#FFFFFF" stroke-width="4" paint-order="stroke"' if halo else ""
+    place = f'x="{round(x, 1)}" y="{round(y, 1)}" text-anchor="middle" dominant-baseline="central"'
+    return f'<text {place} fill="{color}"{outline}>{escape(text)}</text>'
+
+
+def cells_html(title: str, summary: Mapping[str, str], genotype: Genotype) -> str:
+    """A title, labelled lines and drawings of the different cells, as HTML for a notebook.
+
+    Args:
+        title: The title.
+        summary: Lines by label.
+        genotype: The cells; equal ones are drawn once, under the names of all.
+    """
+    rows = "".join(
+        f"<tr><th>{escape(label)}</th><td>{escape(text)}</td></tr>" for label, text in summary.items()
+    )
+    names: dict[Cell, list[str]] = {}
+    for name, cell in genotype.archs:
+        names.setdefault(cell, []).append(name)
+    drawings = "".join(
+        f"<figure><figcaption>{escape(', '.join(same))}</figcaption>{cell_svg(cell)}</figure>"
+        for cell, same in names.items()
+    )
+    return f"<div><strong>{escape(title)}</strong><table>{rows}</table>{drawings}</div>"
 
 
 def _svg_path(route: Route, top: float) -> str:

@@ -4,6 +4,7 @@ from dartboard.viz.plots.accuracies import plot_accuracies
 from dartboard.viz.plots.bands import draw_band, mark_epochs, plot_band_grid, plot_band_panels
 from dartboard.viz.plots.choices import plot_margins, plot_op_counts
 from dartboard.viz.plots.heat_maps import HeatMap, plot_heat_maps
+from dartboard.viz.plots.history import plot_history
 from dartboard.viz.plots.landscape import Surfaces, plot_contours, plot_heat, plot_surfaces
 from dartboard.viz.plots.regret import ReferenceCurve, plot_regret
 from dartboard.viz.plots.shapes import ShapePanel, draw_bubbles, draw_stars, plot_shape_panels, plot_shapes
@@ -25,6 +26,7 @@ __all__ = [
     "plot_contours",
     "plot_heat",
     "plot_heat_maps",
+    "plot_history",
     "plot_margins",
     "plot_op_counts",
     "plot_regret",
