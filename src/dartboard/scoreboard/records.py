@@ -14,8 +14,7 @@ import yaml
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from dartboard.errors import DartboardError, OptionError, RunError, TableError
-from dartboard.runs import differences
-from dartboard.runs import Lock
+from dartboard.runs import Lock, differences
 from dartboard.scoreboard.config import BENCH, BenchConfig, read_bench
 from dartboard.scoreboard.jobs import BenchSearch, portable, resolved, searches
 from dartboard.search import config as search_config
