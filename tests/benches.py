@@ -15,7 +15,7 @@ from dartboard.scoreboard.jobs import BenchSearch
 from dartboard.scoreboard.records import BenchRecord, read_records
 from dartboard.scoreboard.scored_search import Scoring
 from dartboard.tables import Table, load_table
-from protocols import timeless
+from protocols import without_times
 
 PLUGIN = str(Path(__file__).with_name("toy_oracle.py"))
 TINY = (
@@ -76,4 +76,4 @@ def read_story(folder: Path) -> list[Any]:
 
 
 def story_of(record: BenchRecord) -> Any:
-    return timeless(asdict(record) | {"versions": None})
+    return without_times(asdict(record) | {"versions": None})

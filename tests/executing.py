@@ -1,4 +1,4 @@
-"""What the tests of executors share: jobs that are begun, waited for, watched and disturbed."""
+"""Helpers of the tests of executors: jobs that are submitted, waited for, watched and disturbed."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from dartboard.runs import Run, is_run, list_checkpoints
 from sweeps import digest, search_job, train_job
 
 PATIENCE = 300
-"""Something that takes so many seconds is stuck."""
+"""Seconds after which something is taken to be stuck."""
 METHOD = """
 import os
 from dataclasses import replace
@@ -35,11 +35,11 @@ def own():
 """
 FAILS = "raise ZeroDivisionError('one\\nline')"
 ENDLESS = ("epochs=1000", "batch=1", "checkpoint.steps=2")
-"""Settings of a search that is there until somebody ends it."""
+"""Settings of a search that runs until it is ended."""
 
 
 def until(done: Callable[[], bool]) -> None:
-    """Waits until something is so."""
+    """Waits until a condition holds."""
     end = time.monotonic() + PATIENCE
     while not done():
         assert time.monotonic() < end, "it takes too long"
@@ -47,22 +47,22 @@ def until(done: Callable[[], bool]) -> None:
 
 
 def outcomes(executor: Executor, jobs: Sequence[Job]) -> dict[str, JobResult]:
-    """What comes of jobs that are all begun now, by name."""
+    """Results of jobs that are all submitted now, by name."""
     for job in jobs:
         executor.submit(job)
     return gather(executor, len(jobs))
 
 
 def gather(executor: Executor, count: int) -> dict[str, JobResult]:
-    """What comes of so many jobs that were begun before, by name."""
-    found: dict[str, JobResult] = {}
+    """Results of so many jobs that were submitted before, by name."""
+    results: dict[str, JobResult] = {}
 
-    def hear() -> bool:
-        found.update({own.job.name: own for own in executor.completed(0.1)})
-        return len(found) == count
+    def poll() -> bool:
+        results.update({result.job.name: result for result in executor.completed(0.1)})
+        return len(results) == count
 
-    until(hear)
-    return found
+    until(poll)
+    return results
 
 
 def holder(path: Path) -> int:
@@ -71,12 +71,12 @@ def holder(path: Path) -> int:
 
 
 def is_ripe(path: Path) -> bool:
-    """Whether a run has saved something and is not done."""
+    """True if a run has a checkpoint and is not finished."""
     return is_run(path) and Run.read(path).state == "running" and bool(list_checkpoints(path / "checkpoints"))
 
 
 def hit(path: Path, number: signal.Signals = signal.SIGKILL) -> None:
-    """Sends a signal to the process that writes to a run, as soon as that has saved something."""
+    """Sends a signal to the process that writes to a run, as soon as the run has a checkpoint."""
     until(lambda: is_ripe(path))
     os.kill(holder(path), number)
 
@@ -89,10 +89,10 @@ def own_method(folder: Path, body: str = FAILS) -> tuple[str, str]:
 
 
 def good_beside_bad(executor: Executor, folder: Path, data: str) -> tuple[list[Job], dict[str, JobResult]]:
-    """A search and the first epoch of a training, and what comes of them and of a search that fails."""
-    own, name = own_method(folder)
+    """A search, the first epoch of a training and a search that fails; the good jobs and all results."""
+    plugin, name = own_method(folder)
     good = [search_job(folder, data), replace(train_job(folder, data), until=1)]
-    bad = search_job(folder, data, f"method={name}", name="bad", plugins=(own,))
+    bad = search_job(folder, data, f"method={name}", name="bad", plugins=(plugin,))
     found = outcomes(executor, [*good, bad])
     assert [found[job.name].state for job in good] == ["finished", "paused"]
     words = f"ZeroDivisionError: one line; see {bad.path}/log.txt"
@@ -114,15 +114,11 @@ def assert_as_done_here(jobs: Sequence[Job], found: Mapping[str, JobResult]) -> 
 
 
 def when_saved(path: Path, act: Callable[[], None]) -> Thread:
-    """Does something as soon as a running search has a checkpoint."""
-
-    def is_saved() -> bool:
-        running = is_run(path) and Run.read(path).state == "running"
-        return running and bool(list_checkpoints(path / "checkpoints"))
+    """Calls a function, in a thread, as soon as a run has a checkpoint and is not finished."""
 
     def watch() -> None:
-        until = time.monotonic() + PATIENCE
-        while not is_saved() and time.monotonic() < until:
+        deadline = time.monotonic() + PATIENCE
+        while not is_ripe(path) and time.monotonic() < deadline:
             time.sleep(0.02)
         act()
 

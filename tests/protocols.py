@@ -1,4 +1,4 @@
-"""What the tests of protocols share: few digits in a file, a protocol that takes seconds, what it says."""
+"""Helpers of the tests of protocols: few digits in a file, a protocol that takes seconds, its results."""
 
 from pathlib import Path
 from typing import Any
@@ -59,28 +59,28 @@ def start(path: Path, config: ProtocolConfig, **given: Any) -> Protocol:
     return protocol
 
 
-def whole(path: Path, config: ProtocolConfig, **given: Any) -> dict[str, Any]:
-    """What a protocol comes to that nobody disturbs."""
+def run_protocol(path: Path, config: ProtocolConfig, **given: Any) -> dict[str, Any]:
+    """Results of a protocol that runs undisturbed."""
     protocol = start(path, config, **given)
     assert protocol.run is not None
     with protocol.run:
         return protocol.fit().facts()
 
 
-def timeless(value: Any) -> Any:
-    """Plain values without those that say how long something took."""
+def without_times(value: Any) -> Any:
+    """Plain values without durations."""
     if isinstance(value, dict):
-        return {key: timeless(own) for key, own in value.items() if "seconds" not in key}
-    return [timeless(own) for own in value] if isinstance(value, list | tuple) else value
+        return {key: without_times(item) for key, item in value.items() if "seconds" not in key}
+    return [without_times(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def inner(path: Path) -> dict[str, Run]:
+def inner_runs(path: Path) -> dict[str, Run]:
     """The runs inside a protocol, by name."""
-    found = sorted(path.glob("*/*/config.yaml"))
-    return {str(own.parent.relative_to(path)): Run.read(own.parent) for own in found}
+    folders = [config.parent for config in sorted(path.glob("*/*/config.yaml"))]
+    return {str(folder.relative_to(path)): Run.read(folder) for folder in folders}
 
 
-def chronicle(path: Path) -> dict[str, Any]:
-    """All that a protocol and the runs inside it say, but for times."""
-    runs = {name: [own.result(), own.metrics(), own.config] for name, own in inner(path).items()}
-    return timeless({"result": Run.read(path).result(), "runs": runs})
+def all_results(path: Path) -> dict[str, Any]:
+    """Results of a protocol and of the runs inside it, without durations."""
+    runs = {name: [run.result(), run.metrics(), run.config] for name, run in inner_runs(path).items()}
+    return without_times({"result": Run.read(path).result(), "runs": runs})

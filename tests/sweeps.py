@@ -1,4 +1,4 @@
-"""What the tests of sweeps share: jobs that take a moment, and what their runs say in the end."""
+"""Helpers of the tests of sweeps: jobs that take a moment, and the digests of their runs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,7 +39,7 @@ def search_job(folder: Path, data: str, *words: str, name: str = "search/darts-s
 
 
 def train_job(folder: Path, data: str, *words: str, name: str = "train/any-s0", **given: Any) -> Job:
-    """A training of a cell that chance has drawn."""
+    """A training of a random cell."""
     cell = GENOTYPE_FORMATS["json"].encode(sample(get_space("nano"), Random(1)))
     config = TRAIN.load(flags={"data": data, "cell": cell}, words=[*TRAINING, "epochs=2", *words])
     cells = get_space("nano").stack.cells
@@ -47,7 +47,7 @@ def train_job(folder: Path, data: str, *words: str, name: str = "train/any-s0", 
 
 
 def digest(path: Path) -> str:
-    """Of all that a finished run has learnt."""
+    """Digest of a finished run."""
     return str((Run.read(path).result() or {})["digest"])
 
 
@@ -68,5 +68,5 @@ def tiny(data: str, **more: Any) -> dict[str, Any]:
 
 def digests(folder: Path) -> dict[str, str]:
     """By name, the digests of the finished runs of a sweep."""
-    found = {str(path.relative_to(folder)): Run.read(path).result() for path in find_runs(folder)}
-    return {name: str(own["digest"]) for name, own in found.items() if own is not None}
+    results = {str(path.relative_to(folder)): Run.read(path).result() for path in find_runs(folder)}
+    return {name: str(result["digest"]) for name, result in results.items() if result is not None}

@@ -27,7 +27,7 @@ from dartboard.scoreboard.jobs import plan_jobs
 from dartboard.scoreboard.records import CONFIG, read_config, write_config
 from dartboard.scoreboard.table import Table, make_table
 from frontdoor import complaint, found
-from protocols import timeless
+from protocols import without_times
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE = 90
@@ -395,7 +395,7 @@ def undisturbed(words: list[str], capsys: Capture) -> list[Any]:
 
 def row_of(out: str) -> Any:
     """The first row of a table, but for times."""
-    return timeless(json.loads((Path(out) / "table.json").read_text())["rows"][0])
+    return without_times(json.loads((Path(out) / "table.json").read_text())["rows"][0])
 
 
 @pytest.mark.slow

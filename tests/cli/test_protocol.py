@@ -16,7 +16,7 @@ from dartboard.cli.display import Display
 from dartboard.cli.main import main
 from dartboard.report import REPORT
 from dartboard.runs import Run
-from protocols import TINY, chronicle, few, inner
+from protocols import TINY, all_results, few, inner_runs
 
 Capture = pytest.CaptureFixture[str]
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -49,7 +49,7 @@ def test_json_is_one_object(usual: Path, tiny: list[str], capsys: Capture) -> No
     facts = found(capsys, *tiny)
     assert facts.pop("run") == "runs/protocol-darts-nano-few-s0"
     assert facts == Run.read("runs/protocol-darts-nano-few-s0").result()
-    assert chronicle(Path("runs/protocol-darts-nano-few-s0")) == chronicle(usual)
+    assert all_results(Path("runs/protocol-darts-nano-few-s0")) == all_results(usual)
     assert Run.read(usual).config["kind"] == "protocol"
 
 
@@ -102,7 +102,7 @@ def test_a_run_inside_is_a_run(usual: Path, capsys: Capture) -> None:
 def test_the_configuration_of_a_protocol_repeats_it(usual: Path, capsys: Capture) -> None:
     found(capsys, "--config", str(usual / "config.yaml"), "--out", "again", "--threads", "1")
     assert Run.read("again").config == Run.read(usual).config
-    assert chronicle(Path("again")) == chronicle(usual)
+    assert all_results(Path("again")) == all_results(usual)
 
 
 def test_flags_files_and_variables_are_settings(
@@ -122,7 +122,7 @@ def test_flags_files_and_variables_are_settings(
     assert config["search"]["weights"]["lr"] == 0.025
     assert config["train"]["weights"]["lr"] == 0.1
     assert (config["train"]["batch"], config["train"]["net"]["channels"]) == (32, 2)
-    assert set(inner(Path(facts["run"]))) == {"search/s3", "train/found-0", "final/found-s3"}
+    assert set(inner_runs(Path(facts["run"]))) == {"search/s3", "train/found-0", "final/found-s3"}
 
 
 @contextmanager
@@ -155,7 +155,7 @@ def test_a_protocol_that_was_stopped_goes_on(
     )
     assert Run.read("a run").state == "stopped"
     found(capsys, "--resume", "a run")
-    assert chronicle(Path("a run")) == chronicle(usual)
+    assert all_results(Path("a run")) == all_results(usual)
 
 
 def test_a_second_signal_leaves_at_once(tiny: list[str], capsys: Capture) -> None:
@@ -235,4 +235,4 @@ def test_a_damaged_checkpoint_is_passed_over_on_demand(tiny: list[str], capsys: 
     assert "is truncated" in complaint(capsys, "--resume", "run", "--quiet")
     found(capsys, *tiny, "search.epochs=2", "--out", "whole")
     assert main(["protocol", "--resume", "run", "--fall-back", "--quiet"]) == 0
-    assert chronicle(Path("run")) == chronicle(Path("whole"))
+    assert all_results(Path("run")) == all_results(Path("whole"))

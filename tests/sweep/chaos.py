@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from dartboard.runs import Run, find_runs, is_locked
-from protocols import timeless
+from protocols import without_times
 
 SLOWLY = str(Path(__file__).with_name("slowly.py").resolve())
 """A plugin, which is loaded and not imported."""
@@ -115,7 +115,7 @@ def story(folder: Path) -> dict[str, Any]:
     decisions = folder / "decisions.json"
     runs = {str(path.relative_to(folder)): _said(path) for path in find_runs(folder)}
     decided = json.loads(decisions.read_text()) if decisions.is_file() else {}
-    return dict(timeless({"rows": rows, "decisions": decided, "runs": runs}))
+    return dict(without_times({"rows": rows, "decisions": decided, "runs": runs}))
 
 
 def _said(path: Path) -> list[Any]:

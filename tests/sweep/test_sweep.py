@@ -14,7 +14,7 @@ from dartboard.jobs.runner import run_job
 from dartboard.runs import Lock, Run
 from dartboard.sweep.results import read_results
 from dartboard.sweep.sweep import failures, read_sweep
-from protocols import few, inner, settings, whole
+from protocols import few, inner_runs, run_protocol, settings
 from sweep.chaos import SLOWLY
 from sweeps import digest, digests, search_job, sweep, tiny
 
@@ -211,14 +211,14 @@ def stages(data: str) -> dict[str, Any]:
 def test_three_stages_are_the_protocol(data: str, tmp_path: Path) -> None:
     """The same searches, networks, choices and trainings, to the last bit; random networks are beside it."""
     rows = sweep(tmp_path / "sweep", stages(data)).run()
-    arm = whole(tmp_path / "protocol", settings(data, "random=none"))["arms"]["found"]
+    arm = run_protocol(tmp_path / "protocol", settings(data, "random=none"))["arms"]["found"]
     ends = {
         "search/s": "search/darts-s",
         "train/found-": "screen/found-",
         "final/found-": f"final/{arm['best']}-",
     }
     expected = {}
-    for name, run in inner(tmp_path / "protocol").items():
+    for name, run in inner_runs(tmp_path / "protocol").items():
         start = next(own for own in ends if name.startswith(own))
         theirs = name.replace(start, ends[start]) + ("-s2" if start.startswith("train") else "")
         expected[theirs] = (run.result() or {}).get("digest")

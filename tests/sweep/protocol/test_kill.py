@@ -13,7 +13,7 @@ from dartboard.jobs.executors import make_executor
 from dartboard.runs import Run
 from executing import holder, when_saved
 from killing import Victim
-from protocols import chronicle, few, settings, whole
+from protocols import all_results, few, run_protocol, settings
 from sweep import protocol_victim
 
 SEED = 5
@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
     """Images, and a protocol that nobody touched."""
     path = tmp_path_factory.mktemp("kills")
     torch.set_num_threads(1)
-    whole(path / "undisturbed", settings(few(path / "few.npz"), *WORDS))
+    run_protocol(path / "undisturbed", settings(few(path / "few.npz"), *WORDS))
     return path
 
 
@@ -47,7 +47,7 @@ def test_a_killed_protocol_goes_on_to_the_same_result(folder, tmp_path):
     rng = Random(SEED)
     kill(folder, tmp_path / "run", rng, PLACES)
     finish(folder, tmp_path / "run")
-    assert chronicle(tmp_path / "run") == chronicle(folder / "undisturbed")
+    assert all_results(tmp_path / "run") == all_results(folder / "undisturbed")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_a_protocol_killed_again_and_again(seed, folder, tmp_path):
     places = [kill(folder, tmp_path / "run", rng, most) for most in (16, 10, 8, 6)]
     finish(folder, tmp_path / "run")
     assert len(set(places)) > 1
-    assert chronicle(tmp_path / "run") == chronicle(folder / "undisturbed")
+    assert all_results(tmp_path / "run") == all_results(folder / "undisturbed")
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def test_a_protocol_killed_while_it_decides(which, places, folder, tmp_path):
         process.wait()
     assert heard[-1].startswith("decides")
     finish(folder, tmp_path / "run")
-    assert chronicle(tmp_path / "run") == chronicle(folder / "undisturbed")
+    assert all_results(tmp_path / "run") == all_results(folder / "undisturbed")
 
 
 LONGER = (*WORDS, "train.epochs=6", "short=5")
@@ -97,7 +97,7 @@ def longer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Images, and an undisturbed protocol with longer trainings."""
     path = tmp_path_factory.mktemp("longer")
     torch.set_num_threads(1)
-    whole(path / "undisturbed", settings(few(path / "few.npz"), *LONGER))
+    run_protocol(path / "undisturbed", settings(few(path / "few.npz"), *LONGER))
     return path
 
 
@@ -106,12 +106,12 @@ def run_and_kill(folder: Path, path: Path, executor: str, **options: Any) -> Non
     victim = path / "train" / "found-0"
     killer = when_saved(victim, lambda: os.kill(holder(victim), signal.SIGKILL))
     config = settings(str(folder / "few.npz"), *LONGER)
-    whole(path, config, executor=make_executor(executor, options))
+    run_protocol(path, config, executor=make_executor(executor, options))
     killer.join()
     assert len(Run.read(victim).environment()) > len(
         Run.read(folder / "undisturbed/train/found-0").environment()
     )
-    assert chronicle(path) == chronicle(folder / "undisturbed")
+    assert all_results(path) == all_results(folder / "undisturbed")
 
 
 def test_a_killed_worker_changes_nothing_in_a_pool(longer: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from dartboard.sweep.protocol.protocol import Protocol, reopen
 from dartboard.sweep.pruning import DIVERGED, sift
 from dartboard.train import Trainer, TrainHook
 from dartboard.utils.statistics import compare
-from protocols import chronicle, few, inner, settings, start, timeless, whole
+from protocols import all_results, few, inner_runs, run_protocol, settings, start, without_times
 
 TEXT = (
     '{"cell": {"inputs": 1, "output": [2], "edges": '
@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where images are, and a protocol that nobody disturbed."""
     path = tmp_path_factory.mktemp("protocol")
     torch.set_num_threads(1)
-    whole(path / "usual", settings(few(path / "few.npz"), "keep=2", "searches=3"))
+    run_protocol(path / "usual", settings(few(path / "few.npz"), "keep=2", "searches=3"))
     return path
 
 
@@ -56,7 +56,7 @@ def usual(folder: Path) -> dict[str, Any]:
 
 
 def test_every_stage_is_runs_like_others(folder: Path, usual: dict[str, Any]) -> None:
-    runs = inner(folder / "usual")
+    runs = inner_runs(folder / "usual")
     networks = {arm: len(usual["arms"][arm]["networks"]) for arm in ("found", "random")}
     assert networks["random"] == 3
     expected = {f"search/s{n}" for n in range(3)}
@@ -124,15 +124,15 @@ def test_seconds_and_the_difference_add_up(usual: dict[str, Any]) -> None:
 
 def test_all_trainings_have_equal_settings(folder: Path) -> None:
     for stage, seeds in (("train", {2}), ("final", {0, 1})):
-        runs = [run for name, run in inner(folder / "usual").items() if name.startswith(stage)]
+        runs = [run for name, run in inner_runs(folder / "usual").items() if name.startswith(stage)]
         assert {run.config["seed"] for run in runs} == seeds
         others = [{**run.config, "seed": 0, "cell": ""} for run in runs]
         assert all(own == others[0] for own in others)
 
 
 def test_the_same_again_is_the_same(folder: Path, data: str, tmp_path: Path) -> None:
-    whole(tmp_path / "run", settings(data, "keep=2", "searches=3"))
-    assert chronicle(tmp_path / "run") == chronicle(folder / "usual")
+    run_protocol(tmp_path / "run", settings(data, "keep=2", "searches=3"))
+    assert all_results(tmp_path / "run") == all_results(folder / "usual")
 
 
 def test_images_are_loaded_once(data: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_images_are_loaded_once(data: str, monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(
         search_config, "load_images", lambda name, how: loaded.append(name) or load(name, how)
     )
-    whole(tmp_path / "run", settings(data, "random=none", "seeds=1"))
+    run_protocol(tmp_path / "run", settings(data, "random=none", "seeds=1"))
     assert loaded == [data]
     Protocol(settings(data, "train.data.name=digits"))
     assert loaded == [data, data, "digits"]
@@ -188,7 +188,7 @@ def test_networks_are_chosen_without_test_images(
     assert protocol.run is not None
     with protocol.run, pytest.raises(RunError, match="test images are looked at"):
         protocol.fit()
-    assert {name.split("/")[0] for name in inner(tmp_path / "run")} == {"search", "train"}
+    assert {name.split("/")[0] for name in inner_runs(tmp_path / "run")} == {"search", "train"}
     taken = json.loads((tmp_path / "run/decisions.json").read_text())
     assert {"best found", "best random"} <= set(taken)
 
@@ -202,7 +202,7 @@ def test_a_tenth_is_held_out_where_nothing_is(share: str, data: str) -> None:
 
 
 def test_without_test_images_validation_images_are_measured(tmp_path: Path) -> None:
-    found = whole(tmp_path / "run", settings(few(tmp_path / "few.npz", test=0), "random=none"))
+    found = run_protocol(tmp_path / "run", settings(few(tmp_path / "few.npz", test=0), "random=none"))
     assert found["measured_on"] == "valid"
     last = (Run.read(tmp_path / "run/final/found-s0").result() or {})["last"]
     assert found["arms"]["found"]["finals"][0]["accuracy"] == last["valid"]["top1"]
@@ -217,7 +217,7 @@ def test_equal_genotypes_are_trained_once(data: str, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Searcher, "_conclude", fixed)
     said: list[str] = []
-    found = whole(tmp_path / "run", same, message=said.append)
+    found = run_protocol(tmp_path / "run", same, message=said.append)
     assert [own["network"] for own in found["searches"]] == ["found-0", "found-0"]
     (network,) = found["arms"]["found"]["networks"]
     assert list(network["seeds"]) == [0, 1]
@@ -226,7 +226,7 @@ def test_equal_genotypes_are_trained_once(data: str, monkeypatch: pytest.MonkeyP
 
 
 def test_without_random_networks_nothing_is_compared(data: str, tmp_path: Path) -> None:
-    found = whole(tmp_path / "run", settings(data, "random=none", "seeds=1"))
+    found = run_protocol(tmp_path / "run", settings(data, "random=none", "seeds=1"))
     assert set(found["arms"]) == {"found"}
     assert found["difference"] is None
     assert found["verdict"] == "No random architectures were trained to compare with."
@@ -240,7 +240,7 @@ def test_random_networks_get_the_time_of_the_searches(
     monkeypatch.setattr(Searcher, "seconds", property(lambda _: 12.5, lambda *_: None), raising=False)
     clock = property(lambda trainer: 10.0 * (trainer.epoch + 1), lambda *_: None)
     monkeypatch.setattr(Trainer, "seconds", clock, raising=False)
-    found = whole(tmp_path / "run", settings(data, "random=time", "seeds=1"))
+    found = run_protocol(tmp_path / "run", settings(data, "random=time", "seeds=1"))
     number = len(found["arms"]["found"]["networks"])
     assert len(found["arms"]["random"]["networks"]) == number + math.floor(25 / 10)
     taken = json.loads((tmp_path / "run/decisions.json").read_text())["budget"]
@@ -259,12 +259,12 @@ def test_slow_random_networks_get_no_more_time(
 
     monkeypatch.setattr(Trainer, "seconds", property(clock, lambda *_: None), raising=False)
     said: list[str] = []
-    found = whole(tmp_path / "run", settings(data, "random=time", "seeds=1"), message=said.append)
+    found = run_protocol(tmp_path / "run", settings(data, "random=time", "seeds=1"), message=said.append)
     assert len(found["arms"]["found"]["networks"]) == 2
     assert len(found["arms"]["random"]["networks"]) == 2  # of 4: a third would come to 60 s, more than 45
     assert "the time is spent after 2 random networks" in said
     with Run.resume(tmp_path / "run") as run:
-        assert timeless(reopen(run).fit().facts()) == timeless(found)
+        assert without_times(reopen(run).fit().facts()) == without_times(found)
 
 
 def test_a_budget_stands_once_it_is_decided(
@@ -272,7 +272,7 @@ def test_a_budget_stands_once_it_is_decided(
 ) -> None:
     monkeypatch.setattr(Searcher, "seconds", property(lambda _: 0.0, lambda *_: None), raising=False)
     config = settings(data, "random=time", "seeds=1")
-    found = whole(tmp_path / "run", config)
+    found = run_protocol(tmp_path / "run", config)
     path = tmp_path / "run/decisions.json"
     taken = json.loads(path.read_text())
     assert taken["budget"]["networks"] == len(found["arms"]["found"]["networks"])
@@ -285,22 +285,22 @@ def test_a_budget_stands_once_it_is_decided(
 
 
 def test_what_is_short_is_not_paused(data: str, tmp_path: Path) -> None:
-    found = whole(tmp_path / "run", settings(data, "short=2", "random=none", "seeds=1"))
+    found = run_protocol(tmp_path / "run", settings(data, "short=2", "random=none", "seeds=1"))
     for network in found["arms"]["found"]["networks"]:
         assert network["short_accuracy"] is None
         assert network["dropped"] is None
         assert network["accuracy"] is not None
-    starts = [len(run.environment()) for name, run in inner(tmp_path / "run").items() if "train" in name]
+    starts = [len(run.environment()) for name, run in inner_runs(tmp_path / "run").items() if "train" in name]
     assert set(starts) == {1}
 
 
 def test_epochs_are_measured_where_networks_are_dropped(data: str, tmp_path: Path) -> None:
-    found = whole(
+    found = run_protocol(
         tmp_path / "run",
         settings(data, "train.evaluation.every=4", "train.epochs=4", "short=2", "random=none", "seeds=1"),
     )
     assert all(own["short_accuracy"] is not None for own in found["arms"]["found"]["networks"])
-    rows = inner(tmp_path / "run")["train/found-0"].metrics()
+    rows = inner_runs(tmp_path / "run")["train/found-0"].metrics()
     assert ["valid_accuracy" in row for row in rows][:2] == [False, True]
 
 
@@ -327,7 +327,7 @@ def test_a_protocol_that_was_stopped_goes_on(steps: int, data: str, folder: Path
     assert hook.left == 0
     with Run.resume(tmp_path / "run") as run:
         reopen(run).fit()
-    assert chronicle(tmp_path / "run") == chronicle(folder / "usual")
+    assert all_results(tmp_path / "run") == all_results(folder / "usual")
 
 
 def test_a_protocol_that_is_stopped_before_it_begins_does_nothing(data: str, tmp_path: Path) -> None:
@@ -337,15 +337,15 @@ def test_a_protocol_that_is_stopped_before_it_begins_does_nothing(data: str, tmp
     with protocol.run:
         with pytest.raises(Stopped, match="stopped; runs not begun"):
             protocol.fit()
-        assert inner(tmp_path / "run") == {}
+        assert inner_runs(tmp_path / "run") == {}
         assert protocol.fit().searches[0].seed == 0
 
 
 def test_a_finished_protocol_says_its_result_again(folder: Path, usual: dict[str, Any]) -> None:
-    before = {name: run.environment() for name, run in inner(folder / "usual").items()}
+    before = {name: run.environment() for name, run in inner_runs(folder / "usual").items()}
     with Run.resume(folder / "usual") as run:
         assert json.loads(json.dumps(reopen(run).fit().facts())) == usual
-    assert {name: run.environment() for name, run in inner(folder / "usual").items()} == before
+    assert {name: run.environment() for name, run in inner_runs(folder / "usual").items()} == before
 
 
 class Burst(TrainHook):
@@ -362,7 +362,7 @@ class Burst(TrainHook):
 @pytest.mark.parametrize("step", [1, 4])
 def test_a_network_that_diverges_is_dropped(step: int, data: str, tmp_path: Path) -> None:
     config = settings(data, "random=none", "seeds=1", "keep=2")
-    found = whole(tmp_path / "run", config, hooks=[Burst(step, "found-0")])
+    found = run_protocol(tmp_path / "run", config, hooks=[Burst(step, "found-0")])
     bad, good = found["arms"]["found"]["networks"]
     assert (bad["dropped"], bad["accuracy"]) == (DIVERGED, None)
     assert good["dropped"] is None
@@ -372,7 +372,7 @@ def test_a_network_that_diverges_is_dropped(step: int, data: str, tmp_path: Path
 def test_where_all_diverge_nothing_is_left(data: str, tmp_path: Path) -> None:
     config = settings(data, "random=none", "seeds=1")
     with pytest.raises(DivergedError, match="all found networks diverged; a smaller"):
-        whole(tmp_path / "run", config, hooks=[Burst(1, "found-0", "found-1")])
+        run_protocol(tmp_path / "run", config, hooks=[Burst(1, "found-0", "found-1")])
 
 
 SMALL = ("random=none", "seeds=1")
@@ -380,13 +380,13 @@ SMALL = ("random=none", "seeds=1")
 
 @pytest.mark.parametrize("word", ["searches=1", "short=2", "keep=2", "seeds=2", "random=count", "seed=1"])
 def test_every_setting_matters(word: str, data: str, small: dict[str, Any], tmp_path: Path) -> None:
-    assert timeless(whole(tmp_path / "run", settings(data, *SMALL, word))) != small
+    assert without_times(run_protocol(tmp_path / "run", settings(data, *SMALL, word))) != small
 
 
 @pytest.fixture(scope="module")
 def small(folder: Path) -> dict[str, Any]:
     """What the smallest protocol comes to."""
-    return dict(timeless(whole(folder / "small", settings(str(folder / "few.npz"), *SMALL))))
+    return dict(without_times(run_protocol(folder / "small", settings(str(folder / "few.npz"), *SMALL))))
 
 
 @pytest.mark.parametrize(
@@ -421,23 +421,23 @@ def test_settings_of_searches_and_trainings_reach_them(
 def test_a_space_in_a_file_is_named_and_remembered(data: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     file.write_text(space_to_json(replace(get_space("nano"), name="mine")))
-    found = whole(tmp_path / "run", settings(data, f"search.space={file}", *SMALL))
+    found = run_protocol(tmp_path / "run", settings(data, f"search.space={file}", *SMALL))
     for name in ("search/s0", "train/found-0", "final/found-s0"):
         assert Run.read(tmp_path / "run" / name).config["space"]["name"] == str(file)
     file.unlink()
     with Run.resume(tmp_path / "run") as run:
-        assert timeless(reopen(run).fit().facts()) == timeless(found)
+        assert without_times(reopen(run).fit().facts()) == without_times(found)
 
 
 def test_another_stack_takes_the_cells_and_is_remembered(data: str, tmp_path: Path) -> None:
     stack = tmp_path / "stack.json"
     stack.write_text(space_to_json(get_space("nano").resized(2)))
     config = settings(data, f"train.space.name={stack}", "random=none", "seeds=1")
-    found = whole(tmp_path / "run", config)
+    found = run_protocol(tmp_path / "run", config)
     assert load_model(tmp_path / "run/final/found-s0/last.safetensors").net.space.stack.cells == 2
     stack.unlink()
     with Run.resume(tmp_path / "run") as run:
-        assert timeless(reopen(run).fit().facts()) == timeless(found)
+        assert without_times(reopen(run).fit().facts()) == without_times(found)
 
 
 def test_a_protocol_needs_a_run(data: str) -> None:
