@@ -8,7 +8,6 @@ import pytest
 
 from dartboard.errors import DartboardError, OptionError, UnknownNameError
 from dartboard.jobs.executors.ray import RayExecutor, RayOptions, _connect, find_ray
-from dartboard.jobs.monitor import Monitor
 from dartboard.jobs.queue import JobQueue
 from dartboard.runs import Run, is_run
 from executing import (
@@ -78,10 +77,8 @@ def test_a_stop_saves_what_runs_and_takes_back_what_waits(
 def test_a_run_that_fails_too_often_is_given_up(data: str, tmp_path: Path, ray: RayExecutor) -> None:
     own, name = own_method(tmp_path)
     bad = search_job(tmp_path, data, f"method={name}", name="bad", plugins=(own,))
-    found = {
-        outcome.job.name: outcome
-        for outcome in JobQueue(ray, 2, Monitor()).do([bad, search_job(tmp_path, data)])
-    }
+    queue = JobQueue(ray, tries=2, retry_failed=True)
+    found = {result.job.name: result for result in queue.run([bad, search_job(tmp_path, data)])}
     words = f"ZeroDivisionError: one line; see {bad.path}/log.txt"
     assert (found["bad"].state, found["bad"].error) == ("failed", words)
     assert len(Run.read(bad.path).environment()) == 2
