@@ -151,7 +151,8 @@ def test_a_protocol_that_was_stopped_goes_on(
     out, err = capsys.readouterr()
     assert out == ""
     assert re.fullmatch(
-        rf"{place}: stopped after step \d+ of \d+; go on with: dartboard protocol --resume 'a run'\n", err
+        rf"stopped; runs not begun: \d+; saved: {place}; go on with: dartboard protocol --resume 'a run'\n",
+        err,
     )
     assert Run.read("a run").state == "stopped"
     found(capsys, "--resume", "a run")

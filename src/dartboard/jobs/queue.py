@@ -17,6 +17,8 @@ from dartboard.runs.directory import CHECKPOINTS, METRICS
 
 POLL = 0.2
 """Seconds between two checks whether to stop."""
+NAMED = 3
+"""Number of stopped jobs that a message names."""
 BUSY_DELAY = 2.0
 """Seconds before a job is submitted again whose run another process holds."""
 
@@ -45,6 +47,7 @@ class JobQueue:
         self._delayed: list[tuple[float, Job]] = []
         self._running: dict[str, tuple[Job, object]] = {}
         self._failures: Counter[str] = Counter()
+        self._saved: list[str] = []
         self._stopping = False
         if isinstance(executor, InlineExecutor):
             executor.on_epoch(lambda: self.monitor.on_poll(self.running))
@@ -61,8 +64,13 @@ class JobQueue:
 
     def check_stopped(self) -> None:
         """Raises Stopped if a stop was requested."""
-        if self._stopping:
-            raise Stopped(f"stopped; runs not begun: {len(self._waiting) + len(self._delayed)}")
+        if not self._stopping:
+            return
+        text = f"stopped; runs not begun: {len(self._waiting) + len(self._delayed)}"
+        if self._saved:
+            more = f" and {len(self._saved) - NAMED} more" if len(self._saved) > NAMED else ""
+            text += f"; saved: {', '.join(self._saved[:NAMED])}{more}"
+        raise Stopped(text)
 
     def run(self, jobs: Sequence[Job]) -> Iterator[JobResult]:
         """Final result of each job, in the order of completion: `finished`, `paused` or `failed`.
@@ -118,7 +126,9 @@ class JobQueue:
             last = f"; the last time, {result.error}" if result.error else ""
             error = f"lost {self.tries} times without getting further{last}"
             result = replace(result, state="failed", error=error)
-        if result.state != "stopped":
+        if result.state == "stopped":
+            self._saved.append(job.name)
+        else:
             yield replace(result, job=job)
 
     def _retry(self, result: JobResult, before: object) -> bool:

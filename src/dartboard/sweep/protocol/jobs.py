@@ -15,7 +15,7 @@ from dartboard.jobs.job import Job
 from dartboard.jobs.loops import LoopBuilder
 from dartboard.plugins import check_plugins
 from dartboard.search import config as search_config
-from dartboard.search.config import SEARCH, build_space
+from dartboard.search.config import SEARCH, build_space, check_names
 from dartboard.search.forecast import Forecast
 from dartboard.search.forecast import forecast as forecast_search
 from dartboard.search.searcher import Searcher
@@ -153,6 +153,8 @@ class ProtocolJobs:
         check_plugins((*search.plugins, *train.plugins))
         for schedule in (search.weights.schedule, train.weights.schedule):
             SCHEDULES[schedule]  # fail fast on an unknown schedule
+        for data in (search.data, train.data):
+            check_names(None, data.name)  # with the name as it was given: jobs have full paths
         self.searched_space = self.space or build_space(search.space)
         if self.stack is not None:
             self.stack_space = self.stack
