@@ -1,12 +1,12 @@
-"""How much faster the default supernet is than the plain formula, and how much less memory it takes.
+"""Speed and memory of the default supernet relative to the plain formula.
 
 Plain and default steps alternate in one process; times are medians. A whole step is an architecture step
-and a weight step (first-order, bilevel); the joint step takes both gradients from one pass. The plain
-formula is timed as peers run it, with every gradient computed in every step; the default computes the
-gradients a step needs. `same_gradients` is the ratio when the plain formula is given that too.
+and a weight step (first-order, bilevel); the joint step computes both gradients in one backward pass. The
+plain formula is timed as other code bases run it, with every gradient computed in every step; the default
+computes only the gradients a step needs. `same_gradients` is the ratio when the plain formula does so too.
 
-Under each line stands what the default step spends its time on; the last column is the share of the
-machine's own matrix-product peak that the step's floating-point operations reach.
+Below each line are the operators in which the default step spends its time; the last column is the
+fraction of the machine's matrix-multiplication throughput that the step reaches.
 
 usage: python benchmarks/supernet_step.py [--space NAME ...] [--json]
 """
@@ -30,7 +30,7 @@ from dartboard.space import get_space
 
 @dataclass(frozen=True)
 class Setting:
-    """What is measured: a space, with the numbers of cells and channels it is searched with."""
+    """A space, with the number of cells and channels of its supernet."""
 
     space: str
     cells: int
@@ -52,17 +52,17 @@ class Step:
     """A search step of one network on one batch.
 
     Args:
-        setting: What is built.
+        setting: Space and size of the supernet.
         mix: `plain` or `fused`.
-        batch: Examples a step.
-        ask: Whether each step computes only the gradients it needs.
+        batch: Batch size.
+        needed_only: Whether each step computes only the gradients it needs.
     """
 
-    def __init__(self, setting: Setting, mix: str, batch: int, *, ask: bool) -> None:
+    def __init__(self, setting: Setting, mix: str, batch: int, *, needed_only: bool) -> None:
         torch.manual_seed(0)
         space = get_space(setting.space).resized(setting.cells)
         self.net = CellNet(space, NetConfig(channels=setting.channels, search=True, mix=mix))
-        self.space, self.ask = space, ask
+        self.space, self.needed_only = space, needed_only
         self.images = torch.randn(batch, 3, 32, 32)
         self.labels = torch.randint(10, (batch,))
         self.alphas = {arch: torch.zeros(cell.shape, requires_grad=True) for arch, cell in space.archs}
@@ -74,7 +74,7 @@ class Step:
         return F.cross_entropy(self.net(self.images, ArchMixture(self.space, blends)), self.labels)
 
     def run(self, part: str) -> None:
-        if self.ask:
+        if self.needed_only:
             self.net.requires_grad_(part != "architecture")
             for alpha in self.alphas.values():
                 alpha.requires_grad_(part != "weights")
@@ -84,8 +84,8 @@ class Step:
     def flops(self) -> int:
         """Floating-point operations of a whole step.
 
-        A forward pass by torch's counter, and as much again for each gradient of a layer: that in its input
-        in both steps, that in its weights in the weight step.
+        A forward pass by torch's counter, and as much again for each gradient of a layer: of its input in
+        both steps, of its weights in the weight step.
         """
         with FlopCounterMode(display=False) as counter, torch.no_grad():
             self.loss()
@@ -98,17 +98,18 @@ def measure_times(steps: dict[str, Step], repeats: int) -> dict[str, dict[str, f
     for repeat in range(repeats + 1):
         for part in PARTS:
             for name, step in steps.items():
-                taken = seconds(lambda step=step, part=part: step.run(part))
+                elapsed = seconds(lambda step=step, part=part: step.run(part))
                 if repeat:  # the first round warms up
-                    times[name][part].append(taken)
+                    times[name][part].append(elapsed)
     return {
-        name: {part: statistics.median(own) for part, own in parts.items()} for name, parts in times.items()
+        name: {part: statistics.median(values) for part, values in parts.items()}
+        for name, parts in times.items()
     }
 
 
 def peak_memory(setting: Setting, mix: str, batch: int) -> int:
-    """Bytes that a whole step adds to the memory of this process; meant for a process of its own."""
-    step = Step(setting, mix, batch, ask=mix == "fused")
+    """Bytes that a whole step adds to the peak memory of this process; call it in a fresh process."""
+    step = Step(setting, mix, batch, needed_only=mix == "fused")
 
     def steps() -> None:
         for _ in range(2):
@@ -126,29 +127,29 @@ def memory_in_child(name: str, mix: str, batch: int, threads: int) -> int:
 
 
 def matmul_peak() -> float:
-    """Floating-point operations a second of a large matrix product on this machine."""
+    """Floating-point operations per second of a large matrix product on this machine."""
     a = torch.randn(1024, 1024)
     return 2 * 1024**3 / statistics.median(seconds(lambda: a @ a) for _ in range(20))
 
 
 def measure(name: str, batch: int, repeats: int, threads: int) -> dict[str, object]:
-    """All figures of one setting."""
+    """All results of one setting."""
     setting = SETTINGS[name]
     steps = {
-        "plain": Step(setting, "plain", batch, ask=False),
-        "plain_asked": Step(setting, "plain", batch, ask=True),
-        "default": Step(setting, "fused", batch, ask=True),
+        "plain": Step(setting, "plain", batch, needed_only=False),
+        "plain_needed_only": Step(setting, "plain", batch, needed_only=True),
+        "default": Step(setting, "fused", batch, needed_only=True),
     }
     times = measure_times(steps, repeats)
-    whole = {key: own["architecture"] + own["weights"] for key, own in times.items()}
+    whole = {key: parts["architecture"] + parts["weights"] for key, parts in times.items()}
     memory = {mix: memory_in_child(name, mix, batch, threads) for mix in ("plain", "fused")}
     return {
         "space": name,
         "speedup": whole["plain"] / whole["default"],
-        "same_gradients": whole["plain_asked"] / whole["default"],
+        "same_gradients": whole["plain_needed_only"] / whole["default"],
         "memory_ratio": memory["fused"] / memory["plain"],
         "parts": {part: times["plain"][part] / times["default"][part] for part in PARTS},
-        "seconds": {key: {**own, "whole": whole[key]} for key, own in times.items()},
+        "seconds": {key: {**parts, "whole": whole[key]} for key, parts in times.items()},
         "memory_bytes": {"plain": memory["plain"], "default": memory["fused"]},
         "profile": profile(steps["default"]),
         "matmul_share": steps["default"].flops() / whole["default"] / matmul_peak(),
@@ -158,7 +159,7 @@ def measure(name: str, batch: int, repeats: int, threads: int) -> dict[str, obje
 
 
 def profile(step: Step) -> dict[str, float]:
-    """The shares of the time of a whole step that its costliest operators take."""
+    """Fractions of the time of a whole step by operator, for the most expensive ones."""
     with torch.profiler.profile() as recorded:
         step.run("architecture")
         step.run("weights")
@@ -182,26 +183,28 @@ COLUMNS = {
 
 
 def show(row: dict[str, object]) -> None:
-    """Prints one line of the table, and where the time goes."""
+    """Print one line of the table, and the most expensive operators."""
     print("  ".join(f"{cell(row):>{len(title)}}" for title, cell in COLUMNS.items()))
     shares = ", ".join(f"{name} {share:.0%}" for name, share in row["profile"].items())
     print(f"{'':10}  {shares}", flush=True)
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--space", action="append", choices=SETTINGS, help="what to measure; default: all")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1, help="more than one measures the neighbours too")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="with more than one, other load affects the times"
+    )
     parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
     parser.add_argument("--memory", choices=("plain", "fused"), help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Run the benchmark and print the results."""
     options = parse()
     torch.set_num_threads(options.threads)
     names = options.space or list(SETTINGS)

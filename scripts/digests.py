@@ -58,7 +58,7 @@ PROTOCOL = (
 
 
 def cases() -> dict[str, tuple[str, ...]]:
-    """The command of every case by its name; all run in one fresh folder, in this order."""
+    """Command of every case by name; all run in one new folder, in this order."""
     found = {}
     for method in METHODS:
         words = ("--epochs", "2", "--data", "digits", *SMALL, *WARMUP.get(method, ()))
@@ -91,7 +91,7 @@ def _search(space: str, method: str, *words: str, name: str = "") -> tuple[str, 
 
 
 def digests(source: Path, names: set[str] | None = None) -> dict[str, str]:
-    """The digest of every case, computed by the package under `source`; prints each as it comes."""
+    """The digest of every case, computed by the package under `source`; printed as they are computed."""
     found = {}
     with TemporaryDirectory() as folder:
         for name, command in cases().items():
@@ -128,7 +128,7 @@ def _digest_of_many(facts: dict[str, Any], folder: Path) -> str:
 
 
 def machine() -> dict[str, str]:
-    """What the bits depend on."""
+    """Properties of the machine that affect the bits of results."""
     import torch
 
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
@@ -157,7 +157,7 @@ def checkout(revision: str | None) -> Iterator[Path]:
 
 
 def compare(expected: Mapping[str, str], found: Mapping[str, str]) -> int:
-    """Prints the cases that differ; the exit code."""
+    """Print the cases that differ, and return the exit code."""
     wrong = [name for name in expected if expected[name] != found.get(name)]
     for name in wrong:
         print(f"differs: {name}\n  {expected[name]}\n  {found.get(name)}")
@@ -166,7 +166,7 @@ def compare(expected: Mapping[str, str], found: Mapping[str, str]) -> int:
 
 
 def main() -> int:
-    """Runs what the command line asks for."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

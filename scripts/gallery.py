@@ -1,9 +1,9 @@
-"""Makes the pictures of docs/analysis-gallery.md anew: runs the commands of the page, in its order.
+"""Regenerate the plots of docs/analysis-gallery.md by running the commands of the page, in order.
 
     python scripts/gallery.py
 
-Some minutes on one core, in a folder that is removed afterwards. A command whose picture another page has
-already (`reproduce`) is left out.
+Takes some minutes on one core, in a temporary folder. `reproduce` commands, whose plots another page has,
+are skipped.
 """
 
 import io
@@ -30,22 +30,22 @@ PICTURES = {
     "stability": "steady/stability.png",
     "theory": "advice/experts.png",
 }
-"""By name on the page, what a command writes."""
+"""File that a command writes, by the name of the plot on the page."""
 LARGEST = 150_000
-"""Bytes of a picture."""
+"""Maximum size of a plot in bytes."""
 WIDEST = 1500
-"""Pixels of a picture."""
+"""Maximum width and height of a plot in pixels."""
 
 
 def commands(page: str) -> list[list[str]]:
-    """The words of every command on the page but those that redo a paper's figure."""
+    """The arguments of every command on the page except `reproduce`."""
     blocks = re.findall(r"^```sh\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    words = [shlex.split(line)[1:] for block in blocks for line in block.splitlines()]
-    return [own for own in words if own[0] != "reproduce"]
+    arguments = [shlex.split(line)[1:] for block in blocks for line in block.splitlines()]
+    return [args for args in arguments if args[0] != "reproduce"]
 
 
-def keep(source: Path, name: str) -> None:
-    """Puts a picture where the page shows it, with few colours."""
+def install(source: Path, name: str) -> None:
+    """Copy a plot to the figures of the page, with a small palette."""
     path = FIGURES / f"{name}.png"
     with Image.open(source) as picture:
         small = picture.convert("RGB")
@@ -57,16 +57,16 @@ def keep(source: Path, name: str) -> None:
 
 
 def make() -> None:
-    """Run everything, and keep the pictures."""
+    """Run all commands and copy the plots."""
     FIGURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)
-        for words in commands(PAGE.read_text(encoding="utf-8")):
+        for args in commands(PAGE.read_text(encoding="utf-8")):
             with redirect_stdout(io.StringIO()):
-                if main(words) != 0:
-                    raise SystemExit(f"dartboard {shlex.join(words)} failed")
-        for own, source in PICTURES.items():
-            keep(Path(name) / source, own)
+                if main(args) != 0:
+                    raise SystemExit(f"dartboard {shlex.join(args)} failed")
+        for plot, source in PICTURES.items():
+            install(Path(name) / source, plot)
         os.chdir(ROOT)
 
 

@@ -1,10 +1,10 @@
-"""Makes the nano benchmark: trains all 216 cells of nano with several seeds, and packs what came of it.
+"""Build the nano benchmark: train all 216 cells of nano with several seeds, and pack the results.
 
-    python scripts/make_nano.py WORK --workers 2          # may be stopped and run again
+    python scripts/make_nano.py WORK --workers 2          # can be stopped and resumed
     python scripts/make_nano.py WORK --pack src/dartboard/tables/nano.npz
 
-Each training is a small file in WORK. Packing writes the .npz and its sha256, and prints how well the
-benchmark tells architectures apart.
+Each training is a small file in WORK. Packing writes the .npz file and its sha256, and prints how well the
+benchmark separates architectures.
 """
 
 import argparse
@@ -42,7 +42,7 @@ PLAN = BenchmarkPlan("nano", "cluttered-digits", OPTIONS, SEEDS, EVERY)
 
 
 def facts(seconds: float) -> dict[str, object]:
-    """How the benchmark was made, for those who want to make it again."""
+    """Metadata of the benchmark: everything needed to rebuild it."""
     data = load_dataset(PLAN.data)
     parts = {"train": data.train, "valid": data.valid, "test": data.test}
     return {
@@ -64,33 +64,33 @@ def facts(seconds: float) -> dict[str, object]:
 
 
 def pack(work: Path, out: Path) -> None:
-    """Writes the benchmark and its checksum."""
+    """Write the benchmark and its checksum."""
     arrays = gather(PLAN, work)
-    held = io.BytesIO()
-    told = json.dumps(facts(float(arrays["seconds"].sum())), sort_keys=True)
-    np.savez_compressed(held, facts=np.array(told), **arrays)
-    digest = hashlib.sha256(held.getvalue()).hexdigest()
-    write_bytes(out, held.getvalue())
+    buffer = io.BytesIO()
+    metadata = json.dumps(facts(float(arrays["seconds"].sum())), sort_keys=True)
+    np.savez_compressed(buffer, facts=np.array(metadata), **arrays)
+    digest = hashlib.sha256(buffer.getvalue()).hexdigest()
+    write_bytes(out, buffer.getvalue())
     write_text(out.with_suffix(".sha256"), f"{digest}  {out.name}\n")
-    print(f"{out}: {len(held.getvalue()) / 1000:,.1f} kB, sha256 {digest}")
+    print(f"{out}: {len(buffer.getvalue()) / 1000:,.1f} kB, sha256 {digest}")
     describe(arrays["test"][:, :, -1] / len(load_dataset(PLAN.data).test or ()))
 
 
 def describe(tests: np.ndarray) -> None:
-    """Prints how far cells are apart, how far seeds are, and how well seeds agree; tests [cells, seeds]."""
+    """Print the spread of cells and of seeds, and the rank correlation of seeds; tests [cells, seeds]."""
     between, within = tests.mean(axis=1).std(ddof=1), np.sqrt(tests.var(axis=1, ddof=1).mean())
     print(f"test accuracy from {100 * tests.mean(1).min():.2f} to {100 * tests.mean(1).max():.2f} %")
-    print(f"deviation between cells {100 * between:.2f}, between seeds {100 * within:.2f} points")
+    print(f"std between cells {100 * between:.2f}, between seeds {100 * within:.2f} points")
     pairs = [(one, two) for two in range(tests.shape[1]) for one in range(two)]
-    found = [spearmanr(tests[:, one], tests[:, two]).statistic for one, two in pairs]
-    print("rank correlation between seeds", ", ".join(f"{value:.3f}" for value in found))
+    correlations = [spearmanr(tests[:, one], tests[:, two]).statistic for one, two in pairs]
+    print("rank correlation between seeds", ", ".join(f"{value:.3f}" for value in correlations))
 
 
 def main() -> None:
-    """Train what is left, or pack what is there."""
+    """Train the missing cells, or pack the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("work", type=Path, help="where the trainings are")
-    parser.add_argument("--workers", type=int, default=2, help="processes that train (default: 2)")
+    parser.add_argument("work", type=Path, help="folder of the trainings")
+    parser.add_argument("--workers", type=int, default=2, help="training processes (default: 2)")
     parser.add_argument("--pack", type=Path, metavar="FILE.npz", help="write the benchmark instead")
     args = parser.parse_args()
     try:
@@ -101,16 +101,16 @@ def main() -> None:
     except DartboardError as error:
         parser.error(str(error))
     except KeyboardInterrupt:
-        sys.stderr.write("\nstopped; the same command goes on\n")
-        os._exit(130)  # what is being trained is not waited for
+        sys.stderr.write("\nstopped; run the same command to resume\n")
+        os._exit(130)  # without waiting for running trainings
 
 
 def train(work: Path, workers: int) -> None:
-    """Does the trainings that are left, and says how far it is."""
-    began = time.perf_counter()
+    """Run the missing trainings and print the progress."""
+    start = time.perf_counter()
     for done, total in make(PLAN, work, PoolExecutor(jobs=workers, threads=1)):
-        passed = time.perf_counter() - began
-        sys.stderr.write(f"\r{done} of {total} trainings, {passed:.0f} s")
+        elapsed = time.perf_counter() - start
+        sys.stderr.write(f"\r{done} of {total} trainings, {elapsed:.0f} s")
     sys.stderr.write("\n")
 
 

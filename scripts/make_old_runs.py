@@ -1,11 +1,11 @@
-"""Writes small runs of the version that is installed, half-way and finished, for the tests of later versions.
+"""Write small interrupted and finished runs with the installed version, as test fixtures.
 
     python scripts/make_old_runs.py tests/fixtures/runs-0.1
 
-Three minutes on one core. The directory must not exist yet. In OUT/finished is one run of each kind; in
-OUT/half-way is the same run, stopped by a signal after an epoch was recorded, and so with the files that an
-interrupted run has. All commands use relative paths, so that the tree can be copied. The tests that read it
-are in tests/runs/test_old_runs.py.
+Takes three minutes on one core. The directory must not exist yet. OUT/finished has one run of each kind;
+OUT/half-way has the same run, stopped by a signal after an epoch was recorded, with the files of
+an interrupted run. All commands use relative paths, so that the tree can be copied. The fixtures are used
+by tests/runs/test_old_runs.py.
 """
 
 import argparse
@@ -23,10 +23,10 @@ from pathlib import Path
 import torch
 
 ONE_THREAD = ("--threads", "1")
-PATIENCE = 120
-"""A command that takes so many seconds is stuck."""
-INTO = 0.05
-"""Seconds that the next epoch has begun when a run is stopped: a few steps."""
+TIMEOUT = 120
+"""Seconds after which a command counts as stuck."""
+STOP_DELAY = 0.05
+"""Seconds into the next epoch at which a run is stopped: a few steps."""
 SEARCH = (
     *("--space", "nano", "--data", "digits", "--epochs", "2", "--no-report", *ONE_THREAD),
     *("batch=64", "net.channels=4", "health.examples=64", "checkpoint.keep=1"),
@@ -52,47 +52,47 @@ BENCH = (
     *("methods.darts.method.lr=0.1", "methods.gaea-darts-erm.method.lr=1.0"),
     *("queries=4", "draws=10", "correlation=5", *ONE_THREAD),
 )
-REMADE = ("report.html", "*.svg", "*.png")
-"""Files that are not kept: they are large, and made anew from the others."""
+GENERATED = ("report.html", "*.svg", "*.png")
+"""Files that are removed: large, and regenerated from the others."""
 
 
 @dataclass(frozen=True)
-class Made:
-    """A run to make.
+class Fixture:
+    """A run to write.
 
     Args:
-        name: Its directory.
-        words: The command, without `--out`.
-        watched: The run inside whose epochs are counted; its own directory by default.
-        epochs: It is stopped when so many are recorded.
-        by: The signal that stops it.
+        name: Name of its directory.
+        arguments: The command, without `--out`.
+        watched: The inner run whose epochs are counted; the directory itself by default.
+        epochs: Number of recorded epochs after which it is stopped.
+        stop_signal: The signal that stops it.
     """
 
     name: str
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
     watched: str = "."
     epochs: int = 1
-    by: signal.Signals = signal.SIGINT
+    stop_signal: signal.Signals = signal.SIGINT
 
     def command(self) -> list[str]:
-        """The words behind `dartboard`."""
-        return [*self.words, "--out", self.name]
+        """Arguments of `dartboard`."""
+        return [*self.arguments, "--out", self.name]
 
 
-def search(method: str, *words: str, by: signal.Signals = signal.SIGINT) -> Made:
-    """A search that is called like its method."""
-    return Made(method, ("search", "--method", method, *SEARCH, *words), by=by)
+def search(method: str, *arguments: str, stop_signal: signal.Signals = signal.SIGINT) -> Fixture:
+    """A search named after its method."""
+    return Fixture(method, ("search", "--method", method, *SEARCH, *arguments), stop_signal=stop_signal)
 
 
-# Seeds and step sizes are such that processors that round differently find the same cells.
+# Seeds and learning rates are chosen so that all processors find the same cells despite rounding.
 RUNS = (
     search("darts", "--seed", "2", "method.lr=0.1"),
     search("gaea-darts-erm", "--seed", "2", "method.lr=1.0"),
-    search("pc-darts", "method.lr=0.1", "method.warmup=1", by=signal.SIGKILL),
+    search("pc-darts", "method.lr=0.1", "method.warmup=1", stop_signal=signal.SIGKILL),
     search("gdas", "--seed", "2", "method.lr=0.1"),
-    search("xnas", "method.zeta=0.01"),  # five candidates are dropped before it is stopped
-    search("asm", by=signal.SIGKILL),
-    Made(
+    search("xnas", "method.zeta=0.01"),  # wipeout removes five candidates before it is stopped
+    search("asm", stop_signal=signal.SIGKILL),
+    Fixture(
         "train",
         (
             *("train", "../finished/asm", "--epochs", "3", "--no-report", *ONE_THREAD),
@@ -100,50 +100,50 @@ RUNS = (
             *("data.pad=1", "data.flip=false"),
         ),
     ),
-    Made(
+    Fixture(
         "sweep",
         ("sweep", "../sweep.yaml", "--executor", "here", *ONE_THREAD),
         watched="search/gaea-darts-method.lr1.0-s0",
-        by=signal.SIGKILL,
+        stop_signal=signal.SIGKILL,
     ),
-    Made("protocol", ("protocol", *PROTOCOL), watched="train/found-0", epochs=2),
-    Made("bench", ("bench", *BENCH), watched="runs/darts-s1"),
+    Fixture("protocol", ("protocol", *PROTOCOL), watched="train/found-0", epochs=2),
+    Fixture("bench", ("bench", *BENCH), watched="runs/darts-s1"),
 )
 
 
-def start(words: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
-    """The program, at work in a folder."""
+def start(arguments: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
+    """Start the program in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "dartboard", *words]
+    command = [sys.executable, "-m", "dartboard", *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603
 
 
-def finish(made: Made, folder: Path) -> None:
-    """Makes a run from its start to its end."""
-    with start(made.command(), folder) as process:
-        if process.wait(PATIENCE) != 0:
-            raise SystemExit(f"{made.name} failed")
+def finish(fixture: Fixture, folder: Path) -> None:
+    """Run to the end."""
+    with start(fixture.command(), folder) as process:
+        if process.wait(TIMEOUT) != 0:
+            raise SystemExit(f"{fixture.name} failed")
 
 
-def stop(made: Made, folder: Path) -> None:
-    """Makes a run until some of its epochs are recorded and saved, and stops it."""
-    watched = folder / made.name / made.watched
-    with start(made.command(), folder) as process:
-        began = time.monotonic()
-        while process.poll() is None and not is_saved(watched, made.epochs):
+def stop(fixture: Fixture, folder: Path) -> None:
+    """Run until the given epochs are recorded and saved, then stop it."""
+    watched = folder / fixture.name / fixture.watched
+    with start(fixture.command(), folder) as process:
+        start_time = time.monotonic()
+        while process.poll() is None and not is_saved(watched, fixture.epochs):
             time.sleep(0.001)
-            if time.monotonic() > began + PATIENCE:
+            if time.monotonic() > start_time + TIMEOUT:
                 process.kill()
-        time.sleep(INTO)
-        process.send_signal(made.by)
-        process.wait(PATIENCE)
+        time.sleep(STOP_DELAY)
+        process.send_signal(fixture.stop_signal)
+        process.wait(TIMEOUT)
     if process.returncode not in (-signal.SIGKILL, 128 + signal.SIGINT) or (watched / "result.json").exists():
-        raise SystemExit(f"{made.name} was not stopped in time; start again")
+        raise SystemExit(f"{fixture.name} was not stopped in time; start again")
 
 
 def is_saved(run: Path, epochs: int) -> bool:
-    """Whether so many epochs are recorded, and the state after the last of them is saved."""
+    """Whether `epochs` epochs are recorded, with a checkpoint of the last of them."""
     try:
         rows = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         return (
@@ -154,7 +154,7 @@ def is_saved(run: Path, epochs: int) -> bool:
 
 
 def machine() -> dict[str, str]:
-    """What the last bits of a result depend on."""
+    """Properties of the machine that affect the last bits of results."""
     facts = dict(
         (part.strip() for part in line.split(":", 1))
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -171,15 +171,17 @@ def machine() -> dict[str, str]:
 
 
 def make(out: Path) -> None:
-    """Writes all runs, and what machine they were made on."""
+    """Write all runs, and the machine they were made on."""
     out.mkdir(parents=True)
     (out / "sweep.yaml").write_text(SWEEP, encoding="utf-8")
     (out / "machine.json").write_text(json.dumps(machine(), indent=1) + "\n", encoding="utf-8")
-    for made in RUNS:
-        print(f"dartboard {shlex.join(made.command())}  # half-way: {made.by.name}", flush=True)
-        finish(made, out / "finished")
-        stop(made, out / "half-way")
-    for pattern in REMADE:
+    for fixture in RUNS:
+        print(
+            f"dartboard {shlex.join(fixture.command())}  # half-way: {fixture.stop_signal.name}", flush=True
+        )
+        finish(fixture, out / "finished")
+        stop(fixture, out / "half-way")
+    for pattern in GENERATED:
         for path in out.rglob(pattern):
             path.unlink()
 

@@ -1,9 +1,9 @@
-"""Makes the two pictures at the top of the README anew: a cell that a search found, and the page about it.
+"""Regenerate the two pictures at the top of the README: the cell of a search, and its report.
 
     python scripts/readme_pictures.py
 
-Searches for a minute and a half on the embedded digits, in a folder that is removed afterwards. The page is
-photographed in Debian's chromium through playwright, at twice the resolution, in its light colours.
+Searches for a minute and a half on the bundled digits, in a temporary folder. The screenshot is taken with
+Debian's chromium through playwright, at twice the resolution, in the light color scheme.
 """
 
 import io
@@ -25,21 +25,21 @@ SEARCH = (
     "data.pad=1 --out"
 )
 SIZE = {"width": 1040, "height": 925}
-"""Of what is seen of the page: its headline and its first cell."""
-COLOURS = 64
+"""Viewport of the screenshot: the headline and the first cell."""
+COLORS = 64
 LARGEST = 150_000
-"""Bytes of a picture."""
+"""Maximum size of a picture in bytes."""
 
 
-def dartboard(words: str, *more: str | Path) -> None:
-    """Do what the command does, and be silent about it unless it fails."""
+def dartboard(command: str, *arguments: str | Path) -> None:
+    """Run a command without output; exit if it fails."""
     with redirect_stdout(io.StringIO()):
-        if main([*words.split(), *map(str, more)]) != 0:
+        if main([*command.split(), *map(str, arguments)]) != 0:
             raise SystemExit(1)
 
 
-def photograph(page: Path, out: Path) -> None:
-    """The top of a page as a picture."""
+def screenshot(page: Path, out: Path) -> None:
+    """Take a screenshot of the top of a page."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--headless"])
         context = browser.new_context(viewport=SIZE, device_scale_factor=2, color_scheme="light")
@@ -51,22 +51,22 @@ def photograph(page: Path, out: Path) -> None:
 
 
 def compress(path: Path) -> None:
-    """Write a picture again with few colours, and see that it is small."""
+    """Reduce a picture to a small palette; exit if it is still too large."""
     with Image.open(path) as picture:
-        picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+        picture.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE).save(path, optimize=True)
     if path.stat().st_size > LARGEST:
         raise SystemExit(f"{path} has {path.stat().st_size:,} bytes, more than {LARGEST:,}")
 
 
 def make() -> None:
-    """Search, draw, write the page and photograph it."""
+    """Search, draw the cell and take a screenshot of the report."""
     FIGURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run = folder / "run"
         dartboard(SEARCH, run)
         dartboard("info", run, "--out", folder / "cell.png")
-        photograph(run / "report.html", folder / "report.png")
+        screenshot(run / "report.html", folder / "report.png")
         for picture in ("cell.png", "report.png"):
             compress(folder / picture)
             (FIGURES / picture).write_bytes((folder / picture).read_bytes())

@@ -1,4 +1,4 @@
-"""What the site has beside pages: formulas, links to files of the repository, folders in the menu.
+"""Hooks of the mkdocs site: formulas, links to files of the repository, folders in the navigation.
 
 mkdocs.yml names this file; `make docs` builds the site.
 """
@@ -17,31 +17,31 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 LINK = re.compile(r"(?<=\]\()(?P<target>\.\./[^)#\s]+)")
-"""A link in Markdown that leads upwards, and may lead out of the documentation."""
+"""A Markdown link to a parent folder, possibly outside of the documentation."""
 FORMULA = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<latex>.*?)\\[)\]]</(?P=tag)>', re.DOTALL
 )
-"""A formula as the extension arithmatex leaves it: LaTeX between \\( \\) or \\[ \\]."""
+"""A formula in the output of the arithmatex extension: LaTeX between \\( \\) or \\[ \\]."""
 COPIES = "repository"
-"""The folder of the site with files from outside of the documentation that a page links to."""
+"""Folder of the site with copies of linked files from outside of the documentation."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages of a folder in the place of its name in the menu."""
+    """Expand folders in the navigation to their pages."""
     config.nav = _expanded(config.nav, Path(config.docs_dir))
     return config
 
 
 def _expanded(nav: Any, docs: Path) -> Any:
     if isinstance(nav, list):
-        return [_expanded(own, docs) for own in nav]
+        return [_expanded(entry, docs) for entry in nav]
     if isinstance(nav, dict):
-        return {title: _expanded(own, docs) for title, own in nav.items()}
+        return {title: _expanded(entry, docs) for title, entry in nav.items()}
     return _pages(docs / nav, docs) if nav.endswith("/") else nav
 
 
 def _pages(folder: Path, docs: Path) -> list[str]:
-    """The pages of a folder by their names, its own first."""
+    """The pages of a folder in alphabetical order, its index first."""
     pages = sorted(folder.glob("*.md"), key=lambda page: (page.name != "index.md", page.name))
     if not pages:
         raise PluginError(f"mkdocs.yml: there are no pages in {folder}")
@@ -49,35 +49,35 @@ def _pages(folder: Path, docs: Path) -> list[str]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Take the files of the repository that pages link to into the site."""
-    wanted = {name for file in files.documentation_pages() for name in _outside(file, config)}
-    for name in sorted(wanted):
+    """Add the files of the repository that pages link to."""
+    names = {name for file in files.documentation_pages() for name in _outside_links(file, config)}
+    for name in sorted(names):
         files.append(
             File.generated(config, f"{COPIES}/{name}", abs_src_path=str(_root(config).joinpath(name)))
         )
     return files
 
 
-def _outside(file: File, config: MkDocsConfig) -> Iterator[str]:
-    for found in LINK.finditer(file.content_string):
-        name = _name(found["target"], file, config)
+def _outside_links(file: File, config: MkDocsConfig) -> Iterator[str]:
+    for match in LINK.finditer(file.content_string):
+        name = _name(match["target"], file, config)
         if name is not None:
             yield name
 
 
 def _name(target: str, file: File, config: MkDocsConfig) -> str | None:
-    """What a link names in the repository, or nothing where it stays in the documentation.
+    """The path of a link target in the repository, or None if it is inside the documentation.
 
     Raises:
-        PluginError: If it names a folder, or nothing that is there.
+        PluginError: If the target is not a file.
     """
     root, docs = _root(config), Path(config.docs_dir).resolve()
-    place = Path(os.path.normpath(docs / Path(file.src_uri).parent / target))
-    if place.is_relative_to(docs):
+    path = Path(os.path.normpath(docs / Path(file.src_uri).parent / target))
+    if path.is_relative_to(docs):
         return None
-    if not place.is_relative_to(root) or not place.is_file():
+    if not path.is_relative_to(root) or not path.is_file():
         raise PluginError(f"{file.src_uri}: {target!r} is no file of the repository; link to a file")
-    return place.relative_to(root).as_posix()
+    return path.relative_to(root).as_posix()
 
 
 def _root(config: MkDocsConfig) -> Path:
@@ -85,23 +85,23 @@ def _root(config: MkDocsConfig) -> Path:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn links that leave the documentation to the copies of what they name."""
+    """Redirect links to files outside of the documentation to their copies."""
     del files
 
-    def turned(found: re.Match[str]) -> str:
-        name = _name(found["target"], page.file, config)
+    def redirect(match: re.Match[str]) -> str:
+        name = _name(match["target"], page.file, config)
         above = "../" * (len(PurePosixPath(page.file.src_uri).parts) - 1)
-        return found["target"] if name is None else f"{above}{COPIES}/{name}"
+        return match["target"] if name is None else f"{above}{COPIES}/{name}"
 
-    return LINK.sub(turned, markdown)
+    return LINK.sub(redirect, markdown)
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Write formulas as MathML, which browsers draw by themselves."""
+    """Convert formulas to MathML, which browsers render without scripts."""
     del page, config, files
     return FORMULA.sub(_mathml, content)
 
 
-def _mathml(found: re.Match[str]) -> str:
-    display = "block" if found["tag"] == "div" else "inline"
-    return convert(html.unescape(found["latex"]).strip(), display=display)
+def _mathml(match: re.Match[str]) -> str:
+    display = "block" if match["tag"] == "div" else "inline"
+    return convert(html.unescape(match["latex"]).strip(), display=display)
