@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -172,14 +173,21 @@ def test_a_damaged_bench_is_named(capsys: Capture) -> None:
     assert complaint(capsys, "bench", "--out", "out").startswith("out/bench.yaml: draws=0: ")
 
 
-def test_a_search_that_another_process_does(tiny: list[str], data: str, capsys: Capture) -> None:
+def test_a_search_that_another_process_holds_is_waited_for(
+    tiny: list[str], data: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dartboard.jobs.queue.BUSY_DELAY", 0.1)
     words = [*tiny, "queries=5", "--methods", "darts", "--seeds", "0", "--out", "out"]
     [job] = plan_jobs(settings(data, f"plugins=[{PLUGIN}]"))
-    with Run.create(Path("out") / "runs" / "darts-s0", job.settings()):
-        assert main(words) == 0
+    holder = Run.create(Path("out") / "runs" / "darts-s0", job.settings())
+    release = threading.Timer(2.0, holder.close)
+    release.start()
+    assert main(words) == 0
+    release.join()
     out, err = capsys.readouterr()
     assert out.startswith("1 search of nano on ")
-    assert "darts  seed 0  being done by another process  none left" in out
+    assert out.count("darts  seed 0  waits: ") == 1
+    assert "none left" in out
     assert err == ""
 
 
