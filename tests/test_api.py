@@ -23,6 +23,8 @@ from dartboard import (
     SearchResult,
     Trainer,
     TrainResult,
+    evaluate,
+    export_model,
     get_space,
     load_dataset,
     load_run,
@@ -322,3 +324,35 @@ def test_a_run_is_readable(searched: SearchResult) -> None:
     assert lines[2].startswith("  finished, epoch 1 of 1, accuracy ")
     with pytest.raises(RunError, match="is no run: there is no such directory"):
         load_run("runs/nowhere")
+
+
+def test_networks_are_evaluated_wherever_they_are(trained: TrainResult, tmp_path: Path) -> None:
+    assert trained.run is not None
+    expected = trained.best["test"].facts()["confusion"]
+    exported = export_model(trained, tmp_path / "net.pt")
+    models = [trained, trained.model(), trained.run, load_run(trained.run), trained.run / "best.safetensors"]
+    for model in (*models, trained.network()):
+        assert evaluate(model, "digits", part="test").facts()["confusion"] == expected
+    exported_file = next(iter(exported.files))
+    assert evaluate(exported_file, load_dataset("digits")).facts()["confusion"] == expected
+    net = trained.network().train()
+    evaluate(net, load_dataset("digits"))
+    assert net.training
+    with pytest.raises(dartboard.DartboardError, match="did you mean 'digits'"):
+        evaluate(trained, "digit")
+    with pytest.raises(dartboard.DartboardError, match="is neither a run nor a network"):
+        evaluate("nowhere", "digits")
+
+
+def test_exports_are_named_after_the_run_or_the_file(trained: TrainResult, tmp_path: Path) -> None:
+    assert trained.run is not None
+    for model in (trained, trained.run, load_run(trained.run)):
+        assert [*export_model(model, format="pt2").files] == [trained.run.with_suffix(".pt2")]
+    with pytest.raises(OptionError, match="name a format"):
+        export_model(trained)
+    with pytest.raises(OptionError, match="name the file to write"):
+        export_model(trained.model(), format="pt2")
+    with pytest.raises(dartboard.DartboardError, match="did you mean 'onnx'"):
+        export_model(trained, tmp_path / "net.onnx", "onx")
+    with pytest.raises(dartboard.DartboardError, match=r"did you mean '\.onnx'"):
+        export_model(trained, tmp_path / "net.onx")

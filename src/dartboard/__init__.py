@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from dartboard.space import Genotype, SearchSpace, get_space, list_spaces, register_space
     from dartboard.tables import register_table
-    from dartboard.train import Trainer, TrainResult
+    from dartboard.train import Trainer, TrainResult, evaluate
 
 __version__ = "0.1.0.dev0"
 
@@ -44,7 +44,7 @@ _MODULES = {
     "dartboard.search": ("SearchResult", "Searcher", "list_methods", "make_method", "register_method"),
     "dartboard.space": ("Genotype", "SearchSpace", "get_space", "list_spaces", "register_space"),
     "dartboard.tables": ("register_table",),
-    "dartboard.train": ("TrainResult", "Trainer"),
+    "dartboard.train": ("TrainResult", "Trainer", "evaluate"),
 }
 
 __all__ = [
@@ -60,6 +60,7 @@ __all__ = [
     "Searcher",
     "TrainResult",
     "Trainer",
+    "evaluate",
     "export_model",
     "get_space",
     "list_methods",

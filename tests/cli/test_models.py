@@ -1,12 +1,14 @@
 import pytest
 import torch
 
-from dartboard.cli.models import WHICH, choose_images, class_indices, find_model, find_network, load_images
+from dartboard.cli.models import load_images
 from dartboard.data import Dataset, ImageFiles, ImageSet
 from dartboard.errors import DartboardError, DataError
 from dartboard.export import Metadata
+from dartboard.export.models import WHICH, find_model, find_network
 from dartboard.nn import CellNet, Model, NetConfig, pack_model
 from dartboard.space import adopt, enumerate_genotypes, get_space
+from dartboard.train.evaluation import choose_images, class_indices
 from imagefiles import fill
 
 

@@ -16,8 +16,8 @@ from dartboard.cli.arguments import add_plugins, load_plugins, positive, prepare
 from dartboard.cli.render import Terminal, labelled
 
 if TYPE_CHECKING:
-    from dartboard.cli.models import NetworkResults
     from dartboard.tasks import Evaluation
+    from dartboard.train.evaluation import NetworkResults
 
 PARTS = ("test", "valid", "train")
 MAX_CLASSES = 20
@@ -48,13 +48,17 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Evaluate the network, and print loss, accuracy and speed."""
-    from dartboard.cli.models import choose_images, evaluate_network, find_network, load_images
+    from dartboard.cli.models import load_images
+    from dartboard.cli.progress import progress
+    from dartboard.export.models import find_network
+    from dartboard.train.evaluation import choose_images, evaluate_network
 
     load_plugins(args.plugin)
     device = prepare_device(args.device, None)
     network = find_network(args.model, args.which, device)
     images = choose_images(load_images(args.data, network.metadata), args.part)
-    results = evaluate_network(network, images, batch=args.batch, device=device)
+    with progress() as report_progress:
+        results = evaluate_network(network, images, batch=args.batch, device=device, progress=report_progress)
     if args.json:
         print(json.dumps({"model": args.model} | results.facts()))
     else:

@@ -7,7 +7,6 @@ deviation go along. It is run and compared with torch before it is put in its pl
 
 import json
 import os
-import re
 import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -18,8 +17,8 @@ from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, posit
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from dartboard.cli.models import LoadedModel
     from dartboard.export import Exported, Format
+    from dartboard.export.models import LoadedModel
     from dartboard.nn import Model
 
 CHECKED = 64
@@ -47,8 +46,8 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Export the network, and print the files and the largest difference."""
-    from dartboard.cli.models import find_model
     from dartboard.export import FORMATS, export_model
+    from dartboard.export.models import find_model
 
     form = FORMATS[args.format]
     load_plugins(args.plugin)
@@ -65,7 +64,9 @@ def run(args: Namespace) -> int:
 
 def _output_file(args: Namespace, form: "Format", loaded: "LoadedModel") -> Path:
     """The file to write; existing files are refused unless `--force` is given."""
-    path = Path(args.out) if args.out else _default_file(args, form)
+    from dartboard.export.models import default_file
+
+    path = Path(args.out) if args.out else default_file(args.model, args.which, form)
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {str(path.parent)!r} to write {path.name} to")
     if not os.access(path.parent, os.W_OK):
@@ -78,18 +79,6 @@ def _output_file(args: Namespace, form: "Format", loaded: "LoadedModel") -> Path
                 f"{file} is there already; replace it with --force, or choose another with --out"
             )
     return path
-
-
-def _default_file(args: Namespace, form: "Format") -> Path:
-    """A file named after the run or the model's file; Python source gets a name that can be imported."""
-    path = Path(args.model).resolve()
-    name = path.name if path.is_dir() else path.stem
-    name += "_last" if args.which == "last" else ""
-    if form.suffix == ".py":
-        name = re.sub(r"\W", "_", name) + ("" if path.is_dir() else "_net")
-        name = name if name.isidentifier() else f"net_{name}"
-    folder = Path(args.model).parent if Path(args.model).name else path.parent
-    return folder / f"{name}{form.suffix}"
 
 
 def _images(model: "Model", data: object, *, required: bool) -> tuple["Tensor", str]:
@@ -112,8 +101,9 @@ def _images(model: "Model", data: object, *, required: bool) -> tuple["Tensor", 
 def _real_images(model: "Model", name: str) -> tuple["Tensor", str]:
     import torch
 
-    from dartboard.cli.models import choose_images, load_images, network_batches
+    from dartboard.cli.models import load_images
     from dartboard.export import model_metadata
+    from dartboard.train.evaluation import choose_images, network_batches
 
     metadata = model_metadata(model)
     chosen = choose_images(load_images(name, metadata))

@@ -5,16 +5,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from dartboard.errors import ModelError, UnknownNameError, one_line
+from dartboard.errors import ModelError, OptionError, UnknownNameError, one_line
 from dartboard.export.metadata import Metadata
 from dartboard.nn.model_file import Model
 from dartboard.nn.network import CellNet
 from dartboard.registry import Registry
+from dartboard.runs import RunReader
 from dartboard.utils.atomic import write_bytes
 
 TOLERANCE = 1e-4
@@ -109,15 +110,28 @@ class Exported:
     images: int
 
 
+class SupportsModel(Protocol):
+    """Something that has a trained model, such as the result of a training."""
+
+    def model(self) -> Model: ...
+
+
 def export_model(
-    model: Model, path: Path, kind: str, *, images: Tensor | None = None, opset: int | None = None
+    model: Model | SupportsModel | RunReader | str | Path,
+    path: str | Path | None = None,
+    format: str | None = None,  # noqa: A002
+    *,
+    images: Tensor | None = None,
+    opset: int | None = None,
 ) -> Exported:
     """Write a model in a format, completely or not at all, after running what will be written.
 
     Args:
-        model: The model; its network must be discrete.
-        path: The file to write; a format may write others next to it.
-        kind: Name of the format.
+        model: The model, whose network must be discrete; or the result or the run of a training, or a model's
+            file.
+        path: The file to write; a format may write others next to it. None for a file next to the run,
+            named after it.
+        format: Name of the format; None for the first with the file's suffix.
         images: Normalized images to check with, float32 [N, C, H, W]; None for seeded noise.
         opset: Version of the ONNX operators; None for the exporter's default.
 
@@ -125,16 +139,22 @@ def export_model(
         ModelError: If it cannot be written, or computes something else.
 
     Examples:
-        >>> from pathlib import Path
-        >>> from dartboard import CellNet, NetConfig, export_model, get_space
-        >>> from dartboard.nn import Model
-        >>> from dartboard.space import adopt, decode
-        >>> space = adopt(get_space("nano"), decode("|nor_conv_3x3~0|+|skip_connect~0|none~1|"))
-        >>> net = CellNet(space, NetConfig(channels=2, classes=2, input=(1, 8, 8)))
-        >>> model = Model(net, ("cat", "dog"), mean=(0.0,), std=(255.0,))
-        >>> [file.name for file in export_model(model, Path("net.pt"), "torchscript").files]
-        ['net.pt']
+        >>> from dartboard import Trainer, export_model
+        >>> settings = {"epochs": 1, "net": {"channels": 2, "auxiliary": 0}}
+        >>> cell = "|nor_conv_3x3~0|+|skip_connect~0|none~1|"
+        >>> result = Trainer(cell, "digits", space="nano", run="runs/mine", **settings).fit()
+        >>> [str(file) for file in export_model("runs/mine", format="torchscript").files]
+        ['runs/mine.pt']
+        >>> [str(file) for file in export_model(result, "net.pt2").files]
+        ['net.pt2']
     """
+    kind, path = _file_and_format(model, path, format)
+    if isinstance(model, RunReader | str | Path):
+        from dartboard.export.models import find_model
+
+        model = find_model(str(model.path if isinstance(model, RunReader) else model), None).model
+    elif not isinstance(model, Model):
+        model = model.model()
     export_format = FORMATS[kind]
     if not model.net.space.discrete:
         raise ModelError(
@@ -157,6 +177,28 @@ def export_model(
     write_all({path.with_suffix(suffix): data for suffix, data in contents.items()})
     sizes = {file: len(contents[file.suffix]) for file in export_format.files(path)}
     return Exported(sizes, difference, len(images))
+
+
+def _file_and_format(model: object, path: str | Path | None, kind: str | None) -> tuple[str, Path]:
+    """The name of the format, and the file to write."""
+    if kind is None:
+        if path is None:
+            raise OptionError(
+                f"name a format ({', '.join(FORMATS)}), or a file whose name ends in its suffix"
+            )
+        by_suffix = {form.suffix: name for name, form in reversed(list(FORMATS.items()))}
+        if Path(path).suffix not in by_suffix:
+            raise UnknownNameError("kind of exported network", Path(path).suffix, by_suffix)
+        kind = by_suffix[Path(path).suffix]
+    form = FORMATS[kind]
+    if path is not None:
+        return kind, Path(path)
+    place = model if isinstance(model, str | Path) else getattr(model, "path", getattr(model, "run", None))
+    if place is None:
+        raise OptionError("name the file to write: the model is of no run that it could be named after")
+    from dartboard.export.models import default_file
+
+    return kind, default_file(place, None, form)
 
 
 def open_exported(path: Path, device: torch.device) -> LoadedNetwork:

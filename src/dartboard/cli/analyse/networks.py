@@ -92,7 +92,7 @@ def is_trained(text: str) -> bool:
             return path.suffix == MODEL_KIND
     except OSError:  # a genotype can be too long for a file name
         return False
-    from dartboard.cli.models import WHICH
+    from dartboard.export.models import WHICH
     from dartboard.runs import Run, is_run
 
     kind = Run.read(path).config.get("kind", "search") if is_run(path) else None
@@ -114,8 +114,10 @@ def open_network(
     Raises:
         DartboardError: If there is no such network, or no images that fit it.
     """
-    from dartboard.cli.models import choose_images, find_model, load_images
+    from dartboard.cli.models import load_images
     from dartboard.export import model_metadata
+    from dartboard.export.models import find_model
+    from dartboard.train.evaluation import choose_images
 
     model = find_model(text, which).model
     name = args.data or model.facts.get("data")
@@ -133,8 +135,8 @@ def _fitted(
     images: "Images", most: int, data_classes: tuple[str, ...], network_classes: tuple[str, ...]
 ) -> "ImageSet":
     """At most so many images in memory, with the numbers that a network has for their classes."""
-    from dartboard.cli.models import class_indices
     from dartboard.data import ImageSet
+    from dartboard.train.evaluation import class_indices
 
     few = images.spread(most).load()
     return ImageSet(few.images, class_indices(data_classes, network_classes)[few.labels])
