@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -179,11 +178,9 @@ def test_a_search_that_another_process_holds_is_waited_for(
     monkeypatch.setattr("dartboard.jobs.queue.BUSY_DELAY", 0.1)
     words = [*tiny, "queries=5", "--methods", "darts", "--seeds", "0", "--out", "out"]
     [job] = plan_jobs(settings(data, f"plugins=[{PLUGIN}]"))
-    holder = Run.create(Path("out") / "runs" / "darts-s0", job.settings())
-    release = threading.Timer(2.0, holder.close)
-    release.start()
+    other = Run.create(Path("out") / "runs" / "darts-s0", job.settings())
+    monkeypatch.setattr("dartboard.jobs.queue.sleep", lambda _: other.close())  # while it waits
     assert main(words) == 0
-    release.join()
     out, err = capsys.readouterr()
     assert out.startswith("1 search of nano on ")
     assert out.count("darts  seed 0  waits: ") == 1
