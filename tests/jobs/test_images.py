@@ -20,5 +20,7 @@ def test_other_images_under_the_same_name_are_refused(tmp_path: Path) -> None:
     assert outcome.state == "failed"
     assert outcome.error.startswith(f"the images of {data} are not those that earlier runs of this sweep saw")
     assert not (tmp_path / "search" / "darts-s1").exists()
-    elsewhere = replace(search_job(tmp_path, data, "seed=1", same_images=True), folder=str(tmp_path / "elsewhere"))
+    elsewhere = replace(
+        search_job(tmp_path, data, "seed=1", same_images=True), folder=str(tmp_path / "elsewhere")
+    )
     assert run_job(elsewhere).state == "finished"
