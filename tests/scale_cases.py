@@ -116,7 +116,7 @@ def follow(
     """
     loop = make(case, group, sync=sync)
     trail, half = [], start
-    with loop._own_chance():
+    with loop._rng_scope():
         if start is not None:
             restore(loop, start)
         loop._start_epoch()
