@@ -344,7 +344,7 @@ def test_a_run_of_other_settings(tiny: list[str], data: str, capsys: Capture) ->
     assert main(["search", *TINY[:5], "epochs=1", "--data", data, "--out", str(path), "--quiet"]) == 0
     capsys.readouterr()
     said = complaint(capsys, *tiny, "--methods", "darts", "--seeds", "0", "--out", "out")
-    assert said.startswith("out/runs/darts-s0 is a run with other settings: epochs was 1, is 2")
+    assert "out/runs/darts-s0 is a run with other settings: epochs was 1, is 2" in said
     assert not (Path("out") / CONFIG).exists()
 
 
@@ -454,7 +454,7 @@ def test_a_kill_and_a_signal_lose_nothing(program: Path, tiny: list[str], capsys
     sender.start()
     assert main([*words, "--out", "out", "--quiet"]) == 128 + signal.SIGTERM
     sender.join()
-    assert capsys.readouterr().err == "stopped in darts-s0; the same command goes on\n"
+    assert capsys.readouterr().err == "stopped; runs not begun: 0; saved: darts-s0; the same command goes on\n"
     assert Run.read(path).state == "stopped"
     assert main([*words, "--out", "out", "--quiet"]) == 0
     assert len(Run.read(path).environment()) == 3

@@ -27,7 +27,7 @@ def test_the_first_and_the_last_epoch_in_words(runs: dict[str, Run], capsys: Cap
     own = read_trajectories(*runs.values()).band("darts", "normalised entropy")
     assert own is not None
     assert "darts  seeds 0, 1" in out
-    assert f"after epoch 1: {own.mean[0]:.4f}, after 2: {own.mean[1]:.4f} +- {own.deviation[1]:.4f}" in out
+    assert f"after epoch 1: {own.mean[0]:.4f}, after 2: {own.mean[1]:.4f} +- {own.std[1]:.4f}" in out
 
 
 def test_json_and_files(runs: dict[str, Run], tmp_path: Path, capsys: Capture) -> None:
