@@ -103,8 +103,8 @@ def test_formulas_are_mathml(site: Path, read: dict[Path, Reader]) -> None:
 def test_every_package_has_a_page(site: Path) -> None:
     pages = {path.stem for path in (site / "reference").glob("*.html")} - {"index"}
     assert pages == {
-        "analyse", "arch", "bench", "data", "export", "nn", "oracle", "pictures", "relax", "report", "runs",
-        "search", "space", "train",
+        "analyse", "arch", "bench", "data", "export", "jobs", "nn", "oracle", "pictures", "relax", "report",
+        "runs", "search", "space", "train",
     }  # fmt: skip
     assert 'id="dartboard.space.SearchSpace"' in (site / "reference" / "space.html").read_text()
     assert 'id="dartboard.space.SearchSpace.resized"' in (site / "reference" / "space.html").read_text()

@@ -284,9 +284,6 @@ def test_a_narrow_table() -> None:
 PLUGIN = """
 import sys, time
 from pathlib import Path
-from executing import own_method
-from protocols import few
-from searching import SHORT
 from reproducing import registered, result
 from dartboard.cli.main import main
 
