@@ -18,6 +18,22 @@ settings.register_profile("unhurried", deadline=None)  # a busy machine is no fa
 settings.load_profile("unhurried")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves all but some cases of a test that is marked `product` to the slow tier, evenly spaced."""
+    products: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("product") is not None:
+            products.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in products.values():
+        marker = cases[0].get_closest_marker("product")
+        keep = marker.kwargs["keep"] if marker is not None else len(cases)
+        kept = {round(place * len(cases) / keep) for place in range(keep)}
+        for place, item in enumerate(cases):
+            if place not in kept:
+                item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture
 def one_thread() -> Iterator[None]:
     """As processes that have one: how sums are split among threads can change their last bits."""

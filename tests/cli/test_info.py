@@ -295,6 +295,7 @@ def drawing_error(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.product(keep=5)
 def test_every_published_cell_can_be_drawn(name: str, tmp_path: Path) -> None:
     assert drawn(tmp_path / "cell.svg", name, *SMALL).startswith(BEGINNINGS["svg"])
 

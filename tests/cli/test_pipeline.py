@@ -75,6 +75,7 @@ class Shell:
 
 
 @pytest.mark.parametrize("make", [digits, cifar])
+@pytest.mark.product(keep=1)
 def test_from_a_folder_of_images_to_a_network_that_others_can_run(tmp_path: Path, make) -> None:
     make(tmp_path / "images")
     shell = Shell(tmp_path)

@@ -70,6 +70,7 @@ def wait_for_checkpoint(run: Path) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_rank_that_dies_ends_the_search_which_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     whole = facts(*SEARCH, "--processes", 2, "--out", "whole", folder=tmp_path)
     command = [PROGRAM, *SEARCH, "--processes", "2", "--out", "cut", "--quiet"]
@@ -106,6 +107,7 @@ def test_one_process_goes_on_as_two_would_have(tmp_path: Path) -> None:
         assert [row[name] for row in alone] == pytest.approx([row[name] for row in whole], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_more_processes_go_on_differently_and_say_so(tmp_path: Path) -> None:
     words = "epochs=1", "sync_norms=false", "pieces=1"
     facts(*SEARCH, *words, "--out", "run", folder=tmp_path)

@@ -250,6 +250,7 @@ def program(*words: object):
     return started([Path(sys.executable).with_name("dartboard"), "train", "--threads", 1, "--json", *words])
 
 
+@pytest.mark.slow
 def test_the_program_is_killed_and_ends_with_the_same_bits(found: Path, tmp_path: Path) -> None:
     rng, path = Random(3), tmp_path / "run"
     words = (found, "epochs=30", "batch=100", "net.channels=8", "net.drop_path=0.3", "weights.ema=0.9")

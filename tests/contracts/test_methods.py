@@ -130,6 +130,7 @@ def walked(request):
     return Walk(name, SMALL[space])
 
 
+@pytest.mark.product(keep=16)
 def test_weights_and_architecture_move(walked):
     method, relaxation = walked.searcher.method, walked.searcher.relaxation
     every = any if relaxation.stochastic else all  # what is not drawn rests
@@ -165,6 +166,7 @@ def test_every_parameter_is_in_exactly_one_optimizer(walked):
         assert {id(parameter) for parameter in own.state} <= owned.keys()
 
 
+@pytest.mark.product(keep=40)
 def test_a_search_goes_on_from_its_state_to_the_last_bit(walked):
     torch.manual_seed(2)
     other = make(walked.name, walked.space)

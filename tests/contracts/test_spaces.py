@@ -47,6 +47,7 @@ def pair(space: SearchSpace, **options):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("name", SPACES)
+@pytest.mark.product(keep=40)
 def test_the_default_path_equals_the_plain_formula(name, variant):
     space = lab.shrunk(get_space(name), cells=3 if variant in ("softmax", "partial") else 2)
     mixing, options = VARIANTS[variant]
@@ -58,6 +59,7 @@ def test_the_default_path_equals_the_plain_formula(name, variant):
 
 
 @pytest.mark.parametrize("name", SPACES)
+@pytest.mark.product(keep=4)
 def test_the_default_path_equals_the_plain_formula_in_evaluation(name):
     space = lab.shrunk(get_space(name))
     for mixing, options in VARIANTS["softmax"], VARIANTS["partial-dead"], VARIANTS["affine-per-example"]:
@@ -88,6 +90,7 @@ def test_discrete_networks_are_the_same_on_both_paths(name, search):
 
 @pytest.mark.parametrize("mix", ["plain", "fused"])
 @pytest.mark.parametrize("name", SPACES)
+@pytest.mark.product(keep=6)
 def test_a_restricted_network_equals_the_supernet_under_a_one_hot_mixture(name, mix):
     space = get_space(name)  # the whole stack
     supernet = lab.build(space, mix=mix)
@@ -98,6 +101,7 @@ def test_a_restricted_network_equals_the_supernet_under_a_one_hot_mixture(name, 
 @pytest.mark.parametrize("mix", ["plain", "fused"])
 @pytest.mark.parametrize("partial", [2, 4])
 @pytest.mark.parametrize("name", SPACES)
+@pytest.mark.product(keep=10)
 def test_a_restricted_network_equals_the_supernet_with_partial_channels(name, partial, mix):
     space = lab.shrunk(get_space(name))
     supernet = lab.build(space, mix=mix, partial=partial, channels=8, input=(3, 9, 9))
@@ -121,6 +125,7 @@ def check_restriction(supernet: CellNet, rng: Random, *, within: float) -> None:
 
 
 @pytest.mark.parametrize("name", SPACES)
+@pytest.mark.product(keep=4)
 def test_candidates_that_are_not_live_cost_nothing(name):
     space = lab.shrunk(get_space(name))
     config = NetConfig(channels=4, input=(3, 8, 8), search=True)
@@ -143,6 +148,7 @@ def convolutions(net, x, mixture):
 
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.product(keep=6)
 def test_a_step_does_not_wait_for_the_device(name, device):
     """On `meta` the ops are those of any accelerator; on the CPU, whose path is its own, tensors are fake."""
     space = lab.shrunk(get_space(name), cells=2)
@@ -183,6 +189,7 @@ def test_a_copy_to_the_host_would_be_noticed():
 
 
 @pytest.mark.parametrize("name", SPACES)
+@pytest.mark.product(keep=4)
 def test_any_image_will_do(name):
     space = restrict(get_space(name), sample(get_space(name), Random(1)))
     with torch.device("meta"):

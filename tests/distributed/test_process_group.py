@@ -31,6 +31,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.product(keep=4)
 def test_two_processes_go_the_way_of_one(name: str, two: dict[str, dict[str, Any]]) -> None:
     alone = follow(CASES[name])
     assert apart(alone, two[name]) < SAME
@@ -52,6 +53,7 @@ def test_one_process_goes_on_where_two_were(name: str, two: dict[str, dict[str, 
 
 
 @pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.product(keep=1)
 def test_as_many_processes_go_on_to_the_same_bits(count: int) -> None:
     same = "{'darts': [True, True], 'gdas': [True, True], 'xnas, wipeout': [True, True], "
     same += "'asm': [True, True], 'training': [True, True]}"
@@ -68,6 +70,7 @@ def two_apart(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
 
 
 @pytest.mark.parametrize("name", APART)
+@pytest.mark.product(keep=2)
 def test_batch_norms_that_are_not_synchronised_see_as_many_pieces(
     name: str, two_apart: dict[str, dict[str, Any]]
 ) -> None:
@@ -81,6 +84,7 @@ def in_pieces(case: Case, pieces: int) -> Case:
 
 
 @pytest.mark.parametrize("name", ["gdas", "xnas, wipeout", "asm", "training, mixup", *IN_PIECES])
+@pytest.mark.product(keep=2)
 def test_one_process_goes_on_with_the_parts_that_two_had(
     name: str, two_apart: dict[str, dict[str, Any]]
 ) -> None:

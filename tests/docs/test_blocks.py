@@ -40,6 +40,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("page", [page for page in pages() if blocks_of(page)])
+@pytest.mark.product(keep=5)
 def test_what_a_page_shows_is_what_happens(page: str, shelf: Path, tmp_path: Path) -> None:
     folder, log = tmp_path / "folder", tmp_path / "log"
     shutil.copytree(shelf, folder)

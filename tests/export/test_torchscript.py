@@ -7,6 +7,7 @@ from dartboard.space import SPACES
 
 
 @pytest.mark.parametrize("space", list(SPACES))
+@pytest.mark.product(keep=4)
 def test_the_program_says_what_the_model_says(tmp_path, make_model, space):
     model = make_model(space, input=(3, 9, 11), auxiliary=True)
     assert export_model(model, tmp_path / "net.pt", "torchscript").difference < 1e-5

@@ -27,6 +27,7 @@ def cluster(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         yield own
 
 
+@pytest.mark.slow
 def test_a_node_a_worker_and_a_driver_that_are_killed_lose_nothing(
     cluster: Nodes, data: str, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from sweep import chaos
 LOCAL = ["slurm", "cluster=local", "jobs=2"]
 
 
+@pytest.mark.slow
 def test_a_driver_and_a_job_that_are_killed_lose_nothing(
     data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
