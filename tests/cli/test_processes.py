@@ -123,6 +123,7 @@ def test_more_processes_go_on_differently_and_say_so(tmp_path: Path) -> None:
     assert program(*again, folder=tmp_path).stderr == ""
 
 
+@pytest.mark.slow
 def test_interrupted_processes_save_and_stop_together(tmp_path: Path) -> None:
     command = [PROGRAM, *SEARCH, "epochs=300", "--processes", "2", "--out", "run", "--quiet"]
     with started(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
