@@ -115,7 +115,7 @@ def test_one_thread_computes_and_the_others_come_back(data: str, tmp_path: Path)
     finally:
         torch.set_num_threads(before)
     assert Run.read(tmp_path / "out/runs/darts-lr0.025-s0").environment()[0]["threads"] == 1
-    assert seen[-1] == ("training", 2, 2)
+    assert (seen[0], seen[-1]) == (("training", 0, 2), ("training", 2, 2))
 
 
 def test_the_same_call_again_trains_nothing(

@@ -45,7 +45,7 @@ def test_what_a_label_has_of_its_own_wins() -> None:
 @pytest.mark.parametrize(
     ("methods", "search", "kind", "message"),
     [
-        ({}, {}, OptionError, "a bench needs methods, such as --methods darts,gdas; there are "),
+        ({}, {}, OptionError, "a bench needs methods, such as --methods darts,gdas; there are darts, "),
         ({"gaea-dart": {}}, {}, UnknownNameError, "no method called 'gaea-dart'; did you mean 'gaea-darts'?"),
         (
             {"a": {"method": "dart"}},

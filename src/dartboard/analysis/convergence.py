@@ -85,7 +85,9 @@ class Comparer:
         claim(self.folder, jobs.claims(), dict(self.plan.cells))
         trainings = [jobs.job(entry) for entry in entries]
         executor = executor or InlineExecutor(JobRunner(builder=jobs.builder))
-        self._queue = JobQueue(executor, monitor=_EpochCount(trainings, progress))
+        count = _EpochCount(trainings, progress)
+        count.on_poll([])  # what earlier invocations have done
+        self._queue = JobQueue(executor, monitor=count)
         if self._stopping:  # the request may have come before there was a queue
             self._queue.stop()
         try:
