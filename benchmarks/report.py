@@ -35,7 +35,7 @@ def make_run(path: Path, epochs: int) -> Path:
     """A finished search whose strengths go from equal to decided in a random walk."""
     space, rng = get_space("darts"), torch.Generator().manual_seed(0)
     config = search_config.resolved(SEARCH.validate({"space": "darts", "epochs": epochs}))
-    logits = {arch: torch.zeros(cell.shape) for arch, cell in space.archs}
+    logits = {arch: torch.zeros(cell.shape) for arch, cell in space.groups}
     with Run.create(path, config, space=space) as run:
         for epoch in range(epochs):
             for values in logits.values():

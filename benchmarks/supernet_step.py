@@ -65,11 +65,11 @@ class Step:
         self.space, self.needed_only = space, needed_only
         self.images = torch.randn(batch, 3, 32, 32)
         self.labels = torch.randint(10, (batch,))
-        self.alphas = {arch: torch.zeros(cell.shape, requires_grad=True) for arch, cell in space.archs}
+        self.alphas = {arch: torch.zeros(cell.shape, requires_grad=True) for arch, cell in space.groups}
 
     def loss(self) -> Tensor:
         blends = {
-            arch: Blend(all_live(cell), self.alphas[arch].softmax(-1)) for arch, cell in self.space.archs
+            arch: Blend(all_live(cell), self.alphas[arch].softmax(-1)) for arch, cell in self.space.groups
         }
         return F.cross_entropy(self.net(self.images, ArchMixture(self.space, blends)), self.labels)
 

@@ -23,7 +23,7 @@ LEVELS = (7, 6, 5, 4, 3, 2, 1)
 def remove_candidates(searcher: Searcher, alive: int) -> None:
     """Keep `alive` random candidates on every edge; smaller sets are subsets of larger ones."""
     rng, relaxation = Random(0), searcher.relaxation
-    for arch, cell in searcher.space.archs:
+    for arch, cell in searcher.space.groups:
         for index, edge in enumerate(cell.edges):
             order = rng.sample(range(len(edge.ops)), len(edge.ops))
             for op in order[alive:]:

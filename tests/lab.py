@@ -26,9 +26,9 @@ Results = dict[str, Tensor | None]
 def shrunk(space: SearchSpace, cells: int = 3) -> SearchSpace:
     """The space with two stages and few cells, one of them after the reduction."""
     stack = replace(space.stack, stages=2, cells=cells if space.stack.reduce == "cell" else 1)
-    read = {slot.arch for slot in stack.slots()}
-    archs = tuple((arch, cell) for arch, cell in space.archs if arch in read)
-    return replace(space, stack=stack, archs=archs)
+    read = {slot.group for slot in stack.slots()}
+    groups = tuple((arch, cell) for arch, cell in space.groups if arch in read)
+    return replace(space, stack=stack, groups=groups)
 
 
 def build(
@@ -102,12 +102,12 @@ class Trial:
         self.x = self._random((self.batch, *self.image))
         self.labels = torch.arange(self.batch) % 5
         choose = partial(random_live, rng=Random(0)) if self.mixing.dead else all_live
-        self._live = {arch: choose(cell) for arch, cell in self.space.archs}
+        self._live = {arch: choose(cell) for arch, cell in self.space.groups}
         self.mixture()
 
     def mixture(self) -> ArchMixture:
         """The mixture, made of the leaves as they are now."""
-        return ArchMixture(self.space, {arch: self._blend(arch, cell) for arch, cell in self.space.archs})
+        return ArchMixture(self.space, {arch: self._blend(arch, cell) for arch, cell in self.space.groups})
 
     def _blend(self, arch: str, cell: Cell) -> Blend:
         count, most = len(cell.edges), max(len(edge.ops) for edge in cell.edges)

@@ -70,7 +70,7 @@ def make_search(
     values = search_config.resolved(config)
     values["space"]["name"] = space.name
     chance = np.random.default_rng(seed)
-    leanings = {arch: chance.normal(size=cell.shape) for arch, cell in space.archs}
+    leanings = {arch: chance.normal(size=cell.shape) for arch, cell in space.groups}
     genotype, metrics = sample(space, Random(seed)), {}
     with Run.create(path, values, space=space, device="cpu") as run:
         for epoch in range(epochs):
@@ -94,7 +94,7 @@ def make_search(
 
 def _strengths(space: SearchSpace, leanings: dict[str, Any], sharp: float) -> dict[str, Strength]:
     found = {}
-    for arch, cell in space.archs:
+    for arch, cell in space.groups:
         weights = np.exp(sharp * leanings[arch])
         for index, edge in enumerate(cell.edges):
             weights[index, len(edge.ops) :] = 0

@@ -49,17 +49,17 @@ GENOTYPE = Genotype(
 
 def test_the_small_spaces_are_the_papers_at_the_papers_size():
     ours, theirs = small_darts(4, 8), get_space("darts")
-    assert (ours.archs, ours.stack) == (theirs.archs, theirs.stack)
+    assert (ours.groups, ours.stack) == (theirs.groups, theirs.stack)
     ours, theirs = small_s2(20), get_space("s2")
-    assert (ours.archs, ours.stack) == (theirs.archs, theirs.stack)
+    assert (ours.groups, ours.stack) == (theirs.groups, theirs.stack)
 
 
 def test_cells_of_s2_share_nothing():
-    assert len(small_s2(4).archs) == 4
+    assert len(small_s2(4).groups) == 4
 
 
 def test_two_cells_are_a_normal_one_and_a_reduction():
-    assert [slot.arch for slot in small_darts(2, 2).slots] == ["normal", "reduce"]
+    assert [slot.group for slot in small_darts(2, 2).slots] == ["normal", "reduce"]
 
 
 def test_a_kept_space_is_read_back(tmp_path):

@@ -20,9 +20,9 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_the_space_is_the_papers_with_other_cells(tmp_path: Path) -> None:
-    assert asm_space(15).archs == get_space("asm").archs
+    assert asm_space(15).groups == get_space("asm").groups
     assert load_space(space_file(tmp_path, 4)) == asm_space(4)
-    assert len(asm_space(4).archs) == 4
+    assert len(asm_space(4).groups) == 4
 
 
 def test_searches_differ_by_their_method_alone() -> None:

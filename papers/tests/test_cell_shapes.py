@@ -136,7 +136,7 @@ def test_the_strange_variant_of_table_2() -> None:
     """Width 1.5c at most and depth 3 at most, by drawing: about 68 in 518,400."""
     kind = connection_shapes(normal_cell(popular("AmoebaNet")))
     assert "68 of all 518,400" in understanding_table_2.unlikely(kind)
-    drawn = random_connections(popular("AmoebaNet"), 300, seed=1, archs=[NORMAL])
+    drawn = random_connections(popular("AmoebaNet"), 300, seed=1, groups=[NORMAL])
     strange = [one for one in drawn if caption(normal_cell(one)) in ("1.5c, 3", "1c, 3")]
     assert len(strange) <= 1
 
@@ -144,11 +144,11 @@ def test_the_strange_variant_of_table_2() -> None:
 @pytest.mark.parametrize("reductions", [True, False])
 def test_sizes_of_ops_add_up_to_those_of_networks(costs: Costs, reductions: bool) -> None:
     scale = SMALL.model_copy(update={"reductions": reductions})
-    archs = None if reductions else [NORMAL]
+    groups = None if reductions else [NORMAL]
     sizes = understanding_table_3.sizes_of("NASNet", scale, costs)
     first = 3 * scale.draws
     for seed, own in zip((first, first + 1), sizes, strict=True):
-        drawn = random_operations(popular("NASNet"), 2, seed=seed, archs=archs)
+        drawn = random_operations(popular("NASNet"), 2, seed=seed, groups=groups)
         direct = [understanding_table_3.millions(one, scale) for one in (popular("NASNet"), *drawn)]
         assert own == pytest.approx(direct, abs=1e-12)
 

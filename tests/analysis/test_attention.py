@@ -83,12 +83,12 @@ def test_strengths_of_other_methods_are_shown_by_arch() -> None:
     objective = make_objective("softmax", "darts")
     maps = attention_maps(objective, batches)
     strengths = objective.relaxation.strengths()
-    assert [(own.arch, own.cells, own.reduces) for own in maps] == [
+    assert [(own.group, own.cells, own.reduces) for own in maps] == [
         ("normal", (1, 3), False),
         ("reduce", (2,), True),
     ]
     for own in maps:
-        np.testing.assert_allclose(own.weights, strengths[own.arch].ops.numpy())
+        np.testing.assert_allclose(own.weights, strengths[own.group].ops.numpy())
 
 
 def test_edges_without_a_choice_are_left_out_and_columns_have_names() -> None:

@@ -172,7 +172,7 @@ def test_connections_are_counted_as_they_are_listed(cell: Cell, repeats: bool) -
 @pytest.mark.parametrize("name", [name for name in SPACES if name not in ("asm", "oneshot3")])
 def test_no_cell_of_a_space_is_left_out(name: str) -> None:
     space = get_space(name)
-    arch, cell = space.archs[0]
+    arch, cell = space.groups[0]
     kind = space_shapes(space, arch)
     assert kind.exact
     assert kind.total == count_cell(cell)

@@ -92,7 +92,7 @@ def test_connections_vary_and_ops_stay(name: str, seed: int) -> None:
     base = get_published(name)
     for variant in random_connections(base, 3, seed=seed):
         assert variant != base
-        for arch, cell in variant.archs:
+        for arch, cell in variant.groups:
             assert ops_by_node(cell) == ops_by_node(base.cells[arch])
             assert cell.output == base.cells[arch].output
             assert all(edge.source < edge.target for edge in cell.edges)
@@ -103,7 +103,7 @@ def test_ops_vary_and_connections_stay(name: str, seed: int) -> None:
     base = get_published(name)
     for variant in random_operations(base, 3, seed=seed):
         assert variant != base
-        for arch, cell in variant.archs:
+        for arch, cell in variant.groups:
             own = base.cells[arch]
             assert links(cell) == links(own)
             assert (width(cell), depth(cell)) == (width(own), depth(own))
@@ -174,14 +174,14 @@ def test_the_adaptation_is_the_pattern_of_snas() -> None:
 def test_one_arch_alone() -> None:
     base = get_published("darts-v2")
     for made in (
-        random_connections(base, 1, archs=["normal"])[0],
-        random_operations(base, 1, archs=["normal"])[0],
-        widest(base, archs=["normal"]),
+        random_connections(base, 1, groups=["normal"])[0],
+        random_operations(base, 1, groups=["normal"])[0],
+        widest(base, groups=["normal"]),
     ):
         assert made.cells["reduce"] == base.cells["reduce"]
         assert made.cells["normal"] != base.cells["normal"]
     with pytest.raises(GenotypeError, match="no cell 'cell'; it has normal, reduce"):
-        widest(base, archs=["cell"])
+        widest(base, groups=["cell"])
 
 
 def test_the_candidates_are_those_given() -> None:

@@ -33,7 +33,7 @@ def spectrum(objective, given):
 def tiny():
     """A space with one choice between three ops: a matrix of three rows."""
     cell = Cell(1, 2, (Edge(0, 1, ("skip_connect", "nor_conv_1x1", "avg_pool_3x3")),), (1,), adapt=False)
-    return replace(get_space("nano"), name="tiny", archs=(("cell", cell),))
+    return replace(get_space("nano"), name="tiny", groups=(("cell", cell),))
 
 
 @pytest.mark.parametrize("relax", ["softmax", "simplex"])

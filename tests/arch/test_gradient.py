@@ -317,14 +317,14 @@ class BySlot:
 
     def __init__(self, objective: Objective) -> None:
         cells, strengths = objective.net.space.cells, objective.relaxation.strengths()
-        self.archs = [slot.arch for slot in objective.net.space.slots]
+        self.groups = [slot.group for slot in objective.net.space.slots]
         self.weights = {
             index: strengths[arch].ops.clone().requires_grad_()
-            for index, arch in enumerate(self.archs)
+            for index, arch in enumerate(self.groups)
             if arch
         }
         self.blends = {
-            index: Blend(all_live(cells[self.archs[index]]), own) for index, own in self.weights.items()
+            index: Blend(all_live(cells[self.groups[index]]), own) for index, own in self.weights.items()
         }
 
     def blend(self, slot: int) -> Blend:
@@ -333,14 +333,14 @@ class BySlot:
 
 def rewards_one_by_one(objective: Objective, given) -> dict[str, list[Tensor]]:
     """The rewards of every example in every slot, each from a pass of its own, by arch."""
-    found: dict[str, list[Tensor]] = {arch: [] for arch, _ in objective.net.space.archs}
+    found: dict[str, list[Tensor]] = {arch: [] for arch, _ in objective.net.space.groups}
     for x, y in zip(*given, strict=True):
         mixture = BySlot(objective)
         loss = F.cross_entropy(objective.net(x[None], mixture), y[None])
         for index, slope in zip(
             mixture.weights, torch.autograd.grad(loss, list(mixture.weights.values())), strict=True
         ):
-            found[mixture.archs[index]].append(-slope)
+            found[mixture.groups[index]].append(-slope)
     return found
 
 

@@ -139,7 +139,7 @@ def test_a_file_with_a_genotype(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 
 def test_the_normal_cell_comes_first_however_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
-    turned = Genotype(tuple(reversed(get_published("darts-v2").archs)))
+    turned = Genotype(tuple(reversed(get_published("darts-v2").groups)))
     found = facts(capsys, GENOTYPE_FORMATS["json"].encode(turned), "--cells", "3")
     assert (found["width"], found["mean_source"]) == (3.5, 0.625)
 
@@ -154,8 +154,8 @@ def test_a_benchmark_cell_is_shown_in_its_stack(capsys: pytest.CaptureFixture[st
 def test_every_space_has_facts(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     found, space = facts(capsys, "--space", name), get_space(name)
     assert found["architectures"] == count(space)
-    assert found["nodes"] == space.archs[0][1].nodes
-    assert found["edges"] == len(space.archs[0][1].edges)
+    assert found["nodes"] == space.groups[0][1].nodes
+    assert found["edges"] == len(space.groups[0][1].edges)
     assert found["ops"] == list(space.ops)
     assert found["cells"].keys() == space.cells.keys()
     assert lines(capsys, "--space", name)[0] == f"space {name}"
@@ -337,7 +337,7 @@ def test_the_mixture_is_that_of_the_last_epoch_ops_times_edges(tmp_path: Path) -
     run = make_search(tmp_path / "run", "oneshot1", epochs=2)
     strengths = json.loads((run.path / "epochs" / "0001.json").read_text())["strengths"]
     space, weights = mixture_of(str(run.path))
-    [(arch, cell)] = space.archs
+    [(arch, cell)] = space.groups
     assert space.cells == get_space("oneshot1").cells
     for index, edge in enumerate(cell.edges):
         scale, ops = strengths[arch]["edges"][index], strengths[arch]["ops"][index]
@@ -445,12 +445,12 @@ class Paper(Terminal):
 
 
 def fitted(genotype: Genotype, width: int, height: int) -> list[str]:
-    return [line.plain for line in fit_cells(genotype.archs, Paper(width), height)]
+    return [line.plain for line in fit_cells(genotype.groups, Paper(width), height)]
 
 
 def test_drawings_where_they_fit() -> None:
     cells = get_published("darts-v2")
-    assert fitted(cells, 80, 15) == [line.plain for line in draw_cells(cells.archs, Paper(80))]
+    assert fitted(cells, 80, 15) == [line.plain for line in draw_cells(cells.groups, Paper(80))]
     assert len(fitted(cells, 80, 15)) == 15
 
 

@@ -143,8 +143,8 @@ def test_weights_and_architecture_move(walked):
 
 def test_strengths_are_on_the_simplex(walked):
     strengths = walked.searcher.relaxation.strengths()
-    assert list(strengths) == [arch for arch, _ in walked.space.archs]
-    for arch, cell in walked.space.archs:
+    assert list(strengths) == [arch for arch, _ in walked.space.groups]
+    for arch, cell in walked.space.groups:
         ops, edges = strengths[arch].ops, strengths[arch].edges
         assert ops.shape == cell.shape
         assert (ops >= 0).all()

@@ -87,8 +87,8 @@ def test_strengths_are_on_the_simplex(name, space):
     relaxation = make(name, space).double()
     logits(space, relaxation)
     strengths = relaxation.strengths()
-    assert list(strengths) == [arch for arch, _ in space.archs]
-    for arch, cell in space.archs:
+    assert list(strengths) == [arch for arch, _ in space.groups]
+    for arch, cell in space.groups:
         ops, edges = strengths[arch].ops, strengths[arch].edges
         assert ops.shape == (len(cell.edges), max(len(edge.ops) for edge in cell.edges))
         assert edges.shape == (len(cell.edges),)
@@ -107,7 +107,7 @@ def test_strengths_are_on_the_simplex(name, space):
 def test_what_is_live_has_weight_and_what_has_weight_is_live(name, space):
     mixture = make(name, space)()
     for index, slot in enumerate(space.slots):
-        if slot.arch and (blend := mixture.blend(index)).ops is not None:
+        if slot.group and (blend := mixture.blend(index)).ops is not None:
             for row, places in zip(blend.ops, blend.live, strict=True):
                 assert row.nonzero().flatten().tolist() == list(places)
 

@@ -38,7 +38,7 @@ TWICE = ("softmax", "dead", "per-example", "edges", "attention", "drop-path", "p
 
 def tight(space: SearchSpace) -> bool:
     """Whether nothing that reads a concatenation of kept and lost edges stays behind in a supernet."""
-    return not any(cell.concat for _, cell in space.archs)
+    return not any(cell.concat for _, cell in space.groups)
 
 
 def pair(space: SearchSpace, **options):

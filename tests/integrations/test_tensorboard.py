@@ -94,14 +94,15 @@ def test_scalars_are_numbers_alone() -> None:
 def test_histograms_leave_out_what_is_no_candidate() -> None:
     space = get_space("s1")
     strengths = {
-        arch: Strength(torch.full(cell.shape, 0.5), torch.ones(len(cell.edges))) for arch, cell in space.archs
+        arch: Strength(torch.full(cell.shape, 0.5), torch.ones(len(cell.edges)))
+        for arch, cell in space.groups
     }
-    for arch, cell in space.archs:
+    for arch, cell in space.groups:
         for row, edge in zip(strengths[arch].ops, cell.edges, strict=True):
             row[len(edge.ops) :] = 0
     found = histograms(space, strengths)
     assert all(values.min() == 0.5 for values in found.values())
-    counts = {arch: sum(len(edge.ops) for edge in cell.edges) for arch, cell in space.archs}
+    counts = {arch: sum(len(edge.ops) for edge in cell.edges) for arch, cell in space.groups}
     assert {arch: len(values) for arch, values in found.items()} == counts
 
 

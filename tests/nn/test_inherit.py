@@ -91,8 +91,8 @@ def concatenating(stack: Stack, **options) -> SearchSpace:
     """A cell whose last node concatenates two of three edges."""
     space = lab.shrunk(get_space("oneshot1"))
     cell = replace(space.cells["cell"], **options)
-    archs = dict.fromkeys(slot.arch for slot in stack.slots() if slot.arch)
-    return SearchSpace("own", tuple((arch, cell) for arch in archs), stack)
+    groups = dict.fromkeys(slot.group for slot in stack.slots() if slot.group)
+    return SearchSpace("own", tuple((arch, cell) for arch in groups), stack)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_an_output_of_several_nodes_keeps_the_blocks_that_stay():
     edges = (Edge(0, 1, conv), Edge(0, 1, conv), Edge(0, 2, conv))
     cell = Cell(1, 3, edges, (1, 2), (Contest((0, 1), 1),), concat=(1,))
     space = SearchSpace("own", (("cell", cell),), Stack(cells=2, reduce="pool", stages=1))
-    net = lab.build(replace(space, archs=(("cell", replace(cell, edges=edges[1:], contests=())),)), seed=1)
+    net = lab.build(replace(space, groups=(("cell", replace(cell, edges=edges[1:], contests=())),)), seed=1)
     supernet = lab.build(space)
     inherit(net, supernet)
     weight = supernet.head.linear.weight
@@ -224,7 +224,7 @@ def test_another_stack_is_refused():
 def test_another_kind_of_cell_is_refused():
     space = small("nano")
     (cell,) = space.cells.values()
-    other = replace(space, archs=(("cell", replace(cell, project=True)),))
+    other = replace(space, groups=(("cell", replace(cell, project=True)),))
     with pytest.raises(NetworkError, match="in slot 0: project is True, and False in the supernet"):
         inherit(lab.build(other), lab.build(space))
 
@@ -233,7 +233,7 @@ def test_a_refusal_changes_nothing():
     space = small("nano")
     (cell,) = space.cells.values()
     other = replace(cell, edges=tuple(replace(edge, ops=(*edge.ops, "max_pool_3x3")) for edge in cell.edges))
-    net = lab.build(replace(space, archs=(("cell", other),)), seed=1)
+    net = lab.build(replace(space, groups=(("cell", other),)), seed=1)
     before = {name: value.detach().clone() for name, value in lab.tensors(net).items()}
     with pytest.raises(NetworkError, match=r"slot 0: the supernet has no edge 0 -> 1 .*max_pool_3x3"):
         inherit(net, lab.build(space))
@@ -246,7 +246,7 @@ def test_edges_that_are_concatenated_keep_their_order():
     (cell,) = discrete.cells.values()
     turned = replace(cell, edges=cell.edges[::-1])
     with pytest.raises(NetworkError, match="enter node 9 come in another order"):
-        inherit(lab.build(replace(discrete, archs=(("cell", turned),))), lab.build(space))
+        inherit(lab.build(replace(discrete, groups=(("cell", turned),))), lab.build(space))
 
 
 def reading(op: str, *, joined: bool = True) -> tuple[SearchSpace, SearchSpace]:

@@ -29,10 +29,10 @@ def space_of(cell: Cell) -> SearchSpace:
 
 def test_slots_that_read_an_arch_get_its_blend():
     space = get_space("darts")
-    blends = {arch: Blend(all_live(cell)) for arch, cell in space.archs}
+    blends = {arch: Blend(all_live(cell)) for arch, cell in space.groups}
     mixture = ArchMixture(space, blends)
     for index, slot in enumerate(space.slots):
-        assert mixture.blend(index) is blends[slot.arch]
+        assert mixture.blend(index) is blends[slot.group]
 
 
 def test_all_candidates_live():

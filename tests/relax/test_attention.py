@@ -151,7 +151,7 @@ def test_cells_can_be_decided_front_to_back():
     space = lab.shrunk(get_space("asm"), cells=2)
     net, relaxation = lab.build(space).eval(), make(space).eval()
     chosen = {}
-    for arch, cell in space.archs:
+    for arch, cell in space.groups:
         with relaxation.collecting():
             net(images(), relaxation())
         best = relaxation.strengths()[arch].ops.argmax(-1).tolist()

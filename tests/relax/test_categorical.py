@@ -300,7 +300,7 @@ def test_a_wrong_arch_has_a_hint(ragged):
     ):
         with pytest.raises(UnknownNameError, match="did you mean 'cell'"):
             relaxation.live("cells")
-    with pytest.raises(UnknownNameError, match="no arch called 'celt'"):
+    with pytest.raises(UnknownNameError, match="no decision group called 'celt'"):
         simplex(ragged).kill("celt", 0, 0)
 
 

@@ -98,8 +98,8 @@ def test_a_genotype_finds_its_stack(genotype: str, space: str) -> None:
 
 def test_unshared_cells_find_their_stack() -> None:
     cell = get_published("darts-v2").cells["normal"]
-    archs = tuple((f"cell{index:02d}", cell) for index in range(15))
-    assert home_of(Genotype(archs)) == get_space("asm")
+    groups = tuple((f"cell{index:02d}", cell) for index in range(15))
+    assert home_of(Genotype(groups)) == get_space("asm")
 
 
 def test_a_genotype_without_a_stack_asks_for_one() -> None:

@@ -39,7 +39,7 @@ def strengths_of(space, seed=0):
     generator = torch.Generator().manual_seed(seed)
     return {
         arch: Strength(torch.rand(cell.shape, generator=generator), torch.ones(len(cell.edges)))
-        for arch, cell in space.archs
+        for arch, cell in space.groups
     }
 
 
@@ -77,13 +77,13 @@ def test_darts_keeps_two_edges_a_node_and_their_best_ops(seed):
         own.ops[:, 0] += 0.5  # none is mostly the strongest, and never counts
     genotype = strongest(space, found)
     restrict(space, genotype)
-    for arch, cell in space.archs:
+    for arch, cell in space.groups:
         assert kept(genotype, arch) == darts_parse(found[arch].ops.tolist(), cell.edges[0].ops)
 
 
 def test_among_equals_the_first_wins():
     space = get_space("darts")
-    equal = {arch: Strength(torch.ones(cell.shape), torch.ones(14)) for arch, cell in space.archs}
+    equal = {arch: Strength(torch.ones(cell.shape), torch.ones(14)) for arch, cell in space.groups}
     genotype = strongest(space, equal)
     expected = {(source, target, "max_pool_3x3") for target in range(2, 6) for source in (0, 1)}
     assert kept(genotype, "normal") == expected
@@ -198,7 +198,7 @@ def by_keeping(objective) -> Genotype:
     """Algorithm 1 by removing candidates from a copy, one cell after another."""
     net, relaxation = deepcopy((objective.net, objective.relaxation))
     chosen = {}
-    for arch, cell in net.space.archs:
+    for arch, cell in net.space.groups:
         found = mean_attention(net, relaxation, relaxation)[arch]
         places = [int(row[: len(edge.ops)].argmax()) for row, edge in zip(found, cell.edges, strict=True)]
         for edge, place in enumerate(places):
@@ -234,14 +234,14 @@ def test_the_order_matters():
 
 
 class Decided:
-    """A mixture in which some archs are one-hot, written out by hand."""
+    """A mixture in which some groups are one-hot, written out by hand."""
 
     def __init__(self, objective, relaxation, taken):
-        self.archs = [slot.arch for slot in objective.net.space.slots]
+        self.groups = [slot.group for slot in objective.net.space.slots]
         self.cells, self.rest, self.taken = objective.net.space.cells, relaxation(), taken
 
     def blend(self, slot):
-        arch = self.archs[slot]
+        arch = self.groups[slot]
         if arch not in self.taken:
             return self.rest.blend(slot)
         cell, taken = self.cells[arch], self.taken[arch]
@@ -255,9 +255,9 @@ def test_contests_are_decided_on_the_way(shared):
     objective = attentive(space)
     net, relaxation = deepcopy((objective.net, objective.relaxation))
     taken = {}
-    for arch, _ in space.archs:
+    for arch, _ in space.groups:
         found = mean_attention(net, relaxation, lambda: Decided(objective, relaxation, taken))[arch]
-        mine = strongest(space, {own: Strength(found, torch.ones(6)) for own, _ in space.archs})
+        mine = strongest(space, {own: Strength(found, torch.ones(6)) for own, _ in space.groups})
         taken[arch] = decisions(space, mine)[arch]
         assert len(taken[arch].keys() & {3, 4, 5}) == 2
     assert decisions(space, CellByCell()(objective, images, Random(0))) == taken

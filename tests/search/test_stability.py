@@ -38,7 +38,7 @@ class AllDecided:
 
     def blend(self, slot):
         space = self.objective.net.space
-        arch, blend = space.slots[slot].arch, self.mixture.blend(slot)
+        arch, blend = space.slots[slot].group, self.mixture.blend(slot)
         for index, edge in enumerate(space.cells[arch].edges):
             op = self.taken[arch].get(index)
             blend = decide(blend, index, None if op is None else edge.ops.index(op))
@@ -76,10 +76,10 @@ def test_stability_is_the_change_of_accuracy_edge_by_edge(name, space):
     assert len(found) == sum(len(cell.edges) for cell in objective.net.space.cells.values())
     mixed = right(objective, objective.relaxation, images)
     for own in found:
-        edge = objective.net.space.cells[own.arch].edges[own.edge]
+        edge = objective.net.space.cells[own.group].edges[own.edge]
         place = None if own.op is None else edge.ops.index(own.op)
         expected = right(
-            objective, lambda own=own, place=place: EdgeDecided(objective, own.arch, own.edge, place), images
+            objective, lambda own=own, place=place: EdgeDecided(objective, own.group, own.edge, place), images
         )
         assert own.accuracy == pytest.approx(expected)
         assert own.change == pytest.approx(expected - mixed)

@@ -21,7 +21,7 @@ NANO = get_space("nano")
 def test_the_rates_of_xnas(name, experts, normal, reduce):
     """6 normal and 2 reduction cells; the paper's figures assume 8 experts, its own cell has 7."""
     space = get_space(name)
-    slots = [slot.arch for slot in space.slots]
+    slots = [slot.group for slot in space.slots]
     assert (slots.count("normal"), slots.count("reduce")) == (6, 2)
     assert space.cells["normal"].shape == (14, experts)
     update = expert_advice(1.0, 1.0)(simplex(space), PAPER)

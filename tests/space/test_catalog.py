@@ -6,7 +6,7 @@ from dartboard.space.catalog import dense_edges, keep_per_node, node_ops_cell
 
 
 @pytest.mark.parametrize(
-    ("name", "archs", "nodes", "edges", "ops"),
+    ("name", "groups", "nodes", "edges", "ops"),
     [
         ("darts", 2, 6, 14, 8),
         ("xnas", 2, 6, 14, 7),
@@ -21,12 +21,12 @@ from dartboard.space.catalog import dense_edges, keep_per_node, node_ops_cell
         ("nano", 1, 3, 3, 6),
     ],
 )
-def test_sizes(name, archs, nodes, edges, ops):
+def test_sizes(name, groups, nodes, edges, ops):
     space = get_space(name)
     assert space.name == name
-    assert len(space.archs) == archs
-    assert {cell.nodes for _, cell in space.archs} == {nodes}
-    assert {len(cell.edges) for _, cell in space.archs} == {edges}
+    assert len(space.groups) == groups
+    assert {cell.nodes for _, cell in space.groups} == {nodes}
+    assert {len(cell.edges) for _, cell in space.groups} == {edges}
     assert len(space.ops) == ops
 
 

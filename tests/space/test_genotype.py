@@ -67,8 +67,8 @@ def test_a_sample_restricts_its_space_to_itself(name, rng):
         assert restricted.discrete
         assert restricted.name == name
         assert restricted.stack == whole.stack
-        assert Genotype(restricted.archs) == chosen
-        for arch, cell in restricted.archs:
+        assert Genotype(restricted.groups) == chosen
+        for arch, cell in restricted.groups:
             flags = (cell.adapt, cell.project, cell.concat, cell.output)
             own = whole.cells[arch]
             assert flags == (own.adapt, own.project, own.concat, own.output)
@@ -82,7 +82,7 @@ def test_every_listed_genotype_restricts_its_space(small_spaces, data):
 
 
 def count_ops(cells: SearchSpace | Genotype) -> Counter:
-    return Counter(edge for _, cell in cells.archs for edge in cell.edges)
+    return Counter(edge for _, cell in cells.groups for edge in cell.edges)
 
 
 def test_restricted_edges_come_in_the_order_of_the_space():
@@ -165,8 +165,8 @@ def test_published_cells_can_be_adopted(name):
     adopted = adopt(get_space("xnas"), chosen)
     assert adopted.discrete
     assert adopted.stack == get_space("xnas").stack
-    assert all(cell.project and cell.adapt for _, cell in adopted.archs)
-    assert Genotype(adopted.archs) == chosen
+    assert all(cell.project and cell.adapt for _, cell in adopted.groups)
+    assert Genotype(adopted.groups) == chosen
 
 
 def test_adopted_cells_keep_their_concat_and_lose_their_flags(rng):
@@ -198,4 +198,4 @@ def test_samples_are_uniform_over_architectures(rng):
 def test_listing_a_huge_space_starts_at_once():
     first, second = islice(enumerate_genotypes(get_space("asm")), 2)
     assert first != second
-    assert len(first.archs) == 15
+    assert len(first.groups) == 15

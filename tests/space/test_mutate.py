@@ -29,7 +29,7 @@ def changes(space, genotype, other) -> list[tuple[str, int]]:
     taken, left = decisions(space, genotype), decisions(space, other)
     return [
         (arch, edge)
-        for arch, cell in space.archs
+        for arch, cell in space.groups
         for edge in range(len(cell.edges))
         if taken[arch].get(edge) != left[arch].get(edge)
     ]
@@ -138,4 +138,4 @@ def test_nothing_left_to_choose_is_an_error():
     space = get_space("nano")
     fixed = restrict(space, sample(space, Random(0)))
     with pytest.raises(SpaceError, match="'nano' has nothing left to choose"):
-        mutate(fixed, Genotype(fixed.archs), Random(0))
+        mutate(fixed, Genotype(fixed.groups), Random(0))

@@ -36,7 +36,7 @@ def test_cells_are_those_of_the_collection(name, data_dir):
     collection = json.loads((data_dir / "published-cells.json").read_text())
     assert set(collection) == set(NAMES.values())
     expected = collection[NAMES[name]]
-    for arch, cell in get_published(name).archs:
+    for arch, cell in get_published(name).groups:
         pairs = [[edge.ops[0], edge.source] for edge in cell.edges]
         assert pairs == expected[arch]
         assert [edge.target for edge in cell.edges] == [2 + index // 2 for index in range(len(pairs))]
@@ -56,7 +56,7 @@ def test_no_two_names_hold_the_same_list():
 
 
 def test_ops_beyond_darts_are_these():
-    ops = {edge.ops[0] for name in NAMES for _, cell in get_published(name).archs for edge in cell.edges}
+    ops = {edge.ops[0] for name in NAMES for _, cell in get_published(name).groups for edge in cell.edges}
     assert ops - set(XNAS_OPS) == {"none", "sep_conv_7x7", "conv_7x1_1x7"}
 
 

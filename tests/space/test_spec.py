@@ -61,21 +61,21 @@ def test_a_long_cycle_is_found_without_deep_recursion():
 
 def test_reductions_stand_at_a_third_and_two_thirds():
     slots = Stack(cells=8).slots()
-    assert [slot.arch for slot in slots if slot.stride == 2] == ["reduce", "reduce"]
+    assert [slot.group for slot in slots if slot.stride == 2] == ["reduce", "reduce"]
     assert [index for index, slot in enumerate(slots) if slot.stride == 2] == [2, 5]
     assert [slot.width for slot in slots] == [1, 1, 2, 2, 2, 4, 4, 4]
 
 
 def test_plain_stages_have_blocks_between_them():
     slots = Stack(cells=2, reduce="residual").slots()
-    assert [slot.arch for slot in slots] == ["cell", "cell", "", "cell", "cell", "", "cell", "cell"]
+    assert [slot.group for slot in slots] == ["cell", "cell", "", "cell", "cell", "", "cell", "cell"]
     assert slots[2] == Slot("", stride=2, width=2)
 
 
 def test_unshared_cells_have_archs_of_their_own():
-    assert [slot.arch for slot in Stack(cells=3, shared=False).slots()] == ["cell00", "cell01", "cell02"]
+    assert [slot.group for slot in Stack(cells=3, shared=False).slots()] == ["cell00", "cell01", "cell02"]
     plain = Stack(cells=1, reduce="pool", shared=False).slots()
-    assert [slot.arch for slot in plain] == ["cell00", "", "cell01", "", "cell02"]
+    assert [slot.group for slot in plain] == ["cell00", "", "cell01", "", "cell02"]
 
 
 def test_spaces_are_values():

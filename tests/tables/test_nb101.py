@@ -75,7 +75,7 @@ def test_the_order_of_vertices_and_loose_ends_do_not_matter(small):
 
 
 def test_an_edge_that_is_none_is_an_edge_that_is_not_there(small):
-    cells = restrict(nb101_space(), widened(CELLS[1])).archs
+    cells = restrict(nb101_space(), widened(CELLS[1])).groups
     assert any(edge.ops == ("none",) for edge in cells[0][1].edges)
     assert small.query(Genotype(cells), "cifar10").parameters == 2
 

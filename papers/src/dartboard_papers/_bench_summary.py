@@ -45,7 +45,7 @@ def is_cut_off(point: EpochScore) -> bool:
 def edges(record: BenchRecord) -> int:
     """Number of edges of a cell of the searched space."""
     space = get_space(str(record.settings["space"]["name"]))
-    return sum(NONE in edge.ops for _, cell in space.archs for edge in cell.edges)
+    return sum(NONE in edge.ops for _, cell in space.groups for edge in cell.edges)
 
 
 def judge(*tested: bool | None) -> Verdict:

@@ -103,7 +103,7 @@ def ladder(genotype: Genotype, count: int, draw: int) -> list[Genotype]:
 
     They are ranked by width, of equal widths by depth, shallow ones first, and taken at even distances.
     """
-    drawn = random_connections(genotype, max(DRAWN, count), seed=draw, archs=[NORMAL])
+    drawn = random_connections(genotype, max(DRAWN, count), seed=draw, groups=[NORMAL])
     drawn.sort(key=lambda variant: (-shape(variant)[0], shape(variant)[1]))
     return [drawn[(place + 1) * len(drawn) // count - 1] for place in range(count)]
 

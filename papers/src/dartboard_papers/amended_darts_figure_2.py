@@ -228,7 +228,7 @@ def draw_cells(genotypes: Mapping[float, Genotype]) -> Figure:
     figure = Figure((11, 2.3 * len(genotypes)), layout="constrained")
     panels = figure.subplots(len(genotypes), 2, squeeze=False)
     for row, (eta, genotype) in zip(panels, genotypes.items(), strict=True):
-        for axes, (name, cell) in zip(row, genotype.archs, strict=True):
+        for axes, (name, cell) in zip(row, genotype.groups, strict=True):
             draw_cell(axes, cell)
             axes.set_title(f"eta = {eta:g}, {name}")
     return figure

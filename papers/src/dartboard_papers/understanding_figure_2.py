@@ -37,7 +37,7 @@ def reproduce(options: RunOptions, scale: Draw) -> ReproductionResult:  # noqa: 
     """The cell and its variants in order, and what all connections say of it."""
     base = popular("DARTS")
     original = normal_cell(base)
-    drawn = random_connections(base, scale.variants, seed=scale.draw, archs=[NORMAL])
+    drawn = random_connections(base, scale.variants, seed=scale.draw, groups=[NORMAL])
     ordered = from_wide_to_narrow([normal_cell(one) for one in drawn])
     kind = connection_shapes(original)
     place, trend = kind.rank(original), correlation(kind)

@@ -51,7 +51,7 @@ def family(name: str, variants: int, draw: int) -> dict[str, Genotype]:
     """A popular cell and its variants of both kinds by label."""
     original = base(name)
     kinds = {
-        OPERATIONS: random_operations(original, variants, seed=draw, archs=[NORMAL]),
+        OPERATIONS: random_operations(original, variants, seed=draw, groups=[NORMAL]),
         CONNECTIONS: ladder(original, variants, draw),
     }
     others = {

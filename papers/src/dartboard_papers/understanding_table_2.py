@@ -83,7 +83,7 @@ def variants(name: str, scale: Draws) -> Pairs:
     """Widths and depths of the variants in the paper's order: narrow first, of equal width deep first."""
     seed = scale.draw * len(LINES) + list(LINES).index(name)  # so that no two cells have one draw
     genotypes = random_connections(
-        popular(name), scale.variants, seed=seed, repeats=scale.repeats, archs=[NORMAL]
+        popular(name), scale.variants, seed=seed, repeats=scale.repeats, groups=[NORMAL]
     )
     shapes = [shape_of(normal_cell(genotype)) for genotype in genotypes]
     return sorted(((shape.width, shape.depth) for shape in shapes), key=lambda shape: (shape[0], -shape[1]))

@@ -38,7 +38,7 @@ POOL = "max_pool_3x3"
 """An op without parameters."""
 
 Key = tuple[str, bool, str]
-"""An arch, whether an edge comes from an input of the cell, and an op."""
+"""A group, whether an edge comes from an input of the cell, and an op."""
 
 
 class Sizes(Scale):
@@ -106,40 +106,40 @@ def op_sizes(scale: Sizes) -> dict[Key, float]:
     base = variant(popular("DARTS"), ops=(POOL,))
     plain = millions(base, scale)
     costs = {}
-    for arch, cell in base.archs:
+    for group, cell in base.groups:
         for near in (True, False):
             index = next(i for i, edge in enumerate(cell.edges) if (edge.source < cell.inputs) == near)
             for op in XNAS_OPS:
                 edges = list(cell.edges)
                 edges[index] = replace(edges[index], ops=(op,))
-                archs = {**base.cells, arch: replace(cell, edges=tuple(edges))}
-                costs[arch, near, op] = millions(Genotype(tuple(archs.items())), scale) - plain
+                groups = {**base.cells, group: replace(cell, edges=tuple(edges))}
+                costs[group, near, op] = millions(Genotype(tuple(groups.items())), scale) - plain
     return costs
 
 
-def variant(genotype: Genotype, ops: Sequence[str], archs: Collection[str] | None = None) -> Genotype:
+def variant(genotype: Genotype, ops: Sequence[str], groups: Collection[str] | None = None) -> Genotype:
     """A genotype with the first of `ops` everywhere."""
-    return random_operations(genotype, 1, ops=ops, archs=archs)[0]
+    return random_operations(genotype, 1, ops=ops, groups=groups)[0]
 
 
 def sizes_of(name: str, scale: Sizes, costs: Mapping[Key, float]) -> list[list[float]]:
     """For each draw the millions of a popular cell and of its variants."""
-    base, archs = popular(name), None if scale.reductions else [NORMAL]
-    original, rest = millions(base, scale), millions(variant(base, (POOL,), archs), scale)
+    base, groups = popular(name), None if scale.reductions else [NORMAL]
+    original, rest = millions(base, scale), millions(variant(base, (POOL,), groups), scale)
     first = (scale.draw * len(PAPER) + list(PAPER).index(name)) * scale.draws  # no two cells have one draw
     draws = []
     for seed in range(first, first + scale.draws):
-        drawn = random_operations(base, scale.variants, seed=seed, archs=archs)
-        draws.append([original, *(rest + added(genotype, costs, archs) for genotype in drawn)])
+        drawn = random_operations(base, scale.variants, seed=seed, groups=groups)
+        draws.append([original, *(rest + added(genotype, costs, groups) for genotype in drawn)])
     return draws
 
 
-def added(genotype: Genotype, costs: Mapping[Key, float], archs: Collection[str] | None) -> float:
-    """Parameters in millions that the ops of a genotype add; only those of `archs`, if given."""
+def added(genotype: Genotype, costs: Mapping[Key, float], groups: Collection[str] | None) -> float:
+    """Parameters in millions that the ops of a genotype add; only those of `groups`, if given."""
     return sum(
-        costs[arch, edge.source < cell.inputs, edge.ops[0]]
-        for arch, cell in genotype.archs
-        if archs is None or arch in archs
+        costs[group, edge.source < cell.inputs, edge.ops[0]]
+        for group, cell in genotype.groups
+        if groups is None or group in groups
         for edge in cell.edges
     )
 

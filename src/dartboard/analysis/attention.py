@@ -29,7 +29,7 @@ class AttentionMap:
     """The strengths of the candidates of a cell.
 
     Args:
-        arch: The arch whose decisions it shows.
+        group: The group whose decisions it shows.
         cells: Numbers of the cells of the stack, from 1; several where they share the decisions.
         reduces: Whether these cells halve the resolution.
         edges: Source and target of each edge that has something to choose.
@@ -38,7 +38,7 @@ class AttentionMap:
             such candidate.
     """
 
-    arch: str
+    group: str
     cells: tuple[int, ...]
     reduces: bool
     edges: tuple[tuple[int, int], ...]
@@ -67,7 +67,7 @@ class AttentionMap:
         """All of it, ready for JSON."""
         weights = [[None if np.isnan(weight) else weight for weight in row] for row in self.weights.tolist()]
         return {
-            "arch": self.arch,
+            "arch": self.group,
             "cells": self.cells,
             "reduces": self.reduces,
             "edges": self.edges,
@@ -87,7 +87,7 @@ def attention(
     """The heat maps of a search, front to back, from its last checkpoint.
 
     With attention (ASM) each cell of the stack has its own, the mean over the held-out images with all edges
-    mixed. Other methods have strengths that are the same for all images: one map for each arch.
+    mixed. Other methods have strengths that are the same for all images: one map for each group.
 
     Args:
         run: Of a search; it need not be finished.
@@ -123,15 +123,15 @@ def attention_maps(objective: Objective, valid: Batches) -> list[AttentionMap]:
         valid: Held-out images.
     """
     space, relaxation = objective.net.space, objective.relaxation
-    with_arch = [index for index, slot in enumerate(space.slots) if slot.arch]
+    with_arch = [index for index, slot in enumerate(space.slots) if slot.group]
     numbers = {index: number for number, index in enumerate(with_arch, 1)}
     if isinstance(relaxation, Attention):
         by_slot = slot_attention(objective, relaxation, valid)
         return [_attention_map(space, [index], numbers, by_slot[index]) for index in numbers]
     strengths = relaxation.strengths()
     maps = []
-    for arch, strength in strengths.items():
-        slots = [index for index, slot in enumerate(space.slots) if slot.arch == arch]
+    for group, strength in strengths.items():
+        slots = [index for index, slot in enumerate(space.slots) if slot.group == group]
         maps.append(_attention_map(space, slots, numbers, strength.ops.detach()))
     return maps
 
@@ -153,7 +153,7 @@ def _attention_map(
 ) -> AttentionMap:
     """The map of slots that share a cell, from weights by edge and position of the candidate [E, N]."""
     slot = space.slots[slots[0]]
-    cell = space.cells[slot.arch]
+    cell = space.cells[slot.group]
     open_ = open_edges(cell)
     edges = tuple((cell.edges[index].source, cell.edges[index].target) for index in open_)
     ops = tuple(dict.fromkeys(op for index in open_ for op in cell.edges[index].ops))
@@ -162,7 +162,7 @@ def _attention_map(
         for place, op in enumerate(cell.edges[index].ops):
             row[ops.index(op)] = values[index, place]
     return AttentionMap(
-        slot.arch, tuple(map(numbers.__getitem__, slots)), slot.stride == 2, edges, ops, table
+        slot.group, tuple(map(numbers.__getitem__, slots)), slot.stride == 2, edges, ops, table
     )
 
 

@@ -91,7 +91,7 @@ def measure(
     run = run if isinstance(run, Run) else Run.read(run)
     genotype = _chosen(run)
     searcher = load_searcher(run, device, fall_back=fall_back, progress=progress)
-    total = 1 + sum(len(cell.edges) for _, cell in searcher.space.archs)
+    total = 1 + sum(len(cell.edges) for _, cell in searcher.space.groups)
     done = count()
 
     def valid_batches() -> Iterable[Batch]:
@@ -115,7 +115,7 @@ def _chosen(run: Run) -> Genotype:
 
 
 def _has_choice(space: SearchSpace, edge: EdgeStability) -> bool:
-    cell = space.cells[edge.arch]
+    cell = space.cells[edge.group]
     return len(cell.edges[edge.edge].ops) > 1 or cell.contest_of(edge.edge) is not None
 
 

@@ -190,8 +190,8 @@ def shape_of(cell: Cell) -> Shape:
 
 
 def shapes_of(genotype: Genotype) -> dict[str, Shape]:
-    """The shape of each cell of a genotype, by arch."""
-    return {name: shape_of(cell) for name, cell in genotype.archs}
+    """The shape of each cell of a genotype, by group."""
+    return {name: shape_of(cell) for name, cell in genotype.groups}
 
 
 def epoch_shapes(run: str | Path) -> list[EpochShapes]:
@@ -224,7 +224,7 @@ def rank_shapes(
 ) -> dict[str, ShapeRank]:
     """The rank of each cell of a genotype among those of its kind; see `shape_distributions`."""
     distributions = shape_distributions(genotype, space, repeats=repeats)
-    return {name: distributions[name].rank(cell) for name, cell in genotype.archs}
+    return {name: distributions[name].rank(cell) for name, cell in genotype.groups}
 
 
 def shape_distributions(
@@ -246,39 +246,39 @@ def shape_distributions(
         GenotypeError: If the genotype is not of this space, or has cells whose connections cannot vary.
     """
     if space is None:
-        return {name: connection_shapes(cell, name=name, repeats=repeats) for name, cell in genotype.archs}
+        return {name: connection_shapes(cell, name=name, repeats=repeats) for name, cell in genotype.groups}
     decisions(space, genotype)
-    return {name: space_shapes(space, name, progress=progress) for name, _ in genotype.archs}
+    return {name: space_shapes(space, name, progress=progress) for name, _ in genotype.groups}
 
 
 def space_shapes(
     space: SearchSpace,
-    arch: str,
+    group: str,
     *,
     max_topologies: int = MAX_TOPOLOGIES,
     samples: int = SAMPLES,
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> ShapeDistribution:
-    """The shapes of all cells that an arch of a space can become, or of a sample of them.
+    """The shapes of all cells that a group of a space can become, or of a sample of them.
 
     Args:
         space: The space.
-        arch: One of its cells.
+        group: One of its cells.
         max_topologies: The most topologies that are enumerated.
         samples: How many cells are sampled if there are more.
         seed: Random seed of the sample.
         progress: Called with the number of cells sampled.
     """
-    cell = space.cells[arch]
+    cell = space.cells[group]
     about = f"cells of space {space.name}"
     if count_topologies(cell) <= max_topologies:
         return ShapeDistribution(about, _enumerated_shapes(cell))
     rng, counts = Random(seed), Counter[tuple[float, int]]()
     for done in range(samples):
         if done % PROGRESS_EVERY == 0:
-            progress(f"cells of {arch}", done, samples)
-        sampled = sample(space, rng).cells[arch]
+            progress(f"cells of {group}", done, samples)
+        sampled = sample(space, rng).cells[group]
         counts[width(sampled), depth(sampled)] += 1
     return ShapeDistribution(about, counts, exact=False)
 
@@ -374,11 +374,11 @@ def plot_shape_ranks(panels: Sequence[tuple[str, ShapeDistribution, Mapping[str,
 
 
 def plot_epochs(epochs: Sequence[EpochShapes]) -> "Figure":
-    """Width, depth and mean source over epochs, a line for each arch."""
+    """Width, depth and mean source over epochs, a line for each group."""
     from dartboard.viz.plots import plot_shapes
 
     measures = {
-        ylabel: {arch: [getattr(one.shapes[arch], name) for one in epochs] for arch in epochs[-1].shapes}
+        ylabel: {group: [getattr(one.shapes[group], name) for one in epochs] for group in epochs[-1].shapes}
         for name, ylabel in YLABELS.items()
     }
     return plot_shapes([one.epoch for one in epochs], measures)

@@ -36,7 +36,7 @@ YLABELS = {
 }
 """Axis labels by quantity."""
 FEW_ARCHS = 2
-"""With more archs than this, their ops are counted together."""
+"""With more groups than this, their ops are counted together."""
 
 
 def open_edges(cell: Cell) -> list[int]:
@@ -77,7 +77,7 @@ def margins(cell: Cell, ops: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class CellPoint:
-    """An arch after an epoch.
+    """A group after an epoch.
 
     Args:
         entropy: Mean entropy over edges that have a choice, in nats.
@@ -108,7 +108,7 @@ class TrajectoryPoint:
 
     Args:
         epoch: Number of the epoch, from 0.
-        cells: The archs.
+        cells: The groups.
         accuracy: Accuracy of the supernet on held-out images.
         discrete: Accuracy of the supernet with only the chosen ops; None where it was not measured.
     """
@@ -140,7 +140,7 @@ QUANTITIES: dict[str, Quantity] = {
     "gap": lambda point: point.gap,
     "accuracy": lambda point: point.accuracy,
 }
-"""Quantities that have curves: means over all archs, skips summed over them."""
+"""Quantities that have curves: means over all groups, skips summed over them."""
 
 
 @dataclass(frozen=True)
@@ -179,9 +179,9 @@ class Trajectory:
         values = [QUANTITIES[quantity](point) for point in self.points]
         return None if None in values else np.array(values, dtype=np.float64)
 
-    def counts(self, arch: str) -> dict[str, list[int]]:
-        """How often each op of the space would be chosen for an arch, at each point."""
-        return {op: [point.cells[arch].ops.get(op, 0) for point in self.points] for op in self.space.ops}
+    def counts(self, group: str) -> dict[str, list[int]]:
+        """How often each op of the space would be chosen for a group, at each point."""
+        return {op: [point.cells[group].ops.get(op, 0) for point in self.points] for op in self.space.ops}
 
     def facts(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
@@ -192,16 +192,16 @@ class Trajectory:
             "epochs": self.epochs,
             **{name: None if curve is None else curve.tolist() for name, curve in curves.items()},
             "final gap": self.final_gap,
-            "cells": {arch: self._cell_facts(arch) for arch, _ in self.space.archs},
+            "cells": {group: self._cell_facts(group) for group, _ in self.space.groups},
         }
 
-    def _cell_facts(self, arch: str) -> dict[str, Any]:
-        cells = [point.cells[arch] for point in self.points]
+    def _cell_facts(self, group: str) -> dict[str, Any]:
+        cells = [point.cells[group] for point in self.points]
         return {
             "normalised entropy": [cell.normalised for cell in cells],
             "entropy": [cell.entropy for cell in cells],
             "margins": [cell.margins for cell in cells],
-            "ops": self.counts(arch),
+            "ops": self.counts(group),
         }
 
 
@@ -243,12 +243,12 @@ def settings_of(run: Run) -> dict[str, Any]:
 
 def _read_point(space: SearchSpace, row: Mapping[str, Any], details: Mapping[str, Any]) -> TrajectoryPoint:
     cells = {}
-    for arch, cell in space.archs:
-        ops, index = np.array(details["strengths"][arch]["ops"]), open_edges(cell)
+    for group, cell in space.groups:
+        ops, index = np.array(details["strengths"][group]["ops"]), open_edges(cell)
         entropy = float(entropies(ops[index]).mean()) if index else 0.0
         leads = tuple(margins(cell, ops).tolist())
-        chosen = dict(row["cells"][arch]["ops"])
-        cells[arch] = CellPoint(entropy, mean_normalised_entropy(cell, ops), leads, chosen)
+        chosen = dict(row["cells"][group]["ops"])
+        cells[group] = CellPoint(entropy, mean_normalised_entropy(cell, ops), leads, chosen)
     return TrajectoryPoint(row["epoch"], cells, row["valid_accuracy"], row.get("discrete_accuracy"))
 
 
@@ -303,29 +303,29 @@ class Trajectories:
 
 
 def mean_op_counts(group: Sequence[Trajectory]) -> dict[str, dict[str, Floats]]:
-    """For each arch, or for all together if there are many, how often each op would be chosen [epochs].
+    """For each group, or for all together if there are many, how often each op would be chosen [epochs].
 
-    Counts are means over searches, for the epochs that all of them have. An arch that is alone is called "".
+    Counts are means over searches, for the epochs that all of them have. A group that is alone is called "".
     """
     space, length = group[0].space, min(len(search.points) for search in group)
-    names = [arch for arch, _ in space.archs]
+    names = [group for group, _ in space.groups]
     panels = {name if len(names) > 1 else "": [name] for name in names}
     if len(names) > FEW_ARCHS:
         panels = {f"all {len(names)} cells": names}
 
-    def counts(op: str, archs: Sequence[str]) -> Floats:
-        """How often an op would be chosen for some archs together [searches, epochs]."""
-        rows = [[search.counts(arch)[op][:length] for arch in archs] for search in group]
+    def counts(op: str, groups: Sequence[str]) -> Floats:
+        """How often an op would be chosen for some groups together [searches, epochs]."""
+        rows = [[search.counts(group)[op][:length] for group in groups] for search in group]
         return np.asarray(np.sum(rows, axis=1))
 
     return {
-        title: {op: np.asarray(counts(op, archs).mean(0)) for op in space.ops}
-        for title, archs in panels.items()
+        title: {op: np.asarray(counts(op, groups).mean(0)) for op in space.ops}
+        for title, groups in panels.items()
     }
 
 
 def mean_margins(group: Sequence[Trajectory]) -> Floats:
-    """The mean lead of each edge's strongest op [edges of all archs, epochs that all searches have]."""
+    """The mean lead of each edge's strongest op [edges of all groups, epochs that all searches have]."""
     length = min(len(search.points) for search in group)
     leads = [
         [[lead for cell in point.cells.values() for lead in cell.margins] for point in search.points[:length]]
@@ -335,7 +335,7 @@ def mean_margins(group: Sequence[Trajectory]) -> Floats:
 
 
 def _arch_borders(search: Trajectory) -> list[int]:
-    """The numbers of edges before which those of another arch begin."""
+    """The numbers of edges before which those of another group begin."""
     sizes = [len(cell.margins) for cell in search.points[0].cells.values()]
     return list(accumulate(sizes))[:-1]
 

@@ -27,7 +27,7 @@ def random_connections(
     *,
     seed: int = 0,
     repeats: bool = True,
-    archs: Collection[str] | None = None,
+    groups: Collection[str] | None = None,
 ) -> list[Genotype]:
     """Different genotypes with the ops of a genotype and other connections, the same for the same seed.
 
@@ -36,12 +36,12 @@ def random_connections(
         count: How many; the first do not depend on the count.
         seed: Random seed.
         repeats: Whether a node may read one node twice.
-        archs: Whose cells to vary; all by default.
+        groups: Whose cells to vary; all by default.
 
     Raises:
         GenotypeError: If a cell is of another kind, or has not so many variants.
     """
-    chosen = _select_archs(genotype, archs)
+    chosen = _select_archs(genotype, groups)
     for name in chosen:
         check_connections(name, genotype.cells[name], repeats=repeats)
     total = prod(count_connection_variants(genotype.cells[name], repeats=repeats) for name in chosen)
@@ -62,7 +62,7 @@ def random_operations(
     *,
     seed: int = 0,
     ops: Sequence[str] = XNAS_OPS,
-    archs: Collection[str] | None = None,
+    groups: Collection[str] | None = None,
 ) -> list[Genotype]:
     """Different genotypes with the connections of a genotype and other ops, the same for the same seed.
 
@@ -73,7 +73,7 @@ def random_operations(
         count: How many; the first do not depend on the count.
         seed: Random seed.
         ops: The candidates; `none` would change the connections.
-        archs: Whose cells to vary; all by default.
+        groups: Whose cells to vary; all by default.
 
     Raises:
         GenotypeError: If the cells have not so many variants.
@@ -83,7 +83,7 @@ def random_operations(
         raise OptionError(f"{NONE!r} cannot be a candidate: it would take a connection away")
     if not ops or len(set(ops)) < len(ops):
         raise OptionError(f"expected one or more different ops, got {', '.join(ops) or 'none'}")
-    chosen = _select_archs(genotype, archs)
+    chosen = _select_archs(genotype, groups)
     cells = [genotype.cells[name] for name in chosen]
     total = prod(count_operation_variants(cell, len(ops)) for cell in cells)
     includes_itself = all(edge.ops[0] in ops for cell in cells for edge in cell.edges if _varies(cell, edge))
@@ -95,7 +95,7 @@ def random_operations(
     return _draw_distinct(genotype, chosen, draw, count, total - includes_itself, seed)
 
 
-def widest(genotype: Genotype, *, archs: Collection[str] | None = None) -> Genotype:
+def widest(genotype: Genotype, *, groups: Collection[str] | None = None) -> Genotype:
     """The genotype with every node connected to the cell's inputs alone: the widest and shallowest cells.
 
     The pattern of SNAS' normal cell, which understanding-cells puts the others into, normal and reduction
@@ -105,12 +105,12 @@ def widest(genotype: Genotype, *, archs: Collection[str] | None = None) -> Genot
 
     Args:
         genotype: What to adapt: cells with two inputs.
-        archs: Whose cells to adapt; all by default.
+        groups: Whose cells to adapt; all by default.
 
     Raises:
         GenotypeError: If a cell is of another kind.
     """
-    chosen = _select_archs(genotype, archs)
+    chosen = _select_archs(genotype, groups)
     for name in chosen:
         check_connections(name, genotype.cells[name])
 
@@ -183,16 +183,16 @@ def _varies(cell: Cell, edge: Edge) -> bool:
     return edge.ops != (NONE,) and edge.target not in cell.joins
 
 
-def _select_archs(genotype: Genotype, archs: Collection[str] | None) -> list[str]:
+def _select_archs(genotype: Genotype, groups: Collection[str] | None) -> list[str]:
     known = list(genotype.cells)
-    unknown = [name for name in archs or () if name not in known]
+    unknown = [name for name in groups or () if name not in known]
     if unknown:
         raise GenotypeError(f"the genotype has no cell {unknown[0]!r}; it has {', '.join(known)}")
-    return [name for name in known if archs is None or name in archs]
+    return [name for name in known if groups is None or name in groups]
 
 
 def _draw_distinct(
-    genotype: Genotype, archs: Iterable[str], draw: Draw, count: int, total: int, seed: int
+    genotype: Genotype, groups: Iterable[str], draw: Draw, count: int, total: int, seed: int
 ) -> list[Genotype]:
     """Draws until there are `count` genotypes that differ from each other and from the first."""
     if count < 1:
@@ -202,7 +202,7 @@ def _draw_distinct(
     rng, seen = Random(seed), {_edge_sets(genotype)}
     variants: list[Genotype] = []
     while len(variants) < count:
-        variant = _replace_cells(genotype, {name: draw(genotype.cells[name], rng) for name in archs})
+        variant = _replace_cells(genotype, {name: draw(genotype.cells[name], rng) for name in groups})
         if (edges := _edge_sets(variant)) not in seen:
             seen.add(edges)
             variants.append(variant)
@@ -210,12 +210,12 @@ def _draw_distinct(
 
 
 def _replace_cells(genotype: Genotype, cells: dict[str, Cell]) -> Genotype:
-    return Genotype(tuple((name, cells.get(name, cell)) for name, cell in genotype.archs))
+    return Genotype(tuple((name, cells.get(name, cell)) for name, cell in genotype.groups))
 
 
 def _edge_sets(genotype: Genotype) -> tuple[tuple[Edge, ...], ...]:
     """The genotype without the order that edges are written in."""
     return tuple(
         tuple(sorted(cell.edges, key=lambda edge: (edge.target, edge.source, edge.ops)))
-        for _, cell in genotype.archs
+        for _, cell in genotype.groups
     )

@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from dartboard.cli.render import Archs, Terminal, fit_cells, format_metrics, sparkline
+from dartboard.cli.render import Groups, Terminal, fit_cells, format_metrics, sparkline
 from dartboard.search.health import mean_entropy, measure
 from dartboard.search.hooks import LoopHook
 from dartboard.search.searcher import Searcher
@@ -187,9 +187,9 @@ class Screen(Moving):
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__(terminal)
-        self._archs: Archs = ()
+        self._groups: Groups = ()
         self._cells: list[Text] = []
-        self._layout: tuple[Archs, int, int] | None = None
+        self._layout: tuple[Groups, int, int] | None = None
         self._updated = 0.0
 
     def on_start(self, loop: Searcher) -> None:
@@ -202,21 +202,21 @@ class Screen(Moving):
         super().on_step_end(loop)
 
     def on_epoch_end(self, loop: Searcher, record: Any) -> None:
-        self._archs = record.genotype.archs
+        self._groups = record.genotype.groups
         self._updated = monotonic()
         super().on_epoch_end(loop, record)
 
     def _update_choice(self, searcher: Searcher) -> None:
         choice = current_choice(searcher)
         if choice is not None:
-            self._archs, self.metrics["entropy"] = choice[0].archs, choice[1]
+            self._groups, self.metrics["entropy"] = choice[0].groups, choice[1]
         self._updated = monotonic()
 
     def picture(self, room: int) -> list[Text]:
         """The cells, drawn again if they or the room for them have changed."""
-        layout = self._archs, self.terminal.width, room
-        if self._archs and layout != self._layout:
-            self._layout, self._cells = layout, fit_cells(self._archs, self.terminal, room)
+        layout = self._groups, self.terminal.width, room
+        if self._groups and layout != self._layout:
+            self._layout, self._cells = layout, fit_cells(self._groups, self.terminal, room)
         return self._cells
 
 

@@ -148,11 +148,11 @@ def _describe_cell(args: Namespace) -> None:
     reducing = space.stack.reduce == "cell"
     build = Build(args.channels or (36 if reducing else 16), args.classes or 10, args.input or (3, 32, 32))
     network = network_facts(space, build)
-    cells = {arch: cell_facts(cell) for arch, cell in space.archs}
+    cells = {group: cell_facts(cell) for group, cell in space.groups}
     if args.json:
         facts = asdict(network) | asdict(next(iter(cells.values())))
         facts |= {"genotype": json.loads(GENOTYPE_FORMATS["json"].encode(genotype)), "space": space.name}
-        facts |= {"cells": {arch: asdict(cell) for arch, cell in cells.items()}}
+        facts |= {"cells": {group: asdict(cell) for group, cell in cells.items()}}
         print(json.dumps(facts | {"build": asdict(build), "stack": asdict(space.stack)}))
     else:
         print_cell(args.cell, space, build, network, cells)
@@ -211,7 +211,7 @@ def choice_facts(cell: Cell) -> ChoiceFacts:
 
 def space_facts(space: SearchSpace) -> SpaceFacts:
     """What there is to choose in a space."""
-    cells = {arch: choice_facts(cell) for arch, cell in space.archs}
+    cells = {group: choice_facts(cell) for group, cell in space.groups}
     first = next(iter(cells.values()))
     return SpaceFacts(count(space), first.nodes, first.edges, space.ops, cells)
 
@@ -254,7 +254,7 @@ def draw(cells: Genotype | SearchSpace, args: Namespace) -> Path | None:
 
 
 def mixture_of(path: str) -> tuple[SearchSpace, dict[str, list[list[float]]]]:
-    """The space of a search, and by arch the weight of each op of each edge after the last epoch.
+    """The space of a search, and by group the weight of each op of each edge after the last epoch.
 
     Raises:
         UsageError: If it is no search.
@@ -276,13 +276,13 @@ def mixture_of(path: str) -> tuple[SearchSpace, dict[str, list[list[float]]]]:
 
 
 def _weights(space: SearchSpace, strengths: dict[str, Any]) -> dict[str, list[list[float]]]:
-    """By arch and edge, the strength of each op times that of the edge."""
+    """By group and edge, the strength of each op times that of the edge."""
     import numpy as np
 
     weights = {}
-    for arch, cell in space.archs:
-        ops, edges = (np.array(strengths[arch][key], dtype=float) for key in ("ops", "edges"))
-        weights[arch] = [
+    for group, cell in space.groups:
+        ops, edges = (np.array(strengths[group][key], dtype=float) for key in ("ops", "edges"))
+        weights[group] = [
             (ops[index, : len(edge.ops)] * edges[index]).tolist() for index, edge in enumerate(cell.edges)
         ]
     return weights
@@ -297,7 +297,7 @@ def print_cell(
         terminal.write([Text(name, "bold"), Text(PUBLISHED[name].paper, "dim"), ""])
     terminal.write(_network_lines(space, build, network))
     terminal.write(_shape_lines(cells, terminal.width))
-    terminal.write(["", *draw_cells(space.archs, terminal)])
+    terminal.write(["", *draw_cells(space.groups, terminal)])
 
 
 def print_space(space: SearchSpace, facts: SpaceFacts) -> None:
@@ -307,9 +307,9 @@ def print_space(space: SearchSpace, facts: SpaceFacts) -> None:
     terminal.write(labelled("architectures", _number(facts.architectures)))
     terminal.write(labelled("stack", _describe_stack(space.stack)))
     terminal.write(labelled("ops", ", ".join(facts.ops), terminal.width))
-    for cell, archs in group_cells(space.archs):
+    for cell, groups in group_cells(space.groups):
         drawing = draw_cell(cell, terminal.glyphs)
-        terminal.write(["", _choice(archs, facts.cells[archs[0]]), *drawing])
+        terminal.write(["", _choice(groups, facts.cells[groups[0]]), *drawing])
 
 
 def _network_lines(space: SearchSpace, build: Build, network: NetworkFacts) -> Iterator[Text]:
@@ -324,21 +324,21 @@ def _network_lines(space: SearchSpace, build: Build, network: NetworkFacts) -> I
 
 def _shape_lines(cells: Mapping[str, CellFacts], width: int) -> Iterator[Text]:
     shapes = {
-        "width": {arch: f"{facts.width:g}c" for arch, facts in cells.items()},
-        "depth": {arch: f"{facts.depth}" for arch, facts in cells.items()},
-        "mean source": {arch: f"{facts.mean_source:g}" for arch, facts in cells.items()},
+        "width": {group: f"{facts.width:g}c" for group, facts in cells.items()},
+        "depth": {group: f"{facts.depth}" for group, facts in cells.items()},
+        "mean source": {group: f"{facts.mean_source:g}" for group, facts in cells.items()},
     }
     for label, values in shapes.items():
-        each = ", ".join(f"{arch} {value}" for arch, value in values.items())
+        each = ", ".join(f"{group} {value}" for group, value in values.items())
         yield from labelled(
             label, each if len(set(values.values())) > 1 else next(iter(values.values())), width
         )
 
 
-def _choice(archs: list[str], facts: ChoiceFacts) -> Text:
-    each = "each " if len(archs) > 1 else ""
+def _choice(groups: list[str], facts: ChoiceFacts) -> Text:
+    each = "each " if len(groups) > 1 else ""
     text = f"  {each}{facts.nodes} nodes, {facts.edges} edges, {_number(facts.architectures)} ways to choose"
-    return Text.assemble((join_names(archs), "bold"), (text, "dim"))
+    return Text.assemble((join_names(groups), "bold"), (text, "dim"))
 
 
 def _number(number: int) -> str:

@@ -25,8 +25,8 @@ METRICS = {
 """Format of each metric of an epoch that is shown."""
 LABEL_WIDTH = 15
 """Columns for the label before a value."""
-Archs = tuple[tuple[str, Cell], ...]
-"""Cells by the names of their archs."""
+Groups = tuple[tuple[str, Cell], ...]
+"""Cells by the names of their groups."""
 
 
 class Terminal(Console):
@@ -108,28 +108,28 @@ def run_lines(path: Path) -> list[Text]:
     return [*labelled("run", str(path)), *(labelled("report", str(report)) if report.is_file() else [])]
 
 
-def draw_cells(archs: Archs, terminal: Terminal) -> list[Text]:
+def draw_cells(groups: Groups, terminal: Terminal) -> list[Text]:
     """The drawings of all different cells, side by side as far as the terminal is wide."""
     blocks = [
         [Text(join_names(names), "bold"), *draw_cell(cell, terminal.glyphs)]
-        for cell, names in group_cells(archs)
+        for cell, names in group_cells(groups)
     ]
     return side_by_side(blocks, terminal.width)
 
 
-def fit_cells(archs: Archs, terminal: Terminal, height: int) -> list[Text]:
+def fit_cells(groups: Groups, terminal: Terminal, height: int) -> list[Text]:
     """The drawings of discrete cells if they fit into `height` lines, else a line for each cell."""
-    drawing = draw_cells(archs, terminal)
+    drawing = draw_cells(groups, terminal)
     if len(drawing) <= height and all(line.cell_len <= terminal.width for line in drawing):
         return drawing
-    lines = _op_count_lines(archs, terminal.width)
+    lines = _op_count_lines(groups, terminal.width)
     room = max(height - 1, 0)
     return lines if len(lines) <= height else [*lines[:room], Text(f"and {len(lines) - room} more", "dim")]
 
 
-def _op_count_lines(archs: Archs, width: int) -> list[Text]:
+def _op_count_lines(groups: Groups, width: int) -> list[Text]:
     """How often each different cell has each op, the commonest first, cut at `width`."""
-    counts = {join_names(names): _op_counts(cell) for cell, names in group_cells(archs)}
+    counts = {join_names(names): _op_counts(cell) for cell, names in group_cells(groups)}
     label = max(map(len, counts)) + 2
     lines = []
     for name, ops in counts.items():
@@ -151,14 +151,14 @@ def _op_counts(cell: Cell) -> Counter[str]:
     return Counter(edge.ops[0] for edge in edges)
 
 
-def join_names(archs: list[str]) -> str:
+def join_names(groups: list[str]) -> str:
     """All names, or the first and the last of many."""
-    return ", ".join(archs) if len(archs) < 4 else f"{archs[0]} to {archs[-1]}"
+    return ", ".join(groups) if len(groups) < 4 else f"{groups[0]} to {groups[-1]}"
 
 
-def group_cells(archs: Archs) -> list[tuple[Cell, list[str]]]:
-    """Each different cell once, with the archs that have it."""
-    groups: dict[Cell, list[str]] = {}
-    for arch, cell in archs:
-        groups.setdefault(cell, []).append(arch)
-    return list(groups.items())
+def group_cells(groups: Groups) -> list[tuple[Cell, list[str]]]:
+    """Each different cell once, with the groups that have it."""
+    names: dict[Cell, list[str]] = {}
+    for name, cell in groups:
+        names.setdefault(cell, []).append(name)
+    return list(names.items())

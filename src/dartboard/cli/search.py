@@ -134,7 +134,7 @@ def _forecast(searcher: "Searcher") -> str:
 def _print_result(result: "SearchResult", path: Path, plugins: Sequence[str]) -> None:
     """Print the cells that were found, the accuracy of the supernet, and what to do next."""
     terminal = Terminal()
-    terminal.write(["", *draw_cells(result.genotype.archs, terminal), ""])
+    terminal.write(["", *draw_cells(result.genotype.groups, terminal), ""])
     if result.valid_accuracy is not None:
         accuracy = f"{result.valid_accuracy:.1%} of held-out images, by the supernet"
         if result.discrete_accuracy is not None:

@@ -67,10 +67,10 @@ def check_choice(name: str, value: str, values: Mapping[str, T]) -> T:
 def cell_lines(genotype: Genotype) -> list[str]:
     """The edges of cells with their ops, a line a cell."""
     lines = []
-    for name, cell in genotype.archs[:MAX_CELLS]:
+    for name, cell in genotype.groups[:MAX_CELLS]:
         edges = [f"{edge.source}->{edge.target} {edge.ops[0]}" for edge in cell.edges]
         rest = f" and {len(edges) - MAX_EDGES} more" if len(edges) > MAX_EDGES else ""
         lines.append(f"{name:<10} {', '.join(edges[:MAX_EDGES])}{rest}")
-    if len(genotype.archs) > MAX_CELLS:
-        lines.append(f"and {len(genotype.archs) - MAX_CELLS} more cells")
+    if len(genotype.groups) > MAX_CELLS:
+        lines.append(f"and {len(genotype.groups) - MAX_CELLS} more cells")
     return lines

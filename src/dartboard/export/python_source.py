@@ -339,7 +339,7 @@ def constants(metadata: Metadata) -> str:
 def cell_table(space: SearchSpace) -> str:
     """The cells, with a line for each edge."""
     cells = ""
-    for name, cell in space.archs:
+    for name, cell in space.groups:
         edges = "".join(
             f'            ({edge.source}, {edge.target}, "{edge.op}"),\n' for edge in exported_edges(cell)
         )
@@ -355,7 +355,7 @@ def cell_table(space: SearchSpace) -> str:
 def stack_table(net: CellNet) -> str:
     """The blocks in their order, runs of equal ones on one line."""
     slots = [
-        (slot.arch or BETWEEN, net.config.channels * slot.width, slot.stride) for slot in net.space.slots
+        (slot.group or BETWEEN, net.config.channels * slot.width, slot.stride) for slot in net.space.slots
     ]
     text = "# The blocks from stem to classifier: kind, channels and stride.\nSTACK = (\n"
     for (kind, width, stride), group in groupby(slots):
@@ -373,7 +373,7 @@ def op_table(builders: dict[str, str]) -> str:
 
 def kind_table(space: SearchSpace) -> str:
     """How each kind of block is built."""
-    block = "AdaptedCell" if any(is_adapted(cell) for _, cell in space.archs) else "Cell"
+    block = "AdaptedCell" if any(is_adapted(cell) for _, cell in space.groups) else "Cell"
     text = f"KINDS = {{kind: partial({block}, spec) for kind, spec in CELLS.items()}}"
     if space.stack.reduce in REDUCTIONS:
         text += f'\nKINDS["{BETWEEN}"] = {REDUCTIONS[space.stack.reduce]}'

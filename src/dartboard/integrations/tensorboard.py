@@ -58,7 +58,7 @@ class TensorBoardHook(LoopHook[Any, Any, Any]):
         is_new = loop.step == 0
         self.close()
         self._writer = SummaryWriter(str(self._log_dir(loop)), purge_step=0 if is_new else loop.epoch + 1)
-        if is_new and all(len(edge.ops) == 1 for _, cell in loop.space.archs for edge in cell.edges):
+        if is_new and all(len(edge.ops) == 1 for _, cell in loop.space.groups for edge in cell.edges):
             self._add_figure("cell", loop.space, 0)
 
     def _log_dir(self, loop: Any) -> Path:
@@ -74,8 +74,8 @@ class TensorBoardHook(LoopHook[Any, Any, Any]):
         if record.warnings:
             writer.add_text("warnings", "\n\n".join(record.warnings), step)
         if isinstance(record, EpochRecord):
-            for arch, values in histograms(loop.space, record.strengths).items():
-                writer.add_histogram(f"strengths/{arch}", values, step)
+            for group, values in histograms(loop.space, record.strengths).items():
+                writer.add_histogram(f"strengths/{group}", values, step)
             self._draw("cell", record.genotype, step)
         writer.flush()
 
@@ -117,7 +117,7 @@ class TensorBoardHook(LoopHook[Any, Any, Any]):
 
 
 def scalars(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of an epoch by name, those of an arch as arch/name."""
+    """The numbers of an epoch by name, those of a group as group/name."""
     scalars = {name: value for name, value in metrics.items() if name not in (*NOT_SCALARS, "cells")}
     numbers = flat(scalars) | flat(metrics.get("cells") or {})
     return {
@@ -128,12 +128,12 @@ def scalars(metrics: Mapping[str, Any]) -> dict[str, float]:
 
 
 def histograms(space: SearchSpace, strengths: Mapping[str, Strength]) -> dict[str, torch.Tensor]:
-    """For each arch the strengths of all candidates of its cell [candidates]."""
+    """For each group the strengths of all candidates of its cell [candidates]."""
     return {
-        arch: torch.cat(
-            [row[: len(edge.ops)] for row, edge in zip(strengths[arch].ops, cell.edges, strict=True)]
+        group: torch.cat(
+            [row[: len(edge.ops)] for row, edge in zip(strengths[group].ops, cell.edges, strict=True)]
         )
         .detach()
         .cpu()
-        for arch, cell in space.archs
+        for group, cell in space.groups
     }

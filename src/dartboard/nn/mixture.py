@@ -1,8 +1,8 @@
 """Mixtures: how the network blends its candidates, for one forward pass.
 
 The network asks a mixture, slot by slot, for a `Blend`. A relaxation makes mixtures with gradients; the
-ones here are the plain cases: blends by arch, uniform weights, and the one-hot mixture under which a supernet
-computes what the discrete network of a genotype computes.
+ones here are the plain cases: blends by group, uniform weights, and the one-hot mixture under which a
+supernet computes what the discrete network of a genotype computes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,19 +48,19 @@ class Mixture(Protocol):
 
 
 class ArchMixture:
-    """The same blend in every slot that reads the same arch.
+    """The same blend in every slot that reads the same group.
 
     Args:
         space: The space of the network.
-        blends: The blend of each arch.
+        blends: The blend of each group.
     """
 
     def __init__(self, space: SearchSpace, blends: Mapping[str, Blend]) -> None:
-        self._archs = [slot.arch for slot in space.slots]
+        self._groups = [slot.group for slot in space.slots]
         self._blends = blends
 
     def blend(self, slot: int) -> Blend:
-        return self._blends[self._archs[slot]]
+        return self._blends[self._groups[slot]]
 
 
 def all_live(cell: Cell) -> Live:
@@ -77,9 +77,9 @@ def uniform(space: SearchSpace, *, like: Tensor | None = None) -> ArchMixture:
     """
     like = torch.empty(0) if like is None else like
     blends = {}
-    for arch, cell in space.archs:
+    for group, cell in space.groups:
         if cell.discrete:
-            blends[arch] = Blend(all_live(cell))
+            blends[group] = Blend(all_live(cell))
             continue
         ops = like.new_zeros(cell.shape)
         for row, edge in zip(ops, cell.edges, strict=True):
@@ -88,7 +88,7 @@ def uniform(space: SearchSpace, *, like: Tensor | None = None) -> ArchMixture:
         for contest in cell.contests:
             for index in contest.edges if contest.weighted else ():
                 edges[index] = 1 / len(contest.edges)
-        blends[arch] = Blend(all_live(cell), ops, edges)
+        blends[group] = Blend(all_live(cell), ops, edges)
     return ArchMixture(space, blends)
 
 
@@ -96,7 +96,7 @@ def one_hot(space: SearchSpace, genotype: Genotype, *, like: Tensor | None = Non
     """The mixture that gives the ops of `genotype` weight one and everything else none at all."""
     like = torch.empty(0) if like is None else like
     chosen = restrict(space, genotype).cells
-    blends = {arch: one_hot_blend(cell, chosen[arch], like) for arch, cell in space.archs}
+    blends = {group: one_hot_blend(cell, chosen[group], like) for group, cell in space.groups}
     return ArchMixture(space, blends)
 
 

@@ -124,11 +124,11 @@ class CellNet(nn.Module):
         """The module of a slot that reads `features`, and what leaves it."""
         config, stack = self.config, self.space.stack
         width, last = config.channels * slot.width, features[-1]
-        if not slot.arch:
+        if not slot.group:
             if stack.reduce == "residual":
                 return ResidualReduction(last.channels, width), FeatureInfo(width, 2 * last.scale)
             return PoolReduction(), FeatureInfo(last.channels, 2 * last.scale)
-        cell = self.space.cells[slot.arch]
+        cell = self.space.cells[slot.group]
         pool_norm = stack.pool_norm and config.search
         plain = config.mix == "plain"
         options = CellOptions(width, slot.stride, not config.search, pool_norm, config.partial, plain)
@@ -191,7 +191,7 @@ class CellNet(nn.Module):
         return logits, self.auxiliary(auxiliary_input)
 
     def prune(self, live: Mapping[str, Live]) -> list[nn.Parameter]:
-        """Removes for good all candidates but those in `live`, by arch; mixtures must not name them any more.
+        """Removes for good all candidates but those in `live`, by group; mixtures must not name them again.
 
         Returns:
             The parameters of the removed candidates, to be taken out of their optimizer.
@@ -199,7 +199,7 @@ class CellNet(nn.Module):
         removed: list[nn.Parameter] = []
         for slot, module in zip(self.space.slots, self.slots, strict=True):
             if isinstance(module, CellModule):
-                removed += module.prune(live[slot.arch])
+                removed += module.prune(live[slot.group])
         return removed
 
 

@@ -111,7 +111,7 @@ class Attention(Relaxation):
     Every edge of every slot has a module of its own with N -> 4N -> 4N -> 4N -> N units and no shifts, as the
     paper's formula is written; an edge with fewer candidates has as many units as the others. The modules
     are weights: they are trained with the network, and there are no architecture parameters. Cells that share
-    an arch still have separate modules, and the arch's strength is the mean over its slots.
+    a group still have separate modules, and the strength of a group is the mean over its slots.
 
     Strengths are mean attention: a running mean over the batches seen in training mode, or inside
     `collecting` the exact mean over all examples.
@@ -137,7 +137,7 @@ class Attention(Relaxation):
         momentum: float = 0.1,
         generator: torch.Generator | None = None,
     ) -> None:
-        if any(contest.weighted for _, cell in space.archs for contest in cell.contests):
+        if any(contest.weighted for _, cell in space.groups for contest in cell.contests):
             raise CompositionError(
                 f"attention on space {space.name!r}: its contests tell edges apart by weights of their own, "
                 "and attention weighs only ops; use a softmax or simplex relaxation"
@@ -147,21 +147,21 @@ class Attention(Relaxation):
                 f"attention needs multiple >= 1 and momentum in (0, 1], not {multiple} and {momentum}"
             )
         super().__init__(space)
-        self.candidates = nn.ModuleDict({arch: Candidates(cell) for arch, cell in space.archs})
+        self.candidates = nn.ModuleDict({group: Candidates(cell) for group, cell in space.groups})
         self.slots = nn.ModuleDict()
         for index, slot in enumerate(space.slots):
-            if slot.arch:
-                mask = self._candidates(slot.arch).mask
+            if slot.group:
+                mask = self._candidates(slot.group).mask
                 self.slots[str(index)] = SlotAttention(mask, multiple, momentum, generator)
 
-    def _candidates(self, arch: str) -> Candidates:
-        self._check_arch(arch)
-        return cast(Candidates, self.candidates[arch])
+    def _candidates(self, group: str) -> Candidates:
+        self._check_group(group)
+        return cast(Candidates, self.candidates[group])
 
     def forward(self) -> "SlotMixture":
         blends = {}
         for name, module in self.slots.items():
-            live = self.live(self.space.slots[int(name)].arch)
+            live = self.live(self.space.slots[int(name)].group)
             blends[int(name)] = cast(SlotAttention, module).blend(live)
         return SlotMixture(blends)
 
@@ -183,14 +183,14 @@ class Attention(Relaxation):
     @torch.no_grad()
     def strengths(self) -> Mapping[str, Strength]:
         strengths, simplex = {}, Simplex()
-        for arch, _ in self.space.archs:
+        for group, _ in self.space.groups:
             slots = [
-                self.slots[str(index)] for index, slot in enumerate(self.space.slots) if slot.arch == arch
+                self.slots[str(index)] for index, slot in enumerate(self.space.slots) if slot.group == group
             ]
             mean = torch.stack([cast(SlotAttention, slot).average for slot in slots]).mean(0)
-            mask = self._candidates(arch).mask
+            mask = self._candidates(group).mask
             ops = simplex.weights(simplex.renormalize(mean, mask), mask)
-            strengths[arch] = Strength(ops, ops.new_ones(len(ops)))
+            strengths[group] = Strength(ops, ops.new_ones(len(ops)))
         return strengths
 
     def weight_parameters(self) -> list[nn.Parameter]:
@@ -199,11 +199,11 @@ class Attention(Relaxation):
     def running_means(self) -> list[Tensor]:
         return [cast(SlotAttention, module).average for module in self.slots.values()]
 
-    def live(self, arch: str) -> Live:
-        return self._candidates(arch).live
+    def live(self, group: str) -> Live:
+        return self._candidates(group).live
 
-    def kill(self, arch: str, edge: int, place: int) -> None:
-        self._candidates(arch).kill(edge, place)
+    def kill(self, group: str, edge: int, place: int) -> None:
+        self._candidates(group).kill(edge, place)
 
 
 class SlotMixture:

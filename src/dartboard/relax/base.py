@@ -14,7 +14,7 @@ from dartboard.space.spec import SearchSpace
 
 @dataclass(frozen=True)
 class Strength:
-    """The weights of one arch, as selectors and reports read them.
+    """The weights of one group, as selectors and reports read them.
 
     Args:
         ops: Weights of the candidates [E, N], rows on the simplex; zero where an edge has no such
@@ -28,7 +28,7 @@ class Strength:
 
 @dataclass(frozen=True)
 class Feedback:
-    """The gradient of a loss in the weights of one arch, for every slot that reads it and every example.
+    """The gradient of a loss in the weights of one group, for every slot that reads it and every example.
 
     Args:
         ops: In the weights of the candidates [S, B, E, N]; zero for those that took no part.
@@ -49,7 +49,7 @@ class PerExample:
 
     Args:
         space: The space of the network.
-        blends: The blend of each arch, without a batch axis.
+        blends: The blend of each group, without a batch axis.
         batch: How many examples there are.
     """
 
@@ -64,9 +64,9 @@ class PerExample:
 
         self._blends: dict[int, Blend] = {}
         self._slots: dict[str, list[int]] = {}
-        for arch, blend in blends.items():
-            self._slots[arch] = [index for index, slot in enumerate(space.slots) if slot.arch == arch]
-            for slot in self._slots[arch]:
+        for group, blend in blends.items():
+            self._slots[group] = [index for index, slot in enumerate(space.slots) if slot.group == group]
+            for slot in self._slots[group]:
                 self._blends[slot] = replace(blend, ops=expand(blend.ops), edges=expand(blend.edges))
 
     def blend(self, slot: int) -> Blend:
@@ -86,14 +86,14 @@ class PerExample:
         return self.gather(torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True))
 
     def gather(self, grads: Sequence[Tensor]) -> Mapping[str, Feedback]:
-        """The gradients of all `leaves`, by arch."""
+        """The gradients of all `leaves`, by group."""
         by_leaf = {id(leaf): grad for leaf, grad in zip(self.leaves(), grads, strict=True)}
         feedback = {}
-        for arch, slots in self._slots.items():
+        for group, slots in self._slots.items():
             blends = [self._blends[slot] for slot in slots]
             ops = torch.stack([by_leaf[id(blend.ops)] for blend in blends])
             edges = [by_leaf[id(blend.edges)] for blend in blends if blend.edges is not None]
-            feedback[arch] = Feedback(ops, torch.stack(edges) if edges else None)
+            feedback[group] = Feedback(ops, torch.stack(edges) if edges else None)
         return feedback
 
 
@@ -132,7 +132,7 @@ class Relaxation(nn.Module, ABC):
 
     @abstractmethod
     def strengths(self) -> Mapping[str, Strength]:
-        """The strength of every arch, detached; later steps do not change it."""
+        """The strength of every group, detached; later steps do not change it."""
 
     def arch_parameters(self) -> list[nn.Parameter]:
         """Parameters for the architecture optimizer."""
@@ -146,36 +146,36 @@ class Relaxation(nn.Module, ABC):
         """Buffers that average over training batches; ranks average them, each having its part of a batch."""
         return []
 
-    def live(self, arch: str) -> Live:
-        """The candidates of an arch that have not been removed."""
-        self._check_arch(arch)
-        return all_live(self.space.cells[arch])
+    def live(self, group: str) -> Live:
+        """The candidates of a group that have not been removed."""
+        self._check_group(group)
+        return all_live(self.space.cells[group])
 
-    def keep(self, arch: str, edge: int, place: int) -> None:
+    def keep(self, group: str, edge: int, place: int) -> None:
         """Removes all candidates of an edge but one; see `kill`."""
-        live = self.live(arch)[edge]
+        live = self.live(group)[edge]
         if place not in live:
-            raise RelaxationError(f"no candidate {place} on edge {edge} of {arch} to keep; there are {live}")
+            raise RelaxationError(f"no candidate {place} on edge {edge} of {group} to keep; there are {live}")
         for candidate in live:
             if candidate != place:
-                self.kill(arch, edge, candidate)
+                self.kill(group, edge, candidate)
 
-    def kill(self, arch: str, edge: int, place: int) -> None:
+    def kill(self, group: str, edge: int, place: int) -> None:
         """Removes a candidate for good: it is never computed, and its weight goes to the others.
 
         Args:
-            arch: The arch.
+            group: The group.
             edge: The position of the edge in its cell.
             place: The position of the candidate in the edge's ops.
 
         Raises:
             CompositionError: If candidates of this relaxation cannot be removed.
             RelaxationError: If there is no such candidate, or it is the last of its edge.
-            UnknownNameError: If there is no such arch.
+            UnknownNameError: If there is no such group.
         """
         raise CompositionError(
             f"{type(self).__name__} samples architectures and cannot lose the candidate {place} of edge "
-            f"{edge} of {arch}; leave the op out of the space, or use a softmax or simplex relaxation"
+            f"{edge} of {group}; leave the op out of the space, or use a softmax or simplex relaxation"
         )
 
     def per_example(self, batch: int) -> PerExample:
@@ -192,6 +192,6 @@ class Relaxation(nn.Module, ABC):
             f"{self._no_examples}; use a softmax or simplex relaxation"
         )
 
-    def _check_arch(self, arch: str) -> None:
-        if arch not in self.space.cells:
-            raise UnknownNameError("arch", arch, self.space.cells)
+    def _check_group(self, group: str) -> None:
+        if group not in self.space.cells:
+            raise UnknownNameError("decision group", group, self.space.cells)

@@ -208,7 +208,7 @@ class CellWeights(nn.Module):
 
 
 class Categorical(Relaxation):
-    """Weights on a simplex for every edge of every arch; made by `softmax` and `simplex`.
+    """Weights on a simplex for every edge of every group; made by `softmax` and `simplex`.
 
     Args:
         space: The space.
@@ -232,8 +232,8 @@ class Categorical(Relaxation):
     ) -> None:
         super().__init__(space)
         cells = {
-            arch: CellWeights(cell, parametrization, initialize, every_node=edge_weights)
-            for arch, cell in space.archs
+            group: CellWeights(cell, parametrization, initialize, every_node=edge_weights)
+            for group, cell in space.groups
         }
         self.on_simplex = isinstance(parametrization, Simplex)
         self.has_edge_weights = any(cell.edges is not None for cell in cells.values())
@@ -245,35 +245,35 @@ class Categorical(Relaxation):
         self.cells = nn.ModuleDict(cells)
 
     def named_cells(self) -> Iterator[tuple[str, CellWeights]]:
-        """Every arch with its weights, in the order of the space."""
-        return ((arch, cast(CellWeights, cell)) for arch, cell in self.cells.items())
+        """Every group with its weights, in the order of the space."""
+        return ((group, cast(CellWeights, cell)) for group, cell in self.cells.items())
 
     def forward(self) -> ArchMixture:
-        return ArchMixture(self.space, {arch: cell.blend() for arch, cell in self.named_cells()})
+        return ArchMixture(self.space, {group: cell.blend() for group, cell in self.named_cells()})
 
     def per_example(self, batch: int) -> PerExample:
-        return PerExample(self.space, {arch: cell.blend() for arch, cell in self.named_cells()}, batch)
+        return PerExample(self.space, {group: cell.blend() for group, cell in self.named_cells()}, batch)
 
     @torch.no_grad()
     def strengths(self) -> Mapping[str, Strength]:
         strengths = {}
-        for arch, cell in self.named_cells():
+        for group, cell in self.named_cells():
             ops = cell.parametrization.weights(cell.ops, cell.candidates.mask)
             edges = cell.edge_weights()
-            strengths[arch] = Strength(ops, ops.new_ones(len(ops)) if edges is None else edges)
+            strengths[group] = Strength(ops, ops.new_ones(len(ops)) if edges is None else edges)
         return strengths
 
     def arch_parameters(self) -> list[nn.Parameter]:
         return list(self.parameters())
 
-    def live(self, arch: str) -> Live:
-        self._check_arch(arch)
-        return cast(CellWeights, self.cells[arch]).candidates.live
+    def live(self, group: str) -> Live:
+        self._check_group(group)
+        return cast(CellWeights, self.cells[group]).candidates.live
 
     @torch.no_grad()
-    def kill(self, arch: str, edge: int, place: int) -> None:
-        self._check_arch(arch)
-        cell = cast(CellWeights, self.cells[arch])
+    def kill(self, group: str, edge: int, place: int) -> None:
+        self._check_group(group)
+        cell = cast(CellWeights, self.cells[group])
         cell.candidates.kill(edge, place)
         mask = cell.candidates.mask[edge]
         cell.ops[edge] = cell.parametrization.renormalize(cell.ops[edge], mask)

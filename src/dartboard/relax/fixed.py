@@ -22,7 +22,7 @@ class Fixed(Relaxation):
 
     def __init__(self, space: SearchSpace) -> None:
         super().__init__(space)
-        open_archs = [arch for arch, cell in space.archs if not cell.discrete]
+        open_archs = [group for group, cell in space.groups if not cell.discrete]
         if open_archs:
             raise CompositionError(
                 f"space {space.name!r} leaves something to choose in {open_archs[0]!r}; "
@@ -35,6 +35,6 @@ class Fixed(Relaxation):
 
     def strengths(self) -> Mapping[str, Strength]:
         return {
-            arch: Strength(torch.ones(len(cell.edges), 1), torch.ones(len(cell.edges)))
-            for arch, cell in self.space.archs
+            group: Strength(torch.ones(len(cell.edges), 1), torch.ones(len(cell.edges)))
+            for group, cell in self.space.groups
         }

@@ -1,7 +1,7 @@
 """Sampling one op an edge with Gumbel noise and straight-through gradients (GDAS).
 
 Which candidates run must be known on the host, so a sample waits for the device: once a forward pass, for all
-archs together.
+groups together.
 """
 
 from collections.abc import Mapping
@@ -70,15 +70,15 @@ class Gumbel(Relaxation):
         cells = dict(self.inner.named_cells())
         for _ in range(TRIES):
             soft = {}
-            for arch, cell in cells.items():
+            for group, cell in cells.items():
                 logs = cell.log_op_weights()
-                soft[arch] = ((logs + self.dice.gumbel(logs)) / self.temperature).softmax(-1)
+                soft[group] = ((logs + self.dice.gumbel(logs)) / self.temperature).softmax(-1)
             live = _sampled(soft)
             if live is None:
                 continue
             blends = {
-                arch: Blend(live[arch], straight_through(soft[arch]), cell.edge_weights())
-                for arch, cell in cells.items()
+                group: Blend(live[group], straight_through(soft[group]), cell.edge_weights())
+                for group, cell in cells.items()
             }
             return ArchMixture(self.space, blends)
         raise RelaxationError(
@@ -92,11 +92,11 @@ class Gumbel(Relaxation):
     def arch_parameters(self) -> list[nn.Parameter]:
         return self.inner.arch_parameters()
 
-    def live(self, arch: str) -> Live:
-        return self.inner.live(arch)
+    def live(self, group: str) -> Live:
+        return self.inner.live(group)
 
-    def kill(self, arch: str, edge: int, place: int) -> None:
-        self.inner.kill(arch, edge, place)
+    def kill(self, group: str, edge: int, place: int) -> None:
+        self.inner.kill(group, edge, place)
 
     def get_extra_state(self) -> Tensor:
         return torch.tensor(self.temperature, dtype=torch.float64)
@@ -112,9 +112,9 @@ def straight_through(soft: Tensor) -> Tensor:
 
 
 def _sampled(soft: Mapping[str, Tensor]) -> dict[str, Live] | None:
-    """For each arch the strongest candidate of every edge, or None if something is not finite."""
+    """For each group the strongest candidate of every edge, or None if something is not finite."""
     finite = torch.stack([table.isfinite().all() for table in soft.values()]).all()
     indices = [table.argmax(-1) for table in soft.values()]
     *flat, ok = torch.cat([*indices, finite.long()[None]]).tolist()  # the one time the host waits
     rest = iter(flat)
-    return {arch: tuple((next(rest),) for _ in table) for arch, table in soft.items()} if ok else None
+    return {group: tuple((next(rest),) for _ in table) for group, table in soft.items()} if ok else None

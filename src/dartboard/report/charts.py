@@ -133,9 +133,9 @@ def metric(name: str) -> Quantity:
     return lambda row: row.get(name)
 
 
-def arch_metric(arch: str, name: str) -> Quantity:
-    """A metric of one arch."""
-    return lambda row: row.get("cells", {}).get(arch, {}).get(name)
+def arch_metric(group: str, name: str) -> Quantity:
+    """A metric of one group."""
+    return lambda row: row.get("cells", {}).get(group, {}).get(name)
 
 
 def discretization_gap(row: Row) -> float | None:
@@ -145,6 +145,6 @@ def discretization_gap(row: Row) -> float | None:
 
 
 def candidates_left(row: Row) -> float | None:
-    """Candidates that have not been removed, over all archs."""
+    """Candidates that have not been removed, over all groups."""
     cells = row.get("cells")
     return None if not cells else float(sum(cell["alive"] for cell in cells.values()))

@@ -142,9 +142,11 @@ def _load_search(run: Run) -> SearchRun:
 
 def _load_epoch(space: SearchSpace, row: dict[str, Any], details: dict[str, Any]) -> SearchEpoch:
     strengths = details["strengths"]
-    ops, edges = ({arch: np.array(strengths[arch][key]) for arch in space.cells} for key in ("ops", "edges"))
-    for arch, cell in space.archs:
-        if ops[arch].shape != cell.shape or edges[arch].shape != (len(cell.edges),):
+    ops, edges = (
+        {group: np.array(strengths[group][key]) for group in space.cells} for key in ("ops", "edges")
+    )
+    for group, cell in space.groups:
+        if ops[group].shape != cell.shape or edges[group].shape != (len(cell.edges),):
             raise ValueError(f"epoch {row['epoch']} has strengths of another shape")
     return SearchEpoch(row["epoch"] + 1, row, _load_genotype(details["genotype"]), ops, edges)
 

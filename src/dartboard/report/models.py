@@ -79,8 +79,8 @@ class SearchEpoch:
         epoch: How many epochs are complete.
         row: The metrics of the epoch.
         genotype: What would be chosen.
-        ops: For each arch, the strengths of candidates [E, N].
-        edges: For each arch, the weights of edges [E].
+        ops: For each group, the strengths of candidates [E, N].
+        edges: For each group, the weights of edges [E].
     """
 
     epoch: int

@@ -35,7 +35,7 @@ def replay_search(search: SearchRun, max_strengths: int = MAX_STRENGTHS) -> dict
         labels.append("final choice")
     return {
         "scale": scale,
-        "archs": [_describe_arch(name, cell) for name, cell in space.archs],
+        "archs": [_describe_arch(name, cell) for name, cell in space.groups],
         "epochs": [epoch.epoch for epoch in shown],
         "words": labels,
         "frames": frames,
@@ -45,24 +45,31 @@ def replay_search(search: SearchRun, max_strengths: int = MAX_STRENGTHS) -> dict
 
 def still_frame(genotype: Genotype) -> dict[str, Any]:
     """Discrete cells, ready for JSON: one frame in which all edges are chosen."""
-    archs = [_describe_arch(name, cell) for name, cell in genotype.archs]
+    groups = [_describe_arch(name, cell) for name, cell in genotype.groups]
     frame = {
         name: {
             "chosen": [_op_index(cell, index, edge.ops[0]) for index, edge in enumerate(cell.edges)],
             "ops": [[SCALE] for _ in cell.edges],
             "edges": [SCALE for _ in cell.edges],
         }
-        for name, cell in genotype.archs
+        for name, cell in genotype.groups
     }
-    return {"scale": SCALE, "archs": archs, "epochs": [], "words": ["cell"], "frames": [frame], "left_out": 0}
+    return {
+        "scale": SCALE,
+        "archs": groups,
+        "epochs": [],
+        "words": ["cell"],
+        "frames": [frame],
+        "left_out": 0,
+    }
 
 
 def choose_scale(epochs: Sequence[SearchEpoch], space: SearchSpace) -> int:
     """The scale at which the strengths of one search can be told apart."""
     values = [
-        epoch.ops[arch][index, : len(edge.ops)]
+        epoch.ops[group][index, : len(edge.ops)]
         for epoch in epochs
-        for arch, cell in space.archs
+        for group, cell in space.groups
         for index, edge in enumerate(cell.edges)
         if len(edge.ops) > 1
     ]
@@ -71,7 +78,7 @@ def choose_scale(epochs: Sequence[SearchEpoch], space: SearchSpace) -> int:
 
 def thin_epochs(epochs: Sequence[SearchEpoch], space: SearchSpace, max_strengths: int) -> list[SearchEpoch]:
     """The epochs that are shown: all, or as many as have no more than `max_strengths` strengths."""
-    size = sum(len(edge.ops) for _, cell in space.archs for edge in cell.edges)
+    size = sum(len(edge.ops) for _, cell in space.groups for edge in cell.edges)
     count = min(len(epochs), max(max_strengths // max(size, 1), 2))
     places = np.linspace(0, len(epochs) - 1, count).round().astype(int).tolist()
     return [epochs[place] for place in dict.fromkeys(places)]
@@ -91,7 +98,7 @@ def _describe_arch(name: str, cell: Cell) -> dict[str, Any]:
 
 
 def _make_frame(space: SearchSpace, genotype: Genotype, epoch: SearchEpoch, scale: int) -> dict[str, Any]:
-    """For each arch the chosen ops of a genotype and the strengths after an epoch, as integers."""
+    """For each group the chosen ops of a genotype and the strengths after an epoch, as integers."""
     chosen = decisions(space, genotype)
     return {
         name: {
@@ -102,7 +109,7 @@ def _make_frame(space: SearchSpace, genotype: Genotype, epoch: SearchEpoch, scal
             ],
             "edges": _integers(epoch.edges[name], scale),
         }
-        for name, cell in space.archs
+        for name, cell in space.groups
     }
 
 

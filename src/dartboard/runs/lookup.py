@@ -118,4 +118,4 @@ def home_of(genotype: Genotype) -> SearchSpace:
 
 def _kinds(cells: Mapping[str, Cell]) -> dict[str, tuple[int, bool]]:
     """Number of inputs of each cell, and whether it ends in a concatenation."""
-    return {arch: (cell.inputs, bool(cell.concat)) for arch, cell in cells.items()}
+    return {group: (cell.inputs, bool(cell.concat)) for group, cell in cells.items()}

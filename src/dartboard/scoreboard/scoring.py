@@ -167,14 +167,14 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> Correla
 
 def live_space(space: SearchSpace, relaxation: Relaxation) -> SearchSpace:
     """The space without the candidates that a search has removed for good, whose weights are gone."""
-    archs = []
-    for name, cell in space.archs:
+    groups = []
+    for name, cell in space.groups:
         live = zip(cell.edges, relaxation.live(name), strict=True)
         edges = tuple(
             replace(edge, ops=tuple(edge.ops[index] for index in indices)) for edge, indices in live
         )
-        archs.append((name, replace(cell, edges=edges)))
-    return replace(space, archs=tuple(archs))
+        groups.append((name, replace(cell, edges=edges)))
+    return replace(space, groups=tuple(groups))
 
 
 def draw(space: SearchSpace, samples: int) -> list[Genotype]:

@@ -23,7 +23,7 @@ UNDECIDED = 0.99
 
 @dataclass(frozen=True)
 class CellHealth:
-    """How decided one arch is, and what it would be now.
+    """How decided one group is, and what it would be now.
 
     Args:
         entropy: Mean entropy of the candidates' strengths, in nats, over edges that have a choice.
@@ -79,17 +79,17 @@ def _mean(values: Tensor) -> float:
 def measure(
     space: SearchSpace, genotype: Genotype, strengths: Mapping[str, Strength]
 ) -> dict[str, CellHealth]:
-    """The health of each arch."""
+    """The health of each group."""
     health = {}
-    for arch, cell in space.archs:
-        ops, edges = strengths[arch].ops.detach(), strengths[arch].edges.detach()
+    for group, cell in space.groups:
+        ops, edges = strengths[group].ops.detach(), strengths[group].edges.detach()
         on_host = Strength(ops.double().cpu(), edges.double().cpu())
-        health[arch] = cell_health(cell, genotype.cells[arch], on_host)
+        health[group] = cell_health(cell, genotype.cells[group], on_host)
     return health
 
 
 def mean_entropy(health: Mapping[str, CellHealth]) -> float:
-    """The mean entropy over all archs."""
+    """The mean entropy over all groups."""
     return sum(cell.entropy for cell in health.values()) / len(health)
 
 
@@ -104,14 +104,14 @@ def warnings(
     """Messages about what goes wrong.
 
     Args:
-        health: The health of each arch.
+        health: The health of each group.
         done: Whether the search is over; some things are wrong only then.
         learns: Whether strengths are learnt, so that equal ones are a bad sign.
         accuracy: Of the supernet on held-out images.
         discrete: Of the supernet with the current choice alone.
     """
-    for arch, cell in health.items():
-        yield from _cell_warnings(arch, cell)
+    for group, cell in health.items():
+        yield from _cell_warnings(group, cell)
     if accuracy is not None and discrete is not None and accuracy - discrete > GAP and done:
         yield (
             f"accuracy falls from {accuracy:.1%} to {discrete:.1%} when the cell is made discrete: the "
@@ -124,8 +124,8 @@ def warnings(
         )
 
 
-def _cell_warnings(arch: str, cell: CellHealth) -> Iterator[str]:
-    name = arch if arch.startswith("cell") else f"{arch} cell"
+def _cell_warnings(group: str, cell: CellHealth) -> Iterator[str]:
+    name = group if group.startswith("cell") else f"{group} cell"
     if cell.edges > 1 and cell.skips >= COLLAPSED * cell.edges:
         yield (
             f"{cell.skips} of {cell.edges} edges of the {name} are {SKIP}: the search is collapsing; take "

@@ -65,7 +65,7 @@ class DropsCandidates(Protocol):
     """An update rule that drops candidates."""
 
     def dropped(self) -> Sequence[Sequence[tuple[int, int]]]:
-        """Edge and index of the candidates that have been dropped, for each arch."""
+        """Edge and index of the candidates that have been dropped, for each group."""
         ...
 
 
@@ -130,12 +130,12 @@ class Wipeout(Hook):
             return
         relaxation, update = searcher.relaxation, cast(DropsCandidates, searcher.update)  # see `check`
         removed = False
-        for (arch, cell), dropped in zip(searcher.space.archs, update.dropped(), strict=True):
+        for (group, cell), dropped in zip(searcher.space.groups, update.dropped(), strict=True):
             for edge, index in dropped:
-                live = relaxation.live(arch)[edge]
+                live = relaxation.live(group)[edge]
                 left = {cell.edges[edge].ops[other] for other in live if other != index}
                 if index in live and (left - {NONE} or (left and cell.contest_of(edge) is None)):
-                    relaxation.kill(arch, edge, index)
+                    relaxation.kill(group, edge, index)
                     removed = True
         if removed:
             searcher.prune()

@@ -35,7 +35,7 @@ class EpochRecord:
         epoch: Its number, from 0.
         metrics: Numbers, ready for a line of JSON.
         genotype: The current choice.
-        strengths: Of each arch.
+        strengths: Of each group.
         warnings: Messages about what goes wrong.
     """
 
@@ -48,8 +48,8 @@ class EpochRecord:
     def details(self) -> dict[str, Any]:
         """Genotype and strengths, ready for JSON."""
         strengths = {
-            arch: {"ops": own.ops.tolist(), "edges": own.edges.tolist()}
-            for arch, own in self.strengths.items()
+            group: {"ops": own.ops.tolist(), "edges": own.edges.tolist()}
+            for group, own in self.strengths.items()
         }
         return {"epoch": self.epoch, "genotype": to_json(self.genotype), "strengths": strengths}
 
@@ -158,7 +158,7 @@ def measure_epoch(searcher: "Searcher") -> EpochRecord:
 def _choose(
     searcher: "Searcher", select: Selector, time: str
 ) -> tuple[Genotype, Mapping[str, Strength], dict[str, health.CellHealth]]:
-    """The choice of a selector, with random draws of its own; strengths, and the health of archs."""
+    """The choice of a selector, with random draws of its own; strengths, and the health of groups."""
     rng = Random(f"{searcher.options.seed} {time}")
     local = select(searcher.objective, searcher.valid_batches, rng)
     genotype = searcher.group.broadcast(lambda: local)  # measurements of ranks could differ by rounding
@@ -178,7 +178,7 @@ def _metrics(
         "valid_accuracy": accuracy(objective, objective.relaxation, searcher.valid_batches()),
         "entropy": health.mean_entropy(cells),
         "pieces": objective.micro_batches,
-        "cells": {arch: asdict(own) for arch, own in cells.items()},
+        "cells": {group: asdict(own) for group, own in cells.items()},
     }
     if chosen.discrete:
         metrics["discrete_accuracy"] = discrete_accuracy(objective, genotype, searcher.valid_batches())
@@ -199,7 +199,7 @@ def conclude(searcher: "Searcher") -> SearchResult:
     mixed = accuracy(objective, objective.relaxation, searcher.valid_batches()) if trained else None
     discrete = discrete_accuracy(objective, genotype, searcher.valid_batches()) if trained else None
     learns = searcher.update is not None
-    weighed = {arch: {"ops": own.ops, "edges": own.edges} for arch, own in strengths.items()}
+    weighed = {group: {"ops": own.ops, "edges": own.edges} for group, own in strengths.items()}
     return SearchResult(
         genotype=genotype,
         epochs=searcher.epoch,

@@ -49,7 +49,7 @@ class FromStrengths:
 
 def strongest(space: SearchSpace, strengths: Mapping[str, Strength]) -> Genotype:
     """The genotype that keeps what is strongest; see `FromStrengths`."""
-    return Genotype(tuple((arch, strongest_cell(cell, strengths[arch])) for arch, cell in space.archs))
+    return Genotype(tuple((group, strongest_cell(cell, strengths[group])) for group, cell in space.groups))
 
 
 def strongest_cell(cell: Cell, strength: Strength) -> Cell:
@@ -86,15 +86,15 @@ class CellByCell:
         if not relaxation.has_attention:
             raise CompositionError(f"cell by cell needs attention, not {type(relaxation).__name__}")
         chosen: dict[str, Cell] = {}
-        for arch in dict.fromkeys(slot.arch for slot in space.slots if slot.arch):
+        for group in dict.fromkeys(slot.group for slot in space.slots if slot.group):
             attention = self._attention(objective, cast("Attention", relaxation), valid, chosen)
-            chosen[arch] = strongest_cell(space.cells[arch], attention[arch])
-        return Genotype(tuple((arch, chosen[arch]) for arch, _ in space.archs))
+            chosen[group] = strongest_cell(space.cells[group], attention[group])
+        return Genotype(tuple((group, chosen[group]) for group, _ in space.groups))
 
     def _attention(
         self, objective: Objective, relaxation: "Attention", valid: Batches, chosen: Mapping[str, Cell]
     ) -> Mapping[str, Strength]:
-        """Mean attention of all archs over the held-out images, behind the cells chosen already."""
+        """Mean attention of all groups over the held-out images, behind the cells chosen already."""
         before = {name: buffer.clone() for name, buffer in relaxation.named_buffers()}
         with relaxation.collecting():
             accuracy(objective, lambda: PartlyDecided(objective, chosen), valid())
@@ -105,21 +105,23 @@ class CellByCell:
 
 
 class PartlyDecided:
-    """A fresh mixture of an objective's relaxation in which some archs are decided.
+    """A fresh mixture of an objective's relaxation in which some groups are decided.
 
     Args:
         objective: The network and its relaxation.
-        chosen: The discrete cell of each arch that is decided.
+        chosen: The discrete cell of each group that is decided.
     """
 
     def __init__(self, objective: Objective, chosen: Mapping[str, Cell]) -> None:
         space, like = objective.net.space, objective.net_weights[0]
-        self._archs = [slot.arch for slot in space.slots]
+        self._groups = [slot.group for slot in space.slots]
         self._mixture: Mixture = objective.relaxation()
-        self._blends = {arch: one_hot_blend(space.cells[arch], cell, like) for arch, cell in chosen.items()}
+        self._blends = {
+            group: one_hot_blend(space.cells[group], cell, like) for group, cell in chosen.items()
+        }
 
     def blend(self, slot: int) -> Blend:
-        return self._blends.get(self._archs[slot]) or self._mixture.blend(slot)
+        return self._blends.get(self._groups[slot]) or self._mixture.blend(slot)
 
 
 @dataclass(frozen=True)

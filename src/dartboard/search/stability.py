@@ -20,14 +20,14 @@ class EdgeStability:
     """What became of the accuracy when one edge was decided and all others stayed mixed.
 
     Args:
-        arch: The arch; the edge is decided in every slot that reads it.
+        group: The group; the edge is decided in every slot that reads it.
         edge: The position of the edge in its cell.
         op: What was chosen for it; None if the edge was not kept.
         accuracy: With the edge decided.
         change: Against the supernet with every edge mixed; close to zero is stable.
     """
 
-    arch: str
+    group: str
     edge: int
     op: str | None
     accuracy: float
@@ -44,13 +44,13 @@ def stability(objective: Objective, genotype: Genotype, valid: Batches) -> list[
     """
     mixed = accuracy(objective, objective.relaxation, valid())
     found = []
-    for arch, chosen in decisions(objective.net.space, genotype).items():
-        cell = objective.net.space.cells[arch]
+    for group, chosen in decisions(objective.net.space, genotype).items():
+        cell = objective.net.space.cells[group]
         for index, edge in enumerate(cell.edges):
             op = chosen.get(index)
             place = None if op is None else edge.ops.index(op)
-            now = accuracy(objective, partial(EdgeDecided, objective, arch, index, place), valid())
-            found.append(EdgeStability(arch, index, op, now, now - mixed))
+            now = accuracy(objective, partial(EdgeDecided, objective, group, index, place), valid())
+            found.append(EdgeStability(group, index, op, now, now - mixed))
     return found
 
 
@@ -59,19 +59,19 @@ class EdgeDecided:
 
     Args:
         objective: The network and its relaxation.
-        arch: The arch of the edge.
+        group: The group of the edge.
         edge: Its position.
         place: The place of the op that it keeps; None for no edge.
     """
 
-    def __init__(self, objective: Objective, arch: str, edge: int, place: int | None) -> None:
-        self._archs = [slot.arch for slot in objective.net.space.slots]
+    def __init__(self, objective: Objective, group: str, edge: int, place: int | None) -> None:
+        self._groups = [slot.group for slot in objective.net.space.slots]
         self._mixture: Mixture = objective.relaxation()
-        self._arch, self._edge, self._place = arch, edge, place
+        self._group, self._edge, self._place = group, edge, place
 
     def blend(self, slot: int) -> Blend:
         blend = self._mixture.blend(slot)
-        return blend if self._archs[slot] != self._arch else decide(blend, self._edge, self._place)
+        return blend if self._groups[slot] != self._group else decide(blend, self._edge, self._place)
 
 
 def decide(blend: Blend, edge: int, place: int | None) -> Blend:

@@ -38,12 +38,12 @@ def exponentiated_gradient(lr: float, floor: float = 0.0) -> Update:
 
 
 def expert_advice(bound: float, zeta: float, lr: float | None = None) -> Update:
-    """Exponentiated gradient with wipeout, at the rate that theory gives for each arch (xnas 3.1).
+    """Exponentiated gradient with wipeout, at the rate that theory gives for each group (xnas 3.1).
 
     Args:
         bound: The largest absolute reward.
         zeta: Less than 1 drops candidates sooner.
-        lr: A rate for all archs instead.
+        lr: A rate for all groups instead.
     """
     check_number("bound", bound, "a number > 0", lambda own: own > 0)
     check_number("zeta", zeta, "a number > 0 and <= 1", lambda own: 0 < own <= 1)
@@ -52,10 +52,12 @@ def expert_advice(bound: float, zeta: float, lr: float | None = None) -> Update:
 
     def make(relaxation: Relaxation, plan: ScheduleLengths) -> Optimizer:
         check_simplex(relaxation, "expert advice")
-        slots = [slot.arch for slot in relaxation.space.slots]
+        slots = [slot.group for slot in relaxation.space.slots]
         groups: list[dict[str, Any]] = []
-        for (arch, cell), parameter in zip(relaxation.space.archs, relaxation.arch_parameters(), strict=True):
-            feedbacks = plan.batch * slots.count(arch)
+        for (group, cell), parameter in zip(
+            relaxation.space.groups, relaxation.arch_parameters(), strict=True
+        ):
+            feedbacks = plan.batch * slots.count(group)
             horizon = max(plan.arch_steps, 1) * feedbacks
             rate = theoretical_lr(max(cell.shape[1], 2), horizon, bound) if lr is None else lr
             groups.append({"params": [parameter], "lr": rate, "horizon": horizon, "feedbacks": feedbacks})

@@ -119,8 +119,8 @@ def node_ops_cell(parents: Sequence[int], ops: Sequence[str]) -> Cell:
 
 def stacked(name: str, cell: Cell, stack: Stack) -> SearchSpace:
     """A space in which every decision group of the stack has the same cell."""
-    archs = dict.fromkeys(slot.arch for slot in stack.slots() if slot.arch)
-    return SearchSpace(name, tuple((arch, cell) for arch in archs), stack)
+    groups = dict.fromkeys(slot.group for slot in stack.slots() if slot.group)
+    return SearchSpace(name, tuple((group, cell) for group in groups), stack)
 
 
 def _nb201_stack(cells: int, stages: int = 3) -> Stack:

@@ -4,7 +4,7 @@ In YAML a space reads like this:
 
     name: mine
     stack: {cells: 6}              # any argument of `Stack`
-    cell:                          # serves all archs; or `cells:` with one of these for each arch
+    cell:                          # serves all groups; or `cells:` with one of these for each group
       inputs: 2
       nodes: 5
       ops: [none, skip_connect, sep_conv_3x3, max_pool_3x3]
@@ -32,7 +32,7 @@ from dartboard.utils import yaml_text
 
 
 class _SpaceText(BaseModel):
-    """A space as its JSON has it: the archs as an object, everything else as the dataclasses are."""
+    """A space as its JSON has it: the groups as an object, everything else as the dataclasses are."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -43,7 +43,7 @@ class _SpaceText(BaseModel):
 
 def space_to_json(space: SearchSpace) -> str:
     """The space as JSON on one line; values at their defaults are left out."""
-    text = _SpaceText(name=space.name, cells=dict(space.archs), stack=space.stack)
+    text = _SpaceText(name=space.name, cells=dict(space.groups), stack=space.stack)
     return text.model_dump_json(exclude_defaults=True)
 
 
@@ -134,9 +134,9 @@ class _ShortSpace(BaseModel):
         if self.cell is not None and self.cells is None:
             return stacked(self.name, _build_cell("cell", self.cell), self.stack)
         if self.cells is not None and self.cell is None:
-            archs = tuple((name, _build_cell(f"cells.{name}", cell)) for name, cell in self.cells.items())
-            return SearchSpace(self.name, archs, self.stack)
-        raise SpaceError("expected either `cell`, for all archs, or `cells`, with one for each arch")
+            groups = tuple((name, _build_cell(f"cells.{name}", cell)) for name, cell in self.cells.items())
+            return SearchSpace(self.name, groups, self.stack)
+        raise SpaceError("expected either `cell`, for all groups, or `cells`, with one for each group")
 
 
 def _build_cell(key: str, cell: _ShortCell) -> Cell:

@@ -28,7 +28,7 @@ class Genotype:
     were written in, and genotypes compare as written; `restrict` brings them into the space's order.
 
     Args:
-        archs: Name and cell of each decision group, every edge with one op and without contests.
+        groups: Name and cell of each decision group, every edge with one op and without contests.
 
     Examples:
         >>> from dartboard.space import GENOTYPE_FORMATS, decode
@@ -39,23 +39,23 @@ class Genotype:
         '|nor_conv_3x3~0|'
     """
 
-    archs: tuple[tuple[str, Cell], ...]
+    groups: tuple[tuple[str, Cell], ...]
 
     def __post_init__(self) -> None:
-        names = [name for name, _ in self.archs]
+        names = [name for name, _ in self.groups]
         if not names:
             raise GenotypeError("a genotype needs at least one cell")
         if len(set(names)) < len(names):
             raise GenotypeError(f"the genotype names a cell twice: {', '.join(names)}")
-        for name, cell in self.archs:
+        for name, cell in self.groups:
             _check_discrete(name, cell)
-        plain = tuple((name, replace(cell, adapt=True, project=False)) for name, cell in self.archs)
-        object.__setattr__(self, "archs", plain)
+        plain = tuple((name, replace(cell, adapt=True, project=False)) for name, cell in self.groups)
+        object.__setattr__(self, "groups", plain)
 
     @property
     def cells(self) -> Mapping[str, Cell]:
         """The cell of each decision group."""
-        return dict(self.archs)
+        return dict(self.groups)
 
 
 def _check_discrete(name: str, cell: Cell) -> None:
@@ -82,15 +82,15 @@ def restrict(space: SearchSpace, genotype: Genotype) -> SearchSpace:
         GenotypeError: If the genotype is not of this space; says which cell and edge, and what was expected.
     """
     chosen = decisions(space, genotype)
-    archs = ((name, decided(cell, tuple(chosen[name].items()))) for name, cell in space.archs)
-    return replace(space, archs=tuple(archs))
+    groups = ((name, decided(cell, tuple(chosen[name].items()))) for name, cell in space.groups)
+    return replace(space, groups=tuple(groups))
 
 
 def decisions(space: SearchSpace, genotype: Genotype) -> dict[str, dict[int, str]]:
     """The op of every edge that the genotype keeps, by cell and index of the edge; see `restrict`."""
     _check_archs(space, genotype)
     cells = genotype.cells
-    return {name: _decisions_of(name, cell, cells[name]) for name, cell in space.archs}
+    return {name: _decisions_of(name, cell, cells[name]) for name, cell in space.groups}
 
 
 def adopt(space: SearchSpace, genotype: Genotype) -> SearchSpace:
@@ -104,10 +104,10 @@ def adopt(space: SearchSpace, genotype: Genotype) -> SearchSpace:
     """
     _check_archs(space, genotype)
     cells = genotype.cells
-    archs = (
-        (name, replace(cells[name], adapt=cell.adapt, project=cell.project)) for name, cell in space.archs
+    groups = (
+        (name, replace(cells[name], adapt=cell.adapt, project=cell.project)) for name, cell in space.groups
     )
-    return replace(space, archs=tuple(archs))
+    return replace(space, groups=tuple(groups))
 
 
 def _check_archs(space: SearchSpace, genotype: Genotype) -> None:
@@ -201,7 +201,7 @@ def decided(cell: Cell, choice: Choice) -> Cell:
 def sample(space: SearchSpace, rng: Random) -> Genotype:
     """A genotype drawn uniformly from all that `enumerate_genotypes` would list."""
     cells = []
-    for name, cell in space.archs:
+    for name, cell in space.groups:
         winning = [index for contest in cell.contests for index in _sample_contest(cell, contest, rng)]
         choice = [(index, rng.choice(winners(cell.edges[index]))) for index in winning]
         choice += [(index, rng.choice(edge.ops)) for index, edge in _free_edges(cell)]
@@ -225,12 +225,12 @@ def _sample_contest(cell: Cell, contest: Contest, rng: Random) -> list[int]:
 
 def enumerate_genotypes(space: SearchSpace) -> Iterator[Genotype]:
     """All genotypes of the space, one at a time, `graph.count(space)` of them."""
-    decisions_left = [(name, choices) for name, cell in space.archs for choices in _open_decisions(cell)]
+    decisions_left = [(name, choices) for name, cell in space.groups for choices in _open_decisions(cell)]
     for choices in product(*(choices for _, choices in decisions_left)):
         chosen: dict[str, Choice] = dict.fromkeys(space.cells, ())
         for (name, _), choice in zip(decisions_left, choices, strict=True):
             chosen[name] += choice
-        yield Genotype(tuple((name, decided(cell, chosen[name])) for name, cell in space.archs))
+        yield Genotype(tuple((name, decided(cell, chosen[name])) for name, cell in space.groups))
 
 
 def _open_decisions(cell: Cell) -> Iterator[list[Choice]]:

@@ -88,7 +88,7 @@ def has_node_ops(cell: Cell) -> bool:
 
 def count(space: SearchSpace) -> int:
     """How many architectures the space holds, exactly."""
-    return prod(count_cell(cell) for _, cell in space.archs)
+    return prod(count_cell(cell) for _, cell in space.groups)
 
 
 def count_cell(cell: Cell) -> int:

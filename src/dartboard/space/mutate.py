@@ -21,13 +21,13 @@ def mutate(space: SearchSpace, genotype: Genotype, rng: Random) -> Genotype:
         SpaceError: If the space has nothing left to choose.
     """
     chosen = decisions(space, genotype)
-    moves = [(arch, move) for arch, cell in space.archs for move in _moves(cell, chosen[arch])]
+    moves = [(group, move) for group, cell in space.groups for move in _moves(cell, chosen[group])]
     if not moves:
         raise SpaceError(f"space {space.name!r} has nothing left to choose, so nothing can change")
-    arch, (edge, replacements) = rng.choice(moves)
-    del chosen[arch][edge]
-    chosen[arch].update([rng.choice(replacements)])
-    return Genotype(tuple((name, decided(cell, tuple(chosen[name].items()))) for name, cell in space.archs))
+    group, (edge, replacements) = rng.choice(moves)
+    del chosen[group][edge]
+    chosen[group].update([rng.choice(replacements)])
+    return Genotype(tuple((name, decided(cell, tuple(chosen[name].items()))) for name, cell in space.groups))
 
 
 def _moves(cell: Cell, chosen: Mapping[int, str]) -> Iterator[Move]:

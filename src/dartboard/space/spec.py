@@ -193,12 +193,12 @@ class Slot:
     """A position in the stack.
 
     Args:
-        arch: Name of the decision group of the cell in this slot; empty for a fixed block between stages.
+        group: Name of the decision group of the cell in this slot; empty for a fixed block between stages.
         stride: 2 where the slot halves the resolution, else 1.
         width: Channels of the slot as a multiple of the network's first.
     """
 
-    arch: str
+    group: str
     stride: int
     width: int
 
@@ -268,7 +268,7 @@ class SearchSpace:
 
     Args:
         name: Name of the space.
-        archs: Name and cell of each decision group, which one or more slots share.
+        groups: Name and cell of each decision group, which one or more slots share.
         stack: How the cells follow each other.
 
     Examples:
@@ -279,12 +279,12 @@ class SearchSpace:
     """
 
     name: str
-    archs: tuple[tuple[str, Cell], ...]
+    groups: tuple[tuple[str, Cell], ...]
     stack: Stack
 
     def __post_init__(self) -> None:
-        expected = {slot.arch for slot in self.slots if slot.arch}
-        names = [name for name, _ in self.archs]
+        expected = {slot.group for slot in self.slots if slot.group}
+        names = [name for name, _ in self.groups]
         if set(names) != expected or len(names) != len(expected):
             raise SpaceError(
                 f"the stack of space {self.name!r} reads the cells {', '.join(sorted(expected))}, "
@@ -294,7 +294,7 @@ class SearchSpace:
     @property
     def cells(self) -> Mapping[str, Cell]:
         """The cell of each decision group."""
-        return dict(self.archs)
+        return dict(self.groups)
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -304,12 +304,12 @@ class SearchSpace:
     @property
     def discrete(self) -> bool:
         """Whether nothing is left to choose."""
-        return all(cell.discrete for _, cell in self.archs)
+        return all(cell.discrete for _, cell in self.groups)
 
     @property
     def ops(self) -> tuple[str, ...]:
         """Every op that is a candidate somewhere, in order of first appearance."""
-        return tuple(dict.fromkeys(op for _, cell in self.archs for edge in cell.edges for op in edge.ops))
+        return tuple(dict.fromkeys(op for _, cell in self.groups for edge in cell.edges for op in edge.ops))
 
     def without(self, op: str) -> "SearchSpace":
         """The same space without the candidate `op`."""
@@ -317,7 +317,7 @@ class SearchSpace:
             raise SpaceError(
                 f"space {self.name!r} has no op {op!r} to leave out; it has {', '.join(self.ops)}"
             )
-        return replace(self, archs=tuple((name, cell.without(op)) for name, cell in self.archs))
+        return replace(self, groups=tuple((name, cell.without(op)) for name, cell in self.groups))
 
     def resized(self, cells: int) -> "SearchSpace":
         """The same space with another number of cells; only shared cells can be repeated."""

@@ -74,7 +74,7 @@ class NasBench101:
         """
         cells = (
             (name, replace(cell, edges=tuple(edge for edge in cell.edges if edge.ops != (NONE,))))
-            for name, cell in genotype.archs
+            for name, cell in genotype.groups
         )
         matrix, ops = prune_nb101(*to_nb101(Genotype(tuple(cells))))
         edges = sum(map(sum, matrix))

@@ -79,7 +79,7 @@ class NasBench1Shot1:
 
     @cached_property
     def _rows_and_encodings(self) -> tuple[Ints, Ints]:
-        [(_, cell)] = self.space.archs
+        [(_, cell)] = self.space.groups
         counts = np.zeros(len(self._nb101), dtype=np.int64)
         for shape, encodings in _count_shapes(cell).items():
             rows = _find_rows(self._nb101.table, shape)

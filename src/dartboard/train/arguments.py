@@ -79,7 +79,7 @@ def load_config(
 def _find_cell(cell: CellArgument) -> tuple[Genotype, SearchSpace | None, str]:
     """The genotype, the space whose stack it has, if known, and the run or the text it comes from, or ''."""
     if isinstance(cell, SearchSpace):
-        return Genotype(cell.archs), cell, ""
+        return Genotype(cell.groups), cell, ""
     if isinstance(cell, Genotype):
         return cell, None, ""
     if isinstance(cell, SearchResult):

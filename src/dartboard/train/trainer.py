@@ -248,7 +248,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
             best_epoch=epoch,
             digest=digest({"net": dict(self.used_net.state_dict())}),
             classes=self.data.classes,
-            genotype=Genotype(self.space.archs),
+            genotype=Genotype(self.space.groups),
             run=None if self.run is None else self.run.path,
             models=dict(self._models),
             history=tuple(self._history if self.run is None else self.run.metrics()),

@@ -112,16 +112,16 @@ def cell_figure(
     weights: Mapping[str, Weights] | None = None,
     labels: bool = True,
 ) -> Figure:
-    """A figure with a drawing of each different cell, one below the other, under the names of its archs.
+    """A figure with a drawing of each different cell, one below the other, under the names of its groups.
 
     Args:
         what: A genotype, or a space to see all its candidates.
-        weights: By arch what `draw_cell` takes; each cell is then drawn by itself.
+        weights: By group what `draw_cell` takes; each cell is then drawn by itself.
         labels: As in `draw_cell`.
     """
     same_cell: dict[object, list[str]] = {}
-    for arch, cell in what.archs:
-        same_cell.setdefault(cell if weights is None else arch, []).append(arch)
+    for group, cell in what.groups:
+        same_cell.setdefault(cell if weights is None else group, []).append(group)
     drawings = {
         ", ".join(names): _Drawing(what.cells[names[0]], (weights or {}).get(names[0]), labels=labels)
         for names in same_cell.values()

@@ -100,7 +100,7 @@ def cells_html(title: str, summary: Mapping[str, str], genotype: Genotype) -> st
         f"<tr><th>{escape(label)}</th><td>{escape(text)}</td></tr>" for label, text in summary.items()
     )
     names: dict[Cell, list[str]] = {}
-    for name, cell in genotype.archs:
+    for name, cell in genotype.groups:
         names.setdefault(cell, []).append(name)
     drawings = "".join(
         f"<figure><figcaption>{escape(', '.join(same))}</figcaption>{cell_svg(cell)}</figure>"

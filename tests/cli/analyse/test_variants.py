@@ -38,7 +38,7 @@ def test_each_kind_and_option(capsys: Capture) -> None:
     assert made(capsys, "darts-v2", "--kind", "operations", "--count", "1") == random_operations(base, 1)
     assert made(capsys, "darts-v2", "--kind", "widest") == [widest(base)]
     assert made(capsys, "darts-v2", "--only", "normal", "--count", "1") == random_connections(
-        base, 1, archs=["normal"]
+        base, 1, groups=["normal"]
     )
     assert made(capsys, "darts-v2", "--no-repeats", "--count", "1") == random_connections(
         base, 1, repeats=False

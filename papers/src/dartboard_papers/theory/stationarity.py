@@ -51,9 +51,9 @@ class Stationarity:
         scale: lambda.
         proximal: Of theta, with the proximal point: equation 7.
         step: Of theta, with one mirror step.
-        edges: By arch, the share of each edge in `proximal`.
+        edges: By group, the share of each edge in `proximal`.
         weights: Of w: the squared length of the gradient.
-        movement: By arch, how far strengths went from each epoch to the next.
+        movement: By group, how far strengths went from each epoch to the next.
     """
 
     loss: float
@@ -101,7 +101,7 @@ def measure(
 ) -> Stationarity:
     """The same of a searcher that is where it shall be measured; nothing of it is changed."""
     check_weights(searcher.relaxation)
-    objective, names = searcher.objective, [name for name, _ in searcher.space.archs]
+    objective, names = searcher.objective, [name for name, _ in searcher.space.groups]
     strengths = searcher.relaxation.strengths()
     theta = [strengths[name].ops.double() for name in names]
     geometries, passes = [ENTROPY] * len(theta), iter(range(iterations + 1))
@@ -148,7 +148,7 @@ class Slopes:
 
     Args:
         loss: A scalar.
-        ops: In the weights of candidates, [E, N] for each arch.
+        ops: In the weights of candidates, [E, N] for each group.
         weights: In the network's weights that were asked for.
     """
 
@@ -160,7 +160,7 @@ class Slopes:
 def slopes(
     objective: Objective, ops: Mapping[str, Tensor], batches: Iterable[Batch], weights: Sequence[Tensor] = ()
 ) -> Slopes:
-    """Loss and gradients where candidates have these weights [E, N], by arch; holds one batch at a time."""
+    """Loss and gradients where candidates have these weights [E, N], by group; holds one batch at a time."""
     leaves = {name: op_weights.detach().clone().requires_grad_() for name, op_weights in ops.items()}
     inputs = [*leaves.values(), *weights]
     total, sums, images = torch.zeros(()).to(inputs[0]), [torch.zeros_like(leaf) for leaf in inputs], 0
@@ -204,7 +204,7 @@ def _rows(x: Tensor, p: Tensor, scale: float) -> list[float]:
 
 
 def movement(run: Run) -> dict[str, list[float]]:
-    """By arch, D(a || b) + D(b || a) of the strengths a and b of each two epochs in a row, summed over edges.
+    """By group, D(a || b) + D(b || a) of the strengths a and b of consecutive epochs, summed over edges.
 
     Candidates that one of the two does not have, because they were dropped, are left out.
 
@@ -221,9 +221,9 @@ def movement(run: Run) -> dict[str, list[float]]:
 
 def _movement(run: Run) -> dict[str, list[float]]:
     epochs = [run.epoch(row["epoch"])["strengths"] for row in run.metrics()]
-    archs = list(epochs[0]) if epochs else []
-    tables = {arch: [torch.tensor(epoch[arch]["ops"]).double() for epoch in epochs] for arch in archs}
-    return {arch: [_between(a, b) for a, b in pairwise(epochs)] for arch, epochs in tables.items()}
+    groups = list(epochs[0]) if epochs else []
+    tables = {group: [torch.tensor(epoch[group]["ops"]).double() for epoch in epochs] for group in groups}
+    return {group: [_between(a, b) for a, b in pairwise(epochs)] for group, epochs in tables.items()}
 
 
 def _between(a: Tensor, b: Tensor) -> float:

@@ -40,7 +40,7 @@ def candidates(text: str, genotype: Genotype, named_space: str | None) -> list[s
             of the catalog that takes the cell.
     """
     space = load_space(named_space) if named_space is not None else searched_space(text) or home_of(genotype)
-    edges = (edge for _, cell in space.archs for edge in cell.edges if edge.target not in cell.joins)
+    edges = (edge for _, cell in space.groups for edge in cell.edges if edge.target not in cell.joins)
     return [op for op in dict.fromkeys(op for edge in edges for op in edge.ops) if op != NONE]
 
 

@@ -50,7 +50,7 @@ HEAD = (
     "pattern",
 )
 FEW = 3
-"""Archs that have columns of their own in a table over epochs."""
+"""Groups that have columns of their own in a table over epochs."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ class CellReport:
     def facts(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
         cells = {}
-        for arch, cell in self.genotype.archs:
-            cells[arch] = asdict(shape_of(cell))
-            if arch in self.kinds:
-                standing = self.kinds[arch].rank(cell)
+        for group, cell in self.genotype.groups:
+            cells[group] = asdict(shape_of(cell))
+            if group in self.kinds:
+                standing = self.kinds[group].rank(cell)
                 percentiles = {"width": standing.width.percentile, "depth": standing.depth.percentile}
                 more = {"percentile": percentiles, "common": standing.common}
-                cells[arch]["standing"] = asdict(standing) | more
+                cells[group]["standing"] = asdict(standing) | more
         epochs = [{"epoch": epoch.epoch, "cells": _shapes(epoch.shapes)} for epoch in self.epochs]
         return {"name": self.name, "cells": cells, "epochs": epochs}
 
@@ -133,7 +133,7 @@ def _name(text: str, number: int) -> str:
 
 
 def _shapes(shapes: Mapping[str, Shape]) -> dict[str, Any]:
-    return {arch: asdict(shape) for arch, shape in shapes.items()}
+    return {group: asdict(shape) for group, shape in shapes.items()}
 
 
 def _lines(reports: Sequence[CellReport]) -> Iterator[Text | str]:
@@ -154,7 +154,7 @@ def _counted(kind: ShapeDistribution) -> str:
 
 
 def _rows(report: CellReport) -> Iterator[tuple[str, ...]]:
-    for arch, cell in report.genotype.archs:
+    for group, cell in report.genotype.groups:
         shape = shape_of(cell)
         numbers = (
             f"{shape.width:.3g}c",
@@ -162,23 +162,23 @@ def _rows(report: CellReport) -> Iterator[tuple[str, ...]]:
             f"{shape.mean_source:.3g}",
             f"{shape.connections}",
         )
-        standing = report.kinds[arch].rank(cell) if arch in report.kinds else None
+        standing = report.kinds[group].rank(cell) if group in report.kinds else None
         stands = ("-", "-", "-")
         if standing is not None:
             pattern = "yes" if standing.common else "no"
             pattern = "widest" if standing.extreme and standing.common else pattern
             stands = (f"{standing.width.above:.1%}", f"{standing.depth.below:.1%}", pattern)
-        yield (report.name, arch, *numbers, f"{shape.from_inputs:.0%}", *stands)
+        yield (report.name, group, *numbers, f"{shape.from_inputs:.0%}", *stands)
 
 
 def _epoch_rows(epochs: Sequence[EpochShapes]) -> Iterator[tuple[str, ...]]:
-    """A line for each epoch: all archs, or where there are many their mean."""
-    archs = list(epochs[-1].shapes)
-    few = len(archs) <= FEW
-    yield ("epoch", *(archs if few else [f"mean of {len(archs)} cells"]))
+    """A line for each epoch: all groups, or where there are many their mean."""
+    groups = list(epochs[-1].shapes)
+    few = len(groups) <= FEW
+    yield ("epoch", *(groups if few else [f"mean of {len(groups)} cells"]))
     for epoch in epochs:
-        groups = [[epoch.shapes[arch]] for arch in archs] if few else [list(epoch.shapes.values())]
-        yield (str(epoch.epoch), *(_mean(group) for group in groups))
+        rows = [[epoch.shapes[group]] for group in groups] if few else [list(epoch.shapes.values())]
+        yield (str(epoch.epoch), *(_mean(row) for row in rows))
 
 
 def _mean(shapes: Sequence[Shape]) -> str:
@@ -201,9 +201,9 @@ def _figures(reports: Sequence[CellReport], *, every: bool) -> "Iterator[tuple[s
 
     panels: dict[tuple[object, ...], tuple[str, ShapeDistribution, dict[str, Any]]] = {}
     for report in reports:
-        for arch, kind in report.kinds.items():
-            key = (arch, kind.about, tuple(sorted(kind.ways.items())))
-            panels.setdefault(key, (arch, kind, {}))[2][report.name] = report.genotype.cells[arch]
+        for group, kind in report.kinds.items():
+            key = (group, kind.about, tuple(sorted(kind.ways.items())))
+            panels.setdefault(key, (group, kind, {}))[2][report.name] = report.genotype.cells[group]
     if panels:
         yield "standing", plot_shape_ranks(list(panels.values()))
     for number, report in enumerate(reports if every else (), 1):

@@ -62,7 +62,7 @@ def run(args: Namespace) -> int:
     terminal = Terminal()
     for number, variant in enumerate(made, 1):
         terminal.write(_lines(args.kind, number, variant))
-        terminal.write([*draw_cells(variant.archs, terminal), ""])
+        terminal.write([*draw_cells(variant.groups, terminal), ""])
     return 0
 
 
@@ -85,19 +85,19 @@ def _check(args: Namespace) -> None:
 
 
 def _made(genotype: Genotype, args: Namespace) -> list[Genotype]:
-    archs = None if args.only is None else [args.only]
+    groups = None if args.only is None else [args.only]
     if args.kind == "widest":
-        return [widest(genotype, archs=archs)]
+        return [widest(genotype, groups=groups)]
     count = args.count or COUNT
     if args.kind == "operations":
         return random_operations(
-            genotype, count, seed=args.seed, ops=candidates(args.cell, genotype, args.space), archs=archs
+            genotype, count, seed=args.seed, ops=candidates(args.cell, genotype, args.space), groups=groups
         )
-    return random_connections(genotype, count, seed=args.seed, repeats=not args.no_repeats, archs=archs)
+    return random_connections(genotype, count, seed=args.seed, repeats=not args.no_repeats, groups=groups)
 
 
 def _facts(genotype: Genotype) -> dict[str, Any]:
-    shapes = {arch: asdict(shape) for arch, shape in shapes_of(genotype).items()}
+    shapes = {group: asdict(shape) for group, shape in shapes_of(genotype).items()}
     return {
         "genotype": json.loads(GENOTYPE_FORMATS["json"].encode(genotype)),
         "text": text_of(genotype),
@@ -117,7 +117,7 @@ def text_of(genotype: Genotype) -> str:
 
 def _lines(kind: str, number: int, genotype: Genotype) -> Iterator[Text | str]:
     shapes = ", ".join(
-        f"{arch} {shape.width:.3g}c, {shape.depth}" for arch, shape in shapes_of(genotype).items()
+        f"{group} {shape.width:.3g}c, {shape.depth}" for group, shape in shapes_of(genotype).items()
     )
     name = kind if kind == "widest" else f"{kind} {number}"
     yield Text.assemble((name, "bold"), (f"  width, depth: {shapes}", "dim"))

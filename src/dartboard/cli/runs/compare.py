@@ -112,8 +112,8 @@ def _drawn(paths: Sequence[Path], cells: Sequence[Genotype | None], terminal: Te
     if len(known) > 1 and all(genotype == known[0][1] for _, genotype in known):
         known = [(Path(f"the same in {'both' if len(known) == 2 else 'all'}"), known[0][1])]
     blocks = [
-        [Text(f"{printable(str(path))}: {arch}", "bold"), *draw_cell(cell, terminal.glyphs)]
+        [Text(f"{printable(str(path))}: {group}", "bold"), *draw_cell(cell, terminal.glyphs)]
         for path, genotype in known
-        for arch, cell in genotype.archs
+        for group, cell in genotype.groups
     ]
     return [Text(), *side_by_side(blocks, terminal.width)] if blocks else []

@@ -49,7 +49,7 @@ def run(args: Namespace) -> int:
         terminal.write(_epochs(reading))
         terminal.write(_result(reading))
     if genotype is not None:
-        terminal.write(["", *draw_cells(genotype.archs, terminal), ""])
+        terminal.write(["", *draw_cells(genotype.groups, terminal), ""])
     for line in following:
         terminal.write(labelled("next", line))
     return 0

@@ -26,7 +26,7 @@ COMPARED: dict[str, tuple[Quantity, str, bool]] = {
 }
 """Charts that compare several searches: the quantity, its axis, and whether it is a fraction."""
 MAX_ARCHS = 4
-"""With more archs than this, they have no lines of their own."""
+"""With more groups than this, they have no lines of their own."""
 
 
 def curves(context: ReportContext) -> Section | None:
@@ -42,10 +42,10 @@ def curves(context: ReportContext) -> Section | None:
 
 
 def _search_charts(context: ReportContext, search: SearchRun) -> list[Chart]:
-    rows, archs = search.rows, list(search.space.cells)
+    rows, groups = search.rows, list(search.space.cells)
     entropy: dict[str, Quantity] = {"mean": metric("entropy")}
-    if 1 < len(archs) <= MAX_ARCHS:
-        entropy |= {arch: arch_metric(arch, "entropy") for arch in archs}
+    if 1 < len(groups) <= MAX_ARCHS:
+        entropy |= {group: arch_metric(group, "entropy") for group in groups}
     accuracy = {
         "supernet, held-out": metric("valid_accuracy"),
         "cell alone, held-out": metric("discrete_accuracy"),
@@ -57,7 +57,7 @@ def _search_charts(context: ReportContext, search: SearchRun) -> list[Chart]:
         Chart("Entropy", lines_of(rows, entropy), "nats", zero=True),
         Chart("Accuracy", lines_of(rows, accuracy), "of images", percent=True),
         Chart("Loss", lines_of(rows, loss), "cross-entropy"),
-        Chart("Experts alive", _candidate_lines(rows, archs), "candidates", zero=True),
+        Chart("Experts alive", _candidate_lines(rows, groups), "candidates", zero=True),
         Chart(
             "Test accuracy that the oracle tells",
             _table_lines(context, search),
@@ -68,14 +68,14 @@ def _search_charts(context: ReportContext, search: SearchRun) -> list[Chart]:
     ]
 
 
-def _candidate_lines(rows: Sequence[Row], archs: Sequence[str]) -> list[ChartLine]:
+def _candidate_lines(rows: Sequence[Row], groups: Sequence[str]) -> list[ChartLine]:
     """The candidates that are left; nothing where a method removes none."""
     counts = curve_of(rows, candidates_left)[1]
     if not counts or min(counts) == max(counts):
         return []
     quantities: dict[str, Quantity] = {"all cells": candidates_left}
-    if 1 < len(archs) <= MAX_ARCHS:
-        quantities = {arch: arch_metric(arch, "alive") for arch in archs}
+    if 1 < len(groups) <= MAX_ARCHS:
+        quantities = {group: arch_metric(group, "alive") for group in groups}
     return lines_of(rows, quantities)
 
 

@@ -115,7 +115,7 @@ def _search_tiles(context: ReportContext, search: SearchRun) -> list[Tile]:
         note = count_noun(len(accuracies), "training")
         tiles.append(Tile("Trained from scratch", percent(max(accuracies), 2), note))
     if entropy is not None:
-        edges = [edge for _, cell in search.space.archs for edge in cell.edges]
+        edges = [edge for _, cell in search.space.groups for edge in cell.edges]
         largest = [math.log(len(edge.ops)) for edge in edges if len(edge.ops) > 1]
         note = (
             f"of {sum(largest) / len(largest):.3f} when nothing is decided"

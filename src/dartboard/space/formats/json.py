@@ -32,7 +32,7 @@ _TEXT = TypeAdapter(dict[str, _CellText])
 
 def to_json(genotype: Genotype) -> str:
     """The genotype as JSON on one line."""
-    return json.dumps({name: _write_cell(cell) for name, cell in genotype.archs})
+    return json.dumps({name: _write_cell(cell) for name, cell in genotype.groups})
 
 
 def _write_cell(cell: Cell) -> dict[str, object]:

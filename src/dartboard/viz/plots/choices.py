@@ -24,7 +24,7 @@ def plot_op_counts(
     """Stacked bars over epochs: for how many edges each op would be chosen.
 
     Args:
-        counts: A row of panels for each label and a panel for each arch in it, which may be called "": how
+        counts: A row of panels for each label and a panel for each group in it, which may be called "": how
             often each op would be chosen [epochs].
         epochs: The epochs of each label.
         ops: All ops, in the order of colors.
@@ -32,8 +32,8 @@ def plot_op_counts(
     columns = max(map(len, counts.values()))
     figure = Figure((4.4 * columns + 1.8, 2.2 * len(counts) + 0.6), layout="constrained")
     panels = figure.subplots(len(counts), columns, squeeze=False)
-    for row, (label, archs) in zip(panels, counts.items(), strict=True):
-        for axes, (arch, by_op) in zip(row, archs.items(), strict=False):
+    for row, (label, groups) in zip(panels, counts.items(), strict=True):
+        for axes, (group, by_op) in zip(row, groups.items(), strict=False):
             base = np.zeros(len(epochs[label]))
             for place, op in enumerate(ops):
                 heights = by_op.get(op, np.zeros(len(base)))
@@ -43,8 +43,8 @@ def plot_op_counts(
                 base = base + heights
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_major_locator(MaxNLocator(integer=True))
-            axes.set_title(f"{label}, {arch}" if arch else label, fontsize="medium")
-        for axes in row[len(archs) :]:
+            axes.set_title(f"{label}, {group}" if group else label, fontsize="medium")
+        for axes in row[len(groups) :]:
             axes.set_axis_off()
         row[0].set_ylabel("edges")
     for axes in panels[-1]:

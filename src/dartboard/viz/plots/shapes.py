@@ -49,15 +49,15 @@ def plot_shapes(epochs: Sequence[int], measures: Mapping[str, Mapping[str, Seque
 
     Args:
         epochs: The epochs.
-        measures: For each y label, the values by arch [epochs].
+        measures: For each y label, the values by group [epochs].
     """
     figure = Figure((10, 3.2), layout="constrained")
     styles = line_styles(next(iter(measures.values())))
     for axes, (ylabel, by_arch) in zip(figure.subplots(1, len(measures)), measures.items(), strict=True):
-        for arch, values in by_arch.items():
-            style = styles[arch]
+        for group, values in by_arch.items():
+            style = styles[group]
             look = {"color": style.color, "marker": style.marker, "markersize": 3}
-            axes.plot(epochs, values, style.line, label=arch, **look)
+            axes.plot(epochs, values, style.line, label=group, **look)
         axes.set(xlabel="epoch", ylabel=ylabel)
         axes.locator_params(axis="x", integer=True)
     if len(styles) <= len(COLORS):
