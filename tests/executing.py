@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
+import pytest
+
 from dartboard.jobs.executors import Executor
 from dartboard.jobs.job import Job, JobResult
 from dartboard.jobs.runner import run_job
@@ -36,6 +38,12 @@ def own():
 FAILS = "raise ZeroDivisionError('one\\nline')"
 ENDLESS = ("epochs=1000", "batch=1", "checkpoint.steps=2")
 """Settings of a search that runs until it is ended."""
+WORKERS = [
+    ("pool", {"jobs": 2, "threads": 1}),
+    pytest.param("ray", {"jobs": 2, "threads": 1}, marks=pytest.mark.slow),
+    pytest.param("slurm", {"cluster": "local", "jobs": 2, "poll": 0.1}, marks=pytest.mark.slow),
+]
+"""Name and options of every executor whose workers are processes that can be killed."""
 
 
 def until(done: Callable[[], bool]) -> None:

@@ -1,11 +1,14 @@
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dartboard.errors import DartboardError, UnknownNameError
-from dartboard_papers._searches import configure, searches
+from dartboard_papers._searches import RUNS, configure, searches
 from dartboard_papers.base import RunOptions
+from executing import WORKERS, holder, when_saved
 from protocols import few
 from searching import SHORT
 
@@ -47,6 +50,24 @@ def test_several_at_a_time_find_the_same(tmp_path: Path) -> None:
         assert one is not None
         assert other is not None
         assert one["digest"] == other["digest"]
+
+
+@pytest.mark.parametrize(("name", "words"), WORKERS)
+def test_a_killed_worker_of_any_executor_loses_nothing(
+    tmp_path: Path, name: str, words: dict[str, Any]
+) -> None:
+    base = small(tmp_path, epochs=3, method="darts", checkpoint={"steps": 1})
+    configs = {f"s{seed}": configure(base, {"seed": seed}) for seed in (0, 1)}
+    alone = searches(configs, RunOptions(tmp_path / "alone"))
+    victim = tmp_path / "killed" / RUNS / alone["s0"].path.name
+    killer = when_saved(victim, lambda: os.kill(holder(victim), signal.SIGKILL))
+    killed = searches(configs, RunOptions(tmp_path / "killed", executor=name, executor_options=words))
+    killer.join()
+    assert len(killed["s0"].environment()) == 2  # it was resumed in another process
+    for label, run in killed.items():
+        digests = [result["digest"] for result in (run.result(), alone[label].result()) if result is not None]
+        assert len(digests) == 2
+        assert digests[0] == digests[1]
 
 
 def test_mistakes_are_known_at_once() -> None:

@@ -25,7 +25,7 @@ from dartboard.jobs.runner import JobRunner
 from dartboard.runs import Run
 from dartboard.space import get_published
 from dartboard.train import Trainer, TrainHook
-from executing import holder, when_saved
+from executing import WORKERS, holder, when_saved
 from killing import started, story
 from protocols import few
 
@@ -82,14 +82,7 @@ def test_cells_see_the_same_batches_and_seeds_other_ones(data: str, tmp_path: Pa
     assert not torch.equal(first, batch("darts", 0.05, 1))
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("pool", {"jobs": 2, "threads": 1}),
-        pytest.param("ray", {"jobs": 2, "threads": 1}, marks=pytest.mark.slow),
-        pytest.param("slurm", {"cluster": "local", "jobs": 2, "poll": 0.1}, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("name", "options"), WORKERS)
 def test_a_killed_worker_of_any_executor_loses_nothing(
     once: tuple[Path, Comparison], data: str, tmp_path: Path, name: str, options: dict[str, Any]
 ) -> None:
