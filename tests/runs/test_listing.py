@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dartboard.runs import Lock, Run, find_runs, is_locked, summarize_run
-from dartboard.runs.text_files import read_blocks, rows_from_end, to_yaml
+from dartboard.runs.text_files import read_yaml, rows_from_end, to_yaml
 from reports import found_cell, make_search, make_training
 
 
@@ -120,9 +120,9 @@ def test_blocks_are_what_the_whole_says(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(to_yaml(config))
     keys = ("kind", "data", "seed", "method", "missing")
-    assert read_blocks(path, keys) == {key: config[key] for key in keys if key in config}
+    assert read_yaml(path, keys) == {key: config[key] for key in keys if key in config}
     path.write_text(json.dumps(config))  # which is YAML too
-    assert read_blocks(path, keys) == config
+    assert read_yaml(path, keys) == config
 
 
 def test_rows_from_the_end_are_whole_lines(tmp_path: Path) -> None:

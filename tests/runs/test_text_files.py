@@ -11,14 +11,12 @@ from hypothesis import strategies as st
 
 from dartboard.errors import RunError
 from dartboard.runs.text_files import (
-    line,
     parse,
     plain,
-    pretty,
-    read_json,
     read_object,
     read_objects,
     read_yaml,
+    to_json,
     to_yaml,
 )
 
@@ -37,9 +35,9 @@ def nested(leaves):
 @given(nested(FINITE))
 def test_json_keeps_every_bit(value):
     assert plain(value, "it") == value
-    for write in (line, pretty):
-        assert repr(json.loads(write(value))) == repr(value)
-    assert line(value).count("\n") == 1
+    for indent in (None, 1):
+        assert repr(json.loads(to_json(value, indent=indent))) == repr(value)
+    assert to_json(value).count("\n") == 1
 
 
 @given(st.dictionaries(st.text(max_size=5), nested(LEAVES), max_size=4))
@@ -87,8 +85,9 @@ def test_broken_json_is_named(tmp_path, text):
         parse(text, "the place")
     path = tmp_path / "a.json"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(RunError, match=r"a\.json is not JSON .*; it was changed after it was written"):
-        read_json(path)
+    for read in (read_object, read_objects):
+        with pytest.raises(RunError, match=r"a\.json is not JSON .*; it was changed after it was written"):
+            read(path)
 
 
 @pytest.mark.parametrize(

@@ -103,9 +103,12 @@ def load_checkpoint(path: Path) -> Tree:
     Raises:
         CheckpointError: If it is not as it was written; names the file and says what is wrong.
     """
-    contents = _unseal(path / STATE)
-    file, checksum = path / TENSORS, contents["tensors"]
-    data = _read(file)
+    file = path / TENSORS
+    try:
+        contents, data = _unseal(path / STATE), file.read_bytes()
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{error.filename} is missing") from None
+    checksum = contents["tensors"]
     if len(data) < checksum["bytes"]:
         raise CheckpointError(f"{file} is truncated: it has {len(data)} of {checksum['bytes']} bytes")
     if hashlib.sha256(data).hexdigest() != checksum["sha256"]:
@@ -160,7 +163,7 @@ def _seal(contents: dict[str, JSON]) -> str:
 def _unseal(path: Path) -> dict[str, JSON]:
     """The contents of a sealed file, if every byte is as it was written."""
     try:
-        text = _read(path).decode()
+        text = path.read_bytes().decode()
         contents = json.loads(text)
     except ValueError as error:  # not UTF-8, or not JSON
         raise CheckpointError(f"{path} is not JSON: cut off or overwritten ({error})") from None
@@ -171,13 +174,6 @@ def _unseal(path: Path) -> dict[str, JSON]:
     if (version := sealed.get("format")) != FORMAT:
         raise CheckpointError(f"{path} has format {version}; this version of dartboard reads format {FORMAT}")
     return sealed
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} is missing") from None
 
 
 def pack(tree: Tree) -> tuple[dict[str, Tensor], JSON]:
@@ -203,9 +199,20 @@ def unpack(tensors: Mapping[str, Tensor], plain: JSON) -> Tree:
         return [unpack(tensors, item) for item in plain]
     if not isinstance(plain, dict):
         return plain
-    if any(key.startswith("$") for key in plain):
-        return _unpack_special(tensors, plain)
-    return {key: unpack(tensors, item) for key, item in plain.items()}
+    if not any(key.startswith("$") for key in plain):
+        return {key: unpack(tensors, item) for key, item in plain.items()}
+    match plain:
+        case {"$tensor": str(name)} if name in tensors:
+            return tensors[name]
+        case {"$tensor": name}:
+            raise CheckpointError(f"there is no tensor called {name!r}")
+        case {"$float": "nan" | "inf" | "-inf" as text}:
+            return float(text)
+        case {"$tuple": list(items)}:
+            return tuple(unpack(tensors, item) for item in items)
+        case {"$dict": dict(items)}:
+            return {json.loads(key): unpack(tensors, item) for key, item in items.items()}
+    raise CheckpointError(f"expected $tensor, $float, $tuple or $dict, got {', '.join(plain)}")
 
 
 def digest(tree: Tree) -> str:
@@ -244,7 +251,14 @@ def _encode(tree: Tree, name: str, tensors: dict[str, Tensor]) -> JSON:
     if type(tree) in (list, tuple):
         items = [_encode(item, name + _path_part(index), tensors) for index, item in enumerate(tree)]
         return items if type(tree) is list else {"$tuple": items}
-    return _encode_plain(tree, name)
+    if type(tree) is float and not math.isfinite(tree):
+        return {"$float": repr(tree)}
+    if tree is None or type(tree) in (str, int, float, bool):
+        return tree
+    raise RunError(
+        f"{_describe(name)} is a {type(tree).__name__}, which cannot be stored; "
+        "state is made of dict, list, tuple, str, int, float, bool, None and tensors"
+    )
 
 
 def _encode_dict(tree: dict[Any, Tree], name: str, tensors: dict[str, Tensor]) -> JSON:
@@ -257,17 +271,6 @@ def _encode_dict(tree: dict[Any, Tree], name: str, tensors: dict[str, Tensor]) -
     return {"$dict": {json.dumps(key): item for key, item in items.items()}}
 
 
-def _encode_plain(value: object, name: str) -> JSON:
-    if type(value) is float and not math.isfinite(value):
-        return {"$float": repr(value)}
-    if value is None or type(value) in (str, int, float, bool):
-        return value
-    raise RunError(
-        f"{_describe(name)} is a {type(value).__name__}, which cannot be stored; "
-        "state is made of dict, list, tuple, str, int, float, bool, None and tensors"
-    )
-
-
 def _path_part(key: str | int) -> str:
     """A key as part of a tensor's name; different keys give different names."""
     if isinstance(key, int):
@@ -278,18 +281,3 @@ def _path_part(key: str | int) -> str:
 
 def _describe(name: str) -> str:
     return f"the state at {name}" if name else "the state"
-
-
-def _unpack_special(tensors: Mapping[str, Tensor], plain: dict[str, JSON]) -> Tree:
-    match plain:
-        case {"$tensor": str(name)} if name in tensors:
-            return tensors[name]
-        case {"$tensor": name}:
-            raise CheckpointError(f"there is no tensor called {name!r}")
-        case {"$float": "nan" | "inf" | "-inf" as text}:
-            return float(text)
-        case {"$tuple": list(items)}:
-            return tuple(unpack(tensors, item) for item in items)
-        case {"$dict": dict(items)}:
-            return {json.loads(key): unpack(tensors, item) for key, item in items.items()}
-    raise CheckpointError(f"expected $tensor, $float, $tuple or $dict, got {', '.join(plain)}")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from dartboard.errors import RunError
+from dartboard.errors import GenotypeError, RunError
 from dartboard.runs import text_files
 from dartboard.runs.lock import LOCK, is_locked
 from dartboard.utils import atomic
@@ -130,9 +130,15 @@ class RunReader:
         Raises:
             GenotypeError: If its first epoch is not over.
         """
-        from dartboard.runs.lookup import genotype_of_run
+        from dartboard.space import decode  # lists of runs do without spaces
 
-        return genotype_of_run(self.path)
+        if isinstance(cell := self.config.get("cell"), str):  # a training
+            return decode(cell)
+        epochs = self.metrics()
+        result = self.result() or (self.epoch(epochs[-1]["epoch"]) if epochs else {})
+        if "genotype" not in result:
+            raise GenotypeError(f"the run {self.path} has no genotype yet; its first epoch is not over")
+        return decode(json.dumps(result["genotype"]))
 
     def report(self, path: str | Path | None = None) -> Path:
         """Writes the HTML page about the run, which needs no network, and returns its path.

@@ -60,58 +60,45 @@ def find_runs(folder: Path, *, inside: bool = False) -> Iterator[Path]:
         folder: Folder to search; if it is a run itself, it is searched too.
         inside: Whether to search inside other runs for those of protocols.
     """
-    names, folders = _scan(folder)
-    if CONFIG in names:
-        yield folder
-    yield from _below(folder, folders, inside)
-
-
-def _below(folder: Path, folders: Sequence[str], inside: bool) -> Iterator[Path]:
-    for name in folders:
-        path = folder / name
-        names, deeper = _scan(path)
-        if CONFIG in names:
+    waiting = [folder]  # the next one last
+    while waiting:
+        path = waiting.pop()
+        try:
+            with os.scandir(path) as scan:
+                entries = [entry for entry in scan if entry.name[0] != "."]
+        except OSError:  # it cannot be read
+            continue
+        is_run = any(entry.name == CONFIG for entry in entries)
+        if is_run:
             yield path
-        if inside or CONFIG not in names:
-            yield from _below(path, deeper, inside)
-
-
-def _scan(folder: Path) -> tuple[set[str], list[str]]:
-    """The names in a folder, and those of its folders that may hold runs; nothing if it cannot be read."""
-    try:
-        with os.scandir(folder) as entries:
-            inner = list(entries)
-    except OSError:
-        return set(), []
-    names = {entry.name for entry in inner}
-    skipped = _RUN_FOLDERS if CONFIG in names else ()
-    folders = [
-        e.name
-        for e in inner
-        if e.name[0] != "." and e.name not in skipped and e.is_dir(follow_symlinks=False)
-    ]
-    return names, sorted(folders)
+        if inside or not is_run or path == folder:
+            skipped = _RUN_FOLDERS if is_run else ()
+            names = [e.name for e in entries if e.name not in skipped and e.is_dir(follow_symlinks=False)]
+            waiting += [path / name for name in sorted(names, reverse=True)]
 
 
 def summarize_run(path: Path) -> RunSummary:
     """Summary of a run; of a damaged one, with the damage and what can still be read."""
     mistakes: list[str] = []
     nothing: dict[str, Any] = {}
-    config = _read_or(lambda: text_files.read_blocks(path / CONFIG, _KEYS), nothing, mistakes)
-    state = state_of(path)
-    finished = state == "finished"
-    result = (
-        _read_or(lambda: text_files.read_object(path / RESULT), nothing, mistakes) if finished else nothing
-    )
+    config = _read_or(lambda: text_files.read_yaml(path / CONFIG, _KEYS), nothing, mistakes)
+    state, result = state_of(path), nothing
+    if state == "finished":
+        result = _read_or(lambda: text_files.read_object(path / RESULT), nothing, mistakes)
     rows = _read_or(lambda: _newest_rows(path / METRICS), [nothing][:0], mistakes)
     chosen = config.get("search") if config.get("kind") == "protocol" else config
+    epoch = None  # a run without epochs of its own
+    if rows:
+        epoch = int(rows[0]["epoch"]) + 1
+    elif "epochs" in config:
+        epoch = _as_int(result.get("epochs", 0))
     return RunSummary(
         path=path,
         state=DAMAGED if mistakes else state,
         kind=_as_str(config.get("kind", "search")) if config else None,
         **{key: _as_str(_get_nested(chosen, key, "name")) for key in ("method", "space", "data")},
         seed=_as_int(config.get("seed")),
-        epoch=_epoch(config, result, rows),
+        epoch=epoch,
         epochs=_as_int(config.get("epochs")),
         accuracy=_accuracy(result, rows),
         changed=_changed(path),
@@ -135,15 +122,6 @@ def _newest_rows(path: Path) -> list[dict[str, Any]]:
         if any(f"{part}_accuracy" in row for part in PARTS):
             break
     return rows
-
-
-def _epoch(
-    config: Mapping[str, Any], result: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
-) -> int | None:
-    """Number of complete epochs; None for a run without epochs of its own."""
-    if rows:
-        return int(rows[0]["epoch"]) + 1
-    return _as_int(result.get("epochs", 0)) if "epochs" in config else None
 
 
 def _accuracy(result: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> float | None:

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from dartboard.errors import RunInUseError
@@ -40,7 +39,13 @@ class Lock:
             RunInUseError: If a process holds it, this one included.
         """
         handle = os.open(self.run / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-        if not _try_lock(handle):
+        for _ in range(_TRIES):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(_PAUSE)
+        else:
             holder = _read_holder(handle)
             os.close(handle)
             raise RunInUseError(f"{self.run} is in use by {holder}; wait for it or stop it")
@@ -69,9 +74,7 @@ class Lock:
         self.take()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 
@@ -93,24 +96,13 @@ def is_locked(run: Path) -> bool:
 _held: set[Lock] = set()
 
 
-@cache
+@cache  # once a process, and not before it holds a lock
 def _close_in_forks() -> None:
     def close_all() -> None:
         for lock in list(_held):
             lock._close()
 
     os.register_at_fork(after_in_child=close_all)
-
-
-def _try_lock(handle: int) -> bool:
-    for _ in range(_TRIES):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_PAUSE)
-        else:
-            return True
-    return False
 
 
 def _read_holder(handle: int) -> str:

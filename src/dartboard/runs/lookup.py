@@ -1,11 +1,11 @@
 """Genotypes and spaces from command-line arguments: a run, a file, a name or a text."""
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from dartboard.errors import GenotypeError, UnknownNameError
+from dartboard.runs.directory import SPACE, RunReader, is_run
 from dartboard.space import (
     GENOTYPE_FORMATS,
     PUBLISHED,
@@ -25,9 +25,17 @@ def find_genotype(text: str) -> Genotype:
     if text in PUBLISHED:
         return get_published(text)
     if _is_run(text):
-        return genotype_of_run(text)
-    if _is_file(text):
-        return _read(Path(text))
+        return RunReader.read(text).genotype
+    is_file = False
+    with suppress(OSError):  # a genotype can be too long for a file name
+        is_file = Path(text).is_file()
+    if is_file:
+        try:
+            return decode(Path(text).read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise GenotypeError(f"{Path(text)}: not a text in UTF-8") from None
+        except GenotypeError as error:
+            raise GenotypeError(f"{Path(text)}: {error}") from None
     if any(known.start.match(text.strip()) for known in GENOTYPE_FORMATS.values()):
         return decode(text)
     if "/" in text or Path(text).suffix in (".json", ".txt"):
@@ -35,50 +43,16 @@ def find_genotype(text: str) -> Genotype:
     raise UnknownNameError("published cell", text, PUBLISHED)
 
 
-def _is_file(text: str) -> bool:
-    with suppress(OSError):  # a genotype can be too long for a file name
-        return Path(text).is_file()
-    return False
-
-
 def _is_run(text: str) -> bool:
-    with suppress(OSError):
-        if Path(text).is_dir():
-            from dartboard.runs.directory import is_run
-
-            return is_run(Path(text))
+    with suppress(OSError):  # as above
+        return is_run(Path(text))
     return False
-
-
-def genotype_of_run(path: str | Path) -> Genotype:
-    """The genotype of a run: its result, or as long as there is none that of its last epoch."""
-    from dartboard.runs import RunReader
-
-    run = RunReader.read(path)
-    if isinstance(cell := run.config.get("cell"), str):  # a training
-        return decode(cell)
-    epochs = run.metrics()
-    result = run.result() or (run.epoch(epochs[-1]["epoch"]) if epochs else {})
-    if "genotype" not in result:
-        raise GenotypeError(f"the run {path} has no genotype yet; its first epoch is not over")
-    return decode(json.dumps(result["genotype"]))
-
-
-def _read(path: Path) -> Genotype:
-    try:
-        return decode(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise GenotypeError(f"{path}: not a text in UTF-8") from None
-    except GenotypeError as error:
-        raise GenotypeError(f"{path}: {error}") from None
 
 
 def space_of_run(text: str) -> SearchSpace | None:
     """The space that a run searches, if `text` is the directory of a run that has recorded one."""
     if not _is_run(text):
         return None
-    from dartboard.runs import SPACE
-
     path = Path(text) / SPACE
     return load_space(path) if path.is_file() else None
 
@@ -87,8 +61,6 @@ def space_name(cell: str, given: str | None, space: SearchSpace) -> str:
     """A name under which a space is found again: the given one, that of the catalog, or its file."""
     if given is not None or space.name in SPACES:
         return given or space.name
-    from dartboard.runs import SPACE
-
     return str((Path(cell) / SPACE).resolve())
 
 
@@ -96,9 +68,7 @@ def data_of_run(text: str) -> dict[str, object]:
     """Name and size of the images of a run, if `text` is the directory of a run."""
     if not _is_run(text):
         return {}
-    from dartboard.runs import Run
-
-    config = Run.read(text).config
+    config = RunReader.read(text).config
     inner = config.get("train") if config.get("kind") == "protocol" else config
     data = inner.get("data") if isinstance(inner, dict) else None
     return {key: data[key] for key in ("name", "size") if data.get(key)} if isinstance(data, dict) else {}

@@ -17,11 +17,9 @@ import logging
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from dartboard.errors import RunError
-from dartboard.runs import text_files
 from dartboard.runs.checkpoint import Tree, latest_state, save_checkpoint
 from dartboard.runs.directory import (
     CHECKPOINTS,
@@ -39,6 +37,7 @@ from dartboard.runs.directory import (
 )
 from dartboard.runs.environment import describe_environment
 from dartboard.runs.lock import Lock, lock_unless_failed
+from dartboard.runs.text_files import plain, read_yaml, to_json, to_yaml
 from dartboard.space import SearchSpace, space_to_json
 from dartboard.utils import atomic
 
@@ -78,7 +77,7 @@ class Run(RunReader):
         Raises:
             RunError: If the directory is a run or not empty, or `config` cannot be written as YAML.
         """
-        path, text = Path(path), text_files.to_yaml(config)
+        path, text = Path(path), to_yaml(config)
         check_free(path)
         path.mkdir(parents=True, exist_ok=True)
         with lock_unless_failed(path) as lock:
@@ -86,9 +85,9 @@ class Run(RunReader):
             atomic.remove_leftovers(path)
             if space is not None:
                 atomic.write_text(path / SPACE, space_to_json(space) + "\n")
-            atomic.write_text(path / ENVIRONMENT, text_files.pretty([describe_environment(device)]))
+            atomic.write_text(path / ENVIRONMENT, to_json([describe_environment(device)], indent=1))
             atomic.write_text(path / CONFIG, text)  # last: from here on it is a run
-            return cls(path, text_files.read_yaml(path / CONFIG), lock)
+            return cls(path, read_yaml(path / CONFIG), lock)
 
     @classmethod
     def resume(cls, path: str | Path, *, device: str | None = None) -> "Run":
@@ -103,10 +102,10 @@ class Run(RunReader):
             for folder in (path, path / EPOCHS):
                 if folder.is_dir():
                     atomic.remove_leftovers(folder)
-            run = cls(path, text_files.read_yaml(path / CONFIG), lock)
+            run = cls(path, read_yaml(path / CONFIG), lock)
             run.metrics()  # fail on a damaged file before anything is written
             starts = [*run.environment(), describe_environment(device)]
-            atomic.write_text(path / ENVIRONMENT, text_files.pretty(starts))
+            atomic.write_text(path / ENVIRONMENT, to_json(starts, indent=1))
             return run
 
     def record(self, epoch: int, metrics: Mapping[str, Any], details: Mapping[str, Any]) -> None:
@@ -118,8 +117,8 @@ class Run(RunReader):
             RunError: If the epoch is recorded already or a number is not finite.
         """
         self._check_writable()
-        row = {"epoch": epoch, **text_files.plain(metrics, "metrics")}
-        text = text_files.pretty(text_files.plain(details, "details"))
+        row = {"epoch": epoch, **plain(metrics, "metrics")}
+        text = to_json(plain(details, "details"), indent=1)
         if epoch < 0:
             raise RunError(f"epochs are counted from 0, got {epoch}")
         if row["epoch"] != epoch:
@@ -160,7 +159,7 @@ class Run(RunReader):
     def finish(self, result: Mapping[str, Any]) -> None:
         """Writes the result; from then on the run is finished."""
         self._check_writable()
-        atomic.write_text(self.path / RESULT, text_files.pretty(text_files.plain(result, "result")))
+        atomic.write_text(self.path / RESULT, to_json(plain(result, "result"), indent=1))
 
     def log_handler(self) -> logging.Handler:
         """A handler that appends to log.txt, with times in UTC; closed with the run."""
@@ -184,9 +183,7 @@ class Run(RunReader):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _check_writable(self) -> None:
@@ -194,4 +191,4 @@ class Run(RunReader):
             raise RunError(f"{self.path} is open for reading only; open it with Run.resume to write")
 
     def _write_metrics(self, rows: list[dict[str, Any]]) -> None:
-        atomic.write_text(self.path / METRICS, "".join(map(text_files.line, rows)))
+        atomic.write_text(self.path / METRICS, "".join(map(to_json, rows)))

@@ -49,24 +49,14 @@ def plain(value: Any, place: str) -> Any:
     raise RunError(f"{place} is a {type(value).__name__}; record numbers (`.item()`), texts, lists and dicts")
 
 
-def line(value: Any) -> str:
-    """Plain values as one line of JSON; floats keep every bit."""
-    return json.dumps(value, allow_nan=False) + "\n"
-
-
-def pretty(value: Any) -> str:
-    """Plain values as indented JSON."""
-    return json.dumps(value, allow_nan=False, indent=1) + "\n"
-
-
-def read_json(path: Path) -> Any:
-    """The value in a JSON file; RunError if it is not JSON."""
-    return parse(path.read_bytes(), str(path))
+def to_json(value: Any, *, indent: int | None = None) -> str:
+    """Plain values as JSON that ends with a newline, on one line by default; floats keep every bit."""
+    return json.dumps(value, allow_nan=False, indent=indent) + "\n"
 
 
 def read_object(path: Path) -> dict[str, Any]:
     """The object in a JSON file; RunError if it is something else."""
-    return as_object(read_json(path), str(path))
+    return as_object(parse(path.read_bytes(), str(path)), str(path))
 
 
 def as_object(value: Any, place: str) -> dict[str, Any]:
@@ -78,7 +68,7 @@ def as_object(value: Any, place: str) -> dict[str, Any]:
 
 def read_objects(path: Path) -> list[dict[str, Any]]:
     """The non-empty list of objects in a JSON file; RunError if it is something else."""
-    value = read_json(path)
+    value = parse(path.read_bytes(), str(path))
     if not isinstance(value, list) or not value:
         raise RunError(f"{path} should hold a list of entries, not {_brief(value)}; {_CHANGED}")
     return [as_object(entry, f"{path}, entry {number}") for number, entry in enumerate(value, 1)]
@@ -106,12 +96,19 @@ def to_yaml(config: Mapping[str, Any]) -> str:
         raise RunError(f"the configuration cannot be written as YAML: {reason}; use plain values") from None
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file; RunError if it is something else."""
-    return _mapping(path.read_bytes(), path)
+def read_yaml(path: Path, keys: Sequence[str] = ()) -> dict[str, Any]:
+    """The mapping in a YAML file; RunError if it is something else.
 
-
-def _mapping(text: bytes, path: Path) -> dict[str, Any]:
+    Args:
+        path: The file.
+        keys: The keys that are wanted, read in a fraction of the time: keys at the beginning of a line, as
+            `to_yaml` writes them, are cut out of the text with what is indented below them, and the rest
+            is not parsed. A text without any of them is parsed as a whole, and so it is if none are named.
+    """
+    text = path.read_bytes()
+    if keys:
+        pattern = rf"^(?:{'|'.join(map(re.escape, keys))}):.*\n?(?:[ \t-].*\n?)*"
+        text = b"".join(re.findall(pattern.encode(), text, re.MULTILINE)) or text
     try:
         config = yaml_text.load(text, yaml_text.FastYamlLoader)
     except yaml_text.YamlError as error:
@@ -119,18 +116,6 @@ def _mapping(text: bytes, path: Path) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise RunError(f"{path} holds no configuration: expected keys and values, got {config!r}")
     return config
-
-
-def read_blocks(path: Path, keys: Sequence[str]) -> dict[str, Any]:
-    """Some keys of a YAML file, in a fraction of the time of `read_yaml`; the rest is not parsed.
-
-    Keys at the beginning of a line, as `to_yaml` writes them, are cut out of the text with what is
-    indented below them; a text without any of them is parsed as a whole.
-    """
-    text = path.read_bytes()
-    pattern = rf"^(?:{'|'.join(map(re.escape, keys))}):.*\n?(?:[ \t-].*\n?)*"
-    blocks = re.findall(pattern.encode(), text, re.MULTILINE)
-    return _mapping(b"".join(blocks) or text, path)
 
 
 def row(text: bytes, place: str) -> dict[str, Any]:
