@@ -21,7 +21,7 @@ from dartboard.data import (
     evaluation_batches,
     load_dataset,
 )
-from dartboard.data.batch_reader import read_center_crop
+from dartboard.data.loader import read_center_crop
 from dartboard.data.transforms import center_box, crop_and_resize
 from dartboard.errors import DataError
 

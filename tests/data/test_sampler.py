@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +6,9 @@ import torch
 
 import working
 from dartboard.data import BatchLoader, ImageFiles, ImageSet
-from dartboard.data.batch_reader import BatchTasks
-from dartboard.data.sampler import EpochSampler
+from dartboard.data import sampler as sampler_module
+from dartboard.data.loader import batch_task
+from dartboard.data.sampler import EpochSampler, generator
 
 CPU = torch.device("cpu")
 KEY = (0, "train")
@@ -43,13 +43,13 @@ def test_a_batch_depends_on_its_number_and_the_key_alone() -> None:
 def shuffled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Which passes have been shuffled."""
     found: list[int] = []
-    own: Callable[[EpochSampler, int], torch.Tensor] = EpochSampler._shuffle
 
-    def note(self: EpochSampler, epoch: int) -> torch.Tensor:
+    def note(seed: int, name: str, use: str, epoch: int) -> torch.Generator:
+        assert use == "order"
         found.append(epoch)
-        return own(self, epoch)
+        return generator(seed, name, use, epoch)
 
-    monkeypatch.setattr(EpochSampler, "_shuffle", note)
+    monkeypatch.setattr(sampler_module, "generator", note)
     return found
 
 
@@ -79,10 +79,10 @@ def test_a_loader_shuffles_an_epoch_once_with_any_workers(tmp_path: Path, shuffl
 def test_workers_are_given_pixels_or_full_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     images = torch.arange(4, dtype=torch.uint8).view(4, 1, 1, 1)
     chosen = torch.tensor([2, 0])
-    part = BatchTasks(ImageSet(images, torch.zeros(4, dtype=torch.int64)), lambda _: chosen)(7)
+    part = batch_task(ImageSet(images, torch.zeros(4, dtype=torch.int64)), lambda _: chosen, 7)
     assert part.step == 7
     assert isinstance(part.examples, np.ndarray)
     assert part.examples.flatten().tolist() == [2, 0]
     monkeypatch.chdir(tmp_path)
     files = ImageFiles(("a.png", "b.png", "c.png"), torch.zeros(3, dtype=torch.int64), (3, 8, 8))
-    assert BatchTasks(files, lambda _: chosen)(0).examples == (f"{tmp_path}/c.png", f"{tmp_path}/a.png")
+    assert batch_task(files, lambda _: chosen, 0).examples == (f"{tmp_path}/c.png", f"{tmp_path}/a.png")

@@ -139,7 +139,7 @@ found.main([])
 def test_image_files_are_read_as_they_are_measured(tmp_path, make_model, channels, crop_pct):
     from PIL import Image
 
-    from dartboard.data.batch_reader import read_center_crop
+    from dartboard.data.loader import read_center_crop
 
     model = replace(make_model("nano", input=(channels, 8, 8)), crop_pct=crop_pct)
     export_model(model, tmp_path / "net.py", "python")

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dartboard.data import Batch
-from dartboard.data.rng import generator
+from dartboard.data.sampler import generator
 from dartboard.train.mixup import mix
 
 

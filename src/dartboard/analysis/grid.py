@@ -22,7 +22,7 @@ from dartboard.analysis.plane import DirectionKind, Plane, Statistics, Vectors, 
 from dartboard.arch.objective import Batch
 from dartboard.config.schema import Count, Options, Seed
 from dartboard.data import Images, evaluation_batches
-from dartboard.data.rng import generator
+from dartboard.data.sampler import generator
 from dartboard.errors import DataError, OptionError, RunError
 from dartboard.nn.model_file import Model, load_model, pack_model
 from dartboard.utils.atomic import write_text

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dartboard.data.rng import generator
+from dartboard.data.sampler import generator
 from dartboard.errors import OptionError
 from dartboard.nn.network import CellNet
 

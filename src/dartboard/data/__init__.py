@@ -16,8 +16,7 @@ from dartboard.data.registry import (
     register_dataset,
     register_published,
 )
-from dartboard.data.rng import generator, send
-from dartboard.data.sampler import split
+from dartboard.data.sampler import generator, send, split
 from dartboard.data.transforms import PLAIN, Augment, Augmentation, Policy
 
 __all__ = [

@@ -36,14 +36,21 @@ def load_dataset(name: str, options: LoadOptions | None = None) -> Dataset:
                 raise
             raise DataError(f"{error}; what is called {name} here is read as ./{name}") from None
     elif name and _exists(path):
-        data = _read_folder(path, options) if path.is_dir() else _read_file(path, options)
+        data = _read_path(path, options)
     else:
         searched = ""
         with suppress(OSError):  # the current directory may be gone
             searched = "" if path.is_absolute() else f"; files and folders are looked for in {Path.cwd()}"
         if "/" in name or path.suffix.lower() in READERS:
-            message = f"there is no file or folder {name!r} to read a data set from"
-            raise DataError(f"{message}{_suggestion(path)}{searched}")
+            names: list[str] = []
+            with suppress(OSError):
+                visible = (file for file in path.parent.iterdir() if not file.name.startswith("."))
+                names = [file.name for file in visible if file.suffix.lower() in READERS or file.is_dir()]
+            close = difflib.get_close_matches(path.name, names, n=1)
+            suggestion = f"; did you mean {str(path.parent / close[0])!r}?" if close else ""
+            raise DataError(
+                f"there is no file or folder {name!r} to read a data set from{suggestion}{searched}"
+            )
         raise UnknownNameError(f"{DATASETS.kind}, file or folder", name, DATASETS, searched)
     return resize_dataset(data, options.size)
 
@@ -54,32 +61,20 @@ def _exists(path: Path) -> bool:
     return False
 
 
-def _read_folder(folder: Path, options: LoadOptions) -> Dataset:
-    """The published data set in a folder if it is recognized, else its images."""
+def _read_path(path: Path, options: LoadOptions) -> Dataset:
+    """The data set in a file, or in a folder: the published one if it is recognized, else its images."""
+    if not path.is_dir():
+        suffix = path.suffix.lower()
+        if suffix not in READERS:
+            raise DataError(
+                f"{path} is a file of kind {suffix!r}; data sets are read from folders and from files of "
+                f"kind {', '.join(READERS)}"
+            )
+        return READERS[suffix](path, options)
     for dataset in published_datasets().values():
-        if dataset.recognizable and (place := dataset.find(folder)) is not None:
+        if dataset.recognizable and (place := dataset.find(path)) is not None:
             return dataset.read(place, options)
     for read in FOLDER_READERS.values():
-        if (data := read(folder, options)) is not None:
+        if (data := read(path, options)) is not None:
             return data
-    return read_folder(folder, options)
-
-
-def _read_file(path: Path, options: LoadOptions) -> Dataset:
-    suffix = path.suffix.lower()
-    if suffix not in READERS:
-        raise DataError(
-            f"{path} is a file of kind {suffix!r}; data sets are read from folders and from files of kind "
-            f"{', '.join(READERS)}"
-        )
-    return READERS[suffix](path, options)
-
-
-def _suggestion(path: Path) -> str:
-    """A similarly named file or folder next to the missing one, if there is any."""
-    names: list[str] = []
-    with suppress(OSError):
-        visible = (file for file in path.parent.iterdir() if not file.name.startswith("."))
-        names = [file.name for file in visible if file.suffix.lower() in READERS or file.is_dir()]
-    close = difflib.get_close_matches(path.name, names, n=1)
-    return f"; did you mean {str(path.parent / close[0])!r}?" if close else ""
+    return read_folder(path, options)

@@ -193,24 +193,21 @@ class Dataset:
         if len(self.train) == 0:
             raise DataError(f"data set {self.name!r} has no training images")
         for split, images in (("training", self.train), ("validation", self.valid), ("test", self.test)):
-            if images is not None:
-                self._check_split(split, images)
-
-    def _check_split(self, split: str, images: Images) -> None:
-        """Raise unless labels are in range and the shape is that of the training images."""
-        labels, classes = images.labels, len(self.classes)
-        wrong = labels[(labels < 0) | (labels >= classes)]
-        if len(wrong) > 0:
-            raise DataError(
-                f"{split} label {int(wrong[0])} is out of range: {classes} classes are numbered 0 to "
-                f"{classes - 1}"
-            )
-        if images.shape != self.train.shape:
-            expected, actual = ("x".join(map(str, shape)) for shape in (self.train.shape, images.shape))
-            raise DataError(
-                f"training images are {expected} but {split} images {actual} "
-                "(channels x height x width); give both one size"
-            )
+            if images is None:
+                continue
+            labels, classes = images.labels, len(self.classes)
+            wrong = labels[(labels < 0) | (labels >= classes)]
+            if len(wrong) > 0:
+                raise DataError(
+                    f"{split} label {int(wrong[0])} is out of range: {classes} classes are numbered 0 to "
+                    f"{classes - 1}"
+                )
+            if images.shape != self.train.shape:
+                expected, actual = ("x".join(map(str, shape)) for shape in (self.train.shape, images.shape))
+                raise DataError(
+                    f"training images are {expected} but {split} images {actual} "
+                    "(channels x height x width); give both one size"
+                )
 
     @property
     def shape(self) -> Shape:

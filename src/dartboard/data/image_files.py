@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -192,61 +191,40 @@ def decode(file: str, mode: str | None) -> Image.Image:
     Raises:
         DataError: If the file cannot be read, or is no image.
     """
-    if not _is_file(file):
+    if not os.path.isfile(file):  # noqa: PTH113 - Path raises where a parent is unreadable; a pipe never ends
         raise DataError(f"{file}: there is no such file")
     try:
         with WARNINGS_LOCK, warnings.catch_warnings():  # no warning about large images
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             opened = Image.open(file, formats=FORMATS)
         with opened:
-            image = _rotate_by_exif(opened)
-            return _convert(image, mode or ("L" if _is_grey(image) else "RGB"))
+            opened.load()
+            try:
+                image = ImageOps.exif_transpose(opened)
+            except UNREADABLE:  # damaged EXIF data
+                image = opened
+            return _convert(image, mode)
     except UNREADABLE as error:
-        raise DataError(f"{file}: cannot be read as an image ({_reason(error)})") from None
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        if reason.startswith("cannot identify image file"):  # followed by the name of the file
+            reason = "no image of a known kind"
+        raise DataError(f"{file}: cannot be read as an image ({reason or type(error).__name__})") from None
 
 
-def _is_file(file: str) -> bool:
-    """Whether there is a regular file, and not a pipe that would never end."""
-    try:
-        return Path(file).is_file()
-    except OSError:  # a parent folder may be unreadable
-        return False
-
-
-def _is_grey(image: Image.Image) -> bool:
-    """Whether an image has no color, by its mode or its palette."""
-    palette = image.getpalette()
-    if palette is None:
-        return image.mode in GREY
-    red, green, blue = np.array(palette).reshape(-1, 3).T
-    return bool((red == green).all() and (green == blue).all())
-
-
-def _rotate_by_exif(image: Image.Image) -> Image.Image:
-    """The image rotated as its EXIF data says; unchanged where that data is damaged."""
-    image.load()
-    try:
-        return ImageOps.exif_transpose(image)
-    except UNREADABLE:
-        return image
-
-
-def _convert(image: Image.Image, mode: str) -> Image.Image:
-    """The image in a mode of 8 bits without transparency."""
+def _convert(image: Image.Image, mode: str | None) -> Image.Image:
+    """The image in a mode of 8 bits without transparency; None for grey if it has no color, else RGB."""
+    if mode is None:
+        palette, grey = image.getpalette(), image.mode in GREY
+        if palette is not None:
+            red, green, blue = np.array(palette).reshape(-1, 3).T
+            grey = bool((red == green).all() and (green == blue).all())
+        mode = "L" if grey else "RGB"
     if image.mode.startswith("I"):  # Pillow would clip at 255
         image = Image.fromarray((np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8))
     if image.has_transparency_data:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
     return image.convert(mode)
-
-
-def _reason(error: BaseException) -> str:
-    """The message of an error without the name of the file."""
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    if text.startswith("cannot identify image file"):
-        return "no image of a known kind"
-    return text or type(error).__name__
 
 
 def to_tensor(image: Image.Image) -> Tensor:

@@ -1,23 +1,23 @@
-"""Batches for a network: endless shuffled ones to train on, and one pass in order to evaluate."""
+"""Batches for a network: endless shuffled ones to train on, and one pass in order to evaluate.
 
-from collections.abc import Iterator, Sequence
+What worker processes do of it is at the end: from files or pixels to augmented uint8 batches.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
 from torch import Tensor
 
-from dartboard.data.batch_reader import (
-    AugmentedReader,
-    BatchTask,
-    BatchTasks,
-    CenterCropReader,
-    step_generator,
-)
-from dartboard.data.dataset import Images, ImageSet, check_count
-from dartboard.data.image_files import ImageFiles
+from dartboard.data.dataset import Images, ImageSet, Shape, check_count
+from dartboard.data.image_files import MODES, ImageFiles, decode, read_image, to_tensor
 from dartboard.data.prefetch import PREFETCH_FACTOR, Prefetcher
-from dartboard.data.rng import send
-from dartboard.data.sampler import EpochSampler
+from dartboard.data.sampler import EpochSampler, generator, send
 from dartboard.data.transforms import (
     PLAIN,
     Augment,
@@ -26,6 +26,7 @@ from dartboard.data.transforms import (
     check_policy,
     crop_and_resize,
     normalize,
+    random_boxes,
 )
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import DataError
@@ -104,13 +105,13 @@ class BatchLoader:
         self._key, self._augment, self._device = (seed, name), augment, torch.device(device)
         self._mean, self._std = _channel_tensors(images.shape[0], self._device, mean, std)
         self._batch, self._rows = batch, group.local_rows(batch)
-        self._by_rows = isinstance(augment, Augment)  # whether some rows can be augmented by themselves
-        worker_augment = augment if isinstance(augment, Augment) else PLAIN
+        worker_augment, rows = PLAIN, slice(0, batch)
+        if isinstance(augment, Augment):  # some rows can be augmented by themselves
+            worker_augment, rows = augment, self._rows
         check_policy(worker_augment.autoaugment, images.shape[0])
-        source = _set_or_files(images)
+        source = images if isinstance(images, ImageSet | ImageFiles) else images.load()
         uses_workers = isinstance(source, ImageFiles) or worker_augment.autoaugment != "none"
         source_device = torch.device("cpu") if uses_workers else self._device
-        rows = self._rows if self._by_rows else slice(0, batch)
         prefetch = PREFETCH_FACTOR * workers if uses_workers else 0
         self.images = source.to(source_device)
         self._sampler = EpochSampler(
@@ -118,9 +119,9 @@ class BatchLoader:
         )
         self._prefetcher: Prefetcher[BatchTask] | None = None
         if uses_workers:
-            reader = AugmentedReader(images.shape, worker_augment, self._key, batch, rows)
-            tasks, pinned = BatchTasks(self.images, self._sampler), self._device.type == "cuda"
-            self._prefetcher = Prefetcher(reader, tasks, workers=workers, pinned=pinned)
+            read = partial(read_augmented, images.shape, worker_augment, self._key, batch, rows)
+            task, pinned = partial(batch_task, self.images, self._sampler), self._device.type == "cuda"
+            self._prefetcher = Prefetcher(read, task, workers=workers, pinned=pinned)
 
     def batch(self, step: int) -> Batch:
         """Batch number `step`, from 0; the same bits whenever it is requested.
@@ -128,19 +129,18 @@ class BatchLoader:
         Raises:
             DataError: If an image cannot be read.
         """
-        check_count("step", step, least=0)
         indices = self._sampler(step)
         y = send(self.images.labels.index_select(0, indices), self._device)
-        if self._prefetcher is None:
-            x = self.images.load().images.index_select(0, indices)
-        else:
+        if self._prefetcher is not None:
             x = send(self._prefetcher.get(step), self._device)
-        rng = step_generator(self._key, step)
+        else:
+            assert isinstance(self.images, ImageSet)  # noqa: S101 - files are left to workers
+            x = self.images.images.index_select(0, indices)
+        rng = generator(*self._key, "augment", step)
         if not isinstance(self._augment, Augment):
             x = self._augment(x, self._mean, self._std, rng)
             return Batch(x[self._rows], y[self._rows])
-        # Draws are made for the full batch, whichever rows are made here.
-        draws = self._augment.draw(self._batch, x.shape[2:], rng).rows(self._rows)
+        draws = self._augment.draw(self._batch, x.shape[2:], rng, self._rows)
         if self._prefetcher is None:
             x = self._augment.transform_pixels(self._augment.random_resized_crop(x, draws), draws)
         return Batch(self._augment.normalize_and_cutout(x, self._mean, self._std, draws), y)
@@ -185,39 +185,31 @@ def evaluation_batches(
         images = images.spread(limit)
     device = torch.device(device)
     mean, std = _channel_tensors(images.shape[0], device, mean, std)
-    source = _set_or_files(images.to(device))
-    shard = slice(group.rank, None, group.size)
-    if isinstance(source, ImageSet):
-        batches = _memory_batches(source, batch, crop_pct, shard)
-    else:
-        batches = _file_batches(source, batch, crop_pct, workers, shard)
+    images = images.to(device)
+    source = images if isinstance(images, ImageSet | ImageFiles) else images.load()
+    batches = _local_batches(source, batch, crop_pct, workers, slice(group.rank, None, group.size))
     return (Batch(normalize(send(x, device), mean, std), send(y, device)) for x, y in batches)
 
 
-def _memory_batches(
-    images: ImageSet, batch: int, crop_pct: float, shard: slice
+def _local_batches(
+    images: ImageSet | ImageFiles, batch: int, crop_pct: float, workers: int, shard: slice
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Pixels and labels of the batches of a set in memory that belong to this process."""
-    box = send(center_box(crop_pct, *images.shape[1:]).float(), images.device)
-    for x, y in zip(images.images.split(batch)[shard], images.labels.split(batch)[shard], strict=True):
-        if len(y):
+    """Pixels and labels of those batches of a set that belong to this process."""
+    if not len(images):
+        return
+    if isinstance(images, ImageSet):
+        box = send(center_box(crop_pct, *images.shape[1:]).float(), images.device)
+        for x, y in zip(images.images.split(batch)[shard], images.labels.split(batch)[shard], strict=True):
             yield x if crop_pct == 1 else crop_and_resize(x, box.expand(len(x), -1)), y
-
-
-def _file_batches(
-    images: ImageFiles, batch: int, crop_pct: float, workers: int, shard: slice
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Pixels and labels of the batches of a set in files that belong to this process."""
-    indices = torch.arange(len(images)).split(batch)[shard] if len(images) else ()
-    reader, tasks = CenterCropReader(images.shape, crop_pct), BatchTasks(images, indices.__getitem__)
-    prefetcher = Prefetcher(reader, tasks, count=len(indices), workers=workers)
+        return
+    indices = torch.arange(len(images)).split(batch)[shard]
+    read, task = (
+        partial(read_center_crops, images.shape, crop_pct),
+        partial(batch_task, images, indices.__getitem__),
+    )
+    prefetcher = Prefetcher(read, task, count=len(indices), workers=workers)
     for step, batch_indices in enumerate(indices):
         yield prefetcher.get(step), images.labels[batch_indices]
-
-
-def _set_or_files(images: Images) -> ImageSet | ImageFiles:
-    """The images in one of the two forms that batches are made from."""
-    return images if isinstance(images, ImageSet | ImageFiles) else images.load()
 
 
 def _channel_tensors(channels: int, device: torch.device, *values: ChannelValues) -> tuple[Tensor, ...]:
@@ -230,3 +222,83 @@ def _channel_tensors(channels: int, device: torch.device, *values: ChannelValues
                 f"got the shape {list(tensor.shape)}"
             )
     return tensors
+
+
+class BatchTask(NamedTuple):
+    """The examples of a batch, as they are sent to a worker.
+
+    Args:
+        step: Index of the batch.
+        examples: Absolute names of files, or pixels [N, C, H, W].
+    """
+
+    step: int
+    examples: tuple[str, ...] | NDArray[np.uint8]
+
+
+def batch_task(images: ImageSet | ImageFiles, indices: Callable[[int], Tensor], step: int) -> BatchTask:
+    """The task of batch `step` of a set on the CPU; `indices` gives the examples of a step, int64 [B]."""
+    batch = images.take(indices(step))
+    if isinstance(batch, ImageSet):
+        return BatchTask(step, batch.images.numpy())
+    return BatchTask(step, tuple(str(Path(file).absolute()) for file in batch.files))
+
+
+def read_augmented(
+    shape: Shape, augment: Augment, key: tuple[int, str], batch: int, rows: slice, task: BatchTask
+) -> Tensor:
+    """The examples of a task, augmented up to normalization; uint8 [N, C, H, W].
+
+    Args:
+        shape: Channels, height and width of the images.
+        augment: Augmentation.
+        key: Seed of the draws, together with the step; they depend on nothing else.
+        batch: Number of examples in a step, for all of which draws are made.
+        rows: Which of them are in the task.
+        task: The examples.
+    """
+    draws = augment.draw(batch, shape[1:], generator(*key, "augment", task.step), rows)
+    if not isinstance(task.examples, tuple):
+        x = augment.random_resized_crop(torch.from_numpy(task.examples), draws)
+    elif augment.area:
+        pairs = zip(task.examples, draws.boxes, strict=True)
+        x = torch.stack([read_random_crop(file, shape, augment.area, draw) for file, draw in pairs])
+    else:
+        x = torch.stack([read_image(file, shape) for file in task.examples])
+    return augment.transform_pixels(x, draws)
+
+
+def read_center_crops(shape: Shape, crop_pct: float, task: BatchTask) -> Tensor:
+    """The centers of the images in the files of a task, uint8 [N, C, H, W]."""
+    return torch.stack([read_center_crop(str(file), shape, crop_pct) for file in task.examples])
+
+
+def read_random_crop(file: str, shape: Shape, area: float, draw: Tensor) -> Tensor:
+    """A random crop of the image in a file, resized to the shape; uint8 [C, H, W].
+
+    Args:
+        file: File name.
+        shape: Channels, height and width.
+        area: The smallest fraction of the image's area.
+        draw: Uniform in [0, 1), [4].
+    """
+    channels, height, width = shape
+    image = decode(file, MODES[channels])
+    top, left, box_height, box_width = random_boxes(draw[None], area, image.height, image.width)[0].tolist()
+    box = (left, top, min(left + box_width, image.width), min(top + box_height, image.height))
+    return to_tensor(image.resize((width, height), Image.Resampling.BILINEAR, box))
+
+
+def read_center_crop(file: str, shape: Shape, crop_pct: float) -> Tensor:
+    """The center of the image in a file, resized to the shape; uint8 [C, H, W].
+
+    Args:
+        file: File name.
+        shape: Channels, height and width.
+        crop_pct: Fraction of the sides of what `read_image` shows.
+    """
+    if crop_pct == 1:
+        return read_image(file, shape)
+    channels, height, width = shape
+    image, bleed = decode(file, MODES[channels]), (1 - crop_pct) / 2
+    return to_tensor(ImageOps.fit(image, (width, height), Image.Resampling.BILINEAR, bleed=bleed))

@@ -12,9 +12,8 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from multiprocessing.connection import wait
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -69,18 +68,22 @@ class Prefetcher(Generic[Task]):
         if not self._workers:
             return self._function(self._tasks.task(index))
         try:
-            with _explain_dead_workers():
-                if self._results is None or index != self._next:
-                    self._results = self._start(index)
-                self._next = index + 1
-                result = next(self._results)
-            if isinstance(result, _Failure):
-                raise DataError(result.reason)
-        except BaseException:  # the state of the workers is unknown from here on
+            if self._results is None or index != self._next:
+                self._results = self._start(index)
+            self._next = index + 1
+            result: Tensor | str = next(self._results)
+            if isinstance(result, str):
+                raise DataError(result)
+        except BaseException as error:  # the state of the workers is unknown from here on
             self.close()
+            dead = isinstance(error, RuntimeError) and str(error).startswith("DataLoader worker")
+            if dead or isinstance(error, ConnectionError | EOFError):  # the latter two during a transfer
+                raise DataError(
+                    f"a process that prepares images was ended from outside ({error}); if memory or shared "
+                    "memory (/dev/shm) ran out, set fewer workers, or 0"
+                ) from None
             raise
-        else:
-            return result  # type: ignore[no-any-return]
+        return result
 
     def close(self) -> None:
         """Stop the workers, if there are any; the next `get` starts new ones."""
@@ -120,37 +123,18 @@ class _TaskSampler(Generic[Task]):
         return map(self.task, indices)
 
 
-class _Failure(NamedTuple):
-    """Why there is no result."""
-
-    reason: str
-
-
 class _TaskDataset(Dataset[Any]):
     """The function, as the data set of a DataLoader indexed by tasks."""
 
     def __init__(self, function: Callable[[Any], Tensor]) -> None:
         self.function = function
 
-    def __getitem__(self, task: Any) -> Tensor | _Failure:
+    def __getitem__(self, task: Any) -> Tensor | str:
+        """The result of a task, or why there is none."""
         try:
             return self.function(task)
         except DartboardError as error:  # sent as it is, it would come with a traceback
-            return _Failure(str(error))
-
-
-@contextmanager
-def _explain_dead_workers() -> Iterator[None]:
-    """Turn the errors with which torch and Python report a dead worker or fork server into a DataError."""
-    try:
-        yield
-    except (RuntimeError, ConnectionError, EOFError) as error:  # the latter two during a transfer
-        if isinstance(error, RuntimeError) and not str(error).startswith("DataLoader worker"):
-            raise
-        raise DataError(
-            f"a process that prepares images was ended from outside ({error}); if memory or shared memory "
-            "(/dev/shm) ran out, set fewer workers, or 0"
-        ) from None
+            return str(error)
 
 
 def _init_worker(_: int) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dartboard.data.dataset import Dataset, Images, ImageSet, check_count
 from dartboard.data.image_files import MODES, ImageFiles, to_tensor
-from dartboard.data.rng import send
+from dartboard.data.sampler import send
 from dartboard.errors import DataError
 
 Augmentation = Callable[[Tensor, Tensor, Tensor, torch.Generator], Tensor]
@@ -81,10 +81,6 @@ class Draws(NamedTuple):
     boxes: Tensor
     seeds: Tensor
 
-    def rows(self, rows: slice) -> "Draws":
-        """The draws of some of the examples."""
-        return Draws(self.positions[rows], self.boxes[rows], self.seeds[rows])
-
 
 @dataclass(frozen=True)
 class Augment:
@@ -130,8 +126,10 @@ class Augment:
         x = self.transform_pixels(self.random_resized_crop(x, draws), draws)
         return self.normalize_and_cutout(x, mean, std, draws)
 
-    def draw(self, count: int, size: Sequence[int], generator: torch.Generator) -> Draws:
-        """Random draws for `count` examples of a height and width.
+    def draw(
+        self, count: int, size: Sequence[int], generator: torch.Generator, rows: slice = slice(None)
+    ) -> Draws:
+        """Random draws for `count` examples of a height and width, of which those of `rows` are returned.
 
         Every example takes the same draws whatever is switched on, so that one option does not change
         another's draws.
@@ -140,7 +138,8 @@ class Augment:
         ranges = torch.tensor([window, window, 2, *size])
         positions = torch.rand(count, len(ranges), generator=generator) * ranges
         boxes = torch.rand(count, 4, generator=generator)
-        return Draws(positions.long(), boxes, torch.randint(2**62, (count,), generator=generator))
+        seeds = torch.randint(2**62, (count,), generator=generator)
+        return Draws(positions.long()[rows], boxes[rows], seeds[rows])
 
     def random_resized_crop(self, x: Tensor, draws: Draws) -> Tensor:
         """First step: a random crop of each image at the image's size, uint8 [N, C, H, W]."""
@@ -154,7 +153,9 @@ class Augment:
         if self.pad or self.flip:
             top, left, flipped = send(draws.positions[:, :3], x.device).unbind(1)
             x = crop_padded(x, self.pad, top, left) if self.pad else x
-            x = flip(x, flipped) if self.flip else x
+            if self.flip:  # where `flipped` is 1 rather than 0, left and right are exchanged
+                both = torch.cat([x, x.flip(3)])
+                x = both.index_select(0, torch.arange(len(x), device=x.device) + len(x) * flipped)
         if self.autoaugment == "none":
             return x
         return autoaugment(x.cpu(), self.autoaugment, draws.seeds).to(x.device)
@@ -195,12 +196,6 @@ def crop_padded(x: Tensor, pad: int, top: Tensor, left: Tensor) -> Tensor:
     # A view of every stretch of a row's length: whole rows are copied several times faster than pixels.
     stretches = padded.flatten().unfold(0, width, 1)
     return stretches.index_select(0, starts.flatten()).view(x.shape)
-
-
-def flip(x: Tensor, flipped: Tensor) -> Tensor:
-    """Images [N, C, H, W], left and right exchanged where `flipped`, int64 [N], is 1 rather than 0."""
-    both = torch.cat([x, x.flip(3)])
-    return both.index_select(0, torch.arange(len(x), device=x.device) + len(x) * flipped)
 
 
 def cutout_(x: Tensor, side: int, row: Tensor, column: Tensor) -> Tensor:

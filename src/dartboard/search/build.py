@@ -8,7 +8,7 @@ from torch.optim import SGD
 from dartboard.arch.objective import Objective
 from dartboard.arch.precision import Precision
 from dartboard.data import Dataset
-from dartboard.data.rng import generator
+from dartboard.data.sampler import generator
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.config import LoopOptions, WeightOptions
 from dartboard.errors import CompositionError

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dartboard.data import Batch
-from dartboard.data.rng import generator, send
+from dartboard.data.sampler import generator, send
 
 
 def mix(batch: Batch, alpha: float, *, classes: int, seed: int, step: int) -> tuple[Tensor, Tensor]:

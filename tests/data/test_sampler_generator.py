@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from dartboard.data.rng import generator, send
+from dartboard.data.sampler import generator, send
 
 
 def draw(*key: int | str) -> list[int]:

@@ -1,5 +1,6 @@
 """Images from files against Pillow, one by one."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +10,15 @@ from PIL import Image
 from torch import Tensor
 
 from dartboard.data import CENTER_CROP, Augment, ImageFiles
-from dartboard.data.batch_reader import (
-    AugmentedReader,
-    BatchTask,
-    CenterCropReader,
-    read_center_crop,
-    read_random_crop,
-    step_generator,
-)
 from dartboard.data.image_files import read_image
+from dartboard.data.loader import (
+    BatchTask,
+    read_augmented,
+    read_center_crop,
+    read_center_crops,
+    read_random_crop,
+)
+from dartboard.data.sampler import generator
 from dartboard.data.transforms import random_boxes
 from dartboard.errors import DataError
 from working import random_image_files
@@ -66,8 +67,8 @@ def test_the_centre_is_seven_eighths_of_the_largest_square(files: ImageFiles) ->
 
 def test_an_augmented_batch_is_its_files_one_by_one(files: ImageFiles) -> None:
     augment = Augment(pad=1, flip=True, area=0.3)
-    found = AugmentedReader(SHAPE, augment, (4, "mine"), *ALL_SIX)(BatchTask(7, files.files))
-    draws = augment.draw(6, (8, 8), step_generator((4, "mine"), 7))
+    found = read_augmented(SHAPE, augment, (4, "mine"), *ALL_SIX, BatchTask(7, files.files))
+    draws = augment.draw(6, (8, 8), generator(4, "mine", "augment", 7))
     pairs = zip(files.files, draws.boxes, strict=True)
     seen = torch.stack([read_random_crop(file, SHAPE, 0.3, draw) for file, draw in pairs])
     assert found.dtype == torch.uint8
@@ -76,24 +77,24 @@ def test_an_augmented_batch_is_its_files_one_by_one(files: ImageFiles) -> None:
 
 def test_pixels_pass_as_files_do(files: ImageFiles) -> None:
     augment, held = Augment(pad=2, flip=True), files.load().images
-    work = AugmentedReader(SHAPE, augment, (4, "mine"), *ALL_SIX)
+    work = partial(read_augmented, SHAPE, augment, (4, "mine"), *ALL_SIX)
     assert torch.equal(work(BatchTask(3, held.numpy())), work(BatchTask(3, files.files)))
-    framed = AugmentedReader(SHAPE, Augment(area=0.2), (4, "mine"), *ALL_SIX)(BatchTask(3, held.numpy()))
-    draws = augment.draw(6, (8, 8), step_generator((4, "mine"), 3))
+    framed = read_augmented(SHAPE, Augment(area=0.2), (4, "mine"), *ALL_SIX, BatchTask(3, held.numpy()))
+    draws = augment.draw(6, (8, 8), generator(4, "mine", "augment", 3))
     assert torch.equal(framed, Augment(area=0.2).random_resized_crop(held, draws))
 
 
 def test_a_part_of_a_batch_is_varied_as_in_the_whole(files: ImageFiles) -> None:
     augment = Augment(pad=2, flip=True, area=0.3)
-    whole = AugmentedReader(SHAPE, augment, (4, "mine"), *ALL_SIX)(BatchTask(3, files.files))
-    part = AugmentedReader(SHAPE, augment, (4, "mine"), 6, slice(2, 5))(BatchTask(3, files.files[2:5]))
+    whole = read_augmented(SHAPE, augment, (4, "mine"), *ALL_SIX, BatchTask(3, files.files))
+    part = read_augmented(SHAPE, augment, (4, "mine"), 6, slice(2, 5), BatchTask(3, files.files[2:5]))
     assert torch.equal(part, whole[2:5])
 
 
 def test_files_to_measure_with_are_read_as_they_are(files: ImageFiles) -> None:
     expected = torch.stack([read_image(file, SHAPE) for file in files.files])
-    assert torch.equal(CenterCropReader(SHAPE)(BatchTask(0, files.files)), expected)
-    assert not torch.equal(CenterCropReader(SHAPE, CENTER_CROP)(BatchTask(0, files.files)), expected)
+    assert torch.equal(read_center_crops(SHAPE, 1.0, BatchTask(0, files.files)), expected)
+    assert not torch.equal(read_center_crops(SHAPE, CENTER_CROP, BatchTask(0, files.files)), expected)
 
 
 @pytest.mark.parametrize("augment", [Augment(), Augment(area=0.5)])
@@ -101,4 +102,4 @@ def test_a_broken_file_is_named(augment: Augment, tmp_path: Path) -> None:
     file = tmp_path / "broken.png"
     file.write_bytes(b"no image")
     with pytest.raises(DataError, match=r"broken\.png: cannot be read as an image"):
-        AugmentedReader(SHAPE, augment, (0, "x"), 1, slice(0, 1))(BatchTask(0, (str(file),)))
+        read_augmented(SHAPE, augment, (0, "x"), 1, slice(0, 1), BatchTask(0, (str(file),)))
