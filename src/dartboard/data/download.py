@@ -1,22 +1,26 @@
-"""Downloads of published data sets: resumed where they were cut, checked, there completely or not at all.
+"""Downloads of published data sets: resumed where they were cut, checked, unpacked completely or not at all.
 
 Written by hand because pooch, which also checks checksums, starts a cut download from the beginning.
 """
 
 import fcntl
+import gzip
 import hashlib
 import http.client
+import lzma
 import os
+import shutil
 import ssl
+import tarfile
 import urllib.error
 import urllib.request
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import BinaryIO
+from pathlib import Path, PurePosixPath
+from typing import IO, BinaryIO
 
 from dartboard import __version__
-from dartboard.data.files import unpack
 from dartboard.data.registry import Download, PublishedDataset, data_root, published_datasets
 from dartboard.errors import DataError, UnknownNameError
 from dartboard.utils.progress import Progress
@@ -29,6 +33,17 @@ CHUNK = 1 << 16
 UNKNOWN_SIZE = 1 << 62
 """More bytes than any file has: the file is not complete."""
 CUT = (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError)
+DAMAGED = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    gzip.BadGzipFile,
+    EOFError,
+    NotImplementedError,
+    ValueError,
+)
+"""What unpacking a damaged archive raises."""
 
 
 class ConnectionCutError(Exception):
@@ -51,7 +66,11 @@ def download_dataset(name: str, root: Path | None, progress: Progress) -> Path:
             f"{dataset.files} in {folder}"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    with _lock(folder):
+    with (folder / ".lock").open("w") as lock:  # keeps other processes from downloading into the folder
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise DataError(f"{folder}: another program is fetching it") from None
         for download in dataset.downloads:
             if not download.is_present(folder):
                 _fetch_and_unpack(dataset, download, folder, progress)
@@ -76,17 +95,6 @@ def _fetch_and_unpack(
         unpack(file, folder / download.folder, download.top, progress)
         if not by_hand:
             file.unlink()
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Keep other processes from downloading into a folder."""
-    with (folder / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise DataError(f"{folder}: another program is fetching it") from None
-        yield
 
 
 def fetch(download: Download, folder: Path, progress: Progress) -> Path:
@@ -229,3 +237,74 @@ def _total_size(response: http.client.HTTPResponse, file: BinaryIO, offset: int)
 
 def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() else 0
+
+
+def unpack(archive: Path, folder: Path, top: str | None, progress: Progress) -> None:
+    """Replace a folder by the files in a .tar.gz or .zip, completely or not at all.
+
+    Args:
+        archive: The file to unpack.
+        folder: The folder to create.
+        top: Keep only the content of a folder of this name in the archive; None keeps everything.
+        progress: Called with how much of the archive has been read.
+
+    Raises:
+        DataError: If the archive is damaged, would write outside of the folder, or the disk is full.
+    """
+    temporary = folder.with_name(f".{folder.name}.unpacking")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    try:
+        _extract(archive, temporary, top, progress)
+        if not any(temporary.iterdir()):
+            raise DataError(f"{archive}: has no files{f' in a folder {top!r}' if top else ''}")
+        os.sync()
+        shutil.rmtree(folder, ignore_errors=True)
+        temporary.rename(folder)
+    except DataError:
+        raise
+    except DAMAGED as error:
+        raise DataError(f"{archive}: is damaged or cut short ({error}); remove it and get it again") from None
+    except OSError as error:
+        raise DataError(f"{archive}: cannot be unpacked ({error.strerror or error})") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _extract(archive: Path, folder: Path, top: str | None, progress: Progress) -> None:
+    total = archive.stat().st_size
+    with archive.open("rb") as raw:
+        members = _zip_members(raw) if archive.suffix.lower() == ".zip" else _tar_members(raw)
+        for name, content in members:
+            progress(f"unpacking {archive.name}", min(raw.tell(), total), total)
+            path = PurePosixPath(name)
+            if path.is_absolute() or ".." in path.parts:
+                raise DataError(f"{archive}: refused: it would write {name!r} outside of its folder")
+            if top is not None:
+                if top not in path.parts[:-1]:
+                    continue
+                path = PurePosixPath(*path.parts[path.parts.index(top) + 1 :])
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as file:
+                shutil.copyfileobj(content, file)
+
+
+def _tar_members(raw: IO[bytes]) -> Iterator[tuple[str, IO[bytes]]]:
+    """Name and content of each file; links, which could lead anywhere, are left out."""
+    with tarfile.open(fileobj=raw) as archive:
+        for member in archive:
+            content = archive.extractfile(member) if member.isfile() else None
+            if content is not None:
+                yield member.name, content
+
+
+def _zip_members(raw: IO[bytes]) -> Iterator[tuple[str, IO[bytes]]]:
+    """Name and content of each file."""
+    with zipfile.ZipFile(raw) as archive:
+        for member in archive.infolist():
+            if member.flag_bits & 1:
+                raise zipfile.BadZipFile("it needs a password")
+            if not member.is_dir():
+                with archive.open(member) as content:
+                    yield member.filename, content

@@ -1,16 +1,13 @@
-"""RunReader the files of data sets: archives, gzip, labeled arrays; and unpacking archives to folders."""
+"""Reading the files of data sets: archives, gzip, labeled arrays."""
 
 import gzip
 import lzma
-import os
-import shutil
 import tarfile
-import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +15,6 @@ from numpy.typing import NDArray
 
 from dartboard.data.dataset import ImageSet
 from dartboard.errors import DataError
-from dartboard.utils.progress import Progress
 
 LabeledArrays = tuple[NDArray[np.uint8], NDArray[np.int64]]
 """Pixels [N, C, H, W] and labels [N]."""
@@ -26,17 +22,7 @@ LabeledArrays = tuple[NDArray[np.uint8], NDArray[np.int64]]
 LARGEST_MEMBER = 10**9
 """Larger files in an archive belong to no data set that is read at once."""
 TAR_EXTENSIONS = (".tar.gz", ".tgz", ".tar")
-DAMAGED = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    gzip.BadGzipFile,
-    EOFError,
-    NotImplementedError,
-    ValueError,
-)
-"""What unpacking a damaged archive raises."""
+"""File name endings of archives that `read_files` reads, in lower case."""
 
 
 @contextmanager
@@ -57,11 +43,6 @@ def content_errors(path: Path) -> Iterator[None]:
         yield
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
-
-
-def is_tar(path: Path) -> bool:
-    """Whether a file is named like an archive that `read_files` reads."""
-    return path.name.lower().endswith(TAR_EXTENSIONS)
 
 
 def file_names(path: Path) -> set[str]:
@@ -153,74 +134,3 @@ def concatenate(pieces: Sequence[LabeledArrays]) -> ImageSet:
     pixels = np.concatenate([pixels for pixels, _ in pieces])
     labels = np.concatenate([labels for _, labels in pieces])
     return ImageSet(torch.from_numpy(pixels), torch.from_numpy(labels))
-
-
-def unpack(archive: Path, folder: Path, top: str | None, progress: Progress) -> None:
-    """Replace a folder by the files in a .tar.gz or .zip, completely or not at all.
-
-    Args:
-        archive: The file to unpack.
-        folder: The folder to create.
-        top: Keep only the content of a folder of this name in the archive; None keeps everything.
-        progress: Called with how much of the archive has been read.
-
-    Raises:
-        DataError: If the archive is damaged, would write outside of the folder, or the disk is full.
-    """
-    temporary = folder.with_name(f".{folder.name}.unpacking")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    try:
-        _extract(archive, temporary, top, progress)
-        if not any(temporary.iterdir()):
-            raise DataError(f"{archive}: has no files{f' in a folder {top!r}' if top else ''}")
-        os.sync()
-        shutil.rmtree(folder, ignore_errors=True)
-        temporary.rename(folder)
-    except DataError:
-        raise
-    except DAMAGED as error:
-        raise DataError(f"{archive}: is damaged or cut short ({error}); remove it and get it again") from None
-    except OSError as error:
-        raise DataError(f"{archive}: cannot be unpacked ({error.strerror or error})") from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _extract(archive: Path, folder: Path, top: str | None, progress: Progress) -> None:
-    total = archive.stat().st_size
-    with archive.open("rb") as raw:
-        members = _zip_members(raw) if archive.suffix.lower() == ".zip" else _tar_members(raw)
-        for name, content in members:
-            progress(f"unpacking {archive.name}", min(raw.tell(), total), total)
-            path = PurePosixPath(name)
-            if path.is_absolute() or ".." in path.parts:
-                raise DataError(f"{archive}: refused: it would write {name!r} outside of its folder")
-            if top is not None:
-                if top not in path.parts[:-1]:
-                    continue
-                path = PurePosixPath(*path.parts[path.parts.index(top) + 1 :])
-            target = folder / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("wb") as file:
-                shutil.copyfileobj(content, file)
-
-
-def _tar_members(raw: IO[bytes]) -> Iterator[tuple[str, IO[bytes]]]:
-    """Name and content of each file; links, which could lead anywhere, are left out."""
-    with tarfile.open(fileobj=raw) as archive:
-        for member in archive:
-            content = archive.extractfile(member) if member.isfile() else None
-            if content is not None:
-                yield member.name, content
-
-
-def _zip_members(raw: IO[bytes]) -> Iterator[tuple[str, IO[bytes]]]:
-    """Name and content of each file."""
-    with zipfile.ZipFile(raw) as archive:
-        for member in archive.infolist():
-            if member.flag_bits & 1:
-                raise zipfile.BadZipFile("it needs a password")
-            if not member.is_dir():
-                with archive.open(member) as content:
-                    yield member.filename, content

@@ -100,7 +100,7 @@ class PublishedDataset:
 
     def locate(self, root: Path | None = None) -> Path | None:
         """Where its files are; None if they are nowhere."""
-        places = (self.find(folder) for folder in self.folders(root))
+        places = map(self.find, self.folders(root))
         return next((place for place in places if place is not None), None)
 
     def locate_complete(self, root: Path | None = None) -> Path | None:
@@ -108,6 +108,25 @@ class PublishedDataset:
         folder = data_root(root) / self.name
         present = [download.is_present(folder) for download in self.downloads]
         return None if any(present) and not all(present) else self.locate(root)
+
+
+def find_paths(*paths: str, subfolders: tuple[str, ...] = ()) -> Callable[[Path], Path | None]:
+    """A `find` of a published data set: the folder, or the first of its subfolders, that has all paths.
+
+    Args:
+        paths: Files, and folders with a slash at the end.
+        subfolders: Where else to look.
+    """
+
+    def find(folder: Path) -> Path | None:
+        for place in (folder, *(folder / name for name in subfolders)):
+            files = [place / path for path in paths if not path.endswith("/")]
+            folders = [place / path for path in paths if path.endswith("/")]
+            if all(path.is_file() for path in files) and all(path.is_dir() for path in folders):
+                return place
+        return None
+
+    return find
 
 
 def register_dataset(

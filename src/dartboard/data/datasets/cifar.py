@@ -10,11 +10,11 @@ import numpy as np
 
 from dartboard.data.dataset import Dataset, LoadOptions
 from dartboard.data.files import (
+    TAR_EXTENSIONS,
     LabeledArrays,
     concatenate,
     content_errors,
     file_names,
-    is_tar,
     labeled_arrays,
     read_files,
 )
@@ -180,50 +180,26 @@ def read_archive(path: Path, options: LoadOptions) -> Dataset:
     Raises:
         DataError: If the archive has neither.
     """
-    names = file_names(path) if is_tar(path) else set()
+    names = file_names(path) if path.name.lower().endswith(TAR_EXTENSIONS) else set()
     for cifar in (CIFAR10, CIFAR100):
         if any({layout.train[0], layout.names} <= names for layout in cifar.layouts):
             return read_cifar(cifar, path, options)
     raise DataError(f"{path}: is no archive of CIFAR-10 or CIFAR-100; unpack it and give the folder")
 
 
-register_published(
-    PublishedDataset(
-        "cifar10",
-        "60,000 colour images of 32x32 pixels in 10 classes (Krizhevsky 2009).",
-        partial(find_cifar, CIFAR10),
-        partial(read_cifar, CIFAR10),
-        files="cifar-10-binary.tar.gz or cifar-10-python.tar.gz, or what is in one of them",
-        homepage=f"{SITE}cifar.html",
-        downloads=(
-            Download(
-                "cifar-10-binary.tar.gz",
-                (f"{SITE}cifar-10-binary.tar.gz",),
-                size=170_052_171,
-                md5="c32a1d4ab5d03f1284b67883e8d87530",
-                folder="cifar-10-batches-bin",
-                top="cifar-10-batches-bin",
-            ),
-        ),
+for _cifar, _size, _md5 in (
+    (CIFAR10, 170_052_171, "c32a1d4ab5d03f1284b67883e8d87530"),
+    (CIFAR100, 168_513_733, "03b5dce01913d631647c71ecec9e9cb8"),
+):
+    _archive, _folder = _cifar.archives[0], _cifar.folders[0]
+    register_published(
+        PublishedDataset(
+            _cifar.name,
+            f"60,000 colour images of 32x32 pixels in {_cifar.classes} classes (Krizhevsky 2009).",
+            partial(find_cifar, _cifar),
+            partial(read_cifar, _cifar),
+            files=f"{' or '.join(_cifar.archives)}, or what is in one of them",
+            homepage=f"{SITE}cifar.html",
+            downloads=(Download(_archive, (SITE + _archive,), _size, _md5, folder=_folder, top=_folder),),
+        )
     )
-)
-register_published(
-    PublishedDataset(
-        "cifar100",
-        "60,000 colour images of 32x32 pixels in 100 classes (Krizhevsky 2009).",
-        partial(find_cifar, CIFAR100),
-        partial(read_cifar, CIFAR100),
-        files="cifar-100-binary.tar.gz or cifar-100-python.tar.gz, or what is in one of them",
-        homepage=f"{SITE}cifar.html",
-        downloads=(
-            Download(
-                "cifar-100-binary.tar.gz",
-                (f"{SITE}cifar-100-binary.tar.gz",),
-                size=168_513_733,
-                md5="03b5dce01913d631647c71ecec9e9cb8",
-                folder="cifar-100-binary",
-                top="cifar-100-binary",
-            ),
-        ),
-    )
-)

@@ -1,26 +1,16 @@
 """CINIC-10 (Darlow et al. 2018): images of CIFAR-10 and ImageNet in the classes of CIFAR-10."""
 
-from pathlib import Path
-
 from dartboard.data.datasets.folder import read_folder
-from dartboard.data.registry import Download, PublishedDataset, register_published
+from dartboard.data.registry import Download, PublishedDataset, find_paths, register_published
 
 URL = "https://datashare.ed.ac.uk/bitstream/handle/10283/3192/CINIC-10.tar.gz"
-
-
-def find_cinic(folder: Path) -> Path | None:
-    """The folder that holds the three splits, if there is one."""
-    for place in (folder, folder / "CINIC-10"):
-        if all((place / split / "airplane").is_dir() for split in ("train", "valid", "test")):
-            return place
-    return None
 
 
 register_published(
     PublishedDataset(
         "cinic10",
         "270,000 colour images of 32x32 pixels in the classes of CIFAR-10 (Darlow et al. 2018).",
-        find_cinic,
+        find_paths("train/airplane/", "valid/airplane/", "test/airplane/", subfolders=("CINIC-10",)),
         lambda path, options: read_folder(path, options, "cinic10"),
         files="train/CLASS/, valid/CLASS/ and test/CLASS/ out of CINIC-10.tar.gz",
         homepage="https://datashare.ed.ac.uk/handle/10283/3192",

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from statistics import median_low
-from typing import Any
 
 import torch
 
@@ -96,13 +95,16 @@ def read_listing(name: str, listing: Listing, options: LoadOptions) -> Dataset:
     if result is None or any(not isinstance(_check(str(listing.folder / f)), str) for f in result.broken):
         result = survey(listing, options)
         write_cache(listing.folder, fingerprint, result)
-    _report_broken(listing.folder, result.broken, options)
-    _check_no_empty_class(listing, result)
+    _report_broken(listing, result, options)
     shape = _choose_shape(result, options)
     splits = _load_splits(listing, result, shape, options)
     known = result.moments.get(shape)
     if known is None:
-        known = _compute_moments(splits["train"], options)
+        train = splits["train"]
+        if isinstance(train, ImageFiles):
+            known = train.moments(lambda *counts: options.report_progress("measuring images", *counts))
+        else:
+            known = moments(train.spread(MOMENT_IMAGES))
         write_cache(listing.folder, fingerprint, replace(result, moments={**result.moments, shape: known}))
     return Dataset(name, listing.classes, splits["train"], splits.get("test"), splits.get("valid"), known)
 
@@ -135,8 +137,13 @@ def _check(file: str) -> tuple[int, int, bool] | str:
     return *image.size, image.mode == "L"
 
 
-def _report_broken(folder: Path, broken: Mapping[str, str], options: LoadOptions) -> None:
-    """Report the files that are left out: some in a warning, all to the callback."""
+def _report_broken(listing: Listing, result: Survey, options: LoadOptions) -> None:
+    """Report the files that are left out: some in a warning, all to the callback.
+
+    Raises:
+        DataError: If a class has no readable file in a split.
+    """
+    folder, broken = listing.folder, result.broken
     if options.broken is not None:
         for file, reason in broken.items():
             options.broken(str(folder / file), reason)
@@ -147,16 +154,12 @@ def _report_broken(folder: Path, broken: Mapping[str, str], options: LoadOptions
         more = f" and {len(broken) - NAMED_FILES:,} more" if len(broken) > NAMED_FILES else ""
         where = printable(str(folder))
         LOG.warning("%s: broken files that are left out, %s: %s%s", where, f"{len(broken):,}", named, more)
-
-
-def _check_no_empty_class(listing: Listing, result: Survey) -> None:
-    """Raise if a class has no readable file in a split."""
     for split, counts in result.classes.items():
         for name, count in counts.items():
             if not count:
                 files = listing.splits[split].labels.count(listing.classes.index(name))
                 reason = f"none of its {files:,} files can be read" if files else "it has no images"
-                raise DataError(f"{listing.folder}: class {name!r} of {split} is empty: {reason}")
+                raise DataError(f"{folder}: class {name!r} of {split} is empty: {reason}")
 
 
 def _choose_shape(result: Survey, options: LoadOptions) -> Shape:
@@ -200,19 +203,25 @@ def _load_splits(
     return {name: ImageSet(*piece) for name, piece in zip(splits, pieces, strict=True)}
 
 
-def _compute_moments(images: Images, options: LoadOptions) -> Moments:
-    if isinstance(images, ImageFiles):
-        return images.moments(lambda done, total: options.report_progress("measuring images", done, total))
-    return moments(images.spread(MOMENT_IMAGES))
-
-
 def read_cache(folder: Path, fingerprint: str) -> Survey | None:
-    """The cached survey of a folder; None if there is none, or a file has changed since."""
+    """The cached survey of a folder; None if there is none, it is damaged, or a file has changed since."""
     try:
         values = json.loads(_cache_file(folder).read_bytes())
         if (values["version"], values["fingerprint"]) != (CACHE_VERSION, fingerprint):
             return None
-        return _parse_survey(values)
+        classes = {
+            str(split): {str(name): int(count) for name, count in counts.items()}
+            for split, counts in values["classes"].items()
+        }
+        sizes = Counter({(int(width), int(height)): int(count) for width, height, count in values["sizes"]})
+        broken = {str(file): str(reason) for file, reason in values["broken"].items()}
+        known = {}
+        for channels, height, width, pairs in values["moments"]:
+            shape = (int(channels), int(height), int(width))
+            known[shape] = tuple((float(mean), float(std)) for mean, std in pairs)
+            if len(known[shape]) != shape[0] or not all(std > 0 for _, std in known[shape]):
+                raise ValueError(f"no moments of {shape[0]} channels: {pairs}")
+        return Survey(classes, sizes, bool(values["grey"]), broken, known)
     except FileNotFoundError:
         return None
     except (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError) as error:
@@ -250,20 +259,3 @@ def _cache_file(folder: Path) -> Path:
     cache = (variable if variable.is_absolute() else Path.home() / ".cache") / "dartboard"
     name = hashlib.sha256(str(folder.absolute()).encode(errors="surrogateescape")).hexdigest()[:32]
     return cache / "folders" / f"{name}.json"
-
-
-def _parse_survey(values: Any) -> Survey:
-    """The survey in a cache file; raises if a value has another type than it should."""
-    classes = {
-        str(split): {str(name): int(count) for name, count in counts.items()}
-        for split, counts in values["classes"].items()
-    }
-    sizes = Counter({(int(width), int(height)): int(count) for width, height, count in values["sizes"]})
-    broken = {str(file): str(reason) for file, reason in values["broken"].items()}
-    known = {}
-    for channels, height, width, pairs in values["moments"]:
-        shape = (int(channels), int(height), int(width))
-        known[shape] = tuple((float(mean), float(std)) for mean, std in pairs)
-        if len(known[shape]) != shape[0] or not all(std > 0 for _, std in known[shape]):
-            raise ValueError(f"no moments of {shape[0]} channels: {pairs}")
-    return Survey(classes, sizes, bool(values["grey"]), broken, known)

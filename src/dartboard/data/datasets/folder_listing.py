@@ -88,7 +88,16 @@ def list_folder(folder: Path) -> Listing:
     """
     split_folders = _split_folders(folder)
     if not split_folders:
-        return _list_unsplit(folder)
+        classes, loose = tuple(subfolders(folder)), images_in(folder)
+        if loose and not classes:
+            raise DataError(
+                f"{folder}: has {len(loose):,} images but no folders; put those of each class in one of "
+                "their own"
+            )
+        if loose:
+            place = printable(str(folder))
+            LOG.warning("%s: %s images are in no class's folder and are left out", place, f"{len(loose):,}")
+        return Listing(folder, classes, {"train": _list_split(folder, "", classes)})
     classes = tuple(subfolders(folder / split_folders["train"]))
     splits = {split: _list_split(folder, name, classes) for split, name in split_folders.items()}
     if "valid" in splits and "test" not in splits:
@@ -97,7 +106,10 @@ def list_folder(folder: Path) -> Listing:
 
 
 def _split_folders(folder: Path) -> dict[str, str]:
-    """The folder name of each split with classes; empty if there is no training split."""
+    """The folder name of each split with classes; empty if there is no training split.
+
+    Test images without classes are left out with a warning, others are an error.
+    """
     names: dict[str, str] = {}
     for name in subfolders(folder):
         split = SPLIT_NAMES.get(name.lower())
@@ -109,11 +121,22 @@ def _split_folders(folder: Path) -> dict[str, str]:
     if "train" not in names or not subfolders(folder / names["train"]):
         _check_classes_named_like_splits(folder, names)
         return {}
-    return {
-        split: names[split]
-        for split in ("train", "valid", "test")
-        if split in names and _has_classes(folder, split, names)
+    split_folders: dict[str, str] = {
+        split: names[split] for split in ("train", "valid", "test") if split in names
     }
+    for split, name in [*split_folders.items()]:
+        place = folder / name
+        if subfolders(place):
+            continue
+        count = len(images_in(place))
+        if split != "test":
+            raise DataError(
+                f"{place}: has {count:,} images but no folder for each class; move each image into "
+                f"{name}/CLASS, with the names of the classes in {names['train']}"
+            )
+        LOG.warning("%s: its %s images have no classes and are left out", printable(str(place)), f"{count:,}")
+        del split_folders[split]
+    return split_folders
 
 
 def _check_classes_named_like_splits(folder: Path, names: dict[str, str]) -> None:
@@ -128,38 +151,17 @@ def _check_classes_named_like_splits(folder: Path, names: dict[str, str]) -> Non
     )
 
 
-def _has_classes(folder: Path, split: str, names: dict[str, str]) -> bool:
-    """Whether a split has classes; unlabeled test images are left out with a warning, others are an error."""
-    place = folder / names[split]
-    if subfolders(place):
-        return True
-    count = len(images_in(place))
-    if split == "test":
-        LOG.warning("%s: its %s images have no classes and are left out", printable(str(place)), f"{count:,}")
-        return False
-    raise DataError(
-        f"{place}: has {count:,} images but no folder for each class; move each image into "
-        f"{names[split]}/CLASS, with the names of the classes in {names['train']}"
-    )
-
-
-def _list_unsplit(folder: Path) -> Listing:
-    """The listing of a folder without splits, with its images as training images."""
-    classes = tuple(subfolders(folder))
-    loose = images_in(folder)
-    if loose and not classes:
-        raise DataError(
-            f"{folder}: has {len(loose):,} images but no folders; put those of each class in one of their own"
-        )
-    if loose:
-        place = printable(str(folder))
-        LOG.warning("%s: %s images are in no class's folder and are left out", place, f"{len(loose):,}")
-    return Listing(folder, classes, {"train": _list_split(folder, "", classes)})
-
-
 def _list_split(folder: Path, split: str, classes: tuple[str, ...]) -> FileList:
-    """The files in the folder of a split, class by class."""
-    _check_same_classes(folder / split, subfolders(folder / split), classes)
+    """The files in the folder of a split, class by class, which must be those of the training images."""
+    names = subfolders(folder / split)
+    missing = sorted(set(classes) - set(names))
+    extra = sorted(set(names) - set(classes))
+    problems = [f"lacks {_enumerate(missing)}"] if missing else []
+    problems += [f"has {_enumerate(extra)} which the training images lack"] if extra else []
+    if problems:
+        raise DataError(
+            f"{folder / split}: its classes are not those of the training images: it {' and '.join(problems)}"
+        )
     files: list[str] = []
     labels: list[int] = []
     for label, name in enumerate(classes):
@@ -173,18 +175,6 @@ def _list_split(folder: Path, split: str, classes: tuple[str, ...]) -> FileList:
         files += class_files
         labels += [label] * len(class_files)
     return FileList(tuple(files), tuple(labels))
-
-
-def _check_same_classes(folder: Path, names: list[str], classes: tuple[str, ...]) -> None:
-    """Raise unless a split has the classes of the training images."""
-    missing = sorted(set(classes) - set(names))
-    extra = sorted(set(names) - set(classes))
-    problems = [f"lacks {_enumerate(missing)}"] if missing else []
-    problems += [f"has {_enumerate(extra)} which the training images lack"] if extra else []
-    if problems:
-        raise DataError(
-            f"{folder}: its classes are not those of the training images: it {' and '.join(problems)}"
-        )
 
 
 def _enumerate(names: list[str]) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from dartboard.data.datasets.folder import read_listing
 from dartboard.data.datasets.folder_listing import FileList, Listing
 from dartboard.data.files import is_relative_inside, read_lines
-from dartboard.data.registry import Download, PublishedDataset, register_published
+from dartboard.data.registry import Download, PublishedDataset, find_paths, register_published
 from dartboard.errors import DataError
 
 SPLITS = {"train": "splits/train0.txt", "test": "splits/test0.txt"}
@@ -16,14 +16,6 @@ SITES = (
     "http://www2.informatik.uni-freiburg.de/~eitel/freiburg_groceries_dataset/",
 )
 REPOSITORY = "https://raw.githubusercontent.com/PhilJd/freiburg_groceries_dataset/master/"
-
-
-def find_freiburg(folder: Path) -> Path | None:
-    """The folder of the Freiburg groceries, if there is one."""
-    for place in (folder, folder / "freiburg_groceries_dataset"):
-        if (place / "images").is_dir() and all((place / file).is_file() for file in SPLITS.values()):
-            return place
-    return None
 
 
 def list_freiburg(folder: Path) -> Listing:
@@ -57,7 +49,7 @@ register_published(
     PublishedDataset(
         "freiburg",
         "4,947 colour images of groceries of 256x256 pixels in 25 classes (Jund et al. 2016).",
-        find_freiburg,
+        find_paths("images/", *SPLITS.values(), subfolders=("freiburg_groceries_dataset",)),
         lambda path, options: read_listing("freiburg", list_freiburg(path), options),
         files="images/CLASS/, splits/train0.txt and splits/test0.txt",
         homepage="https://github.com/PhilJd/freiburg_groceries_dataset",

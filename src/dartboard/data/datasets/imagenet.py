@@ -5,13 +5,8 @@ from pathlib import Path
 from dartboard.data.dataset import Dataset, LoadOptions
 from dartboard.data.datasets.folder import read_folder
 from dartboard.data.datasets.folder_listing import subfolders
-from dartboard.data.registry import PublishedDataset, register_published
+from dartboard.data.registry import PublishedDataset, find_paths, register_published
 from dartboard.errors import DataError
-
-
-def find_imagenet(folder: Path) -> Path | None:
-    """The folder, if it has training and validation images."""
-    return folder if (folder / "train").is_dir() and (folder / "val").is_dir() else None
 
 
 def read_imagenet(folder: Path, options: LoadOptions) -> Dataset:
@@ -32,7 +27,7 @@ register_published(
     PublishedDataset(
         "imagenet",
         "1.3 million photographs of many sizes in 1,000 classes, ILSVRC 2012 (Russakovsky et al. 2015).",
-        find_imagenet,
+        find_paths("train/", "val/"),
         read_imagenet,
         files="train/WNID/*.JPEG and val/WNID/*.JPEG of ILSVRC 2012",
         homepage="https://image-net.org/download-images.php",

@@ -14,7 +14,7 @@ from dartboard.data.files import (
     labeled_arrays,
     read_file,
 )
-from dartboard.data.registry import PublishedDataset, register_published
+from dartboard.data.registry import PublishedDataset, find_paths, register_published
 from dartboard.errors import DataError
 from dartboard.utils.unpickler import read_arrays
 
@@ -23,12 +23,6 @@ TEST = "val_data"
 SHAPE = (3, 16, 16)
 ALL_CLASSES = 1000
 CLASSES = 120
-
-
-def find_imagenet16(folder: Path) -> Path | None:
-    """The folder that holds the batches, if there is one."""
-    places = (folder, folder / "ImageNet16")
-    return next((place for place in places if (place / TRAIN[0]).is_file()), None)
 
 
 def read_imagenet16(folder: Path, options: LoadOptions) -> Dataset:
@@ -61,7 +55,7 @@ register_published(
     PublishedDataset(
         "imagenet16-120",
         "157,700 colour images of 16x16 pixels in 120 classes of ImageNet (Chrabaszcz et al. 2017).",
-        find_imagenet16,
+        find_paths(TRAIN[0], subfolders=("ImageNet16",)),
         read_imagenet16,
         files="train_data_batch_1 to train_data_batch_10 and val_data, of 16x16 pixels",
         homepage="https://image-net.org/download-images.php",

@@ -60,8 +60,11 @@ def read_matlab(data: bytes, names: Collection[str]) -> dict[str, NDArray[Any]]:
     Raises:
         DataError: If the file is damaged, or one of them is no array of real numbers.
     """
+    order = {b"IM": "<", b"MI": ">"}.get(data[HEADER - 2 : HEADER])  # at the end of the header
+    if order is None or data[HEADER - 4 : HEADER - 2] != (b"\0\1" if order == "<" else b"\1\0"):
+        raise DataError("is no whole MATLAB 5 file")
     arrays = {}
-    for index, element in enumerate(_elements(memoryview(data)[HEADER:], _byte_order(data))):
+    for index, element in enumerate(_elements(memoryview(data)[HEADER:], order)):
         if index == MOST_ELEMENTS:
             raise DataError(f"is no whole MATLAB 5 file: it has more than {MOST_ELEMENTS:,} elements")
         inner = _decompress(element)
@@ -70,15 +73,6 @@ def read_matlab(data: bytes, names: Collection[str]) -> dict[str, NDArray[Any]]:
             if array is not None:
                 arrays[name] = array
     return arrays
-
-
-def _byte_order(data: bytes) -> str:
-    """The byte order, which is at the end of the header."""
-    order = {b"IM": "<", b"MI": ">"}.get(data[HEADER - 2 : HEADER])
-    version = data[HEADER - 4 : HEADER - 2]
-    if order is None or version != (b"\0\1" if order == "<" else b"\1\0"):
-        raise DataError("is no whole MATLAB 5 file")
-    return order
 
 
 def _elements(data: memoryview, order: str) -> Iterator[Element]:

@@ -65,32 +65,28 @@ def _read_arrays(file: BinaryIO) -> dict[str, NDArray[Any]]:
 
 
 def _image_set(arrays: dict[str, NDArray[Any]], split: str) -> ImageSet:
-    images = _channels_first(f"x_{split}", arrays[f"x_{split}"])
-    labels = arrays[f"y_{split}"]
+    """The images and labels of a split, from any layout that files have."""
+    name, images, labels = f"x_{split}", arrays[f"x_{split}"], arrays[f"y_{split}"]
+    if images.dtype != np.uint8:
+        is_float = images.dtype.kind == "f"
+        hint = "(255 * x).round().astype('uint8') if they go from 0 to 1" if is_float else "x.astype('uint8')"
+        raise DataError(f"{name} is {images.dtype}; images must be uint8 from 0 to 255: save {hint}")
+    if images.ndim == 3:
+        images = images[:, None]
+    elif images.ndim == 4:
+        second, last = images.shape[1], images.shape[3]
+        # Grey and RGB, 1 and 3 channels, come first, then those with transparency, 2 and 4.
+        if last in (1, 3) or (second not in (1, 3) and last in (2, 4)):
+            images = images.transpose(0, 3, 1, 2)
+    else:
+        raise DataError(f"{name} has the shape {list(images.shape)}; images are NHWC, NCHW or NHW")
     if labels.dtype.kind not in "iu" or labels.ndim != 1:
         raise DataError(
             f"y_{split} is {labels.dtype} of shape {list(labels.shape)}; labels must be whole numbers of "
             "shape [N]"
         )
-    return ImageSet(torch.from_numpy(images), torch.from_numpy(labels.astype(np.int64)))
-
-
-def _channels_first(name: str, array: NDArray[Any]) -> NDArray[np.uint8]:
-    """Images [N, C, H, W] from any layout that files have."""
-    if array.dtype != np.uint8:
-        hint = "(255 * x).round().astype('uint8') if they" if array.dtype.kind == "f" else "x.astype('uint8')"
-        scale = " go from 0 to 1" if array.dtype.kind == "f" else ""
-        raise DataError(f"{name} is {array.dtype}; images must be uint8 from 0 to 255: save {hint}{scale}")
-    if array.ndim == 3:
-        array = array[:, None]
-    elif array.ndim == 4:
-        second, last = array.shape[1], array.shape[3]
-        # Grey and RGB, 1 and 3 channels, come first, then those with transparency, 2 and 4.
-        if last in (1, 3) or (second not in (1, 3) and last in (2, 4)):
-            array = array.transpose(0, 3, 1, 2)
-    else:
-        raise DataError(f"{name} has the shape {list(array.shape)}; images are NHWC, NCHW or NHW")
-    return np.ascontiguousarray(array)
+    pixels = torch.from_numpy(np.ascontiguousarray(images))
+    return ImageSet(pixels, torch.from_numpy(labels.astype(np.int64)))
 
 
 def _class_names(names: NDArray[Any] | None, sets: list[ImageSet]) -> tuple[str, ...]:

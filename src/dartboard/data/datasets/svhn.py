@@ -7,17 +7,12 @@ import numpy as np
 from dartboard.data.dataset import Dataset, ImageSet, LoadOptions
 from dartboard.data.datasets.matlab import read_matlab
 from dartboard.data.files import concatenate, content_errors, label_array, labeled_arrays, read_file
-from dartboard.data.registry import Download, PublishedDataset, register_published
+from dartboard.data.registry import Download, PublishedDataset, find_paths, register_published
 from dartboard.errors import DataError
 
 FILES = ("train_32x32.mat", "test_32x32.mat")
 CLASSES = tuple("0123456789")
 SITE = "http://ufldl.stanford.edu/housenumbers/"
-
-
-def find_svhn(folder: Path) -> Path | None:
-    """The folder, if the files are in it."""
-    return folder if (folder / FILES[0]).is_file() else None
 
 
 def read_svhn(folder: Path, _: LoadOptions) -> Dataset:
@@ -50,7 +45,7 @@ register_published(
     PublishedDataset(
         "svhn",
         "99,289 digits of house numbers in colour, of 32x32 pixels (Netzer et al. 2011).",
-        find_svhn,
+        find_paths(FILES[0]),
         read_svhn,
         files="train_32x32.mat and test_32x32.mat",
         homepage=SITE,

@@ -6,19 +6,11 @@ from pathlib import Path
 from dartboard.data.datasets.folder import read_listing
 from dartboard.data.datasets.folder_listing import FileList, Listing, images_below, list_folder
 from dartboard.data.files import is_relative_inside, read_lines
-from dartboard.data.registry import Download, PublishedDataset, register_published
+from dartboard.data.registry import Download, PublishedDataset, find_paths, register_published
 from dartboard.errors import DataError
 
 CLASS_IDS, CLASS_NAMES, VALID_LABELS = "wnids.txt", "words.txt", "val/val_annotations.txt"
 URL = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
-
-
-def find_tiny_imagenet(folder: Path) -> Path | None:
-    """The folder of Tiny-ImageNet-200, if there is one."""
-    for place in (folder, folder / "tiny-imagenet-200"):
-        if (place / CLASS_IDS).is_file() and (place / "train").is_dir():
-            return place
-    return None
 
 
 def list_tiny_imagenet(folder: Path) -> Listing:
@@ -82,7 +74,7 @@ register_published(
     PublishedDataset(
         "tiny-imagenet",
         "110,000 colour images of 64x64 pixels in 200 classes, tested on its validation images.",
-        find_tiny_imagenet,
+        find_paths(CLASS_IDS, "train/", subfolders=("tiny-imagenet-200",)),
         lambda path, options: read_listing("tiny-imagenet", list_tiny_imagenet(path), options),
         files="train/, val/, wnids.txt and words.txt out of tiny-imagenet-200.zip",
         homepage=URL,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.data.files import unpack
+from dartboard.data.download import unpack
 from dartboard.errors import DataError
 
 FILES = {"top/a.txt": b"a", "top/deep/b.txt": b"b", "other/c.txt": b"c"}
