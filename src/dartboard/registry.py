@@ -8,7 +8,7 @@ from functools import cache
 from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import TypeVar
 
 from dartboard.errors import DuplicateNameError, OptionError, UnknownNameError
@@ -97,7 +97,13 @@ class Registry(Mapping[str, T]):
         frame = sys._getframe(stacklevel)
 
         def add(value: T) -> T:
-            origin = _origin(frame, value)
+            file = frame.f_globals.get("__file__")
+            origin = Origin(
+                module=frame.f_globals.get("__name__", "__main__"),
+                file=None if file is None else str(Path(file).absolute()),
+                line=frame.f_lineno,
+                qualname=getattr(value, "__qualname__", frame.f_code.co_qualname),
+            )
             if name in self._values:
                 previous = self._origins[name]
                 if not origin.same_place(previous):
@@ -141,9 +147,8 @@ class Registry(Mapping[str, T]):
             self._pending = {} if self.group is None else entry_points(self.group)
             for name in self._pending.keys() & self._values.keys():
                 entry, owner = self._pending.pop(name), self._origins[name]
-                if (
-                    owner.module.split(".")[0] != module_of(entry).split(".")[0]
-                ):  # else it was imported before
+                package = module_of(entry).split(".")[0]
+                if owner.module.split(".")[0] != package:  # else it was imported before
                     warn_once(f"{package_of(entry)}: {self.kind} {name!r} is ignored: {owner} has that name")
         return self._pending
 
@@ -164,14 +169,6 @@ class Registry(Mapping[str, T]):
         file = getattr(sys.modules[module_of(entry)], "__file__", None)
         self._origins[name] = Origin(module_of(entry), file, line, entry.attr)
         self._values[name] = value
-
-
-def _origin(frame: FrameType, value: object) -> Origin:
-    """Where `frame` registers `value`."""
-    file = frame.f_globals.get("__file__")
-    module = frame.f_globals.get("__name__", "__main__")
-    qualname = getattr(value, "__qualname__", frame.f_code.co_qualname)
-    return Origin(module, None if file is None else str(Path(file).absolute()), frame.f_lineno, qualname)
 
 
 @cache

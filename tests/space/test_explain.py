@@ -1,8 +1,7 @@
 import pytest
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from dartboard.space._explain import explain, keys_of, listed, shown
-from dartboard.space.spec import Edge
+from dartboard.space._explain import explain, listed, shown
 
 KEYS = {"top": ("name", "part"), "": ("size", "kind")}
 
@@ -49,7 +48,3 @@ def test_values_are_shown_short_and_in_one_line():
 def test_long_lists_are_cut():
     assert listed("abc") == "a, b, c"
     assert listed("abcdefgh") == "a, b, c, d, e, f and 2 more"
-
-
-def test_keys_of_a_dataclass():
-    assert keys_of(Edge) == ("source", "target", "ops")

@@ -99,6 +99,10 @@ def nano(change) -> str:
             "cells.cell.edges.1: no key .*; did you mean 'ops'",
         ),
         (
+            lambda s: s["cells"]["cell"]["edges"][1].update(zzz="a"),
+            "cells.cell.edges.1: no key called 'zzz'; there are ops, source, target$",
+        ),
+        (
             lambda s: s["cells"]["cell"]["edges"][1].update(ops=[]),
             "cells.cell.edges.1: edge 0 -> 2 has no op",
         ),

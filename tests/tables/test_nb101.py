@@ -18,9 +18,8 @@ from dartboard.space import (
     to_nb101,
 )
 from dartboard.tables import TABLES, Table
-from dartboard.tables.nb101 import NasBench101, nb101_space
-from dartboard.tables.nb101_cells import LABELS, count_flops, forward_orders, labels_of, matrix_of
-from dartboard.tables.nb101_file import Nb101Columns
+from dartboard.tables.nb101 import NasBench101, count_flops, nb101_space
+from dartboard.tables.nb101_table import LABELS, Nb101Columns, forward_orders, labels_of, matrix_of
 from nb101_data import C1, C3, CELLS, MP, SMALL, folder
 
 

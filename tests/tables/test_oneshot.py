@@ -7,7 +7,7 @@ import pytest
 from dartboard.errors import GenotypeError, TableError
 from dartboard.space import count, enumerate_genotypes, from_nb101, prune_nb101, sample, to_nb101
 from dartboard.tables import TABLES
-from dartboard.tables.nb101_file import Nb101Columns
+from dartboard.tables.nb101_table import Nb101Columns
 from dartboard.tables.oneshot import NasBench1Shot1
 from nb101_data import C1, C3, CELLS, MP, folder
 

@@ -10,8 +10,7 @@ from dartboard.errors import CompositionError, OptionError
 from dartboard.nn.mixture import Blend, Mixture, one_hot_blend
 from dartboard.relax.base import Strength
 from dartboard.search.evaluate import accuracy, discrete_accuracy
-from dartboard.space.genotype import Genotype, decided, sample
-from dartboard.space.mutate import mutate
+from dartboard.space.genotype import Genotype, decided, mutate, sample
 from dartboard.space.spec import NONE, Cell, Contest, SearchSpace
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from dartboard.space.formats import (
     prune_nb101,
     to_nb101,
 )
-from dartboard.space.genotype import Genotype, adopt, enumerate_genotypes, restrict, sample
+from dartboard.space.genotype import Genotype, adopt, enumerate_genotypes, mutate, restrict, sample
 from dartboard.space.graph import count, count_cell, depth, mean_source, on_path, reachable, width
-from dartboard.space.mutate import mutate
 from dartboard.space.published import PUBLISHED, Published, get_published
 from dartboard.space.spec import NONE, Cell, Contest, Edge, SearchSpace, Slot, Stack
 

@@ -1,8 +1,6 @@
-"""What a failed check of someone's data comes to: one line with place, value and what was expected."""
+"""Error messages about somebody's data: one line with the place, the value and what was expected."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -15,21 +13,23 @@ _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
 
 
 def explain(error: ValidationError, keys: Keys) -> str:
-    """The first complaint of a validation in one line, an unknown key before all others, with a hint.
+    """The first complaint of a validation in one line, with a hint.
 
-    A key that is missing is often there under a wrong name: the wrong name is what to mend.
+    An unknown key comes before all others: a key that is missing is often there under a wrong name.
     """
     complaints = error.errors()
     first = next((one for one in complaints if one["type"] in _UNKNOWN_KEY), complaints[0])
     place = [str(part) for part in first["loc"]]
+    message = first["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
     if first["type"] in _UNKNOWN_KEY:
         parents = [part for part in first["loc"][:-1] if isinstance(part, str)]
         known = keys.get(parents[-1] if parents else "top", keys[""])
-        return _at(place[:-1], str(UnknownNameError("key", place[-1], known)))
-    message = first["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
-    if first["type"] in ("value_error", "json_invalid", "missing"):
-        return _at(place, message[:1].lower() + message[1:])
-    return _at(place, f"{message}, got {shown(first['input'])}")
+        message = str(UnknownNameError("key", place.pop(), known))
+    elif first["type"] in ("value_error", "json_invalid", "missing"):
+        message = message[:1].lower() + message[1:]
+    else:
+        message = f"{message}, got {shown(first['input'])}"
+    return f"{'.'.join(place)}: {message}" if place else message
 
 
 def shown(value: object, limit: int = 60) -> str:
@@ -43,12 +43,3 @@ def listed(names: Iterable[str], limit: int = 6) -> str:
     names = list(names)
     rest = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + rest
-
-
-def keys_of(form: Any) -> tuple[str, ...]:
-    """The keys of a dataclass."""
-    return tuple(field.name for field in fields(form))
-
-
-def _at(place: Sequence[str], message: str) -> str:
-    return f"{'.'.join(place)}: {message}" if place else message

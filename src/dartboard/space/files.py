@@ -18,17 +18,19 @@ In YAML a space reads like this:
 
 import json
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from dartboard.errors import SpaceError, one_line
-from dartboard.space._explain import explain, keys_of, shown
+from dartboard.space._explain import explain, shown
 from dartboard.space.catalog import SPACES, dense_edges, get_space, keep_per_node, stacked
 from dartboard.space.spec import Cell, Contest, Edge, SearchSpace, Stack
 from dartboard.utils import yaml_text
+
+_STACK_KEYS = tuple(field.name for field in fields(Stack))
 
 
 class _SpaceText(BaseModel):
@@ -54,12 +56,16 @@ def space_from_json(text: str) -> SearchSpace:
         SpaceError: If the text is not JSON, has a key missing or unknown, or the space is impossible.
     """
     try:
-        read = _SpaceText.model_validate_json(text)
-        return SearchSpace(read.name, tuple(read.cells.items()), read.stack)
+        space = _SpaceText.model_validate_json(text)
+        return SearchSpace(space.name, tuple(space.cells.items()), space.stack)
     except ValidationError as error:
-        parts = {"stack": Stack, "edges": Edge, "contests": Contest, "": Cell}
-        keys = {part: keys_of(form) for part, form in parts.items()}
-        keys["top"] = tuple(_SpaceText.model_fields)
+        keys = {
+            "top": tuple(_SpaceText.model_fields),
+            "stack": _STACK_KEYS,
+            "edges": tuple(field.name for field in fields(Edge)),
+            "contests": tuple(field.name for field in fields(Contest)),
+            "": tuple(field.name for field in fields(Cell)),
+        }
         raise SpaceError(f"space JSON: {explain(error, keys)}") from None
     except SpaceError as error:
         raise SpaceError(f"space JSON: {error}") from None
@@ -153,24 +159,20 @@ def space_from_yaml(text: str) -> SearchSpace:
         SpaceError: If the text is not YAML, has a key missing or unknown, or the space is impossible.
     """
     try:
-        return _ShortSpace.model_validate_json(_yaml_as_json(text)).build()
-    except ValidationError as error:
-        keys = {"stack": keys_of(Stack), "": tuple(_ShortCell.model_fields)}
-        keys["top"] = tuple(_ShortSpace.model_fields)
-        raise SpaceError(f"space YAML: {explain(error, keys)}") from None
-    except SpaceError as error:
-        raise SpaceError(f"space YAML: {error}") from None
-
-
-def _yaml_as_json(text: str) -> str:
-    try:
         data = yaml_text.load(text)
         as_json = json.dumps(data, default=str)
     except (TypeError, ValueError, RecursionError) as error:  # not YAML, odd keys, depth
-        raise SpaceError(one_line(error)) from None
+        raise SpaceError(f"space YAML: {one_line(error)}") from None
+    top = tuple(_ShortSpace.model_fields)
     if not isinstance(data, dict):
-        raise SpaceError(f"expected the keys {', '.join(_ShortSpace.model_fields)}; got {shown(data)}")
-    return as_json
+        raise SpaceError(f"space YAML: expected the keys {', '.join(top)}; got {shown(data)}")
+    try:
+        return _ShortSpace.model_validate_json(as_json).build()
+    except ValidationError as error:
+        keys = {"top": top, "stack": _STACK_KEYS, "": tuple(_ShortCell.model_fields)}
+        raise SpaceError(f"space YAML: {explain(error, keys)}") from None
+    except SpaceError as error:
+        raise SpaceError(f"space YAML: {error}") from None
 
 
 def load_space(path_or_name: str | Path) -> SearchSpace:

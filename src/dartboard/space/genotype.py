@@ -1,7 +1,8 @@
-"""Genotypes: discrete cells as a value, and the conversions between genotypes and spaces.
+"""Genotypes: discrete cells as a value, and how they are made from spaces and turned into spaces.
 
 `restrict` is for a genotype of the space itself, `adopt` puts cells from anywhere into a space's
-stack; both return a space with nothing left to choose, which builds like any other.
+stack; both return a space with nothing left to choose, which builds like any other. `sample`,
+`enumerate_genotypes` and `mutate` make genotypes of a space.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,9 +10,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations, permutations, product
 from random import Random
 
-from dartboard.errors import GenotypeError
+from dartboard.errors import GenotypeError, SpaceError
 from dartboard.space._explain import listed
-from dartboard.space.graph import count_kept, winning_ops
+from dartboard.space.graph import count_kept
 from dartboard.space.spec import NONE, Cell, Contest, Edge, SearchSpace
 
 Choice = tuple[tuple[int, str], ...]
@@ -42,31 +43,27 @@ class Genotype:
     groups: tuple[tuple[str, Cell], ...]
 
     def __post_init__(self) -> None:
-        names = [name for name, _ in self.groups]
+        names = [group for group, _ in self.groups]
         if not names:
             raise GenotypeError("a genotype needs at least one cell")
         if len(set(names)) < len(names):
             raise GenotypeError(f"the genotype names a cell twice: {', '.join(names)}")
-        for name, cell in self.groups:
-            _check_discrete(name, cell)
-        plain = tuple((name, replace(cell, adapt=True, project=False)) for name, cell in self.groups)
+        for group, cell in self.groups:
+            for edge in cell.edges:
+                if len(edge.ops) > 1:
+                    raise GenotypeError(
+                        f"{group}, edge {edge}: expected one op, got {len(edge.ops)} ({', '.join(edge.ops)})"
+                    )
+            if cell.contests:
+                node = cell.edges[cell.contests[0].edges[0]].target
+                raise GenotypeError(f"{group}: the contest at node {node} is not decided yet")
+        plain = tuple((group, replace(cell, adapt=True, project=False)) for group, cell in self.groups)
         object.__setattr__(self, "groups", plain)
 
     @property
     def cells(self) -> Mapping[str, Cell]:
         """The cell of each decision group."""
         return dict(self.groups)
-
-
-def _check_discrete(name: str, cell: Cell) -> None:
-    for edge in cell.edges:
-        if len(edge.ops) > 1:
-            raise GenotypeError(
-                f"{name}, edge {edge}: expected one op, got {len(edge.ops)} ({', '.join(edge.ops)})"
-            )
-    if cell.contests:
-        node = cell.edges[cell.contests[0].edges[0]].target
-        raise GenotypeError(f"{name}: the contest at node {node} is not decided yet")
 
 
 def restrict(space: SearchSpace, genotype: Genotype) -> SearchSpace:
@@ -82,67 +79,47 @@ def restrict(space: SearchSpace, genotype: Genotype) -> SearchSpace:
         GenotypeError: If the genotype is not of this space; says which cell and edge, and what was expected.
     """
     chosen = decisions(space, genotype)
-    groups = ((name, decided(cell, tuple(chosen[name].items()))) for name, cell in space.groups)
+    groups = ((group, decided(cell, tuple(chosen[group].items()))) for group, cell in space.groups)
     return replace(space, groups=tuple(groups))
 
 
 def decisions(space: SearchSpace, genotype: Genotype) -> dict[str, dict[int, str]]:
     """The op of every edge that the genotype keeps, by cell and index of the edge; see `restrict`."""
-    _check_archs(space, genotype)
-    cells = genotype.cells
-    return {name: _decisions_of(name, cell, cells[name]) for name, cell in space.groups}
+    _check_groups(space, genotype)
+    return {group: _cell_decisions(group, cell, genotype.cells[group]) for group, cell in space.groups}
 
 
-def adopt(space: SearchSpace, genotype: Genotype) -> SearchSpace:
-    """The space's stack with the genotype's cells, whatever space they come from.
-
-    The cells keep their nodes, edges, output, joins and concat; how inputs are adapted and the
-    output is projected is taken from the space.
-
-    Raises:
-        GenotypeError: If the stack has other cells, or its cells have another number of inputs.
-    """
-    _check_archs(space, genotype)
-    cells = genotype.cells
-    groups = (
-        (name, replace(cells[name], adapt=cell.adapt, project=cell.project)) for name, cell in space.groups
-    )
-    return replace(space, groups=tuple(groups))
-
-
-def _check_archs(space: SearchSpace, genotype: Genotype) -> None:
-    expected, cells = space.cells, genotype.cells
-    if set(expected) != set(cells):
-        raise GenotypeError(
-            f"space {space.name!r} expects the cells {listed(expected)}; the genotype has {listed(cells)}"
-        )
-    for name, cell in expected.items():
-        if cell.inputs != cells[name].inputs:
-            raise GenotypeError(
-                f"{name}: space {space.name!r} expects a cell with {cell.inputs} inputs, "
-                f"the genotype's has {cells[name].inputs}"
-            )
-
-
-def _decisions_of(name: str, cell: Cell, chosen: Cell) -> dict[int, str]:
+def _cell_decisions(group: str, cell: Cell, chosen: Cell) -> dict[int, str]:
     if sorted(chosen.output) != sorted(cell.output):
         raise GenotypeError(
-            f"{name}: expected the output nodes {list(cell.output)}, got {list(chosen.output)}"
+            f"{group}: expected the output nodes {list(cell.output)}, got {list(chosen.output)}"
         )
-    ops = _match_edges(name, cell, chosen)
+    ops = _match_edges(group, cell, chosen)
     for contest in cell.contests:
-        _check_contest(name, cell, contest, ops)
-    for index, edge in enumerate(cell.edges):
-        if index not in ops and cell.contest_of(index) is None:
+        winning = [index for index in contest.edges if index in ops]
+        if len(winning) != contest.keep:
+            node = cell.edges[contest.edges[0]].target
+            rivals = ", ".join(str(cell.edges[index]) for index in contest.edges)
+            raise GenotypeError(
+                f"{group}, node {node}: expected {contest.keep} of the edges {rivals}; got {len(winning)}"
+            )
+        for index in winning:
+            if ops[index] == NONE:
+                raise GenotypeError(
+                    f"{group}, edge {cell.edges[index]}: an edge that wins a place cannot be {NONE!r}; "
+                    f"expected another of {', '.join(cell.edges[index].ops)}"
+                )
+    for index, edge in _free_edges(cell):
+        if index not in ops:
             if NONE not in edge.ops:
                 raise GenotypeError(
-                    f"{name}, edge {edge}: expected one of {', '.join(edge.ops)}; the edge is missing"
+                    f"{group}, edge {edge}: expected one of {', '.join(edge.ops)}; the edge is missing"
                 )
             ops[index] = NONE
     return ops
 
 
-def _match_edges(name: str, cell: Cell, chosen: Cell) -> dict[int, str]:
+def _match_edges(group: str, cell: Cell, chosen: Cell) -> dict[int, str]:
     """The op of each of the space's edges that the chosen cell has, by the index of the edge.
 
     Parallel edges are matched by their candidates; where that leaves a choice, edges outside
@@ -162,33 +139,46 @@ def _match_edges(name: str, cell: Cell, chosen: Cell) -> dict[int, str]:
         )
         order = next(fits, None)
         if order is None:
-            raise GenotypeError(f"{name}, edge {source} -> {target}: {_explain_mismatch(cell, indices, ops)}")
+            if not indices:
+                reason = "the space has no such edge"
+            elif len(indices) < len(ops):
+                reason = f"expected at most {len(indices)} edge, got {len(ops)} ({', '.join(ops)})"
+            else:
+                candidates = dict.fromkeys(op for index in indices for op in cell.edges[index].ops)
+                reason = f"expected one of {', '.join(candidates)}; got {', '.join(ops)}"
+            raise GenotypeError(f"{group}, edge {source} -> {target}: {reason}")
         matched.update(zip(order, ops, strict=True))
     return matched
 
 
-def _explain_mismatch(cell: Cell, indices: list[int], ops: list[str]) -> str:
-    if not indices:
-        return "the space has no such edge"
-    if len(indices) < len(ops):
-        return f"expected at most {len(indices)} edge, got {len(ops)} ({', '.join(ops)})"
-    candidates = dict.fromkeys(op for index in indices for op in cell.edges[index].ops)
-    return f"expected one of {', '.join(candidates)}; got {', '.join(ops)}"
+def adopt(space: SearchSpace, genotype: Genotype) -> SearchSpace:
+    """The space's stack with the genotype's cells, whatever space they come from.
+
+    The cells keep their nodes, edges, output, joins and concat; how inputs are adapted and the
+    output is projected is taken from the space.
+
+    Raises:
+        GenotypeError: If the stack has other cells, or its cells have another number of inputs.
+    """
+    _check_groups(space, genotype)
+    cells = genotype.cells
+    groups = (
+        (group, replace(cells[group], adapt=cell.adapt, project=cell.project)) for group, cell in space.groups
+    )
+    return replace(space, groups=tuple(groups))
 
 
-def _check_contest(name: str, cell: Cell, contest: Contest, ops: Mapping[int, str]) -> None:
-    chosen = [index for index in contest.edges if index in ops]
-    node = cell.edges[contest.edges[0]].target
-    if len(chosen) != contest.keep:
-        rivals = ", ".join(str(cell.edges[index]) for index in contest.edges)
+def _check_groups(space: SearchSpace, genotype: Genotype) -> None:
+    expected, cells = space.cells, genotype.cells
+    if set(expected) != set(cells):
         raise GenotypeError(
-            f"{name}, node {node}: expected {contest.keep} of the edges {rivals}; got {len(chosen)}"
+            f"space {space.name!r} expects the cells {listed(expected)}; the genotype has {listed(cells)}"
         )
-    for index in chosen:
-        if ops[index] == NONE:
+    for group, cell in expected.items():
+        if cell.inputs != cells[group].inputs:
             raise GenotypeError(
-                f"{name}, edge {cell.edges[index]}: an edge that wins a place cannot be {NONE!r}; "
-                f"expected another of {', '.join(cell.edges[index].ops)}"
+                f"{group}: space {space.name!r} expects a cell with {cell.inputs} inputs, "
+                f"the genotype's has {cells[group].inputs}"
             )
 
 
@@ -201,17 +191,17 @@ def decided(cell: Cell, choice: Choice) -> Cell:
 def sample(space: SearchSpace, rng: Random) -> Genotype:
     """A genotype drawn uniformly from all that `enumerate_genotypes` would list."""
     cells = []
-    for name, cell in space.groups:
+    for group, cell in space.groups:
         winning = [index for contest in cell.contests for index in _sample_contest(cell, contest, rng)]
         choice = [(index, rng.choice(winners(cell.edges[index]))) for index in winning]
         choice += [(index, rng.choice(edge.ops)) for index, edge in _free_edges(cell)]
-        cells.append((name, decided(cell, tuple(choice))))
+        cells.append((group, decided(cell, tuple(choice))))
     return Genotype(tuple(cells))
 
 
 def _sample_contest(cell: Cell, contest: Contest, rng: Random) -> list[int]:
     """The edges that stay; the probability of a set is proportional to the number of ops it can have."""
-    choices, keep = winning_ops(cell, contest), contest.keep
+    choices, keep = [len(winners(cell.edges[index])) for index in contest.edges], contest.keep
     chosen: list[int] = []
     for position, index in enumerate(contest.edges):
         remaining = choices[position:]
@@ -225,24 +215,59 @@ def _sample_contest(cell: Cell, contest: Contest, rng: Random) -> list[int]:
 
 def enumerate_genotypes(space: SearchSpace) -> Iterator[Genotype]:
     """All genotypes of the space, one at a time, `graph.count(space)` of them."""
-    decisions_left = [(name, choices) for name, cell in space.groups for choices in _open_decisions(cell)]
-    for choices in product(*(choices for _, choices in decisions_left)):
+    outcomes: list[tuple[str, list[Choice]]] = []  # of each independent decision, with its group
+    for group, cell in space.groups:
+        for contest in cell.contests:
+            choices = [
+                tuple(zip(indices, ops, strict=True))
+                for indices in combinations(contest.edges, contest.keep)
+                for ops in product(*(winners(cell.edges[index]) for index in indices))
+            ]
+            outcomes.append((group, choices))
+        outcomes += [(group, [((index, op),) for op in edge.ops]) for index, edge in _free_edges(cell)]
+    for combination in product(*(choices for _, choices in outcomes)):
         chosen: dict[str, Choice] = dict.fromkeys(space.cells, ())
-        for (name, _), choice in zip(decisions_left, choices, strict=True):
-            chosen[name] += choice
-        yield Genotype(tuple((name, decided(cell, chosen[name])) for name, cell in space.groups))
+        for (group, _), choice in zip(outcomes, combination, strict=True):
+            chosen[group] += choice
+        yield Genotype(tuple((group, decided(cell, chosen[group])) for group, cell in space.groups))
 
 
-def _open_decisions(cell: Cell) -> Iterator[list[Choice]]:
-    """The independent decisions of a cell, each as the list of its outcomes."""
-    for contest in cell.contests:
-        yield [
-            tuple(zip(indices, ops, strict=True))
-            for indices in combinations(contest.edges, contest.keep)
-            for ops in product(*(winners(cell.edges[index]) for index in indices))
-        ]
-    for index, edge in _free_edges(cell):
-        yield [((index, op),) for op in edge.ops]
+def mutate(space: SearchSpace, genotype: Genotype, rng: Random) -> Genotype:
+    """The genotype with one op, or one edge of a contest, changed (Real et al. 2019's two mutations).
+
+    The op or edge to change is drawn uniformly from all that can change, its replacement uniformly from the
+    alternatives.
+
+    Raises:
+        SpaceError: If the space has nothing left to choose.
+    """
+    chosen = decisions(space, genotype)
+    moves: list[tuple[str, int, list[tuple[int, str]]]] = []  # group, edge to remove, its replacements
+    for group, cell in space.groups:
+        for index, op in chosen[group].items():
+            edge, contest = cell.edges[index], cell.contest_of(index)
+            ops = edge.ops if contest is None else winners(edge)
+            if len(ops) > 1:
+                moves.append((group, index, [(index, new_op) for new_op in ops if new_op != op]))
+            rivals = (
+                [] if contest is None else [rival for rival in contest.edges if rival not in chosen[group]]
+            )
+            replacements = [
+                (rival, new_op)
+                for rival in rivals
+                for new_op in winners(cell.edges[rival])
+                if (cell.edges[rival].source, new_op) != (edge.source, op)  # a parallel edge with the same op
+            ]
+            if replacements:
+                moves.append((group, index, replacements))
+    if not moves:
+        raise SpaceError(f"space {space.name!r} has nothing left to choose, so nothing can change")
+    group, index, replacements = rng.choice(moves)
+    del chosen[group][index]
+    chosen[group].update([rng.choice(replacements)])
+    return Genotype(
+        tuple((group, decided(cell, tuple(chosen[group].items()))) for group, cell in space.groups)
+    )
 
 
 def winners(edge: Edge) -> list[str]:

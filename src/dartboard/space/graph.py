@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import prod
 from statistics import fmean
 
-from dartboard.space.spec import NONE, Cell, Contest, Edge, SearchSpace
+from dartboard.space.spec import NONE, Cell, Edge, SearchSpace
 
 
 @dataclass(frozen=True)
@@ -100,22 +100,19 @@ def count_cell(cell: Cell) -> int:
     """
     contested = {index for contest in cell.contests for index in contest.edges}
     free = (len(edge.ops) for index, edge in enumerate(cell.edges) if index not in contested)
-    return prod(free) * prod(
-        count_kept(winning_ops(cell, contest), contest.keep) for contest in cell.contests
-    )
-
-
-def winning_ops(cell: Cell, contest: Contest) -> list[int]:
-    """For each edge of the contest how many ops it can stay with; `none` is not one of them."""
-    return [sum(op != NONE for op in cell.edges[index].ops) for index in contest.edges]
+    ways = prod(free)
+    for contest in cell.contests:
+        ops = [sum(op != NONE for op in cell.edges[index].ops) for index in contest.edges]
+        ways *= count_kept(ops, contest.keep)
+    return ways
 
 
 def count_kept(choices: Sequence[int], keep: int) -> int:
     """Ways to keep `keep` edges and choose on each: the elementary symmetric polynomial of that degree."""
     ways = [1] + [0] * keep
-    for own in choices:
-        for kept in range(keep, 0, -1):
-            ways[kept] += own * ways[kept - 1]
+    for ops in choices:
+        for degree in range(keep, 0, -1):
+            ways[degree] += ops * ways[degree - 1]
     return ways[keep]
 
 

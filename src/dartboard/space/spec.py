@@ -7,7 +7,7 @@ hashable, compared by value and checked when made. Nothing here knows how to com
 Nodes are numbered so that every edge goes from a lower to a higher number; the cell inputs come first.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
@@ -91,7 +91,7 @@ class Cell:
         if self.inputs not in (1, 2):
             raise SpaceError(f"a cell has 1 or 2 inputs, not {self.inputs}")
         self._check_nodes()
-        _check_order(self.edges)
+        self._check_order()
         self._check_contests()
 
     def _check_nodes(self) -> None:
@@ -111,6 +111,24 @@ class Cell:
                     )
             if len(set(listed)) < len(listed):
                 raise SpaceError(f"{name} lists a node twice: {list(listed)}")
+
+    def _check_order(self) -> None:
+        backwards = next((edge for edge in self.edges if edge.source >= edge.target), None)
+        if backwards is None:
+            return
+        order: TopologicalSorter[int] = TopologicalSorter()
+        for edge in self.edges:
+            order.add(edge.target, edge.source)
+        try:
+            order.prepare()
+        except CycleError as error:
+            ring = error.args[1][1:]
+            start = ring.index(min(ring))
+            cycle = " -> ".join(map(str, [*ring[start:], *ring[: start + 1]]))
+            raise SpaceError(f"the cell has a cycle: {cycle}; a cell is acyclic") from None
+        raise SpaceError(
+            f"edge {backwards} runs backwards; number the nodes so that edges go from lower to higher"
+        )
 
     def _check_contests(self) -> None:
         seen: set[int] = set()
@@ -160,32 +178,6 @@ class Cell:
         """The same cell without the candidate `op`; an edge must keep at least one."""
         edges = tuple(replace(edge, ops=tuple(o for o in edge.ops if o != op)) for edge in self.edges)
         return replace(self, edges=edges)
-
-
-def _check_order(edges: tuple[Edge, ...]) -> None:
-    backwards = [edge for edge in edges if edge.source >= edge.target]
-    if not backwards:
-        return
-    cycle = _cycle(edges)
-    if cycle:
-        raise SpaceError(f"the cell has a cycle: {' -> '.join(map(str, cycle))}; a cell is acyclic")
-    raise SpaceError(
-        f"edge {backwards[0]} runs backwards; number the nodes so that edges go from lower to higher"
-    )
-
-
-def _cycle(edges: tuple[Edge, ...]) -> list[int]:
-    """A cycle as a list of nodes that starts and ends with its lowest, or nothing."""
-    order: TopologicalSorter[int] = TopologicalSorter()
-    for edge in edges:
-        order.add(edge.target, edge.source)
-    try:
-        order.prepare()
-    except CycleError as error:
-        ring = error.args[1][1:]
-        start = ring.index(min(ring))
-        return [*ring[start:], *ring[: start + 1]]
-    return []
 
 
 @dataclass(frozen=True)
@@ -241,9 +233,16 @@ class Stack:
 
     def slots(self) -> tuple[Slot, ...]:
         """All slots from stem to head."""
-        if self.reduce == "cell":
-            return tuple(self._reducing_cells())
         slots = []
+        if self.reduce == "cell":
+            reductions = {stage * self.cells // self.stages for stage in range(1, self.stages)}
+            width = 1
+            for index in range(self.cells):
+                stride = 2 if index in reductions else 1
+                width *= stride
+                kind = "reduce" if stride == 2 else "normal"
+                slots.append(Slot(kind if self.shared else f"cell{index:02d}", stride, width))
+            return tuple(slots)
         for stage in range(self.stages):
             if stage:
                 slots.append(Slot("", 2, 2**stage))
@@ -251,15 +250,6 @@ class Stack:
             names = ("cell" if self.shared else f"cell{index:02d}" for index in cells)
             slots += [Slot(name, 1, 2**stage) for name in names]
         return tuple(slots)
-
-    def _reducing_cells(self) -> Iterator[Slot]:
-        reductions = {stage * self.cells // self.stages for stage in range(1, self.stages)}
-        width = 1
-        for index in range(self.cells):
-            stride = 2 if index in reductions else 1
-            width *= stride
-            kind = "reduce" if stride == 2 else "normal"
-            yield Slot(kind if self.shared else f"cell{index:02d}", stride, width)
 
 
 @dataclass(frozen=True)
@@ -284,7 +274,7 @@ class SearchSpace:
 
     def __post_init__(self) -> None:
         expected = {slot.group for slot in self.slots if slot.group}
-        names = [name for name, _ in self.groups]
+        names = [group for group, _ in self.groups]
         if set(names) != expected or len(names) != len(expected):
             raise SpaceError(
                 f"the stack of space {self.name!r} reads the cells {', '.join(sorted(expected))}, "
@@ -317,7 +307,7 @@ class SearchSpace:
             raise SpaceError(
                 f"space {self.name!r} has no op {op!r} to leave out; it has {', '.join(self.ops)}"
             )
-        return replace(self, groups=tuple((name, cell.without(op)) for name, cell in self.groups))
+        return replace(self, groups=tuple((group, cell.without(op)) for group, cell in self.groups))
 
     def resized(self, cells: int) -> "SearchSpace":
         """The same space with another number of cells; only shared cells can be repeated."""

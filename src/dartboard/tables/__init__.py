@@ -14,7 +14,7 @@ from dartboard.tables.base import (
 )
 from dartboard.tables.nano import NanoBench, load_nano
 from dartboard.tables.nb101 import NasBench101, load_nb101
-from dartboard.tables.nb101_file import import_tfrecord
+from dartboard.tables.nb101_import import import_tfrecord
 from dartboard.tables.nb201 import NasBench201, load_nb201
 from dartboard.tables.nb201_import import import_nb201
 from dartboard.tables.oneshot import NasBench1Shot1, load_oneshot1, load_oneshot2, load_oneshot3

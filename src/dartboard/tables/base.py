@@ -111,6 +111,13 @@ class Table(Protocol):
         """All test accuracies on the data set, sorted."""
 
 
+def check_dataset(table: Table, dataset: str) -> None:
+    """Raises a TableError unless the table has the data set."""
+    if dataset not in table.datasets:
+        known = ", ".join(table.datasets)
+        raise TableError(f"{table.name} knows nothing of data set {dataset!r}; it knows {known}")
+
+
 @runtime_checkable
 class SupportsIsomorphic(Protocol):
     """A table that knows which of its architectures are isomorphic."""

@@ -31,7 +31,11 @@ def read_columns(path: Path, names: Sequence[str]) -> Columns:
         TableError: If the file is damaged, or lacks a column.
     """
     try:
-        first, *lines = _read_text(path).splitlines() or [""]
+        with gzip.open(path, "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise TableError(f"unpacks to more than {MOST_BYTES:,} bytes; that is no table of a benchmark")
+        first, *lines = data.decode().splitlines() or [""]
         head = first.split(",")
         if missing := [name for name in names if name not in head]:
             raise TableError(f"has no column {', '.join(missing)}; it has {', '.join(head)[:200] or 'none'}")
@@ -40,26 +44,16 @@ def read_columns(path: Path, names: Sequence[str]) -> Columns:
                 raise TableError(
                     f"line {number} has {line.count(',') + 1} values, the first line {len(head)}"
                 )
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise TableError(f"{path}: not a whole .csv.gz table ({error})") from None
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except UnicodeDecodeError:
+        raise TableError(f"{path}: not a table: its text is not in UTF-8") from None
     except TableError as error:
         raise TableError(f"{path}: {error}") from None
     values = ",".join(lines).split(",") if lines else []  # one list is faster than one for each line
     return {name: values[head.index(name) :: len(head)] for name in names}
-
-
-def _read_text(path: Path) -> str:
-    try:
-        with gzip.open(path, "rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise TableError(f"not a whole .csv.gz table ({error})") from None
-    except OSError as error:
-        raise TableError(f"cannot be read ({error.strerror or error})") from None
-    if len(data) > MOST_BYTES:
-        raise TableError(f"unpacks to more than {MOST_BYTES:,} bytes; that is no table of a benchmark")
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise TableError("not a table: its text is not in UTF-8") from None
 
 
 def numbers(columns: Columns, name: str, *, most: float) -> Floats:

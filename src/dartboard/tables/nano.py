@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dartboard.errors import TableError
-from dartboard.space import Cell, Genotype, get_space, restrict
-from dartboard.tables.base import SHIPPED, TABLES, Floats, Ranking, Record
+from dartboard.space import Genotype, get_space, restrict
+from dartboard.tables.base import SHIPPED, TABLES, Floats, Ranking, Record, check_dataset
 from dartboard.utils.npz import DAMAGED, read_array
 
 FILE = "nano.npz"
@@ -71,7 +71,7 @@ class NanoBench:
         return int(self._seconds.shape[1])
 
     def query(self, genotype: Genotype, dataset: str) -> Record:
-        self._check(dataset)
+        check_dataset(self, dataset)
         row = self.row(genotype)
         return Record(
             valid=float(self._accuracies["valid"][row, :, -1].mean()),
@@ -82,7 +82,7 @@ class NanoBench:
         )
 
     def ranking(self, dataset: str) -> Ranking:
-        self._check(dataset)
+        check_dataset(self, dataset)
         return self._ranking
 
     def curves(self, split: Split, genotype: Genotype | None = None) -> Floats:
@@ -92,16 +92,8 @@ class NanoBench:
 
     def row(self, genotype: Genotype) -> int:
         """Index of a cell in the arrays, which are in the order of `enumerate_genotypes`."""
-        return self._rows[ops_of(restrict(self.space, genotype).cells["cell"])]
-
-    def _check(self, dataset: str) -> None:
-        if dataset not in self.datasets:
-            raise TableError(f"nano knows nothing of data set {dataset!r}; it knows {self.datasets[0]}")
-
-
-def ops_of(cell: Cell) -> Ops:
-    """The ops of a discrete cell that has all its edges, in their order."""
-    return tuple(edge.ops[0] for edge in cell.edges)
+        cell = restrict(self.space, genotype).cells["cell"]
+        return self._rows[tuple(edge.ops[0] for edge in cell.edges)]
 
 
 def all_ops() -> list[Ops]:
@@ -123,16 +115,11 @@ def load_nano(path: Path) -> NanoBench:
         raise TableError(f"{path}: the nano benchmark or its checksum cannot be read: {error}") from None
     if hashlib.sha256(data).hexdigest() != checksum:
         raise TableError(f"{path} is damaged: its sha256 is not the one in {path.with_suffix('.sha256')}")
-    return unpack_nano(data, path)
-
-
-def unpack_nano(data: bytes, path: Path) -> NanoBench:
-    """The benchmark from the bytes of its file; `path` is for error messages."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             columns = {name: read_array(archive, name) for name in ARRAYS}
         facts = json.loads(str(columns.pop("facts")))
-        _check(columns, facts)
+        _check_columns(columns, facts)
     except (*DAMAGED, TypeError, AttributeError) as error:
         raise TableError(f"{path} is no table of the nano benchmark: {error}") from None
     correct = {split: columns[split].astype(np.int64) for split in SPLITS}
@@ -141,7 +128,7 @@ def unpack_nano(data: bytes, path: Path) -> NanoBench:
     return NanoBench(correct, loss, seconds, parameters, flops, facts)
 
 
-def _check(columns: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
+def _check_columns(columns: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
     """Raises a ValueError if shapes or numbers cannot be those of the benchmark."""
     cells, seeds, times = columns["test"].shape
     full, pairs = (cells, seeds, times), (cells, seeds)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dartboard.errors import GenotypeError, TableError
 from dartboard.space import GENOTYPE_FORMATS, NONE, Genotype, decode, get_space, restrict
-from dartboard.tables.base import TABLES, Floats, Ranking, Record
+from dartboard.tables.base import TABLES, Floats, Ranking, Record, check_dataset
 from dartboard.tables.csv_table import numbers, read_columns
 
 CELL, PARAMETERS, MULTIPLY_ADDS = "arch_str", "params_cifar10", "mflops_cifar10"
@@ -100,7 +100,8 @@ class NasBench201:
         return len(self._cells)
 
     def query(self, genotype: Genotype, dataset: str) -> Record:
-        about, row = _get_dataset(dataset), self._row(genotype)
+        check_dataset(self, dataset)
+        about, row = DATASETS[dataset], self._row(genotype)
         return Record(
             valid=float(self._accuracies[column(about, "valid")][row]),
             test=float(self._accuracies[column(about, "test")][row]),
@@ -109,13 +110,15 @@ class NasBench201:
         )
 
     def ranking(self, dataset: str) -> Ranking:
+        check_dataset(self, dataset)
         if dataset not in self._rankings:
-            self._rankings[dataset] = Ranking(self._accuracies[column(_get_dataset(dataset), "test")])
+            self._rankings[dataset] = Ranking(self._accuracies[column(DATASETS[dataset], "test")])
         return self._rankings[dataset]
 
     def best(self, dataset: str) -> Genotype:
         """The cell with the highest test accuracy, the first where several have it."""
-        tests = self._accuracies[column(_get_dataset(dataset), "test")]
+        check_dataset(self, dataset)
+        tests = self._accuracies[column(DATASETS[dataset], "test")]
         return decode(self._cells[int(tests.argmax())])
 
     def isomorphic(self, genotype: Genotype) -> list[Genotype]:
@@ -138,12 +141,6 @@ class NasBench201:
         except (KeyError, GenotypeError):
             restrict(self.space, genotype)  # raises an error that says what is wrong
             raise
-
-
-def _get_dataset(dataset: str) -> TableDataset:
-    if dataset not in DATASETS:
-        raise TableError(f"nb201 knows nothing of data set {dataset!r}; it knows {', '.join(DATASETS)}")
-    return DATASETS[dataset]
 
 
 @TABLES.register("nb201")

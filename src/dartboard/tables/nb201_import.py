@@ -6,23 +6,30 @@ the whole benchmark in one file, NATS-Bench's or one of those before: a dictiona
 the cells and `arch2infos` holds the trainings of each by its index. All values of all epochs would fill 28 GB
 of memory, so what the table does not need is dropped while that file is read.
 
+Some of those files are of `torch.save`; they are read without torch. Before torch 1.6 they are four pickles
+in a row, the last of which is the saved object; later ones are zip archives with that pickle in them. The
+values of tensors are stored outside of the pickle and are not read: tensors become None.
+
 The table takes the trainings of 200 epochs: each accuracy after the last epoch, its mean over all seeds.
 """
 
 import bz2
 import io
+import lzma
+import struct
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import IO, Any
 
-from dartboard.errors import TableError
+from dartboard.errors import TableError, one_line
 from dartboard.tables.base import IMPORTS
 from dartboard.tables.csv_table import write_columns
 from dartboard.tables.nb201 import CELL, COLUMNS, MILLION, MULTIPLY_ADDS, PARAMETERS, check_cells
-from dartboard.tables.torch_file import START_OF_LEGACY, START_OF_ZIP, read_legacy, read_zip
 from dartboard.utils.progress import Progress
-from dartboard.utils.unpickler import NO_ROOM, Trim, read_pickle
+from dartboard.utils.unpickler import NO_ROOM, AllowedGlobals, Trim, read_pickle
 
 META = "meta.pickle.pbz2"
 MOST_BYTES = 1 << 28
@@ -40,6 +47,22 @@ SOURCES = {
 }
 """Training set and evaluation set of each column of accuracies, as the files call them."""
 START_OF_BZIP2 = b"BZh"
+START_OF_ZIP = b"PK\x03\x04"
+START_OF_LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+"""First bytes of files of torch.save before torch 1.6: a pickled number."""
+LEGACY_PROTOCOL = 1001
+PICKLE = "data.pkl"
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    ValueError,
+    RuntimeError,
+    LookupError,
+)
+"""Errors that damaged archives cause."""
+TENSOR_KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
 STEP = 1 << 20
 TRAINING_KEYS = ("epochs", "params", "flop")
 """Values of a training that the table needs besides its last accuracies."""
@@ -116,9 +139,14 @@ def _table_row(schedules: Any, cell: str) -> dict[str, object]:
         if (name := trainings["arch_str"]) != cell:
             about = repr(name[:200]) if isinstance(name, str) else f"a {type(name).__name__}"
             raise TableError(f"is about {about}; the list of cells says {cell!r}")
-        trials = trainings["all_results"]
-        accuracies = {name: round(_mean_accuracy(trials, *source), 4) for name, source in SOURCES.items()}
-        return {CELL: cell, **accuracies, **_sizes(trials)}
+        trials: Trials = trainings["all_results"]
+        row: dict[str, object] = {CELL: cell}
+        row |= {name: round(_mean_accuracy(trials, *source), 4) for name, source in SOURCES.items()}
+        trial = next((trial for (name, _), trial in trials.items() if name == "cifar10"), {})
+        parameters, multiply_adds = trial["params"], trial["flop"]  # both in millions
+        if not (0 <= parameters < MILLION and 0 <= multiply_adds < MILLION):
+            raise ValueError(f"{parameters} million parameters and {multiply_adds} million multiply-adds")
+        return row | {PARAMETERS: round(parameters * MILLION), MULTIPLY_ADDS: round(multiply_adds, 6)}
     except StopIteration:
         raise TableError(
             f"has no trainings of {EPOCHS} epochs, {' or '.join(map(repr, SCHEDULES))}"
@@ -143,14 +171,6 @@ def _mean_accuracy(trials: Trials, trained: str, evaluated: str) -> float:
     if not accuracies:
         raise ValueError(f"no training on {trained}")
     return fmean(accuracies)
-
-
-def _sizes(trials: Trials) -> dict[str, object]:
-    """Parameters, and multiply-adds in millions, on CIFAR-10."""
-    trial = next((trial for (name, _), trial in trials.items() if name == "cifar10"), {})
-    if not (0 <= trial["params"] < MILLION and 0 <= trial["flop"] < MILLION):
-        raise ValueError(f"{trial['params']} million parameters and {trial['flop']} million multiply-adds")
-    return {PARAMETERS: round(trial["params"] * MILLION), MULTIPLY_ADDS: round(trial["flop"], 6)}
 
 
 def read_archive(path: Path, progress: Progress) -> dict[str, list[object]]:
@@ -218,14 +238,6 @@ def _read_bzip2_stream(file: IO[bytes], trim: Trim) -> object:
     return contents
 
 
-READERS: dict[bytes, Callable[[IO[bytes], Trim], object]] = {
-    START_OF_BZIP2: _read_bzip2_stream,
-    START_OF_ZIP: read_zip,
-    START_OF_LEGACY: read_legacy,
-}
-"""Reader of a file by its first bytes."""
-
-
 def trim_training(training: dict[Any, Any]) -> None:
     """Removes everything from a training that the table does not need.
 
@@ -243,3 +255,62 @@ def trim_training(training: dict[Any, Any]) -> None:
     accuracies.update(last)
     training.clear()
     training.update(remaining, eval_acc1es=accuracies)
+
+
+def _nothing(*_: object) -> None:
+    """Stands for a tensor, or for its storage."""
+
+
+TENSORS: AllowedGlobals = {
+    ("torch._utils", "_rebuild_tensor_v2"): _nothing,
+    ("torch._utils", "_rebuild_parameter"): _nothing,
+    **{("torch", f"{kind}Storage"): _nothing for kind in TENSOR_KINDS},
+}
+
+
+def read_legacy(file: IO[bytes], trim: Trim) -> object:
+    """Contents of a file from before torch 1.6.
+
+    Raises:
+        TableError: If it is no such file, is damaged, or asks for anything but plain values and tensors.
+    """
+    if file.read(len(START_OF_LEGACY)) != START_OF_LEGACY:
+        raise TableError("no file of torch.save")
+    if read_pickle(file, TableError) != LEGACY_PROTOCOL:
+        raise TableError(f"a file of torch.save of another protocol than {LEGACY_PROTOCOL}")
+    read_pickle(file, TableError)  # sizes of integers on the machine that wrote it
+    return _read_tensors(file, trim)
+
+
+def read_zip(file: IO[bytes], trim: Trim) -> object:
+    """Contents of a file of torch 1.6 or later.
+
+    Raises:
+        TableError: If it is no such file, is damaged, or asks for anything but plain values and tensors.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = [name for name in archive.namelist() if name.split("/")[-1] == PICKLE]
+            if len(names) != 1:
+                raise TableError(f"no file of torch.save: a zip archive with {len(names)} files {PICKLE}")
+            with io.BufferedReader(archive.open(names[0]), STEP) as pickled:  # type: ignore[type-var]
+                contents = _read_tensors(pickled, trim)
+                while pickled.read(STEP):  # to the end, where the checksum is compared
+                    pass
+    except TableError:
+        raise
+    except DAMAGED as error:
+        raise TableError(f"no whole file of torch.save ({one_line(error)})") from None
+    return contents
+
+
+def _read_tensors(file: IO[bytes], trim: Trim) -> object:
+    return read_pickle(file, TableError, extra_globals=TENSORS, trim=trim, persistent_load=_nothing)
+
+
+READERS: dict[bytes, Callable[[IO[bytes], Trim], object]] = {
+    START_OF_BZIP2: _read_bzip2_stream,
+    START_OF_ZIP: read_zip,
+    START_OF_LEGACY: read_legacy,
+}
+"""Reader of a file by its first bytes."""

@@ -5,7 +5,6 @@ Without them, several genotypes reduce to one cell; the cells that a space reduc
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from functools import cached_property
 from itertools import combinations, product
 from pathlib import Path
@@ -14,18 +13,18 @@ import numpy as np
 
 from dartboard.errors import GenotypeError
 from dartboard.space import Cell, Genotype, get_space, prune_nb101, restrict
-from dartboard.tables.base import TABLES, Ranking, Record
-from dartboard.tables.nb101 import NasBench101, check_dataset, read_nb101
-from dartboard.tables.nb101_cells import (
+from dartboard.tables.base import TABLES, Ranking, Record, check_dataset
+from dartboard.tables.nb101 import NasBench101, read_nb101
+from dartboard.tables.nb101_table import (
     LABELS,
     Ints,
+    Nb101Columns,
     cell_key,
     edge_bits,
     forward_orders,
     matrix_of,
     ops_codes,
 )
-from dartboard.tables.nb101_file import Nb101Columns
 
 Shape = tuple[int, int]
 """A cell without its ops: number of vertices, and the smallest bits of its edges over all vertex orders."""
@@ -45,16 +44,20 @@ class NasBench1Shot1:
         self.name = name
         self.space = get_space(name)
         self._nb101 = NasBench101(table)
+        self._ranking: Ranking | None = None
 
     def __len__(self) -> int:
         return len(self._rows_and_encodings[0])
 
     def query(self, genotype: Genotype, dataset: str) -> Record:
-        check_dataset(self.name, dataset)
+        check_dataset(self, dataset)
         return self._nb101.record(self.row(genotype))
 
     def ranking(self, dataset: str) -> Ranking:
-        check_dataset(self.name, dataset)
+        check_dataset(self, dataset)
+        if self._ranking is None:
+            tests = self._nb101.table.columns["test_acc_108"][self.rows()]
+            self._ranking = Ranking(tests.astype(np.float64))
         return self._ranking
 
     def row(self, genotype: Genotype) -> int:
@@ -74,34 +77,34 @@ class NasBench1Shot1:
         return self._rows_and_encodings[1]
 
     @cached_property
-    def _ranking(self) -> Ranking:
-        return Ranking(self._nb101.table.columns["test_acc_108"][self.rows()].astype(np.float64))
-
-    @cached_property
     def _rows_and_encodings(self) -> tuple[Ints, Ints]:
         [(_, cell)] = self.space.groups
         counts = np.zeros(len(self._nb101), dtype=np.int64)
-        for shape, encodings in _count_shapes(cell).items():
-            rows = _find_rows(self._nb101.table, shape)
-            np.add.at(counts, rows[rows >= 0], encodings)
+        for (vertices, edges), encodings in _count_shapes(cell).items():
+            matrix = matrix_of(edges, vertices)
+            orders = forward_orders(matrix)
+            labels = np.array(list(product(range(len(LABELS)), repeat=vertices - 2)), dtype=np.int64)
+            keys = cell_key(edge_bits(matrix, orders), ops_codes(labels, orders))
+            found = self._nb101.table.find(keys).max(axis=1)  # [3 ** inner vertices], -1 where there is none
+            np.add.at(counts, found[found >= 0], encodings)
         (rows,) = np.nonzero(counts)
         return rows, counts[rows]
 
 
-def _find_rows(table: Nb101Columns, shape: Shape) -> Ints:
-    """Row of the shape for each choice of ops [3 ** inner vertices], -1 where there is none."""
-    vertices, edges = shape
-    matrix = matrix_of(edges, vertices)
-    orders = forward_orders(matrix)
-    labels = np.array(list(product(range(len(LABELS)), repeat=vertices - 2)), dtype=np.int64)
-    rows: Ints = table.find(cell_key(edge_bits(matrix, orders), ops_codes(labels, orders))).max(axis=1)
-    return rows
-
-
 def _count_shapes(cell: Cell) -> Counter[Shape]:
-    """Number of genotypes, for each choice of ops, of every shape that a space's cell can have."""
+    """Number of genotypes, for each choice of ops, of every shape that a space's cell can have.
+
+    The cell has the form of `catalog.node_ops_cell`.
+    """
+    keep = {cell.edges[contest.edges[0]].target: contest.keep for contest in cell.contests}
+    choices = []
+    for join in cell.joins:
+        sources = [edge.source // 2 for edge in cell.edges if edge.target == join]
+        choices.append(list(combinations(sources, keep.get(join, len(sources)))))
     pruned: Counter[tuple[tuple[int, ...], ...]] = Counter()
-    for matrix in _adjacency_matrices(cell):
+    for parents in product(*choices):
+        columns = [(), *parents]
+        matrix = [[int(source in column) for column in columns] for source in range(len(columns))]
         ops = ("input", *LABELS[:1] * (len(matrix) - 2), "output")  # any will do
         pruned[prune_nb101(matrix, ops)[0]] += 1
     shapes: Counter[Shape] = Counter()
@@ -110,18 +113,6 @@ def _count_shapes(cell: Cell) -> Counter[Shape]:
         bits = edge_bits(pruned_matrix, forward_orders(pruned_matrix)).min()
         shapes[len(pruned_matrix), int(bits)] += count * len(LABELS) ** loose
     return shapes
-
-
-def _adjacency_matrices(cell: Cell) -> Iterator[list[list[int]]]:
-    """The matrix of every choice of parents in a cell in the form of `catalog.node_ops_cell`."""
-    keep = {cell.edges[contest.edges[0]].target: contest.keep for contest in cell.contests}
-    choices = []
-    for join in cell.joins:
-        sources = [edge.source // 2 for edge in cell.edges if edge.target == join]
-        choices.append(list(combinations(sources, keep.get(join, len(sources)))))
-    for parents in product(*choices):
-        columns = [(), *parents]
-        yield [[int(source in column) for column in columns] for source in range(len(columns))]
 
 
 @TABLES.register("oneshot1")

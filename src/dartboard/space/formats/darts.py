@@ -14,7 +14,7 @@ from dartboard.space.spec import Cell, Edge
 FORM = (
     "Genotype(normal=[('sep_conv_3x3', 1), ...], normal_concat=range(2, 6), reduce=[...], reduce_concat=...)"
 )
-_ARCHS = ("normal", "reduce")
+_GROUPS = ("normal", "reduce")
 _KEYS = ("normal", "normal_concat", "reduce", "reduce_concat")
 
 
@@ -25,26 +25,29 @@ def to_darts(genotype: Genotype) -> str:
         GenotypeError: If there are other cells than normal and reduce, or one that does not have two
             inputs, two edges into every inner node and sums at its nodes.
     """
-    if set(genotype.cells) != set(_ARCHS):
+    if set(genotype.cells) != set(_GROUPS):
         raise GenotypeError(
             f"a DARTS text has the cells normal and reduce; the genotype has {listed(genotype.cells)}"
         )
-    return f"Genotype({', '.join(_write_cell(name, genotype.cells[name]) for name in _ARCHS)})"
-
-
-def _write_cell(name: str, cell: Cell) -> str:
-    if cell.inputs != 2 or cell.joins or cell.concat:
-        raise GenotypeError(f"{name}: a DARTS text says cells with two inputs whose nodes sum, not this one")
-    pairs = []
-    for node in cell.inner:
-        edges = [cell.edges[index] for index in cell.entering(node)]
-        if len(edges) != 2:
+    parts = []
+    for group in _GROUPS:
+        cell = genotype.cells[group]
+        if cell.inputs != 2 or cell.joins or cell.concat:
             raise GenotypeError(
-                f"{name}, node {node}: a DARTS text has two edges into every node, not {len(edges)}"
+                f"{group}: a DARTS text says cells with two inputs whose nodes sum, not this one"
             )
-        pairs += [(edge.ops[0], edge.source) for edge in edges]
-    ends = range(cell.output[0], cell.output[-1] + 1)
-    return f"{name}={pairs}, {name}_concat={ends if tuple(ends) == cell.output else list(cell.output)}"
+        pairs = []
+        for node in cell.inner:
+            edges = [cell.edges[index] for index in cell.entering(node)]
+            if len(edges) != 2:
+                raise GenotypeError(
+                    f"{group}, node {node}: a DARTS text has two edges into every node, not {len(edges)}"
+                )
+            pairs += [(edge.ops[0], edge.source) for edge in edges]
+        ends = range(cell.output[0], cell.output[-1] + 1)
+        concat = ends if tuple(ends) == cell.output else list(cell.output)
+        parts.append(f"{group}={pairs}, {group}_concat={concat}")
+    return f"Genotype({', '.join(parts)})"
 
 
 def from_darts(text: str) -> Genotype:
@@ -53,11 +56,13 @@ def from_darts(text: str) -> Genotype:
     Raises:
         GenotypeError: If the text is anything else; says where and what was expected.
     """
-    parts = _keywords(_call(text))
-    return Genotype(tuple((name, _read_cell(name, parts[name], parts[f"{name}_concat"])) for name in _ARCHS))
+    parts = _read_keywords(text)
+    cells = ((group, _read_cell(group, parts[group], parts[f"{group}_concat"])) for group in _GROUPS)
+    return Genotype(tuple(cells))
 
 
-def _call(text: str) -> ast.Call:
+def _read_keywords(text: str) -> dict[str, ast.expr]:
+    """The arguments of the call `Genotype(...)`, which must be those of `_KEYS`."""
     try:
         body = ast.parse(text.strip()).body
     except SyntaxError as error:
@@ -67,14 +72,9 @@ def _call(text: str) -> ast.Call:
     call = body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr | ast.Assign) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id != "Genotype":
         raise _wrong("the text", f"expected {FORM}")
-    return call
-
-
-def _keywords(call: ast.Call) -> dict[str, ast.expr]:
+    expected = f"expected the keywords {', '.join(_KEYS)}"
     if call.args:
-        raise _wrong(
-            _place(call.args[0]), f"expected the keywords {', '.join(_KEYS)}, got a value without one"
-        )
+        raise _wrong(_place(call.args[0]), f"{expected}, got a value without one")
     parts: dict[str, ast.expr] = {}
     for keyword in call.keywords:
         if keyword.arg not in _KEYS:
@@ -84,21 +84,27 @@ def _keywords(call: ast.Call) -> dict[str, ast.expr]:
         parts[keyword.arg] = keyword.value
     missing = [key for key in _KEYS if key not in parts]
     if missing:
-        raise _wrong("the text", f"expected the keywords {', '.join(_KEYS)}; {missing[0]} is missing")
+        raise _wrong("the text", f"{expected}; {missing[0]} is missing")
     return parts
 
 
-def _read_cell(name: str, pairs: ast.expr, concat: ast.expr) -> Cell:
-    items = _items(name, pairs)
+def _read_cell(group: str, pairs: ast.expr, concat: ast.expr) -> Cell:
+    items = _items(group, pairs)
     if len(items) % 2:
-        raise _wrong(name, f"expected two pairs a node, got {len(items)} pairs in all")
-    nodes = 2 + len(items) // 2
-    output = _output_nodes(f"{name}_concat", concat, nodes)
+        raise _wrong(group, f"expected two pairs a node, got {len(items)} pairs in all")
+    nodes, key = 2 + len(items) // 2, f"{group}_concat"
+    match concat:
+        case ast.Call(func=ast.Name(id="range"), args=[_] | [_, _] as bounds, keywords=[]):
+            numbers = range(*(_number(key, bound) for bound in bounds))
+            output = tuple(numbers[: nodes + 1])  # a huge range would fill the memory
+        case _:
+            listed_nodes = enumerate(_items(key, concat))
+            output = tuple(_number(f"{key}[{index}]", item) for index, item in listed_nodes)
     try:
-        edges = tuple(_edge(f"{name}[{index}]", item, 2 + index // 2) for index, item in enumerate(items))
+        edges = tuple(_edge(f"{group}[{index}]", item, 2 + index // 2) for index, item in enumerate(items))
         return Cell(2, nodes, edges, output)
     except SpaceError as error:
-        raise _wrong(name, str(error)) from None
+        raise _wrong(group, str(error)) from None
 
 
 def _edge(key: str, item: ast.expr, target: int) -> Edge:
@@ -109,14 +115,6 @@ def _edge(key: str, item: ast.expr, target: int) -> Edge:
                 return Edge(number, target, (op,))
             raise _wrong(key, f"expected a source below node {target}, which the pair enters; got {number}")
     raise _wrong(key, f"expected a pair ('op', source) {_place(item)}, got {_shown(item)}")
-
-
-def _output_nodes(key: str, value: ast.expr, nodes: int) -> tuple[int, ...]:
-    match value:
-        case ast.Call(func=ast.Name(id="range"), args=[_] | [_, _], keywords=[]):
-            numbers = range(*(_number(key, bound) for bound in value.args))
-            return tuple(numbers[: nodes + 1])  # a huge range would fill the memory
-    return tuple(_number(f"{key}[{index}]", item) for index, item in enumerate(_items(key, value)))
 
 
 def _items(key: str, value: ast.expr) -> list[ast.expr]:

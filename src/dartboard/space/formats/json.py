@@ -32,18 +32,17 @@ _TEXT = TypeAdapter(dict[str, _CellText])
 
 def to_json(genotype: Genotype) -> str:
     """The genotype as JSON on one line."""
-    return json.dumps({name: _write_cell(cell) for name, cell in genotype.groups})
-
-
-def _write_cell(cell: Cell) -> dict[str, object]:
-    edges = [[edge.ops[0], edge.source, edge.target] for edge in cell.edges]
-    text: dict[str, object] = {"inputs": cell.inputs, "edges": edges, "output": list(cell.output)}
-    if cell.nodes != _fewest_nodes(cell.inputs, cell.edges, cell.output):
-        text["nodes"] = cell.nodes
-    for key, listed in (("joins", cell.joins), ("concat", cell.concat)):
-        if listed:
-            text[key] = list(listed)
-    return text
+    cells = {}
+    for group, cell in genotype.groups:
+        edges = [[edge.ops[0], edge.source, edge.target] for edge in cell.edges]
+        text: dict[str, object] = {"inputs": cell.inputs, "edges": edges, "output": list(cell.output)}
+        if cell.nodes != _fewest_nodes(cell.inputs, cell.edges, cell.output):
+            text["nodes"] = cell.nodes
+        for key, nodes in (("joins", cell.joins), ("concat", cell.concat)):
+            if nodes:
+                text[key] = list(nodes)
+        cells[group] = text
+    return json.dumps(cells)
 
 
 def from_json(text: str) -> Genotype:
@@ -53,20 +52,20 @@ def from_json(text: str) -> Genotype:
         GenotypeError: If the text is not JSON, a key is missing or unknown, or a cell is impossible.
     """
     try:
-        cells = _TEXT.validate_json(text)
+        texts = _TEXT.validate_json(text)
     except ValidationError as error:
         keys = {"": tuple(_CellText.model_fields)}
         raise GenotypeError(f"genotype JSON: {explain(error, keys)}") from None
-    return Genotype(tuple((name, _read_cell(name, cell)) for name, cell in cells.items()))
-
-
-def _read_cell(name: str, text: _CellText) -> Cell:
-    try:
-        edges = tuple(Edge(source, target, (op,)) for op, source, target in text.edges)
-        nodes = _fewest_nodes(text.inputs, edges, text.output) if text.nodes is None else text.nodes
-        return Cell(text.inputs, nodes, edges, text.output, joins=text.joins, concat=text.concat)
-    except SpaceError as error:
-        raise GenotypeError(f"genotype JSON: {name}: {error}") from None
+    groups = []
+    for group, cell in texts.items():
+        try:
+            edges = tuple(Edge(source, target, (op,)) for op, source, target in cell.edges)
+            nodes = _fewest_nodes(cell.inputs, edges, cell.output) if cell.nodes is None else cell.nodes
+            read = Cell(cell.inputs, nodes, edges, cell.output, joins=cell.joins, concat=cell.concat)
+        except SpaceError as error:
+            raise GenotypeError(f"genotype JSON: {group}: {error}") from None
+        groups.append((group, read))
+    return Genotype(tuple(groups))
 
 
 def _fewest_nodes(inputs: int, edges: tuple[Edge, ...], output: tuple[int, ...]) -> int:

@@ -24,7 +24,7 @@ OPS = {
 """The benchmark's ops under their names here."""
 
 Matrix = tuple[tuple[int, ...], ...]
-_ARCH = "cell"
+_GROUP = "cell"
 _LABELS = {ours: label for label, ours in OPS.items()}
 
 
@@ -48,7 +48,7 @@ def from_nb101(matrix: Sequence[Sequence[int]], ops: Sequence[str]) -> Genotype:
     matrix = _checked(matrix, ops)
     if 0 not in _ancestors(matrix):
         raise _wrong("matrix", "the output cannot be reached from the input")
-    return Genotype(((_ARCH, _cell(2 * len(ops) - 2, tuple(_edges(matrix, ops)))),))
+    return Genotype(((_GROUP, _cell(2 * len(ops) - 2, tuple(_edges(matrix, ops)))),))
 
 
 def _cell(nodes: int, edges: tuple[Edge, ...]) -> Cell:
@@ -72,37 +72,32 @@ def to_nb101(genotype: Genotype) -> tuple[Matrix, tuple[str, ...]]:
     Raises:
         GenotypeError: If the genotype has another form; says which edge does not fit.
     """
-    if list(genotype.cells) != [_ARCH]:
+    if list(genotype.cells) != [_GROUP]:
         raise GenotypeError(
-            f"a NAS-Bench-101 cell is one {_ARCH!r}; the genotype has {listed(genotype.cells)}"
+            f"a NAS-Bench-101 cell is one {_GROUP!r}; the genotype has {listed(genotype.cells)}"
         )
-    cell = genotype.cells[_ARCH]
+    cell = genotype.cells[_GROUP]
     if cell.nodes % 2 or cell != _cell(cell.nodes, cell.edges):
         raise GenotypeError(
-            f"{_ARCH}: a NAS-Bench-101 cell has one input, a join at odd nodes and concatenates at the last"
+            f"{_GROUP}: a NAS-Bench-101 cell has one input, a join at odd nodes and concatenates at the last"
         )
-    matrix, ops = _read_matrix(cell)
-    missing = set(_edges(matrix, ops)).symmetric_difference(cell.edges)
-    if missing or len(set(cell.edges)) < len(cell.edges):
-        edge = min(missing or cell.edges, key=lambda edge: (edge.target, edge.source))
-        raise GenotypeError(f"{_ARCH}, edge {edge}: a NAS-Bench-101 cell has {_rule(edge)}")
-    return matrix, ops
-
-
-def _read_matrix(cell: Cell) -> tuple[Matrix, tuple[str, ...]]:
-    """Matrix and ops, if the cell has the right form; `to_nb101` checks that."""
     pairs = {(edge.source // 2, (edge.target + 1) // 2) for edge in cell.edges if edge.target % 2}
     op_names = {edge.target // 2: edge.ops[0] for edge in cell.edges if edge.target % 2 == 0}
     vertices = range(cell.nodes // 2 + 1)
     matrix = tuple(tuple(int((source, target) in pairs) for target in vertices) for source in vertices)
     inner = (_LABELS.get(op_names.get(vertex, ""), "maxpool3x3") for vertex in vertices[1:-1])
-    return matrix, (INPUT, *inner, OUTPUT)
-
-
-def _rule(edge: Edge) -> str:
-    if edge.target % 2 == 0:
-        return f"one edge from node {edge.target - 1} to node {edge.target}, with one of {', '.join(_LABELS)}"
-    return "one edge at most between two vertices, conv_bn_relu_1x1 from the input, else skip_connect"
+    ops = (INPUT, *inner, OUTPUT)
+    missing = set(_edges(matrix, ops)).symmetric_difference(cell.edges)
+    if missing or len(set(cell.edges)) < len(cell.edges):
+        edge = min(missing or cell.edges, key=lambda edge: (edge.target, edge.source))
+        node, ours = edge.target, ", ".join(_LABELS)
+        rule = (
+            "one edge at most between two vertices, conv_bn_relu_1x1 from the input, else skip_connect"
+            if node % 2
+            else f"one edge from node {node - 1} to node {node}, with one of {ours}"
+        )
+        raise GenotypeError(f"{_GROUP}, edge {edge}: a NAS-Bench-101 cell has {rule}")
+    return matrix, ops
 
 
 def prune_nb101(matrix: Sequence[Sequence[int]], ops: Sequence[str]) -> tuple[Matrix, tuple[str, ...]]:
@@ -130,7 +125,15 @@ def _ancestors(matrix: Matrix) -> set[int]:
 
 
 def _checked(matrix: Sequence[Sequence[int]], ops: Sequence[str]) -> Matrix:
-    _check_ops(ops)
+    """The matrix as tuples, once it and the ops are known to be well-formed."""
+    if len(ops) < 2:
+        raise _wrong("ops", f"expected at least 'input' and 'output', got {list(ops)}")
+    for index, op in enumerate(ops):
+        end = {0: INPUT, len(ops) - 1: OUTPUT}.get(index)
+        if end and op != end:
+            raise _wrong(f"ops[{index}]", f"expected {end!r}, got {op!r}")
+        if not end and op not in OPS:
+            raise _wrong(f"ops[{index}]", str(UnknownNameError("op of this benchmark", op, OPS)))
     if len(matrix) != len(ops):
         raise _wrong("matrix", f"expected {len(ops)} rows, one for each of the ops; got {len(matrix)}")
     for index, row in enumerate(matrix):
@@ -141,17 +144,6 @@ def _checked(matrix: Sequence[Sequence[int]], ops: Sequence[str]) -> Matrix:
                 expected = "0 or 1" if column > index else "0 on and below the diagonal"
                 raise _wrong(f"matrix[{index}][{column}]", f"expected {expected}, got {entry}")
     return tuple(tuple(int(entry) for entry in row) for row in matrix)
-
-
-def _check_ops(ops: Sequence[str]) -> None:
-    if len(ops) < 2:
-        raise _wrong("ops", f"expected at least 'input' and 'output', got {list(ops)}")
-    for index, op in enumerate(ops):
-        edge = {0: INPUT, len(ops) - 1: OUTPUT}.get(index)
-        if edge and op != edge:
-            raise _wrong(f"ops[{index}]", f"expected {edge!r}, got {op!r}")
-        if not edge and op not in OPS:
-            raise _wrong(f"ops[{index}]", str(UnknownNameError("op of this benchmark", op, OPS)))
 
 
 def to_nb101_text(genotype: Genotype) -> str:

@@ -12,7 +12,7 @@ from dartboard.space.genotype import Genotype
 from dartboard.space.spec import NONE, Cell, Edge
 
 FORM = "|op~0|+|op~0|op~1|+|op~0|op~1|op~2|"
-_ARCH = "cell"
+_GROUP = "cell"
 _OP = re.compile(r"[^|~+\s]+")
 
 
@@ -23,28 +23,25 @@ def to_nb201(genotype: Genotype) -> str:
         GenotypeError: If there is more than one cell, or one that does not have one input, at most one
             edge between two nodes, sums at its nodes and the last node as its output.
     """
-    if list(genotype.cells) != [_ARCH]:
+    if list(genotype.cells) != [_GROUP]:
         raise GenotypeError(
-            f"a NAS-Bench-201 text has one {_ARCH!r}; the genotype has {listed(genotype.cells)}"
+            f"a NAS-Bench-201 text has one {_GROUP!r}; the genotype has {listed(genotype.cells)}"
         )
-    cell = genotype.cells[_ARCH]
+    cell = genotype.cells[_GROUP]
     if cell.inputs != 1 or cell.joins or cell.concat or cell.output != (cell.nodes - 1,):
         raise GenotypeError(
-            f"{_ARCH}: a NAS-Bench-201 text says cells with one input, sums and the last node as output"
+            f"{_GROUP}: a NAS-Bench-201 text says cells with one input, sums and the last node as output"
         )
-    ops = _ops(cell)
-    return "+".join(_write_node(ops, node) for node in cell.inner)
-
-
-def _ops(cell: Cell) -> dict[tuple[int, int], str]:
     ops: dict[tuple[int, int], str] = {}
     for edge in cell.edges:
         if (edge.source, edge.target) in ops:
-            raise GenotypeError(f"{_ARCH}, edge {edge}: a NAS-Bench-201 text has one edge between two nodes")
+            raise GenotypeError(f"{_GROUP}, edge {edge}: a NAS-Bench-201 text has one edge between two nodes")
         if not _OP.fullmatch(edge.ops[0]):
-            raise GenotypeError(f"{_ARCH}, edge {edge}: {edge.ops[0]!r} cannot stand in a NAS-Bench-201 text")
+            raise GenotypeError(
+                f"{_GROUP}, edge {edge}: {edge.ops[0]!r} cannot stand in a NAS-Bench-201 text"
+            )
         ops[edge.source, edge.target] = edge.ops[0]
-    return ops
+    return "+".join(_write_node(ops, node) for node in cell.inner)
 
 
 def _write_node(ops: dict[tuple[int, int], str], node: int) -> str:
@@ -58,30 +55,23 @@ def from_nb201(text: str) -> Genotype:
         GenotypeError: If the text is anything else; says at which node and edge, and what was expected.
     """
     nodes = text.strip().split("+")
-    edges = tuple(edge for target, part in enumerate(nodes, start=1) for edge in _read_node(part, target))
-    try:
-        return Genotype(((_ARCH, Cell(1, len(nodes) + 1, edges, (len(nodes),))),))
-    except SpaceError as error:
-        raise _wrong(_ARCH, str(error)) from None
-
-
-def _read_node(text: str, target: int) -> list[Edge]:
-    if len(text) < 2 or not (text.startswith("|") and text.endswith("|")):
-        raise _wrong(
-            f"node {target}", f"expected '{_write_node({}, target)}' with its ops, got {text[:60]!r}"
-        )
-    parts = text[1:-1].split("|")
-    if len(parts) != target:
-        raise _wrong(
-            f"node {target}", f"expected {target} edges, one from each node before it; got {len(parts)}"
-        )
     edges = []
-    for source, part in enumerate(parts):
-        op, mark, number = part.partition("~")
-        if not _OP.fullmatch(op) or mark != "~" or number != str(source):
-            raise _wrong(f"node {target}, edge {source}", f"expected 'op~{source}', got {part[:60]!r}")
-        edges.append(Edge(source, target, (op,)))
-    return edges
+    for target, node in enumerate(nodes, start=1):
+        place = f"node {target}"
+        if len(node) < 2 or not (node.startswith("|") and node.endswith("|")):
+            raise _wrong(place, f"expected '{_write_node({}, target)}' with its ops, got {node[:60]!r}")
+        parts = node[1:-1].split("|")
+        if len(parts) != target:
+            raise _wrong(place, f"expected {target} edges, one from each node before it; got {len(parts)}")
+        for source, part in enumerate(parts):
+            op, mark, number = part.partition("~")
+            if not _OP.fullmatch(op) or mark != "~" or number != str(source):
+                raise _wrong(f"{place}, edge {source}", f"expected 'op~{source}', got {part[:60]!r}")
+            edges.append(Edge(source, target, (op,)))
+    try:
+        return Genotype(((_GROUP, Cell(1, len(nodes) + 1, tuple(edges), (len(nodes),))),))
+    except SpaceError as error:
+        raise _wrong(_GROUP, str(error)) from None
 
 
 def _wrong(place: str, message: str) -> GenotypeError:

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from dartboard.errors import TableError
-from dartboard.tables import tfrecord
-from dartboard.tables.tfrecord import crc32c, fields, masked, read_records
+from dartboard.tables import nb101_import
+from dartboard.tables.nb101_import import crc32c, fields, masked, read_records
 from nb101_data import frame
 
 RECORDS = [b"one", b"", b"a longer record", bytes(range(256))]
@@ -43,7 +43,7 @@ def test_no_texts_have_no_checksums():
 
 @pytest.mark.parametrize("batch", [1, 3, 4, 100])
 def test_records_come_in_order(tmp_path, monkeypatch, batch):
-    monkeypatch.setattr(tfrecord, "BATCH", batch)
+    monkeypatch.setattr(nb101_import, "BATCH", batch)
     path = written(tmp_path / "file", b"".join(map(frame, RECORDS)))
     assert list(read_records(path)) == RECORDS
 
@@ -74,7 +74,7 @@ def test_every_cut_is_noticed_except_between_records(tmp_path):
 
 
 def test_the_damaged_record_is_named_beyond_the_first_batch(tmp_path, monkeypatch):
-    monkeypatch.setattr(tfrecord, "BATCH", 2)
+    monkeypatch.setattr(nb101_import, "BATCH", 2)
     spoilt = frame(RECORDS[2])[:-1] + b"\0"
     path = written(tmp_path / "file", b"".join([*map(frame, RECORDS), spoilt]))
     with pytest.raises(TableError, match="file: damaged or cut off at record 4"):

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from dartboard.errors import TableError
-from dartboard.tables.torch_file import START_OF_LEGACY, START_OF_ZIP, read_legacy, read_zip
+from dartboard.tables.nb201_import import START_OF_LEGACY, START_OF_ZIP, read_legacy, read_zip
 from unpickled import Calls
 
 READERS = {False: read_legacy, True: read_zip}

@@ -20,8 +20,7 @@ from dartboard.space import (
     sample,
 )
 from dartboard.space.catalog import stacked
-from dartboard.space.genotype import decisions
-from dartboard.space.mutate import mutate
+from dartboard.space.genotype import decisions, mutate
 
 
 def changes(space, genotype, other) -> list[tuple[str, int]]:

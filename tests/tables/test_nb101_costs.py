@@ -4,61 +4,9 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from dartboard.tables.nb101_cells import (
-    LABELS,
-    cell_key,
-    count_flops,
-    count_parameters,
-    edge_bits,
-    forward_orders,
-    labels_of,
-    matrix_of,
-    ops_codes,
-    vertex_channels,
-)
-from dartboard.tables.nb101_file import read_table
-from nb101_data import C1, C3, CELLS, MP, SMALL, folder
-
-
-@pytest.mark.parametrize("row", range(len(CELLS)))
-def test_bits_and_codes_are_those_of_the_table(row):
-    matrix, ops = CELLS[row]
-    as_it_is = np.arange(len(matrix))[None]
-    labels = [LABELS.index(op) for op in ops[1:-1]]
-    assert edge_bits(matrix, as_it_is) == SMALL["adj_bits"][row]
-    assert ops_codes(labels, as_it_is) == SMALL["ops_code"][row]
-    assert matrix_of(int(SMALL["adj_bits"][row]), len(matrix)) == matrix
-    assert labels_of(int(SMALL["ops_code"][row])) == labels
-
-
-def test_two_vertices_side_by_side_have_two_orders_and_a_chain_has_one():
-    side_by_side, chain = CELLS[2][0], CELLS[3][0]
-    assert forward_orders(side_by_side).tolist() == [[0, 1, 2, 3], [0, 2, 1, 3]]
-    assert forward_orders(chain).tolist() == [[0, 1, 2, 3]]
-
-
-def test_five_vertices_side_by_side_have_every_order():
-    matrix = np.zeros((7, 7), dtype=int)
-    matrix[0, 1:6] = matrix[1:6, 6] = 1
-    orders = forward_orders(matrix)
-    assert len({tuple(order) for order in orders.tolist()}) == len(orders) == 120
-    assert len(set(edge_bits(matrix, orders).tolist())) == 1
-    assert len(set(ops_codes([0, 0, 1, 1, 2], orders).tolist())) == 30
-
-
-def test_an_order_takes_edges_and_ops_along():
-    matrix = [[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
-    orders = np.array([[0, 2, 1, 3]])
-    assert ops_codes([0, 2], orders).tolist() == [9 + 3 * 2 + 0]
-    assert ops_codes([[0, 2], [1, 0]], orders).tolist() == [[15], [9 + 0 + 1]]
-    assert edge_bits(matrix, orders) == 0b110011
-
-
-def test_a_spelling_tells_edges_and_ops_apart():
-    largest_edges, largest_ops = (1 << 21) - 1, 2 * 3**5 - 1
-    assert cell_key(np.array([largest_edges]), np.array([1])) < cell_key(np.array([0]), np.array([2]))
-    assert cell_key(np.array([largest_edges]), np.array([largest_ops])) == largest_ops * 2**21 + largest_edges
-
+from dartboard.tables.nb101 import CHANNELS, CLASSES, STACKS, convolutions, count_flops, vertex_channels
+from dartboard.tables.nb101_table import LABELS, labels_of, matrix_of, read_table
+from nb101_data import C1, C3, CELLS, MP, folder
 
 # Three vertices share the output's channels, which 3 does not divide; one feeds two that differ in width.
 WIDE = (
@@ -119,6 +67,12 @@ def network(matrix, ops):
             parts.append(Built(matrix, ops, inputs, vertex_channels(matrix, width)))
             inputs = width
     return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+
+
+def count_parameters(matrix, labels) -> int:
+    """Kernels and batch-norms of the convolutions, and the classifier."""
+    convolution = sum(conv.weights + 2 * conv.outputs for conv in convolutions(matrix, labels))
+    return convolution + ((CHANNELS << STACKS - 1) + 1) * CLASSES
 
 
 @pytest.mark.parametrize(("matrix", "ops"), [*CELLS, WIDE])
