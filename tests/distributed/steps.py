@@ -17,7 +17,7 @@ if __name__ == "__main__":
     out, sync, *names = sys.argv[1:]
     torch.set_num_threads(1)
     with join_group(torch.device("cpu")) as group:
-        cases = {name: (CASES | IN_PIECES)[name] for name in names or CASES}
+        cases = {name: (CASES | IN_PIECES)[name] for name in names}
         found = {name: follow(own, group, sync=sync == "sync") for name, own in cases.items()}
         if not group.rank:
             torch.save(found, out)
