@@ -114,28 +114,24 @@ def _add_training(cells: dict[str, _CellTotals], record: bytes) -> None:
         raise TableError("is no JSON; expected a training of NAS-Bench-101") from None
     if not isinstance(values, list) or list(map(type, values)) != [str, int, str, str, str]:
         raise TableError("expected hash, epochs, matrix, ops and metrics of a training of NAS-Bench-101")
-    graph, epochs, matrix, ops, metrics = values
+    graph, epochs, digits, ops, metrics = values
     if epochs != EPOCHS:
         return
     parameters, valid, test = _read_metrics(metrics)
     if graph not in cells:
-        cells[graph] = _CellTotals(*_encode_cell(matrix, ops.split(",")), parameters)
+        size = ops.count(",") + 1
+        if len(digits) != size**2 or not set(digits) <= {"0", "1"}:
+            raise TableError(f"expected a matrix of {size}x{size} digits 0 and 1, got {digits[:60]!r}")
+        rows = [list(map(int, digits[start : start + size])) for start in range(0, size**2, size)]
+        matrix, pruned = prune_nb101(rows, ops.split(","))
+        same_order = np.arange(len(pruned))[None]
+        labels = [LABELS.index(op) for op in pruned[1:-1]]
+        edges, code = edge_bits(matrix, same_order), ops_codes(labels, same_order)
+        cells[graph] = _CellTotals(len(pruned), int(edges[0]), int(code[0]), parameters)
     cell = cells[graph]
     cell.trainings += 1
     cell.valid += valid
     cell.test += test
-
-
-def _encode_cell(digits: str, ops: list[str]) -> tuple[int, int, int]:
-    """Number of vertices, bits of the edges and code of the ops of a cell without its loose ends."""
-    size = len(ops)
-    if len(digits) != size**2 or not set(digits) <= {"0", "1"}:
-        raise TableError(f"expected a matrix of {size}x{size} digits 0 and 1, got {digits[:60]!r}")
-    rows = [list(map(int, digits[start : start + size])) for start in range(0, size**2, size)]
-    matrix, pruned_ops = prune_nb101(rows, ops)
-    same_order = np.arange(len(pruned_ops))[None]
-    labels = [LABELS.index(op) for op in pruned_ops[1:-1]]
-    return len(pruned_ops), int(edge_bits(matrix, same_order)[0]), int(ops_codes(labels, same_order)[0])
 
 
 def _read_metrics(text: str) -> tuple[int, float, float]:

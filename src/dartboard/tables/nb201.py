@@ -8,7 +8,6 @@ come from the same training, and share the images that were held out.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from pathlib import Path
 
@@ -95,6 +94,7 @@ class NasBench201:
         self._accuracies = accuracies
         self._parameters, self._multiply_adds = parameters, multiply_adds
         self._rankings: dict[str, Ranking] = {}
+        self._classes: dict[str, list[str]] = {}  # cells of each isomorphism class, by its text
 
     def __len__(self) -> int:
         return len(self._cells)
@@ -124,15 +124,10 @@ class NasBench201:
     def isomorphic(self, genotype: Genotype) -> list[Genotype]:
         """All other cells that the benchmark counts as the same one; see `unique_text`."""
         text = self._cells[self._row(genotype)]
+        if not self._classes:
+            for cell in self._cells:
+                self._classes.setdefault(unique_text(cell), []).append(cell)
         return [decode(cell) for cell in self._classes[unique_text(text)] if cell != text]
-
-    @cached_property
-    def _classes(self) -> dict[str, list[str]]:
-        """The cells of each isomorphism class, by its text."""
-        classes: dict[str, list[str]] = {}
-        for cell in self._cells:
-            classes.setdefault(unique_text(cell), []).append(cell)
-        return classes
 
     def _row(self, genotype: Genotype) -> int:
         """Row of a genotype; it may leave out edges that are `none`."""
