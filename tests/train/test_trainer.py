@@ -175,12 +175,21 @@ def test_a_step_is_that_of_sgd_by_hand():
         torch.testing.assert_close(own, expected - 0.1 * (slope + 0.01 * expected))
 
 
-def test_mixed_labels_and_smoothing_are_those_of_the_formula():
+def test_mixed_labels_and_smoothing_are_those_of_the_formula(monkeypatch):
     trainer = train(data={"mixup": 1.0}, weights={"smoothing": 0.1})
-    batch = trainer.loaders.train.batch(0)
-    (x, shares), labels = trainer._mixup(batch)
+    batch, steps, metered = trainer.loaders.train.batch(0), [], []
+
+    def weight_step(examples, step=trainer.stepper.weight_step):
+        steps.append((examples, step(examples)))
+        return steps[-1][1]
+
+    monkeypatch.setattr(trainer.stepper, "weight_step", weight_step)
+    monkeypatch.setattr(trainer.meter, "add", lambda *measured: metered.append(measured))
+    trainer._start_epoch()
+    trainer.train_step()
+    [((x, shares), (loss, logits))], [(_, _, labels, _)] = steps, metered
     assert torch.equal(labels, batch.y)
-    loss, logits = trainer.objective.loss((x, shares))
+    assert not torch.equal(x, batch.x)
     smooth = 0.9 * shares + 0.1 / 10
     expected = -(smooth * logits.log_softmax(1)).sum(1).mean()
     torch.testing.assert_close(loss, expected)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from signal import SIGINT, SIGTERM, Signals
 
 from dartboard.cli.processes import is_launched, is_silent
-from dartboard.utils.signals import handling
+from dartboard.utils.processes import handling
 
 NOTICE = b"dartboard: stopping after this step; once more to stop at once\n"
 SHARED = b"dartboard: stopping as soon as all processes have agreed on a step\n"

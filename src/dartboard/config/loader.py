@@ -1,17 +1,19 @@
 """Where settings come from, and the messages when one of them is wrong.
 
-Later places win over earlier ones: defaults, a recipe, a YAML file, environment variables such as
-DARTBOARD_SEARCH_WEIGHTS__LR, flags, and words like `weights.lr=0.05`.
+Later places win over earlier ones: defaults, a recipe (a YAML file beside the schema of the settings), a YAML
+file, environment variables such as DARTBOARD_SEARCH_WEIGHTS__LR, flags, and words like `weights.lr=0.05`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from dartboard.errors import OptionError, UnknownNameError
+from dartboard.registry import Registry
 from dartboard.utils import yaml_text
 
 NAMED = ("space", "method", "data")
@@ -31,6 +33,8 @@ KIND_EXAMPLES = {"tuple_type": ("list", "[one, two]"), "dict_type": ("group", "{
 
 Layer = Mapping[str, Any]
 """Settings from one place, nested."""
+Recipe = Callable[[], dict[str, Any]]
+"""Returns the settings of a recipe, nested; those it leaves out have their defaults."""
 
 C = TypeVar("C", bound=BaseModel)
 
@@ -46,7 +50,7 @@ class ConfigLoader(Generic[C]):
     """
 
     model: type[C]
-    recipes: Mapping[str, Callable[[], dict[str, Any]]]
+    recipes: Mapping[str, Recipe]
     prefix: str
 
     def load(
@@ -115,17 +119,15 @@ def merge_layers(layers: Sequence[Layer]) -> dict[str, Any]:
     """
     merged: dict[str, Any] = {}
     for layer in reversed(layers):
-        merged = _update({k: v for k, v in layer.items() if not _is_replaced(k, v, merged)}, merged)
+        values = dict(layer)
+        for key in CHOICES:
+            group, later = values.get(key), merged.get(key)
+            if isinstance(group, Mapping) and isinstance(later, Mapping):
+                name = group.get("name")
+                if later.get("name", name) != name:
+                    del values[key]
+        merged = _update(values, merged)
     return merged
-
-
-def _is_replaced(key: str, value: Any, later: Layer) -> bool:
-    """Whether later layers have another name in the place of a group's."""
-    group = later.get(key)
-    if key not in CHOICES or not isinstance(value, Mapping) or not isinstance(group, Mapping):
-        return False
-    name = value.get("name")
-    return bool(group.get("name", name) != name)
 
 
 def _update(values: Layer, later: Layer) -> dict[str, Any]:
@@ -159,6 +161,19 @@ def read_file(path: Path) -> dict[str, Any]:
     return {str(key): value for key, value in (values or {}).items()}
 
 
+def register_recipes(registry: Registry[Recipe], folder: Path, names: Iterable[str]) -> None:
+    """Registers the recipe in `folder`/NAME.yaml for every name, in this order.
+
+    A file starts with a comment of one line, the recipe's description.
+    """
+    for name in names:
+        file = folder / f"{name}.yaml"
+        recipe = partial(read_file, file)
+        with file.open(encoding="utf-8") as lines:
+            recipe.__doc__ = lines.readline().removeprefix("#").strip()
+        registry.register(name, stacklevel=2)(recipe)
+
+
 def from_environment(variables: Mapping[str, str], prefix: str) -> dict[str, Any]:
     """The settings in environment variables that begin so; two underscores stand for a dot."""
     return from_words(environment_words(variables, prefix))
@@ -186,20 +201,16 @@ def from_words(words: Iterable[str]) -> dict[str, Any]:
             raise OptionError(f"{key}={text}: {error.reason}") from None
         except yaml_text.YamlError as error:
             raise OptionError(f"{key}={text}: not a value in YAML ({error.reason})") from None
-        _put(layer, key, value)
+        *groups, last = key.split(".")
+        if not groups and last in NAMED and isinstance(value, str):
+            groups, last = [last], "name"  # a name alone becomes a group that others can join
+        values = layer
+        for group in groups:
+            inner = values.get(group)
+            values[group] = inner if isinstance(inner, dict) else {}
+            values = values[group]
+        values[last] = value
     return layer
-
-
-def _put(layer: dict[str, Any], key: str, value: Any) -> None:
-    """Puts a value where its dotted key says; a name alone becomes a group that others can join."""
-    *groups, last = key.split(".")
-    if not groups and last in NAMED and isinstance(value, str):
-        groups, last = [last], "name"
-    for group in groups:
-        inner = layer.get(group)
-        layer[group] = inner if isinstance(inner, dict) else {}
-        layer = layer[group]
-    layer[last] = value
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> OptionError | UnknownNameError:
@@ -221,8 +232,8 @@ def explain(error: ValidationError, model: type[BaseModel]) -> OptionError | Unk
         reason = f"expected a group such as {{{inner}: {(field.examples or [field.default])[0]}}}"
     elif first["type"] in KIND_EXAMPLES:
         kind, example = KIND_EXAMPLES[first["type"]]
-        own = model.model_fields.get(key)
-        reason = f"expected a {kind} such as {((own and own.examples) or [example])[0]}"
+        setting = model.model_fields.get(key)
+        reason = f"expected a {kind} such as {((setting and setting.examples) or [example])[0]}"
     return OptionError(f"{key}={yaml_text.format_value(first['input'])}: {reason}")
 
 

@@ -110,7 +110,7 @@ class TorchGroup(Group):
     def check_same(self, what: str, value: str) -> None:
         values: list[str | None] = [None] * self.size
         dist.all_gather_object(values, value, group=self._group)
-        differs = next((rank for rank, own in enumerate(values) if own != values[0]), None)
+        differs = next((rank for rank in range(self.size) if values[rank] != values[0]), None)
         if differs is not None:
             raise DistributedError(
                 f"{what} is not the same on rank 0 and rank {differs}; machines or versions of torch that "

@@ -19,7 +19,6 @@ from dartboard.search.arguments import (
     path_names,
     recorded_name,
 )
-from dartboard.search.config import load_images
 from dartboard.search.record import SearchResult
 from dartboard.space import GENOTYPE_FORMATS, Genotype, SearchSpace, adopt, decode, load_space
 from dartboard.train.config import (
@@ -27,7 +26,7 @@ from dartboard.train.config import (
     TrainConfig,
     TrainOptions,
     TrainParts,
-    facts,
+    build,
     resolved,
     train_options,
 )
@@ -118,17 +117,15 @@ def resolve_training(
     space = stack if isinstance(stack, SearchSpace) else space
     check_plugins(config.plugins)
     SCHEDULES[config.weights.schedule]  # fail fast on an unknown schedule
-    chosen = train_options(config)
     directory = None
     if isinstance(run, str | Path):
         check_recordable({"data"} if isinstance(data, Dataset) else set())
         place = "" if isinstance(stack, SearchSpace) else _find_cell(cell)[2]
         directory = _run_directory(Path(run), config, space, place)
-    adopted = adopt(space, decode(config.cell))
     if isinstance(data, Dataset):
-        return TrainParts(adopted, data, chosen, {}), directory
-    images = load_images(config.data.name, config.data.loading())
-    return TrainParts(adopted, images, chosen, facts(config)), directory
+        cells = adopt(space, decode(config.cell))
+        return TrainParts(cells, data, train_options(config), {}), directory
+    return build(config, space), directory
 
 
 def _run_directory(path: Path, config: TrainConfig, space: SearchSpace, place: str) -> RunDirectory:

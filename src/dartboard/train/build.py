@@ -1,11 +1,14 @@
-"""Builds the loaders and the objective of a training."""
+"""What the steps of a training are made of: its loaders, mixup, and its objective."""
 
 from dataclasses import dataclass
+from random import Random
 
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from dartboard.arch.objective import Objective
-from dartboard.data import BatchLoader, Dataset, Images
+from dartboard.data import Batch, BatchLoader, Dataset, Images, generator, send
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import DataError
 from dartboard.nn.network import CellNet
@@ -46,7 +49,11 @@ def make_loaders(
         DataError: If all images are of one class, or there are too few for a batch or to hold out.
     """
     check_classes(data)
-    train, valid = _split(data, options)
+    share, train, valid = options.data.valid, data.train, data.valid
+    if share is None and valid is None and data.test is None:
+        share = SHARE
+    if share is not None:
+        train, valid = hold_out(data, share, options.data.seed) if share else (data.train, None)
     parts = {VALID: valid, TEST: data.test}
     held_out = {name: part.to(device) for name, part in parts.items() if part is not None and len(part)}
     if not held_out:
@@ -67,15 +74,18 @@ def make_loaders(
     return TrainLoaders(batches, held_out)
 
 
-def _split(data: Dataset, options: TrainOptions) -> tuple[Images, Images | None]:
-    share = options.data.valid
-    if share is None and data.valid is not None:
-        return data.train, data.valid
-    if share is None:
-        share = 0.0 if data.test is not None else SHARE
-    if not share:
-        return data.train, None
-    return hold_out(data, share, options.data.seed)
+def mix(batch: Batch, alpha: float, *, classes: int, seed: int, step: int) -> tuple[Tensor, Tensor]:
+    """Mixup (Zhang et al. 2018): images blended with others of the same batch, and the shares of the classes,
+    float32 [B, classes].
+
+    All pairs of a batch have one share, from Beta(alpha, alpha), as in the paper. What is drawn depends on
+    seed and step alone.
+    """
+    share = Random(f"mixup {seed} {step}").betavariate(alpha, alpha)
+    other = send(torch.randperm(batch.size, generator=generator(seed, "mixup", step)), batch.x.device)
+    labels = F.one_hot(batch.y, classes).to(batch.x.dtype)
+    x = torch.lerp(batch.x[other], batch.x, share)
+    return x, torch.lerp(labels[other], labels, share)
 
 
 def build_objective(

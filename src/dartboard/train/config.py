@@ -146,15 +146,15 @@ def build(config: TrainConfig, space: SearchSpace, progress: Progress | None = N
     """The parts that a configuration names.
 
     Args:
-        config: What is asked for.
+        config: The configuration.
         space: The space whose stack the cells go into.
-        progress: Is told how far the loading of images is.
+        progress: Receives how far the loading of images is.
 
     Raises:
         DartboardError: If there is no such data set, or the cell or an option does not fit.
     """
     check_plugins(config.plugins)
-    SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
+    SCHEDULES[config.weights.schedule]  # fail fast on an unknown schedule
     space = adopt(space, decode(config.cell))
     data = load_images(config.data.name, config.data.loading(progress))
     return TrainParts(space, data, train_options(config), facts(config))
@@ -175,7 +175,7 @@ def resolved(config: TrainConfig, space: str, cells: int) -> dict[str, Any]:
     """The configuration as plain values, nothing left to defaults that depend on something else.
 
     Args:
-        config: What was asked for.
+        config: The configuration.
         space: The name of the space whose stack the cells go into.
         cells: How many there are.
     """

@@ -20,15 +20,11 @@ def forecast(trainer: Trainer, steps: int = 3) -> Forecast:
     with put_back(trainer):
         trainer.net.train()
         step = median([seconds_of(device, trainer.train_step) for _ in range(steps + 1)][1:])
-        look = _evaluation_seconds(trainer)
+        # The time of one pass over the images that epochs are measured on, from one batch of it.
+        x, _ = next(trainer.batches(trainer.measured_on, SINGLE))
+        net, images = trainer.net.eval(), trainer.loaders.held_out[trainer.measured_on]
+        batches = math.ceil(math.ceil(len(images) / len(x)) / trainer.group.size)
+        look = seconds_of(device, lambda: net(x)) * batches
     every = trainer.options.evaluation.every
     looks = math.ceil(plan.epochs / every) + 2  # the last network and the best are measured at the end
     return Forecast(plan.epochs * plan.steps * step + looks * look, step, peak_memory(device))
-
-
-def _evaluation_seconds(trainer: Trainer) -> float:
-    """The time of one pass over the images that epochs are measured on, from one batch of it."""
-    images = trainer.loaders.held_out[trainer.measured_on]
-    x, _ = next(trainer.batches(trainer.measured_on, SINGLE))
-    net, batches = trainer.net.eval(), math.ceil(len(images) / len(x))
-    return seconds_of(trainer.device, lambda: net(x)) * math.ceil(batches / trainer.group.size)

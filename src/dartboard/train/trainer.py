@@ -29,9 +29,8 @@ from dartboard.space.files import space_to_json
 from dartboard.space.genotype import Genotype
 from dartboard.tasks import Evaluation, measure
 from dartboard.train.arguments import CellArgument, resolve_training
-from dartboard.train.build import build_objective, make_loaders
+from dartboard.train.build import build_objective, make_loaders, mix
 from dartboard.train.config import TrainOptions
-from dartboard.train.mixup import mix
 from dartboard.train.record import Best, TrainRecord, TrainResult
 from dartboard.train.schedule import learning_rate
 from dartboard.utils.atomic import write_bytes
@@ -151,21 +150,18 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         if self.options.weights.by == "step":
             self._set_rate(self.step / (self.plan.epochs * self.plan.steps))
         batch = self.loaders.train.batch(self.step)
-        blended, labels = self._mixup(batch)
-        loss, logits = self.stepper.weight_step(blended)
+        examples: tuple[Tensor, Tensor] = batch
+        labels = batch.y
+        if alpha := self.options.data.mixup:
+            classes, seed = len(self.data.classes), self.options.seed
+            x, y = mix(batch, alpha, classes=classes, seed=seed, step=self.step)
+            rows = self.group.local_rows(batch.size)  # of images that were blended with any of the batch
+            examples, labels = (x[rows], y[rows]), batch.y[rows]
+        loss, logits = self.stepper.weight_step(examples)
         if self.average is not None:
             self.average.update_parameters(self.net)
         self.meter.add(loss, logits, labels, None)
         self.step += 1
-
-    def _mixup(self, batch: Batch) -> tuple[tuple[Tensor, Tensor], Tensor]:
-        """This rank's part of a batch, with mixup if that is enabled, and its labels."""
-        alpha = self.options.data.mixup
-        if not alpha:
-            return batch, batch.y
-        x, y = mix(batch, alpha, classes=len(self.data.classes), seed=self.options.seed, step=self.step)
-        rows = self.group.local_rows(batch.size)  # of images that were blended with any of the batch
-        return (x[rows], y[rows]), batch.y[rows]
 
     @property
     def measured_on(self) -> str:
@@ -179,10 +175,13 @@ class Trainer(Loop[TrainRecord, TrainResult]):
             part: The kind.
             group: The processes that share the pass; None for those that train.
         """
-        images, size = self.loaders.held_out[part], max(EVALUATION_BATCH // self.objective.micro_batches, 1)
-        parts = images, self.data, self.options.data
         for batch in make_evaluation_batches(
-            *parts, batch=size, device=self.device, group=group or self.group
+            self.loaders.held_out[part],
+            self.data,
+            self.options.data,
+            batch=max(EVALUATION_BATCH // self.objective.micro_batches, 1),
+            device=self.device,
+            group=group or self.group,
         ):
             if self.group.size == 1:  # else some have one batch more than others to ask each other at
                 self.stop_if_asked()

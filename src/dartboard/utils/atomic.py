@@ -72,7 +72,15 @@ def atomic_directory(path: Path) -> Iterator[Path]:
             for inner in temporary.rglob("*"):
                 _sync(inner)
             _sync(temporary)
-        _replace_directory(temporary, path)
+        old = path.with_name(path.name + OLD)
+        if path.exists():
+            if old.exists():
+                discard(old)
+            path.rename(old)
+        temporary.rename(path)
+        _sync(path.parent)
+        if old.exists():
+            discard(old)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -107,18 +115,6 @@ def _write(temporary: Path, path: Path, data: bytes) -> None:
 
 def _temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-
-
-def _replace_directory(new: Path, path: Path) -> None:
-    old = path.with_name(path.name + OLD)
-    if path.exists():
-        if old.exists():
-            discard(old)
-        path.rename(old)
-    new.rename(path)
-    _sync(path.parent)
-    if old.exists():
-        discard(old)
 
 
 def _sync(path: Path) -> None:

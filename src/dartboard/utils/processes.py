@@ -1,5 +1,7 @@
 """The one process pool: workers that run jobs one after the other and die with the process that started them.
 
+Also the signals and the threads of a process, for a while other than they are.
+
 Torch has threads, which forks do not survive, so workers are spawned. They ignore Ctrl-C and SIGTERM: the
 main process decides what becomes of their jobs, and can ask them to stop. When the main process is gone,
 however it ended, the pipe to it breaks and the worker exits at once.
@@ -18,11 +20,11 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from signal import Signals
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
 from dartboard.errors import DartboardError
-from dartboard.utils.signals import held_back
 
 STOP = "stop"
 GRACE = 5.0
@@ -88,23 +90,10 @@ class Worker(Generic[J, R]):
             self.process.start()
         remote_end.close()  # so that the worker's death is noticed here
 
-    def submit(self, job: J) -> None:
-        """Gives the worker a job."""
-        self.job = job
-        self.send(job)
-
     def send(self, message: J | str | None) -> None:
         """Sends a job, `STOP`, or None for the end; ignored if the worker has exited."""
         with suppress(OSError):
             self.connection.send(message)
-
-    def receive(self) -> R | None:
-        """Result of the job; None if the worker has exited."""
-        try:
-            result: R = self.connection.recv()
-        except (EOFError, OSError):
-            return None
-        return result
 
     def close(self) -> None:
         """Ends the process, at once if it is busy."""
@@ -137,18 +126,15 @@ class WorkerPool(Generic[J, R]):
         """Number of jobs that can be submitted now."""
         return len(self.factories) - len(self._busy)
 
-    @property
-    def is_busy(self) -> bool:
-        """True if any worker is busy."""
-        return bool(self._busy)
-
     def submit(self, job: J) -> None:
         """Gives a job to an idle worker; there must be one."""
         idle = [slot for slot in range(len(self.factories)) if slot not in self._busy]
         slot = next((slot for slot in idle if slot in self._workers), idle[0])
         if slot not in self._workers:
             self._workers[slot] = Worker(self.factories[slot], import_main=self._import_main)
-        self._workers[slot].submit(job)
+        worker = self._workers[slot]
+        worker.job = job
+        worker.send(job)
 
     def completed(self, seconds: float | None) -> list[Completed[J, R]]:
         """The jobs that have ended; waits at most so long for the first, for ever if None."""
@@ -158,8 +144,10 @@ class WorkerPool(Generic[J, R]):
         for slot, worker in busy.items():
             if worker.connection not in ready or worker.job is None:
                 continue
-            job, result = worker.job, worker.receive()
-            if result is None:
+            job: J = worker.job
+            try:
+                result: R = worker.connection.recv()
+            except (EOFError, OSError):  # the worker has exited
                 del self._workers[slot]
                 worker.close()
                 ended.append(Completed(job, None, worker.process.exitcode))
@@ -224,6 +212,41 @@ def isolated_start(*, import_main: bool = False) -> Iterator[None]:
             sys.modules["__main__"] = main
 
 
+@contextmanager
+def handling(signals: Sequence[Signals], handle: Callable[[Signals], None]) -> Iterator[list[Signals]]:
+    """Inside, signals call `handle`; afterwards they do what they did before.
+
+    Args:
+        signals: The signals.
+        handle: Called with each that arrives.
+
+    Yields:
+        Those that arrived, in order.
+    """
+    caught: list[Signals] = []
+
+    def catch(number: int, _: object) -> None:
+        caught.append(Signals(number))
+        handle(caught[-1])
+
+    before = {number: signal.signal(number, catch) for number in signals}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def held_back(signals: Sequence[Signals]) -> Iterator[None]:
+    """Inside, signals wait until afterwards; processes that start inside do not see them at all."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
 def cpu_count() -> int:
     """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -256,7 +279,7 @@ def parallel_map(
         while True:
             while pool.free and (item := next(waiting, None)) is not None:
                 pool.submit(item)
-            if not pool.is_busy:
+            if pool.free == len(pool.factories):
                 return
             for done in pool.completed(None):
                 if done.result is None:

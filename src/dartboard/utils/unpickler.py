@@ -40,14 +40,6 @@ class RefusedError(Exception):
     """The reason for which a pickle is refused."""
 
 
-class Buildable:
-    """A value whose state is set after it is made (opcode BUILD)."""
-
-    def build(self, state: object) -> None:
-        """Sets the state."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
 class Global:
     """The stand-in of a global that a file names, to be called."""
@@ -190,7 +182,7 @@ class Unpickler:
     def build(self) -> None:
         """Sets the state on top on the value below it."""
         value, state = self.pop(2)
-        if not isinstance(value, Buildable):
+        if not isinstance(value, PickledDtype | PickledArray):
             raise RefusedError(f"refused: it changes a {type(value).__name__}")
         value.build(state)
         self.stack.append(value)
@@ -224,15 +216,15 @@ def check_keys(values: list[Any], what: str) -> list[Any]:
     if not set(map(type, values)) <= KEY_TYPES:
         for value in values:
             items = value if isinstance(value, tuple) else (value,)
-            if len(items) > MOST_ITEMS or not all(map(_is_key, items)):
+            allowed = (
+                type(item) in KEY_TYPES or (type(item) is int and item.bit_length() <= MOST_BITS)
+                for item in items
+            )
+            if len(items) > MOST_ITEMS or not all(allowed):
                 raise RefusedError(
                     f"refused: it has {what} are no texts or numbers of 60 bits, or short tuples of them"
                 )
     return values
-
-
-def _is_key(value: object) -> bool:
-    return type(value) in KEY_TYPES or (type(value) is int and value.bit_length() <= MOST_BITS)
 
 
 Handler = Callable[[Unpickler], object]
@@ -300,11 +292,13 @@ def _handler(opcode: pickletools.OpcodeInfo) -> Handler:
     return OPCODES.get(opcode.name, refuse)
 
 
-def _refuse(reason: str) -> Handler:
-    def handle(_: Unpickler) -> None:
+def _refuse(reason: str) -> Callable[..., object]:
+    """A handler, or the stand-in of a global, that refuses the pickle."""
+
+    def refuse(*_: object) -> object:
         raise RefusedError(reason)
 
-    return handle
+    return refuse
 
 
 HANDLERS = {
@@ -321,14 +315,15 @@ CODE = re.compile(r"[<>|=]?[biuf][0-9]{1,2}")
 """Types of arrays: booleans, signed and unsigned integers and floats, with their size."""
 
 
-class PickledDtype(Buildable):
-    """Stand-in of numpy.dtype: a code such as u1, and the byte order."""
+class PickledDtype:
+    """Stand-in of numpy.dtype: a code such as u1, and the byte order, which is set by the opcode BUILD."""
 
     def __init__(self, code: object, *_: object) -> None:
         self.code = as_text(code)
         self.order = "="
 
     def build(self, state: object) -> None:
+        """Sets the byte order."""
         if not isinstance(state, tuple) or len(state) < 2:
             raise RefusedError("a type of numbers is damaged")
         self.order = as_text(state[1])
@@ -344,24 +339,18 @@ class PickledDtype(Buildable):
         raise RefusedError(f"there is an array of type {code!r}; only plain numbers are read")
 
 
-class PickledArray(Buildable):
-    """Stand-in of numpy.ndarray: shape, type and bytes."""
+class PickledArray:
+    """Stand-in of numpy.ndarray: shape, type and bytes, which are set by the opcode BUILD."""
 
     def __init__(self, array: NDArray[Any] | None = None) -> None:
         self.array = array
 
     def build(self, state: object) -> None:
+        """Sets the numbers."""
         if not isinstance(state, tuple) or len(state) != 5:
             raise RefusedError("an array is damaged")
         _, shape, dtype, fortran, data = state
         self.array = _array(data, dtype, shape, "F" if fortran else "C")
-
-
-def _refused_call(reason: str) -> Callable[..., object]:
-    def call(*_: object) -> object:
-        raise RefusedError(reason)
-
-    return call
 
 
 def _from_buffer(data: object, dtype: object, shape: object, order: object) -> PickledArray:
@@ -417,9 +406,9 @@ KINDS = ("list", "dict", "int", "long", "float")
 """Default factories of defaultdict; named, but never called."""
 CORES, BUILTINS = ("core", "_core"), ("builtins", "__builtin__")
 """Names of these modules of numpy and Python in different versions."""
-_DEFAULT_FACTORY = _refused_call("refused: it calls what can only be what dictionaries lack")
+_DEFAULT_FACTORY = _refuse("refused: it calls what can only be what dictionaries lack")
 ALLOWED: AllowedGlobals = {
-    ("numpy", "ndarray"): _refused_call("refused: it makes an array by the name of all arrays"),
+    ("numpy", "ndarray"): _refuse("refused: it makes an array by the name of all arrays"),
     ("numpy", "dtype"): PickledDtype,
     ("_codecs", "encode"): _encode,
     ("__builtin__", "bytes"): lambda: b"",  # how Python 3 writes empty bytes for Python 2

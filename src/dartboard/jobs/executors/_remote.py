@@ -13,7 +13,7 @@ from threading import Event, Thread
 
 from dartboard.jobs.job import Job, JobResult
 from dartboard.jobs.runner import JobRunner
-from dartboard.utils.signals import handling
+from dartboard.utils.processes import handling
 
 POLL = 0.5
 """Seconds between two checks of the flag."""

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from dartboard.errors import DartboardError, OptionError, one_line
-from dartboard.utils.signals import held_back
+from dartboard.utils.processes import held_back
 
 SLURM, LOCAL = "slurm", "local"
 GRACE = 60.0

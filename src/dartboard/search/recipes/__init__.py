@@ -6,7 +6,7 @@ gives no number, that of DARTS is taken: batches of 64, drop-path 0.2, an auxili
 
 from pathlib import Path
 
-from dartboard.config.recipes import Recipe, register_recipes
+from dartboard.config.loader import Recipe, register_recipes
 from dartboard.registry import Registry
 
 RECIPES: Registry[Recipe] = Registry("recipe", "dartboard.recipes")

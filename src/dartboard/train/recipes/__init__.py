@@ -8,7 +8,7 @@ smoothing 0.1 and an auxiliary loss of weight 0.4.
 
 from pathlib import Path
 
-from dartboard.config.recipes import Recipe, register_recipes
+from dartboard.config.loader import Recipe, register_recipes
 from dartboard.registry import Registry
 
 RECIPES: Registry[Recipe] = Registry("training recipe", "dartboard.training_recipes")

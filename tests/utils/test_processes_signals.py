@@ -3,7 +3,7 @@ from signal import SIGUSR1, SIGUSR2, Signals
 
 import pytest
 
-from dartboard.utils.signals import handling, held_back
+from dartboard.utils.processes import handling, held_back
 
 
 def test_signals_are_handled_inside_and_as_before_afterwards() -> None:

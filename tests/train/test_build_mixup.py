@@ -5,7 +5,7 @@ import torch
 
 from dartboard.data import Batch
 from dartboard.data.sampler import generator
-from dartboard.train.mixup import mix
+from dartboard.train.build import mix
 
 
 def batch(size=6):
