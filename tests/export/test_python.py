@@ -10,7 +10,7 @@ from dartboard.errors import ModelError
 from dartboard.export import ExportRequest, export_model, open_exported
 from dartboard.export.python import pack, run_file
 from dartboard.nn import OPS, Op, PythonSource, Site
-from dartboard.nn.heads import STEMS
+from dartboard.nn.network import STEMS
 from dartboard.nn.ops import MaxPool
 from dartboard.space import SPACES, Cell, Edge, get_space
 from dartboard.space.catalog import stacked

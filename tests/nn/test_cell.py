@@ -110,7 +110,7 @@ def test_connections_into_joins_are_always_whole():
     cell = get_space("oneshot1").cells["cell"]
     module = make(cell, [(6, 1)], partial=2)
     for index, edge in enumerate(cell.edges):
-        assert module.partial(index) == (1 if edge.target in cell.joins else 2)
+        assert module.partial[index] == (1 if edge.target in cell.joins else 2)
         x = image(module.channels[edge.source])
         head, rest = module.divide(index, x)
         assert (rest is None) == (edge.target in cell.joins)

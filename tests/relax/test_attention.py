@@ -7,8 +7,9 @@ import torch.nn.functional as F
 import lab
 from dartboard.errors import CompositionError, RelaxationError
 from dartboard.nn import Blend, one_hot
+from dartboard.nn.mixture import SlotMixture
 from dartboard.relax import Attention
-from dartboard.relax.attention import SlotMixture, attention
+from dartboard.relax.attention import attention
 from dartboard.space import Cell, Edge, Genotype, get_space
 
 

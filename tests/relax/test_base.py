@@ -4,7 +4,7 @@ import torch.nn.functional as F
 
 import lab
 from dartboard.errors import RelaxationError
-from dartboard.relax import simplex, softmax
+from dartboard.relax import Gumbel, RandomArchitecture, fork_rng, simplex, softmax
 from dartboard.space import get_space
 
 BATCH = 4
@@ -111,3 +111,40 @@ def test_the_dead_have_no_reward(ragged):
 def test_a_batch_has_examples(ragged):
     with pytest.raises(RelaxationError, match="not 0"):
         simplex(ragged).per_example(0)
+
+
+def gumbel(space, generator):
+    return Gumbel(softmax(space), generator=generator)
+
+
+def random(space, generator):
+    return RandomArchitecture(space, generator=generator)
+
+
+STOCHASTIC = {"gumbel": gumbel, "random": random}
+
+
+@pytest.mark.parametrize("kind", ["gumbel", "random"])
+def test_samples_inside_a_fork_are_drawn_again_after_it(ragged, generator, kind):
+    relaxation = STOCHASTIC[kind](ragged, generator)
+    relaxation()
+    with fork_rng(relaxation):
+        inside = [relaxation().blend(0).live for _ in range(5)]
+    assert len(set(inside)) > 1
+    assert [relaxation().blend(0).live for _ in range(5)] == inside
+
+
+def test_the_state_is_restored_after_an_error(ragged, generator):
+    relaxation = gumbel(ragged, generator)
+    before = relaxation.dice.get_extra_state()
+    with pytest.raises(ZeroDivisionError), fork_rng(relaxation):  # noqa: PT012
+        relaxation()
+        raise ZeroDivisionError
+    assert torch.equal(relaxation.dice.get_extra_state(), before)
+
+
+def test_all_generators_of_a_module_are_forked(ragged):
+    both = torch.nn.ModuleList(gumbel(ragged, torch.Generator().manual_seed(seed)) for seed in (1, 2))
+    with fork_rng(both):
+        inside = [relaxation().blend(0).live for relaxation in both]
+    assert [relaxation().blend(0).live for relaxation in both] == inside

@@ -5,15 +5,7 @@ import torch.nn.functional as F
 import lab
 from dartboard.errors import CompositionError, RelaxationError, UnknownNameError
 from dartboard.relax import Attention, RandomArchitecture, simplex, softmax
-from dartboard.relax.categorical import (
-    Candidates,
-    Logits,
-    Simplex,
-    edge_groups,
-    group_mask,
-    group_places,
-    op_mask,
-)
+from dartboard.relax.categorical import Candidates, Logits, Simplex, edge_groups
 from dartboard.space import NONE, Cell, Edge, SearchSpace, get_space
 
 MASK = torch.tensor([[True, True, True], [True, False, True], [False, True, False]])
@@ -99,7 +91,7 @@ def cell_of(name: str, arch: str = "cell") -> Cell:
 
 
 def test_edges_with_fewer_candidates_are_padded(ragged):
-    mask = op_mask(ragged.cells["cell"])
+    mask = Candidates(ragged.cells["cell"]).mask
     assert mask.sum(-1).tolist() == [3, 1, 2, 2, 1, 3]
     assert mask[2].tolist() == [True, True, False]
 
@@ -121,9 +113,9 @@ def test_plain_connections_into_joins_are_left_alone():
 
 
 def test_every_edge_finds_its_place_in_the_table(ragged):
-    groups = edge_groups(ragged.cells["cell"], every_node=True)
-    assert group_mask(groups).tolist() == [[True, True, True], [True, True, False]]
-    assert group_places(ragged.cells["cell"], groups).tolist() == [6, 3, 4, 0, 1, 2]
+    cell = simplex(ragged, edge_weights=True).cells["cell"]
+    assert cell.group_mask.tolist() == [[True, True, True], [True, True, False]]
+    assert cell.group_places.tolist() == [6, 3, 4, 0, 1, 2]
 
 
 def test_a_chain_has_nothing_to_tell_apart():

@@ -69,7 +69,7 @@ def test_the_gradient_is_straight_through(ragged, make):
     blend = (mixture := relaxation()).blend(0)
     step(net, mixture)
 
-    logs = cell.log_op_weights().detach()
+    logs = cell.parametrization.log_weights(cell.ops, cell.candidates.mask).detach()
     noise = RngState(torch.Generator().manual_seed(SEED)).gumbel(logs)
     soft = ((logs + noise) / 1.5).softmax(-1)
     weights = blend.ops.detach().requires_grad_()

@@ -1,6 +1,6 @@
 """A cell as a module: the same class for supernets and for discrete networks.
 
-Two ways of computing it give the same result: `dartboard.nn.plain` is the formula as papers write it,
+Two ways of computing it give the same result: `plain_nodes` is the formula as papers write it,
 `dartboard.nn.fast.fanout` shares work between the edges that leave a node.
 """
 
@@ -12,10 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dartboard.errors import NetworkError
-from dartboard.nn.fast.fanout import Candidate, fused_nodes
+from dartboard.nn.fast.fanout import Candidate, fused_nodes, times
 from dartboard.nn.mixture import Blend, Live
 from dartboard.nn.ops import FactorizedReduce, Op, ReLUConvNorm, Site, build_op
-from dartboard.nn.plain import plain_nodes
 from dartboard.space.spec import Cell
 
 
@@ -79,6 +78,16 @@ class CellModule(nn.Module):
             raise NetworkError(
                 f"partial channels: {options.partial} does not divide a cell's {width} channels"
             )
+        self.partial = [1 if edge.target in cell.joins else options.partial for edge in cell.edges]
+        """One in how many channels pass the candidates of each edge."""
+        self.entering = [cell.entering(node) for node in range(cell.nodes)]
+        """The edges that enter each node, by position."""
+        self.leaving: list[list[list[int]]] = []
+        """The edges that leave each node, by position, in groups that read the same channels of it."""
+        for node in range(cell.nodes):
+            edges = [index for index, edge in enumerate(cell.edges) if edge.source == node]
+            partials = sorted({self.partial[index] for index in edges})
+            self.leaving.append([[i for i in edges if self.partial[i] == each] for each in partials])
         self.adapt = nn.ModuleList()
         self.channels = [feature.channels for feature in features]
         """The channels of every node."""
@@ -86,25 +95,19 @@ class CellModule(nn.Module):
             self.adapt.extend(adapter(feature, width, scale, options.affine) for feature in features)
             self.channels = [width] * len(features)
         for node in cell.inner:
-            self.channels.append(width * (len(cell.entering(node)) if node in cell.concat else 1))
-        self.edges = nn.ModuleList(
-            nn.ModuleDict({name: build_op(name, self._site(index)) for name in edge.ops})
-            for index, edge in enumerate(cell.edges)
-        )
+            self.channels.append(width * (len(self.entering[node]) if node in cell.concat else 1))
+        self.edges = nn.ModuleList()
+        for edge, partial in zip(cell.edges, self.partial, strict=True):
+            inputs, stride = self.channels[edge.source], options.stride if edge.source < cell.inputs else 1
+            if partial > 1 and inputs != width:
+                raise NetworkError(
+                    f"partial channels on edge {edge}: its source has {inputs} channels, the cell {width}"
+                )
+            site = Site(inputs // partial, width // partial, stride, options.affine, options.pool_norm)
+            self.edges.append(nn.ModuleDict({name: build_op(name, site) for name in edge.ops}))
         leaving = sum(self.channels[node] for node in cell.output)
         self.project = ReLUConvNorm(Site(leaving, width, affine=options.affine), 1) if cell.project else None
         self.feature_info = FeatureInfo(width if cell.project else leaving, scale * options.stride)
-
-    def _site(self, edge: int) -> Site:
-        spec, options, partial = self.cell.edges[edge], self.options, self.partial(edge)
-        stride = options.stride if spec.source < self.cell.inputs else 1
-        inputs = self.channels[spec.source] // partial
-        if partial > 1 and self.channels[spec.source] != options.width:
-            raise NetworkError(
-                f"partial channels on edge {spec}: its source has {self.channels[spec.source]} channels, "
-                f"the cell {options.width}"
-            )
-        return Site(inputs, options.width // partial, stride, options.affine, options.pool_norm)
 
     def forward(
         self, entering: Sequence[Tensor], blend: Blend, drop_path: float = 0.0, rows: BatchRows | None = None
@@ -169,13 +172,9 @@ class CellModule(nn.Module):
                 removed += ops.pop(name).parameters()  # type: ignore[operator]
         return removed
 
-    def partial(self, edge: int) -> int:
-        """One in how many channels pass the candidates of the edge at position `edge`."""
-        return 1 if self.cell.edges[edge].target in self.cell.joins else self.options.partial
-
     def divide(self, edge: int, x: Tensor) -> tuple[Tensor, Tensor | None]:
         """The channels of the source node that pass the candidates, and those that bypass them, if any."""
-        partial = self.partial(edge)
+        partial = self.partial[edge]
         if partial == 1:
             return x, None
         head, rest = x.split([x.shape[1] // partial, x.shape[1] - x.shape[1] // partial], dim=1)
@@ -188,18 +187,18 @@ class CellModule(nn.Module):
         groups = x.view(batch, self.options.partial, channels // self.options.partial, height, width)
         return groups.transpose(1, 2).flatten(1, 2)
 
-    def join(self, node: int, values: Mapping[int, Tensor], first: Tensor) -> Tensor:
+    def join(self, node: int, values: Mapping[int, Tensor | None], first: Tensor) -> Tensor:
         """A node from the values of its edges: their sum, or their concatenation with zeros for absent ones.
 
         Args:
             node: Which node.
-            values: The values of the edges that are there, by position.
+            values: The values of the edges, by position; those that are absent may be left out.
             first: The first input node, for the shape where there is no value at all.
         """
         if node in self.cell.concat:
-            parts = [values.get(edge) for edge in self.cell.entering(node)]
+            parts = [values.get(edge) for edge in self.entering[node]]
             return torch.cat([self._zeros(first) if part is None else part for part in parts], dim=1)
-        present = list(values.values())
+        present = [value for value in values.values() if value is not None]
         return sum(present[1:], present[0]) if present else self._zeros(first)
 
     def _zeros(self, first: Tensor) -> Tensor:
@@ -212,3 +211,44 @@ def adapter(feature: FeatureInfo, width: int, scale: int, affine: bool) -> Op:
     if feature.scale == scale:
         return ReLUConvNorm(Site(feature.channels, width, affine=affine), 1)
     return FactorizedReduce(Site(feature.channels, width, 2, affine))
+
+
+def plain_nodes(
+    module: CellModule, entering: Sequence[Tensor], blend: Blend, drop: Tensor | None
+) -> list[Tensor]:
+    """All nodes of a cell, the inputs included: edges are weighted sums of their ops, nodes sums of edges.
+
+    This is the readable reference that the default path is tested against, and what most code bases run.
+
+    Args:
+        module: The cell.
+        entering: The input nodes.
+        blend: How the candidates are blended.
+        drop: Drop-path factors [B, E], or None.
+    """
+    nodes = list(entering)
+    for node in module.cell.inner:
+        values = {}
+        for edge in module.entering[node]:
+            candidates = module.candidates(edge, blend)
+            if not candidates:
+                continue
+            x, rest = module.divide(edge, nodes[module.cell.edges[edge].source])
+            outputs = [candidate.op(x) for candidate in candidates]
+            weights: Sequence[Tensor | None] = [None] * len(candidates)
+            if blend.attend is not None:
+                weights = blend.attend(edge, outputs).unbind(-1)
+            elif blend.ops is not None:
+                weights = [blend.ops[..., edge, candidate.place] for candidate in candidates]
+            terms = [times(output, weight) for output, weight in zip(outputs, weights, strict=True)]
+            if drop is not None:
+                terms = [
+                    term if candidate.op.passthrough else times(term, drop[:, edge])
+                    for term, candidate in zip(terms, candidates, strict=True)
+                ]
+            total = sum(terms[1:], terms[0])
+            if rest is not None:
+                total = module.shuffle(torch.cat([total, rest], dim=1))
+            values[edge] = times(total, None if blend.edges is None else blend.edges[..., edge])
+        nodes.append(module.join(node, values, entering[0]))
+    return nodes

@@ -12,9 +12,8 @@ from torch import Tensor, nn
 
 from dartboard.errors import NetworkError
 from dartboard.nn.cell import CellModule
-from dartboard.nn.heads import ResidualReduction
 from dartboard.nn.mixture import match_edges
-from dartboard.nn.network import CellNet
+from dartboard.nn.network import CellNet, ResidualReduction
 
 Pair = tuple[Tensor, Tensor]
 """A tensor of the network, and the values to copy into it."""
@@ -41,24 +40,6 @@ def inherit(net: CellNet, supernet: CellNet) -> None:
     Raises:
         NetworkError: If the networks do not fit; nothing is copied then.
     """
-    _check_networks(net, supernet)
-    pairs = _module_pairs(net.stem, supernet.stem)
-    entering = [_all(net.stem.channels)] * 2
-    for index, (module, supermodule) in enumerate(zip(net.slots, supernet.slots, strict=True)):
-        try:
-            slot_pairs, leaving = _slot_pairs(module, supermodule, entering)
-        except NetworkError as error:
-            raise NetworkError(f"the networks do not fit in slot {index}: {error}") from None
-        pairs += slot_pairs
-        entering = [entering[-1], leaving]
-        if index == net.auxiliary_slot and net.auxiliary is not None and supernet.auxiliary is not None:
-            pairs += _module_pairs(net.auxiliary, supernet.auxiliary, leaving)
-    pairs += _module_pairs(net.head, supernet.head, entering[-1])
-    for tensor, values in pairs:
-        tensor.copy_(values)
-
-
-def _check_networks(net: CellNet, supernet: CellNet) -> None:
     for name in ("channels", "classes", "partial", "stem_name"):
         value, expected = getattr(net.config, name), getattr(supernet.config, name)
         if value != expected:
@@ -71,22 +52,29 @@ def _check_networks(net: CellNet, supernet: CellNet) -> None:
     if net.space.stack != supernet.space.stack:
         names = f"{net.space.name!r} and {supernet.space.name!r}"
         raise NetworkError(f"the networks do not fit: the spaces {names} stack their cells differently")
+    for tensor, values in _network_pairs(net, supernet):
+        tensor.copy_(values)
 
 
-def _all(channels: int) -> Channels:
-    return tuple(range(channels))
-
-
-def _slot_pairs(
-    module: nn.Module, supermodule: nn.Module, entering: Sequence[Channels]
-) -> tuple[list[Pair], Channels]:
-    """The pairs of a slot, and the channels that leave it."""
-    if isinstance(module, CellModule) and isinstance(supermodule, CellModule):
-        return _cell_pairs(module, supermodule, entering[-module.cell.inputs :])
-    leaving = entering[-1]
-    if isinstance(module, ResidualReduction):
-        leaving = _all(module.second.conv.out_channels)
-    return _module_pairs(module, supermodule, entering[-1]), leaving
+def _network_pairs(net: CellNet, supernet: CellNet) -> list[Pair]:
+    pairs = _module_pairs(net.stem, supernet.stem)
+    entering = [tuple(range(net.stem.channels))] * 2
+    for index, (module, supermodule) in enumerate(zip(net.slots, supernet.slots, strict=True)):
+        leaving = entering[-1]
+        try:
+            if isinstance(module, CellModule) and isinstance(supermodule, CellModule):
+                slot_pairs, leaving = _cell_pairs(module, supermodule, entering[-module.cell.inputs :])
+            else:
+                slot_pairs = _module_pairs(module, supermodule, entering[-1])
+        except NetworkError as error:
+            raise NetworkError(f"the networks do not fit in slot {index}: {error}") from None
+        if isinstance(module, ResidualReduction):
+            leaving = tuple(range(module.second.conv.out_channels))
+        pairs += slot_pairs
+        entering = [entering[-1], leaving]
+        if index == net.auxiliary_slot and net.auxiliary is not None and supernet.auxiliary is not None:
+            pairs += _module_pairs(net.auxiliary, supernet.auxiliary, leaving)
+    return pairs + _module_pairs(net.head, supernet.head, entering[-1])
 
 
 def _cell_pairs(
@@ -99,7 +87,18 @@ def _cell_pairs(
         if value != expected:
             raise NetworkError(f"{name} is {value}, and {expected} in the supernet")
     matches = match_edges(cell, supercell)
-    nodes = _node_channels(module, supermodule, matches, entering)
+    whole = tuple(range(module.options.width))
+    nodes = [
+        whole if cell.adapt else channels for channels in entering
+    ]  # of the supernet's, what the net has
+    for node in cell.inner:
+        if node not in cell.concat:
+            nodes.append(whole)
+            continue
+        places = [supermodule.entering[node].index(matches[edge]) for edge in module.entering[node]]
+        if places != sorted(places):
+            raise NetworkError(f"the edges that enter node {node} come in another order in the supernet")
+        nodes.append(tuple(place * len(whole) + channel for place in places for channel in whole))
     pairs: list[Pair] = []
     for adapter, superadapter, channels in zip(module.adapt, supermodule.adapt, entering, strict=False):
         pairs += _module_pairs(adapter, superadapter, channels)
@@ -116,24 +115,7 @@ def _cell_pairs(
     leaving = tuple(start + channel for start, channels in outputs for channel in channels)
     if module.project is None or supermodule.project is None:
         return pairs, leaving
-    return pairs + _module_pairs(module.project, supermodule.project, leaving), _all(module.options.width)
-
-
-def _node_channels(
-    module: CellModule, supermodule: CellModule, matches: Sequence[int], entering: Sequence[Channels]
-) -> list[Channels]:
-    """The channels that the network has of each of the supernet's nodes."""
-    cell, width = module.cell, module.options.width
-    nodes = [_all(width) if cell.adapt else channels for channels in entering]
-    for node in cell.inner:
-        if node not in cell.concat:
-            nodes.append(_all(width))
-            continue
-        positions = [supermodule.cell.entering(node).index(matches[edge]) for edge in cell.entering(node)]
-        if positions != sorted(positions):
-            raise NetworkError(f"the edges that enter node {node} come in another order in the supernet")
-        nodes.append(tuple(position * width + channel for position in positions for channel in range(width)))
-    return nodes
+    return pairs + _module_pairs(module.project, supermodule.project, leaving), whole
 
 
 def _module_pairs(module: nn.Module, supermodule: nn.Module, channels: Channels = ()) -> list[Pair]:
@@ -148,22 +130,15 @@ def _module_pairs(module: nn.Module, supermodule: nn.Module, channels: Channels 
         owner = (module if name in tensors else supermodule).get_submodule(name.rpartition(".")[0])
         if not isinstance(owner, _NORMS):
             raise NetworkError(f"only one of the networks has {name}")
-    return [
-        (tensor, _select_channels(name, values[name], tensor, channels))
-        for name, tensor in tensors.items()
-        if name in values
-    ]
-
-
-def _select_channels(name: str, values: Tensor, like: Tensor, channels: Channels) -> Tensor:
-    """Values for a tensor shaped as `like`: all, or those of the channels that the network has.
-
-    Channels are read along dimension 1 of a weight [out, in, ...] and along the one dimension of a vector.
-    """
-    if values.shape == like.shape:
-        return values
-    dim = min(1, values.dim() - 1)
-    shape, supershape = list(like.shape), list(values.shape)
-    if shape != [*supershape[:dim], len(channels), *supershape[dim + 1 :]]:
-        raise NetworkError(f"{name} has the shape {shape}, and {supershape} in the supernet")
-    return values.index_select(dim, torch.tensor(channels, device=values.device))
+    pairs = []
+    for name in [name for name in tensors if name in values]:
+        tensor, value = tensors[name], values[name]
+        if value.shape != tensor.shape:
+            # channels are along dimension 1 of a weight [out, in, ...], and along the only one of a vector
+            dim = min(1, value.dim() - 1)
+            shape, supershape = list(tensor.shape), list(value.shape)
+            if shape != [*supershape[:dim], len(channels), *supershape[dim + 1 :]]:
+                raise NetworkError(f"{name} has the shape {shape}, and {supershape} in the supernet")
+            value = value.index_select(dim, torch.tensor(channels, device=value.device))
+        pairs.append((tensor, value))
+    return pairs

@@ -47,7 +47,21 @@ class Mixture(Protocol):
         ...
 
 
-class ArchMixture:
+class SlotMixture:
+    """A blend for each slot.
+
+    Args:
+        blends: The blends, by the position of the slot.
+    """
+
+    def __init__(self, blends: Mapping[int, Blend]) -> None:
+        self._blends = blends
+
+    def blend(self, slot: int) -> Blend:
+        return self._blends[slot]
+
+
+class ArchMixture(SlotMixture):
     """The same blend in every slot that reads the same group.
 
     Args:
@@ -56,11 +70,7 @@ class ArchMixture:
     """
 
     def __init__(self, space: SearchSpace, blends: Mapping[str, Blend]) -> None:
-        self._groups = [slot.group for slot in space.slots]
-        self._blends = blends
-
-    def blend(self, slot: int) -> Blend:
-        return self._blends[self._groups[slot]]
+        super().__init__({i: blends[slot.group] for i, slot in enumerate(space.slots) if slot.group})
 
 
 def all_live(cell: Cell) -> Live:

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
@@ -108,22 +107,19 @@ def unpack_model(data: bytes) -> Model:
         metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
         if KEY not in metadata:
             raise ModelError("it has weights, but not what network they are of; dartboard train writes both")
-        return _unpack(json.loads(metadata[KEY]), tensors)
+        header = json.loads(metadata[KEY])
+        if not isinstance(header, dict):
+            raise ModelError("its description of the network is not a JSON object")
+        if header.get("version") != VERSION:
+            raise ModelError(
+                f"it has version {header.get('version')}, and this dartboard reads version {VERSION}"
+            )
+        config = NetConfig(**header["config"] | {"input": tuple(header["config"]["input"])})
+        net = CellNet(space_from_json(json.dumps(header["space"])), config)
+        net.load_state_dict(tensors)
+        mean, std = (tuple(map(float, header[name])) for name in ("mean", "deviation"))
+        classes, facts = tuple(map(str, header["classes"])), dict(header["facts"])
+        return Model(net.eval(), classes, mean, std, facts, float(header["centre"]))
     except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, DartboardError) as error:
         reason = one_line(error)
         raise ModelError(f"not a model that can be used ({reason})") from None
-
-
-def _unpack(header: Any, tensors: dict[str, torch.Tensor]) -> Model:
-    if not isinstance(header, dict):
-        raise ModelError("its description of the network is not a JSON object")
-    if header.get("version") != VERSION:
-        raise ModelError(
-            f"it has version {header.get('version')}, and this dartboard reads version {VERSION}"
-        )
-    config = NetConfig(**header["config"] | {"input": tuple(header["config"]["input"])})
-    net = CellNet(space_from_json(json.dumps(header["space"])), config)
-    net.load_state_dict(tensors)
-    mean, std = (tuple(map(float, header[name])) for name in ("mean", "deviation"))
-    classes, facts = tuple(map(str, header["classes"])), dict(header["facts"])
-    return Model(net.eval(), classes, mean, std, facts, float(header["centre"]))

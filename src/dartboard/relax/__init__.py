@@ -1,13 +1,11 @@
 """Relaxations of a space's choices: each gives a mixture for every forward pass of the network."""
 
 from dartboard.relax.attention import Attention, SlotAttention
-from dartboard.relax.base import Feedback, PerExample, Relaxation, Strength
+from dartboard.relax.base import Feedback, Fixed, PerExample, Relaxation, RngState, Strength, fork_rng
 from dartboard.relax.catalog import RELAXATIONS
 from dartboard.relax.categorical import Categorical, simplex, softmax
-from dartboard.relax.fixed import Fixed
 from dartboard.relax.gumbel import Gumbel
 from dartboard.relax.random import RandomArchitecture
-from dartboard.relax.rng import RngState, fork_rng
 
 __all__ = [
     "RELAXATIONS",

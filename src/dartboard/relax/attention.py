@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dartboard.errors import CompositionError, RelaxationError
-from dartboard.nn.mixture import Blend, Live
+from dartboard.nn.mixture import Blend, Live, SlotMixture
 from dartboard.relax.base import Relaxation, Strength
 from dartboard.relax.categorical import Candidates, Simplex
 from dartboard.space.spec import SearchSpace
@@ -21,36 +21,25 @@ Layers = list[Tensor]
 """The matrices of one edge's module, first to last."""
 
 
-def embed(outputs: Sequence[Tensor], live: Sequence[int], most: int) -> Tensor:
-    """The mean over channels and pixels of each output, for each example [B, most] (asm-nas, equation 4.3).
+def attention(outputs: Sequence[Tensor], live: Sequence[int], layers: Layers) -> Tensor:
+    """The weights of an edge's live candidates, for each example [B, live]; one for a single candidate.
 
     Args:
         outputs: The outputs of the live candidates [B, C, H, W].
         live: Their positions in the edge's ops.
-        most: How many positions there are; those without an output get zero.
-    """
-    means = dict(zip(live, (output.mean(dim=(1, 2, 3)) for output in outputs), strict=True))
-    zero = torch.zeros_like(means[live[0]])
-    return torch.stack([means.get(place, zero) for place in range(most)], dim=-1)
-
-
-def scores(embedding: Tensor, layers: Layers) -> Tensor:
-    """The logits of attention, [B, N] from the embedding [B, N] (asm-nas, equation 4.4)."""
-    *inner, last = layers
-    for layer in inner:
-        embedding = F.relu(F.linear(embedding, layer))
-    return F.linear(embedding, last).sigmoid()
-
-
-def attention(outputs: Sequence[Tensor], live: Sequence[int], layers: Layers) -> Tensor:
-    """The weights of an edge's live candidates, for each example [B, live] (asm-nas, equation 4.5).
-
-    A single candidate has weight one.
+        layers: The matrices of the edge's module; the last has a row for every position.
     """
     if len(live) == 1:
         return outputs[0].new_ones(len(outputs[0]), 1)
-    columns = scores(embed(outputs, live, len(layers[-1])), layers).unbind(-1)
-    return torch.stack([columns[place] for place in live], dim=-1).softmax(-1)
+    # asm-nas, equation 4.3: means over channels and pixels [B, N]; positions without an output get zero
+    means = dict(zip(live, (output.mean(dim=(1, 2, 3)) for output in outputs), strict=True))
+    zero = torch.zeros_like(means[live[0]])
+    hidden = torch.stack([means.get(place, zero) for place in range(len(layers[-1]))], dim=-1)
+    *inner, last = layers
+    for layer in inner:
+        hidden = F.relu(F.linear(hidden, layer))
+    scores = F.linear(hidden, last).sigmoid().unbind(-1)  # equation 4.4
+    return torch.stack([scores[place] for place in live], dim=-1).softmax(-1)  # equation 4.5
 
 
 class SlotAttention(nn.Module):
@@ -90,19 +79,18 @@ class SlotAttention(nn.Module):
 
     def _attend(self, live: Live, layers: list[Layers], edge: int, outputs: Sequence[Tensor]) -> Tensor:
         weights = attention(outputs, live[edge], layers[edge])
+        if self.counts is None and not self.training:
+            return weights
+        momentum = self.momentum
         if self.counts is not None:
             self.counts[edge] += len(weights)
-            self._update_average(edge, live[edge], weights, len(weights) / self.counts[edge])
-        elif self.training:
-            self._update_average(edge, live[edge], weights, self.momentum)
+            momentum = len(weights) / self.counts[edge]
+        with torch.no_grad():
+            means = dict(zip(live[edge], weights.mean(0).unbind(), strict=True))
+            zero = torch.zeros_like(means[live[edge][0]])
+            row = torch.stack([means.get(place, zero) for place in range(self.average.shape[1])])
+            self.average[edge].lerp_(row.to(self.average), momentum)
         return weights
-
-    @torch.no_grad()
-    def _update_average(self, edge: int, live: Sequence[int], weights: Tensor, momentum: float) -> None:
-        means = dict(zip(live, weights.mean(0).unbind(), strict=True))
-        zero = torch.zeros_like(means[live[0]])
-        row = torch.stack([means.get(place, zero) for place in range(self.average.shape[1])])
-        self.average[edge].lerp_(row.to(self.average), momentum)
 
 
 class Attention(Relaxation):
@@ -158,7 +146,7 @@ class Attention(Relaxation):
         self._check_group(group)
         return cast(Candidates, self.candidates[group])
 
-    def forward(self) -> "SlotMixture":
+    def forward(self) -> SlotMixture:
         blends = {}
         for name, module in self.slots.items():
             live = self.live(self.space.slots[int(name)].group)
@@ -204,17 +192,3 @@ class Attention(Relaxation):
 
     def kill(self, group: str, edge: int, place: int) -> None:
         self._candidates(group).kill(edge, place)
-
-
-class SlotMixture:
-    """A blend for each slot.
-
-    Args:
-        blends: The blends, by the position of the slot.
-    """
-
-    def __init__(self, blends: Mapping[int, Blend]) -> None:
-        self._blends = blends
-
-    def blend(self, slot: int) -> Blend:
-        return self._blends[slot]

@@ -1,14 +1,16 @@
-"""Base class of the relaxations, and the mixture with weights per example that some of them offer."""
+"""Base class of the relaxations, with the mixtures and random numbers they share, and the fixed one."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from random import Random
 
 import torch
 from torch import Tensor, nn
 
 from dartboard.errors import CompositionError, RelaxationError, UnknownNameError
-from dartboard.nn.mixture import Blend, Live, Mixture, all_live
+from dartboard.nn.mixture import Blend, Live, Mixture, SlotMixture, all_live, uniform
 from dartboard.space.spec import SearchSpace
 
 
@@ -39,7 +41,7 @@ class Feedback:
     edges: Tensor | None
 
 
-class PerExample:
+class PerExample(SlotMixture):
     """A mixture with weights for every example and every slot (rewards per feedback, xnas 3.1).
 
     The weights [B, E, N] of each slot are leaves, equal in value and not connected with the relaxation's
@@ -62,15 +64,13 @@ class PerExample:
                 return None
             return weights.detach().expand(batch, *weights.shape).clone().requires_grad_()
 
-        self._blends: dict[int, Blend] = {}
         self._slots: dict[str, list[int]] = {}
+        by_slot = {}
         for group, blend in blends.items():
             self._slots[group] = [index for index, slot in enumerate(space.slots) if slot.group == group]
             for slot in self._slots[group]:
-                self._blends[slot] = replace(blend, ops=expand(blend.ops), edges=expand(blend.edges))
-
-    def blend(self, slot: int) -> Blend:
-        return self._blends[slot]
+                by_slot[slot] = replace(blend, ops=expand(blend.ops), edges=expand(blend.edges))
+        super().__init__(by_slot)
 
     def leaves(self) -> list[Tensor]:
         """All leaves: of each slot in order the weights of the candidates, then those of the edges if any."""
@@ -195,3 +195,74 @@ class Relaxation(nn.Module, ABC):
     def _check_group(self, group: str) -> None:
         if group not in self.space.cells:
             raise UnknownNameError("decision group", group, self.space.cells)
+
+
+class Fixed(Relaxation):
+    """One op an edge, with weight one; no parameters.
+
+    Args:
+        space: A space with nothing left to choose.
+
+    Raises:
+        CompositionError: If there is a choice left.
+    """
+
+    def __init__(self, space: SearchSpace) -> None:
+        super().__init__(space)
+        undecided = [group for group, cell in space.groups if not cell.discrete]
+        if undecided:
+            raise CompositionError(
+                f"space {space.name!r} leaves something to choose in {undecided[0]!r}; "
+                "restrict it to a genotype"
+            )
+        self._mixture = uniform(space)
+
+    def forward(self) -> Mixture:
+        return self._mixture
+
+    def strengths(self) -> Mapping[str, Strength]:
+        return {
+            group: Strength(torch.ones(len(cell.edges), 1), torch.ones(len(cell.edges)))
+            for group, cell in self.space.groups
+        }
+
+
+class RngState(nn.Module):
+    """A generator whose state is in the `state_dict` of the module that holds it.
+
+    Args:
+        generator: The generator.
+    """
+
+    def __init__(self, generator: torch.Generator) -> None:
+        super().__init__()
+        self.generator = generator
+
+    def gumbel(self, like: Tensor) -> Tensor:
+        """Gumbel noise -log(-log U), of the shape, type and device of `like`."""
+        device = self.generator.device
+        exponential = torch.empty(like.shape, device=device).exponential_(generator=self.generator)
+        return -exponential.log().to(like)
+
+    def random(self) -> Random:
+        """A generator for Python, seeded by the next draw."""
+        device = self.generator.device
+        return Random(int(torch.randint(2**63 - 1, (), generator=self.generator, device=device)))
+
+    def get_extra_state(self) -> Tensor:
+        return self.generator.get_state()
+
+    def set_extra_state(self, state: Tensor) -> None:
+        self.generator.set_state(state.cpu())
+
+
+@contextmanager
+def fork_rng(module: nn.Module) -> Iterator[None]:
+    """Inside, every `RngState` of a module draws as usual; afterwards its state is what it was before."""
+    rngs = [child for child in module.modules() if isinstance(child, RngState)]
+    states = [rng.generator.get_state() for rng in rngs]
+    try:
+        yield
+    finally:
+        for rng, state in zip(rngs, states, strict=True):
+            rng.generator.set_state(state)

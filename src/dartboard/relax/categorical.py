@@ -5,8 +5,8 @@ of a contest that asks for it (NAS-Bench-1Shot1), or all that enter a node (PC-D
 Nothing in a forward pass waits for the device.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -23,8 +23,8 @@ Initialize = Callable[[Tensor], Tensor]
 """From the mask of a table to its initial values."""
 
 
-class Parametrization(Protocol):
-    """How a table of parameters [R, N] stands for weights, a simplex a row.
+class Logits:
+    """Parameters [R, N] whose softmax is the weights, a simplex a row.
 
     A mask of the same shape says which entries take part. The others have weight zero and get no gradient; a
     row with one entry left has weight one there.
@@ -32,39 +32,26 @@ class Parametrization(Protocol):
 
     def initial(self, mask: Tensor) -> Tensor:
         """Values for equal weights."""
-        ...
-
-    def weights(self, values: Tensor, mask: Tensor) -> Tensor:
-        """The weights, rows on the simplex."""
-        ...
-
-    def log_weights(self, values: Tensor, mask: Tensor) -> Tensor:
-        """The logarithm of the weights, -inf where there is none."""
-        ...
-
-    def renormalize(self, values: Tensor, mask: Tensor) -> Tensor:
-        """The values after entries have left the mask."""
-        ...
-
-
-class Logits:
-    """Weights are the softmax of the values."""
-
-    def initial(self, mask: Tensor) -> Tensor:
         return torch.zeros(mask.shape, device=mask.device)
 
     def weights(self, values: Tensor, mask: Tensor) -> Tensor:
+        """The weights, rows on the simplex."""
         return values.masked_fill(~mask, -torch.inf).softmax(-1)
 
     def log_weights(self, values: Tensor, mask: Tensor) -> Tensor:
+        """The logarithm of the weights, -inf where there is none."""
         return values.masked_fill(~mask, -torch.inf).log_softmax(-1)
 
     def renormalize(self, values: Tensor, mask: Tensor) -> Tensor:
+        """The values after entries have left the mask."""
         return values.masked_fill(~mask, 0.0)
 
 
 class Simplex:
-    """Weights are the values themselves; the update rule keeps the rows on the simplex (gaea 3.2)."""
+    """Parameters that are the weights themselves; the update rule keeps the rows on the simplex (gaea 3.2).
+
+    Same methods and masks as `Logits`.
+    """
 
     def initial(self, mask: Tensor) -> Tensor:
         return mask / mask.sum(-1, keepdim=True)
@@ -85,6 +72,10 @@ class Simplex:
         return torch.where(total > 0, masked / total, self.initial(mask).to(values.dtype))
 
 
+Parametrization = Logits | Simplex
+"""How a table of parameters stands for weights."""
+
+
 class Candidates(nn.Module):
     """The candidates of one cell that are alive, as a mask for tensors and as a tuple for the network.
 
@@ -101,7 +92,8 @@ class Candidates(nn.Module):
         super().__init__()
         self.cell = cell
         self.live: Live = all_live(cell)
-        self.register_buffer("mask", op_mask(cell))
+        rows = [[place < len(edge.ops) for place in range(cell.shape[1])] for edge in cell.edges]
+        self.register_buffer("mask", torch.tensor(rows))
         self.register_load_state_dict_post_hook(Candidates._read_mask)  # type: ignore[no-untyped-call]
 
     def kill(self, edge: int, place: int) -> None:
@@ -122,12 +114,6 @@ class Candidates(nn.Module):
         self.live = tuple(tuple(place for place, alive in enumerate(row) if alive) for row in rows)
 
 
-def op_mask(cell: Cell) -> Tensor:
-    """Which entries of a table [E, N] are candidates; edges may have fewer than N."""
-    most = cell.shape[1]
-    return torch.tensor([[place < len(edge.ops) for place in range(most)] for edge in cell.edges])
-
-
 def edge_groups(cell: Cell, *, every_node: bool) -> list[tuple[int, ...]]:
     """The edges whose weights sum to one, by position.
 
@@ -141,21 +127,6 @@ def edge_groups(cell: Cell, *, every_node: bool) -> list[tuple[int, ...]]:
             free = tuple(edge for edge in cell.entering(node) if cell.contest_of(edge) is None)
             groups += [] if node in cell.joins else [free]
     return [group for group in groups if len(group) > 1]
-
-
-def group_mask(groups: Sequence[tuple[int, ...]]) -> Tensor:
-    """Which entries of a table [G, W] are edges, W being the size of the largest group."""
-    most = max(map(len, groups))
-    return torch.tensor([[place < len(group) for place in range(most)] for group in groups])
-
-
-def group_places(cell: Cell, groups: Sequence[tuple[int, ...]]) -> Tensor:
-    """For each edge [E] its index in the flat table of `groups`; one past its end for an edge in no group."""
-    most = max(map(len, groups))
-    places: Mapping[int, int] = {
-        edge: row * most + place for row, group in enumerate(groups) for place, edge in enumerate(group)
-    }
-    return torch.tensor([places.get(edge, len(groups) * most) for edge in range(len(cell.edges))])
 
 
 class CellWeights(nn.Module):
@@ -173,7 +144,9 @@ class CellWeights(nn.Module):
     edges: nn.Parameter | None
     """The parameters of the edges [G, W], a row for each group of edges that compete; None without groups."""
     group_mask: Tensor
+    """Which entries of that table are edges [G, W]."""
     group_places: Tensor
+    """For each edge [E] its index in the flat table; one past its end for an edge in no group."""
 
     def __init__(
         self, cell: Cell, parametrization: Parametrization, initialize: Initialize, *, every_node: bool
@@ -184,15 +157,17 @@ class CellWeights(nn.Module):
         self.ops = nn.Parameter(initialize(self.candidates.mask))
         groups = edge_groups(cell, every_node=every_node)
         if groups:
-            self.register_buffer("group_mask", group_mask(groups), persistent=False)
-            self.register_buffer("group_places", group_places(cell, groups), persistent=False)
+            most = max(map(len, groups))
+            mask = [[place < len(group) for place in range(most)] for group in groups]
+            places = [len(groups) * most] * len(cell.edges)
+            for row, group in enumerate(groups):
+                for place, edge in enumerate(group):
+                    places[edge] = row * most + place
+            self.register_buffer("group_mask", torch.tensor(mask), persistent=False)
+            self.register_buffer("group_places", torch.tensor(places), persistent=False)
             self.edges = nn.Parameter(initialize(self.group_mask))
         else:
             self.register_parameter("edges", None)
-
-    def log_op_weights(self) -> Tensor:
-        """The logarithm of the candidates' weights [E, N], -inf where there is no candidate."""
-        return self.parametrization.log_weights(self.ops, self.candidates.mask)
 
     def edge_weights(self) -> Tensor | None:
         """The weights of the edges [E], one for those that compete with none; None where none does."""

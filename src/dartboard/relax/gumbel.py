@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from dartboard.errors import CompositionError, RelaxationError
 from dartboard.nn.mixture import ArchMixture, Blend, Live
-from dartboard.relax.base import Relaxation, Strength
+from dartboard.relax.base import Relaxation, RngState, Strength
 from dartboard.relax.categorical import Categorical
-from dartboard.relax.rng import RngState
 
 TRIES = 100
 """How often a sample that is not finite is drawn again before it is an error."""
@@ -71,15 +70,17 @@ class Gumbel(Relaxation):
         for _ in range(TRIES):
             soft = {}
             for group, cell in cells.items():
-                logs = cell.log_op_weights()
+                logs = cell.parametrization.log_weights(cell.ops, cell.candidates.mask)
                 soft[group] = ((logs + self.dice.gumbel(logs)) / self.temperature).softmax(-1)
-            live = _sampled(soft)
-            if live is None:
+            finite = torch.stack([table.isfinite().all() for table in soft.values()]).all()
+            strongest = [table.argmax(-1) for table in soft.values()]
+            *places, ok = torch.cat([*strongest, finite.long()[None]]).tolist()  # the one time the host waits
+            if not ok:
                 continue
-            blends = {
-                group: Blend(live[group], straight_through(soft[group]), cell.edge_weights())
-                for group, cell in cells.items()
-            }
+            rest, blends = iter(places), {}
+            for group, cell in cells.items():
+                live = tuple((next(rest),) for _ in soft[group])
+                blends[group] = Blend(live, straight_through(soft[group]), cell.edge_weights())
             return ArchMixture(self.space, blends)
         raise RelaxationError(
             f"no finite sample in {TRIES} draws at temperature {self.temperature}; "
@@ -109,12 +110,3 @@ def straight_through(soft: Tensor) -> Tensor:
     """One where a row [..., N] is largest and zero elsewhere, exactly, with the gradient of `soft`."""
     hard = torch.zeros_like(soft).scatter(-1, soft.argmax(-1, keepdim=True), 1.0)
     return hard + (soft - soft.detach())
-
-
-def _sampled(soft: Mapping[str, Tensor]) -> dict[str, Live] | None:
-    """For each group the strongest candidate of every edge, or None if something is not finite."""
-    finite = torch.stack([table.isfinite().all() for table in soft.values()]).all()
-    indices = [table.argmax(-1) for table in soft.values()]
-    *flat, ok = torch.cat([*indices, finite.long()[None]]).tolist()  # the one time the host waits
-    rest = iter(flat)
-    return {group: tuple((next(rest),) for _ in table) for group, table in soft.items()} if ok else None

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from dartboard.nn.mixture import ArchMixture, one_hot
-from dartboard.relax.base import Relaxation, Strength
+from dartboard.relax.base import Relaxation, RngState, Strength
 from dartboard.relax.categorical import simplex
-from dartboard.relax.rng import RngState
 from dartboard.space.genotype import Genotype, sample
 from dartboard.space.spec import SearchSpace
 

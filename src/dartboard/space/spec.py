@@ -9,6 +9,7 @@ Nodes are numbered so that every edge goes from a lower to a higher number; the 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
@@ -286,7 +287,7 @@ class SearchSpace:
         """The cell of each decision group."""
         return dict(self.groups)
 
-    @property
+    @cached_property
     def slots(self) -> tuple[Slot, ...]:
         """All slots of the stack, from stem to head."""
         return self.stack.slots()

@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import nn
 
+import dartboard.nn.fast.fanout
 import lab
 from dartboard.nn import ArchMixture, Blend, CellNet, Site, all_live, build_op, one_hot, uniform
 from dartboard.nn.fast.fanout import (
     Candidate,
     CandidateWeights,
-    EdgeTerms,
     add_outputs,
     add_up,
     banks,
@@ -112,13 +112,22 @@ def test_a_weight_is_that_of_the_op_times_that_of_the_edge_and_its_drop(kind, dr
         )
 
 
-def test_the_weights_of_a_bank_come_last():
-    found = candidates("nor_conv_1x1", "sep_conv_3x3")
-    bank = [candidate for candidate in found if candidate.place == 1]
+def test_a_bank_gets_the_weights_of_its_candidates_in_order(monkeypatch):
+    seen = []
+    original = dartboard.nn.fast.fanout.run_bank
+
+    def run_bank(source, bank, weight=None):
+        seen.append(weight)
+        return original(source, bank, weight)
+
+    monkeypatch.setattr(dartboard.nn.fast.fanout, "run_bank", run_bank)
+    bank = [candidate for candidate in candidates("nor_conv_1x1", "sep_conv_3x3") if candidate.place == 1]
     ops = random(BATCH, EDGES, MOST)
-    weights = CandidateWeights(Blend(((),) * EDGES, ops), None)
-    assert torch.equal(weights.of_bank(bank), ops[:, :, 1])
-    assert CandidateWeights(Blend(((),) * EDGES), None).of_bank(bank) is None
+    for blend in (Blend(((),) * EDGES, ops), Blend(((),) * EDGES)):
+        add_outputs(SourceNode(image()), bank, CandidateWeights(blend, None), [[] for _ in range(EDGES)])
+    assert len(seen) == 2
+    assert torch.equal(seen[0], ops[:, :, 1])
+    assert seen[1] is None
 
 
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
@@ -131,13 +140,13 @@ def test_what_arrives_is_the_weighted_sum(kind, affine, training):
     made = candidates(*NAMES, affine=affine)
     for candidate in made:
         candidate.op.train(training)
-    blend, x, parts = Blend(((),) * EDGES, ops, edges), image(), [EdgeTerms() for _ in range(EDGES)]
+    blend, x, terms = Blend(((),) * EDGES, ops, edges), image(), [[] for _ in range(EDGES)]
     weights = CandidateWeights(blend, None)
-    add_outputs(SourceNode(x), made, weights, parts)
+    add_outputs(SourceNode(x), made, weights, terms)
     for edge in range(EDGES):
         own = [candidate for candidate in made if candidate.edge == edge]
         expected = sum(times(candidate.op(x), weights.of(candidate)) for candidate in own)
-        torch.testing.assert_close(sum_edges([parts[edge]]), expected)
+        torch.testing.assert_close(sum_edges(None, [edge], terms, [[]] * EDGES), expected)
 
 
 def test_what_is_the_same_on_every_edge_is_computed_once():
@@ -150,16 +159,13 @@ def test_what_is_the_same_on_every_edge_is_computed_once():
 
 
 def test_nothing_arrives_where_nothing_was_sent():
-    assert sum_edges([EdgeTerms(), EdgeTerms()]) is None
+    assert sum_edges(None, [0, 1], [[], []], [[], []]) is None
 
 
 def test_what_has_arrived_adds_up():
     x = torch.ones(2, 1, 1, 1)
-    part = EdgeTerms()
-    part.add(x, None)
-    part.add(x, torch.tensor(2.0))
-    part.add(x, torch.tensor([10.0, 20.0]))
-    assert sum_edges([part, part]).flatten().tolist() == [26.0, 46.0]
+    part = [(x, None), (x, torch.tensor(2.0)), (x, torch.tensor([10.0, 20.0]))]
+    assert sum_edges(None, [0, 1], [part, part], [[], []]).flatten().tolist() == [26.0, 46.0]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])

@@ -188,21 +188,19 @@ def _kernel_gradient(grad: Tensor, x: Tensor, weight: Tensor, stride: int, dilat
 
 
 def _kernel_gradient_by_columns(grad: Tensor, x: Tensor, weight: Tensor, stride: int, padding: int) -> Tensor:
-    parts = []
-    for left in range(0, weight.shape[-1], _COLUMNS):
-        part = weight[..., left : left + _COLUMNS]
+    parts, columns = [], x.shape[-1]
+    for start in range(0, weight.shape[-1], _COLUMNS):
+        part = weight[..., start : start + _COLUMNS]
         seen = stride * (grad.shape[-1] - 1) + part.shape[-1]  # columns of x that these columns meet
-        cropped = _pad_columns(x, padding - left, seen - x.shape[-1] - padding + left)
+        # columns of zeros to add on each side, or to crop where a number is negative
+        left, right = padding - start, seen - columns - padding + start
+        if -min(left, right) < columns:
+            cropped = F.pad(x, (left, right))
+        else:  # crops more columns than there were before the padding
+            wide = F.pad(x, (max(0, left), max(0, right)))
+            cropped = wide[..., max(0, -left) : wide.shape[-1] - max(0, -right)]
         parts.append(_native_gradients(grad, cropped, part, stride, (padding, 0), (False, True))[1])
     return torch.cat(parts, dim=-1)
-
-
-def _pad_columns(x: Tensor, left: int, right: int) -> Tensor:
-    """Columns of zeros added, or columns cropped where a number is negative."""
-    if -min(left, right) < x.shape[-1]:
-        return F.pad(x, (left, right))
-    wide = F.pad(x, (max(0, left), max(0, right)))  # crops more columns than there were before the padding
-    return wide[..., max(0, -left) : wide.shape[-1] - max(0, -right)]
 
 
 def _kernel_gradient_by_tap(grad: Tensor, x: Tensor, width: int, dilation: int) -> Tensor:

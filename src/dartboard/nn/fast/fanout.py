@@ -6,8 +6,8 @@ once, the mixing weights are folded into the batch-norms, and banks on the same 
 are split by edge.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -20,6 +20,9 @@ from dartboard.nn.ops import Op, SourceNode, Zero
 if TYPE_CHECKING:
     from dartboard.nn.cell import CellModule
 
+Terms = list[tuple[Tensor, Tensor | None]]
+"""The value of an edge: tensors [B, C, H, W] to add up, each times a weight, 0-d or [B]; None is one."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -30,18 +33,35 @@ class Candidate:
     op: Op
 
 
-@dataclass
-class EdgeTerms:
-    """The terms of one edge's value: tensors to add, and tensors to add times a weight (0-d or [B])."""
-
-    tensors: list[Tensor] = field(default_factory=list)
-    weighted: list[tuple[Tensor, Tensor]] = field(default_factory=list)
-
-    def add(self, tensor: Tensor, weight: Tensor | None) -> None:
-        if weight is None:
-            self.tensors.append(tensor)
-        else:
-            self.weighted.append((tensor, weight))
+def fused_nodes(
+    module: "CellModule", entering: Sequence[Tensor], blend: Blend, drop: Tensor | None
+) -> list[Tensor]:
+    """All nodes of a cell, the inputs included; same arguments and result as `plain_nodes`."""
+    cell, weights = module.cell, CandidateWeights(blend, drop)
+    terms: list[Terms] = [[] for _ in cell.edges]
+    bypass: list[Terms] = [[] for _ in cell.edges]  # the channels that pass no candidate
+    nodes = list(entering)
+    for node in range(cell.nodes):
+        if node >= cell.inputs:
+            into = module.entering[node]
+            # edges that are summed anyway are summed at once
+            groups = [(edge,) for edge in into] if node in cell.concat else [into]
+            values = {group[0]: sum_edges(module, group, terms, bypass) for group in groups if group}
+            nodes.append(module.join(node, values, entering[0]))
+        for alike in module.leaving[node]:
+            edges = [edge for edge in alike if blend.live[edge]]
+            if not edges:
+                continue
+            head, rest = module.divide(edges[0], nodes[node])
+            source, live = SourceNode(head), [c for edge in edges for c in module.candidates(edge, blend)]
+            if blend.attend is None:
+                add_outputs(source, [c for c in live if not isinstance(c.op, Zero)], weights, terms)
+            else:
+                add_attended_outputs(source, live, blend.attend, weights, terms)
+            if rest is not None:
+                for edge in edges:
+                    bypass[edge].append((rest, None if blend.edges is None else blend.edges[..., edge]))
+    return nodes
 
 
 class CandidateWeights:
@@ -55,14 +75,17 @@ class CandidateWeights:
     def __init__(self, blend: Blend, drop: Tensor | None) -> None:
         weights = blend.ops if blend.attend is None else None
         self._by_op = weights is not None
-        if weights is not None and blend.edges is not None:
-            weights = weights * blend.edges[..., None]
-        elif blend.edges is not None:
-            weights = blend.edges[..., None]
+        if blend.edges is not None:
+            edges = blend.edges[..., None]
+            weights = edges if weights is None else weights * edges
         dropped = weights
         if drop is not None:
             dropped = drop[..., None] if weights is None else weights * drop[..., None]
-        self._weights, self._dropped = _by_edge(weights), _by_edge(dropped)
+        # by edge and place, for candidates that drop-path leaves alone and for the others
+        self._weights, self._dropped = (
+            None if table is None else [row.unbind(-1) for row in table.unbind(-2)]
+            for table in (weights, dropped)
+        )
 
     def of(self, candidate: Candidate) -> Tensor | None:
         """The candidate's weight, 0-d or [B]; None is one."""
@@ -70,15 +93,6 @@ class CandidateWeights:
         if table is None:
             return None
         return table[candidate.edge][candidate.place if self._by_op else 0]
-
-    def of_bank(self, bank: Sequence[Candidate]) -> Tensor | None:
-        """The weights of several candidates, [n] or [B, n]; None is one."""
-        weights = [weight for candidate in bank if (weight := self.of(candidate)) is not None]
-        return torch.stack(weights, dim=-1) if weights else None
-
-
-def _by_edge(weights: Tensor | None) -> list[tuple[Tensor, ...]] | None:
-    return None if weights is None else [row.unbind(-1) for row in weights.unbind(-2)]
 
 
 def banks(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
@@ -90,32 +104,55 @@ def banks(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     return list(groups.values())
 
 
+def run_bank(
+    source: SourceNode, bank: Sequence[Candidate], weight: Tensor | None = None
+) -> tuple[Tensor, bool]:
+    """The outputs of candidates that run as one.
+
+    Args:
+        source: The node that they leave.
+        bank: The candidates.
+        weight: A weight for each, [n] or [B, n]; None is one.
+
+    Returns:
+        The weighted outputs side by side [B, n * C, H, W] and False, or where all outputs are the same that
+        one [B, C, H, W], without a weight, and True.
+    """
+    ops = [candidate.op for candidate in bank]
+    y = ops[0].fan_out(ops, source)
+    norms = [op.norm for op in ops if op.norm is not None]
+    if ops[0].shared:
+        common = normalize_once(y, norms) if norms else y
+        if common is not None:
+            return common, True
+        y = torch.cat([y] * len(ops), dim=1)
+    return normalize(y, norms, weight) if norms else scale_blocks(y, weight), False
+
+
 def add_outputs(
-    source: SourceNode,
-    candidates: Sequence[Candidate],
-    weights: CandidateWeights,
-    terms: Sequence[EdgeTerms],
+    source: SourceNode, candidates: Sequence[Candidate], weights: CandidateWeights, terms: Sequence[Terms]
 ) -> None:
     """Computes the candidates that leave `source` and adds their weighted outputs to `terms`, by edge."""
     sums: dict[tuple[int, ...], list[Tensor]] = {}
-    shared: dict[tuple[int, ...], list[tuple[Tensor, Tensor | None]]] = {}
+    shared: dict[tuple[int, ...], Terms] = {}
     for bank in banks(candidates):
         edges = tuple(candidate.edge for candidate in bank)
-        y = bank[0].op.fan_out([candidate.op for candidate in bank], source)
-        weight = weights.of_bank(bank)
-        if bank[0].op.shared and (common := _common_output(y, bank)) is not None:
-            shared.setdefault(edges, []).append((common, weight))
+        each = [weight for candidate in bank if (weight := weights.of(candidate)) is not None]
+        weight = torch.stack(each, dim=-1) if each else None
+        y, is_common = run_bank(source, bank, weight)
+        if is_common:
+            shared.setdefault(edges, []).append((y, weight))
         else:
-            sums.setdefault(edges, []).append(_weighted(y, bank, weight))
-    for edges, values in sums.items():
-        for edge, part in zip(edges, add_up(values).chunk(len(edges), dim=1), strict=True):
-            terms[edge].add(part, None)
+            sums.setdefault(edges, []).append(y)
+    for edges, outputs in sums.items():
+        for edge, part in zip(edges, add_up(outputs).chunk(len(edges), dim=1), strict=True):
+            terms[edge].append((part, None))
     for edges, outputs_and_weights in shared.items():
         for edge, part in zip(edges, _combine(outputs_and_weights, len(edges)), strict=True):
-            terms[edge].add(part, None)
+            terms[edge].append((part, None))
 
 
-def _combine(terms: Sequence[tuple[Tensor, Tensor | None]], count: int) -> Sequence[Tensor]:
+def _combine(terms: Terms, count: int) -> Sequence[Tensor]:
     """For each of `count` edges the weighted sum of the same tensors, as one matrix product.
 
     Args:
@@ -127,35 +164,52 @@ def _combine(terms: Sequence[tuple[Tensor, Tensor | None]], count: int) -> Seque
     if not weighted:
         return [add_up(plain)] * count
     batch, channels, height, width = terms[0][0].shape
-    weight = torch.stack(torch.broadcast_tensors(*(weight for _, weight in weighted)), dim=-1)
+    weight = torch.stack(torch.broadcast_tensors(*[weight for _, weight in weighted]), dim=-1)
     rows = [tensor.permute(0, 2, 3, 1).reshape(*weight.shape[:-2], -1) for tensor, _ in weighted]
     mixed = weight @ torch.stack(rows, dim=-2)  # [(B,) count, terms] @ [(B,) terms, (B *) H * W * C]
     parts = [row.view(batch, height, width, channels).permute(0, 3, 1, 2) for row in mixed.unbind(-2)]
     return [add_up([part, *plain]) for part in parts]
 
 
+def add_attended_outputs(
+    source: SourceNode,
+    candidates: Sequence[Candidate],
+    attend: Callable[[int, Sequence[Tensor]], Tensor],
+    weights: CandidateWeights,
+    terms: Sequence[Terms],
+) -> None:
+    """`add_outputs` with weights that depend on the outputs, those of `none` included."""
+    computed = dict(outputs(source, [c for c in candidates if not isinstance(c.op, Zero)]))
+    for edge in dict.fromkeys(candidate.edge for candidate in candidates):
+        on_edge = [candidate for candidate in candidates if candidate.edge == edge]
+        values = [computed[c] if c in computed else c.op(source.x) for c in on_edge]
+        attention = attend(edge, values).unbind(-1)
+        for candidate, value, weight in zip(on_edge, values, attention, strict=True):
+            if candidate in computed:
+                factor = weights.of(candidate)
+                terms[edge].append((value, weight if factor is None else weight * factor))
+
+
 def outputs(source: SourceNode, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, Tensor]]:
     """Each candidate that leaves `source` with its output [B, C, H, W], without weights."""
     for bank in banks(candidates):
-        y = bank[0].op.fan_out([candidate.op for candidate in bank], source)
-        if bank[0].op.shared and (common := _common_output(y, bank)) is not None:
-            yield from ((candidate, common) for candidate in bank)
-        else:
-            yield from zip(bank, _weighted(y, bank, None).chunk(len(bank), dim=1), strict=True)
+        y, is_common = run_bank(source, bank)
+        yield from zip(bank, [y] * len(bank) if is_common else y.chunk(len(bank), dim=1), strict=True)
 
 
-def _common_output(y: Tensor, bank: Sequence[Candidate]) -> Tensor | None:
-    """A shared body with its norm, where that is the same for all of the bank; else None."""
-    norms = [candidate.op.norm for candidate in bank if candidate.op.norm is not None]
-    return normalize_once(y, norms) if norms else y
-
-
-def _weighted(y: Tensor, bank: Sequence[Candidate], weight: Tensor | None) -> Tensor:
-    """The outputs of a bank side by side [B, n * C, H, W], from its bodies, times the weights."""
-    norms = [candidate.op.norm for candidate in bank if candidate.op.norm is not None]
-    if bank[0].op.shared:
-        y = torch.cat([y] * len(bank), dim=1)
-    return normalize(y, norms, weight) if norms else scale_blocks(y, weight)
+def sum_edges(
+    module: "CellModule", edges: Sequence[int], terms: Sequence[Terms], bypass: Sequence[Terms]
+) -> Tensor | None:
+    """The sum of some edges, the channels that bypass the candidates included; None for nothing."""
+    through = [times(tensor, weight) for edge in edges for tensor, weight in terms[edge]]
+    total = add_up(through) if through else None
+    around = [times(tensor, weight) for edge in edges for tensor, weight in bypass[edge]]
+    if not around:
+        return total
+    rest = add_up(around)
+    if total is None:
+        total = torch.zeros_like(rest[:, :1]).expand(-1, module.options.width - rest.shape[1], -1, -1)
+    return module.shuffle(torch.cat([total, rest], dim=1))
 
 
 def times(x: Tensor, weight: Tensor | None) -> Tensor:
@@ -163,13 +217,6 @@ def times(x: Tensor, weight: Tensor | None) -> Tensor:
     if weight is None:
         return x
     return x * (weight if weight.dim() == 0 else weight[:, None, None, None])
-
-
-def sum_edges(edges: Sequence[EdgeTerms]) -> Tensor | None:
-    """The sum of all terms of some edges, or None where there are none."""
-    terms = [tensor for edge in edges for tensor in edge.tensors]
-    terms += [times(tensor, weight) for edge in edges for tensor, weight in edge.weighted]
-    return add_up(terms) if terms else None
 
 
 def add_up(terms: Sequence[Tensor]) -> Tensor:
@@ -180,75 +227,3 @@ def add_up(terms: Sequence[Tensor]) -> Tensor:
     for term in terms[2:]:
         total += term
     return total
-
-
-def fused_nodes(
-    module: "CellModule", entering: Sequence[Tensor], blend: Blend, drop: Tensor | None
-) -> list[Tensor]:
-    """All nodes of a cell, the inputs included; same arguments and result as `plain_nodes`."""
-    return _CellPass(module, blend, drop).run(entering)
-
-
-class _CellPass:
-    """One forward pass through a cell: the terms of each edge so far."""
-
-    def __init__(self, module: "CellModule", blend: Blend, drop: Tensor | None) -> None:
-        self.module, self.cell, self.blend = module, module.cell, blend
-        self.weights = CandidateWeights(blend, drop)
-        self.terms = [EdgeTerms() for _ in self.cell.edges]
-        self.bypass = [EdgeTerms() for _ in self.cell.edges]
-
-    def run(self, entering: Sequence[Tensor]) -> list[Tensor]:
-        nodes = list(entering)
-        for node in range(self.cell.nodes):
-            if node in self.cell.inner:
-                edges = self.cell.entering(node)
-                # edges that are summed anyway are summed at once
-                groups = [(edge,) for edge in edges] if node in self.cell.concat else [edges]
-                values = {
-                    group[0]: value for group in groups if group and (value := self._sum(group)) is not None
-                }
-                nodes.append(self.module.join(node, values, entering[0]))
-            self._leave(node, nodes[node])
-        return nodes
-
-    def _leave(self, node: int, x: Tensor) -> None:
-        """Computes every live candidate on the edges that leave `node`."""
-        edges = [i for i, edge in enumerate(self.cell.edges) if edge.source == node and self.blend.live[i]]
-        for partial in sorted({self.module.partial(edge) for edge in edges}):
-            alike = [edge for edge in edges if self.module.partial(edge) == partial]
-            head, rest = self.module.divide(alike[0], x)
-            self._compute(SourceNode(head), alike)
-            if rest is not None:
-                for edge in alike:
-                    weight = None if self.blend.edges is None else self.blend.edges[..., edge]
-                    self.bypass[edge].add(rest, weight)
-
-    def _compute(self, source: SourceNode, edges: Sequence[int]) -> None:
-        """Computes the live candidates of edges that leave one node and adds their outputs to the terms."""
-        candidates = [candidate for edge in edges for candidate in self.module.candidates(edge, self.blend)]
-        present = [candidate for candidate in candidates if not isinstance(candidate.op, Zero)]
-        if self.blend.attend is None:
-            add_outputs(source, present, self.weights, self.terms)
-            return
-        computed = dict(outputs(source, present))
-        for edge in edges:
-            on_edge = [candidate for candidate in candidates if candidate.edge == edge]
-            values = [computed[c] if c in computed else c.op(source.x) for c in on_edge]
-            attention = self.blend.attend(edge, values).unbind(-1)
-            for candidate, value, weight in zip(on_edge, values, attention, strict=True):
-                if not isinstance(candidate.op, Zero):
-                    factor = self.weights.of(candidate)
-                    self.terms[edge].add(value, weight if factor is None else weight * factor)
-
-    def _sum(self, edges: Sequence[int]) -> Tensor | None:
-        """The sum of some edges, the channels that bypass the candidates included; None for nothing."""
-        total = sum_edges([self.terms[edge] for edge in edges])
-        rest = sum_edges([self.bypass[edge] for edge in edges])
-        if rest is None:
-            return total
-        if total is None:
-            total = torch.zeros_like(rest[:, :1]).expand(
-                -1, self.module.options.width - rest.shape[1], -1, -1
-            )
-        return self.module.shuffle(torch.cat([total, rest], dim=1))

@@ -18,11 +18,8 @@ from dartboard.nn.ops._base import (
 
 # The families in the order in which their ops are listed.
 # isort: off
-from dartboard.nn.ops.zero import Zero
-from dartboard.nn.ops.pool import AvgPool, MaxPool
-from dartboard.nn.ops.skip import FactorizedReduce, Identity
-from dartboard.nn.ops.separable import Separable
-from dartboard.nn.ops.conv import ConvNormReLU, FactorizedConv, ReLUConvNorm
+from dartboard.nn.ops.parameter_free import AvgPool, FactorizedReduce, Identity, MaxPool, Zero
+from dartboard.nn.ops.conv import ConvNormReLU, FactorizedConv, ReLUConvNorm, Separable
 # isort: on
 
 __all__ = [

@@ -40,12 +40,12 @@ class Site:
         return nn.BatchNorm2d(self.outputs, affine=self.affine)
 
 
+@dataclass(eq=False)
 class SourceNode:
     """The node that several edges leave: its tensor [B, C, H, W], and what their ops derive from it, once."""
 
-    def __init__(self, x: Tensor) -> None:
-        self.x = x
-        self._tiled: dict[int, Tensor] = {}
+    x: Tensor
+    _tiled: dict[int, Tensor] = field(default_factory=dict, init=False)
 
     @cached_property
     def relu(self) -> Tensor:
@@ -130,6 +130,7 @@ class Wrapped(Op):
 
 
 OPS: Registry[Callable[[Site], nn.Module]] = Registry("op", "dartboard.ops")
+"""Builders of ops by name."""
 
 
 def register_op(name: str) -> Callable[[Callable[[Site], nn.Module]], Callable[[Site], nn.Module]]:
@@ -144,9 +145,6 @@ def register_op(name: str) -> Callable[[Callable[[Site], nn.Module]], Callable[[
         ...     return nn.Conv2d(site.inputs, site.outputs, 3, site.stride, padding=1)
     """
     return OPS.register(name, stacklevel=2)
-
-
-"""Builders of ops by name."""
 
 
 def build_op(name: str, site: Site) -> Op:
@@ -171,16 +169,13 @@ def register_kernels(
         kernels: The kernel sizes.
         description: One line about the op, with {k} for the kernel size.
     """
+    for kernel in kernels:
 
-    def builder(kernel: int) -> Callable[[Site], Op]:
-        def build_for(site: Site) -> Op:
+        def builder(site: Site, kernel: int = kernel) -> Op:
             return build(site, kernel)
 
-        build_for.__doc__ = description.format(k=kernel)
-        return build_for
-
-    for kernel in kernels:
-        OPS.register(name.format(k=kernel), stacklevel=2)(builder(kernel))
+        builder.__doc__ = description.format(k=kernel)
+        OPS.register(name.format(k=kernel), stacklevel=2)(builder)
 
 
 def convolve(x: Tensor, convolutions: Sequence[nn.Conv2d]) -> Tensor:

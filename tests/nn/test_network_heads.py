@@ -5,7 +5,8 @@ from torch import nn
 
 import lab
 from dartboard.errors import UnknownNameError
-from dartboard.nn.heads import STEMS, AuxiliaryHead, Classifier, PoolReduction, ResidualReduction
+from dartboard.nn.network import STEMS, AuxiliaryHead, Classifier, ResidualReduction
+from dartboard.space import get_space
 
 
 def image(channels: int, height: int, width: int, batch: int = 3) -> torch.Tensor:
@@ -84,8 +85,12 @@ def test_a_residual_reduction_is_that_of_nas_bench_201(training):
 
 
 def test_a_pooling_between_stages():
+    space = get_space("oneshot1")
+    modules = lab.build(space).slots
+    pools = [module for module, slot in zip(modules, space.slots, strict=True) if not slot.group]
+    assert len(pools) == 2
     x = image(4, 6, 5)
-    assert torch.equal(PoolReduction()(x), F.max_pool2d(x, 2, ceil_mode=True))
+    assert all(torch.equal(pool(x), F.max_pool2d(x, 2, ceil_mode=True)) for pool in pools)
 
 
 def test_a_classifier_reads_the_mean():

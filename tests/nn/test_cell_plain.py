@@ -6,9 +6,8 @@ import torch.nn.functional as F
 
 import lab
 from dartboard.nn import Blend
-from dartboard.nn.cell import CellModule, CellOptions, FeatureInfo
+from dartboard.nn.cell import CellModule, CellOptions, FeatureInfo, plain_nodes
 from dartboard.nn.mixture import all_live
-from dartboard.nn.plain import plain_nodes
 from dartboard.space import Cell, Edge, get_space
 
 OPS = ("none", "skip_connect", "nor_conv_3x3", "max_pool_3x3")
