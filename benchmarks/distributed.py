@@ -27,7 +27,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from _common import make_searcher
-from dartboard.arch.buffers import local_statistics
+from dartboard.arch.microbatch import local_statistics
 from dartboard.distributed import Group
 from dartboard.distributed.process_group import join_group
 from dartboard.nn import CellNet, NetConfig, count_flops, count_parameters

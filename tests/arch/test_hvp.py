@@ -2,7 +2,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from dartboard.arch.hvp import Exact, Finite, gradients, shift
+from dartboard.arch.hvp import Exact, Finite, shift
+from dartboard.arch.objective import gradients
 from dartboard.errors import UpdateError
 
 

@@ -2,8 +2,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from dartboard.arch.hvp import Exact, Finite, gradients
+from dartboard.arch.hvp import Exact, Finite
 from dartboard.arch.hypergradient import BilevelProblem, amended, first_order, second_order
+from dartboard.arch.objective import gradients
 
 
 def draw(generator: torch.Generator, *shape: int) -> Tensor:

@@ -1,39 +1,24 @@
 import torch
+from torch import nn
 
-from dartboard.arch.microbatch import MicroBatch, split_batch, sum_lists
-from dartboard.distributed import SINGLE, Group
-from dartboard.nn.cell import BatchRows
-
-X, Y = torch.arange(10.0).view(5, 2), torch.arange(5)
+from dartboard.arch.microbatch import local_statistics, running_statistics, sum_lists
 
 
-class SecondOfThree(Group):
-    rank, size = 1, 3
-
-
-def test_a_batch_of_one_process_and_one_part_is_the_whole() -> None:
-    (micro,) = split_batch((X, Y), 1, SINGLE)
-    assert micro.batch[0].equal(X)
-    assert (micro.weight, micro.rows) == (1.0, None)
-
-
-def test_micro_batches_know_their_rows() -> None:
-    parts = split_batch((X, Y), 2, SINGLE)
-    assert [(len(part.batch[1]), part.weight, part.rows) for part in parts] == [
-        (3, 0.6, BatchRows(5, 0)),
-        (2, 0.4, BatchRows(5, 3)),
-    ]
-
-
-def test_rows_and_weights_are_those_in_the_batch_of_all_ranks() -> None:
-    parts: list[MicroBatch] = split_batch((X, Y), 2, SecondOfThree())
-    assert [(part.weight, part.rows) for part in parts] == [
-        (3 / 15, BatchRows(15, 5)),
-        (2 / 15, BatchRows(15, 8)),
-    ]
+class Synchronized(nn.BatchNorm2d):
+    sees_all_ranks = True
 
 
 def test_lists_are_summed_entry_by_entry() -> None:
     one, two = torch.tensor([1.0]), torch.tensor(2.0)
     assert [total.tolist() for total in sum_lists([[one, two], [one, two]])] == [[2.0], 4.0]
     assert sum_lists([[one]])[0] is one
+
+
+def test_statistics_of_synchronized_layers_are_not_local() -> None:
+    net = nn.Sequential(nn.BatchNorm2d(2), Synchronized(2), nn.GroupNorm(1, 2), nn.Conv2d(2, 2, 1))
+    assert len(running_statistics(net.modules())) == 4
+    local = local_statistics(net)
+    assert [tensor.data_ptr() for tensor in local] == [
+        net[0].running_mean.data_ptr(),
+        net[0].running_var.data_ptr(),
+    ]

@@ -1,10 +1,13 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 from dartboard.arch.gradient import FirstOrder
-from dartboard.arch.objective import frozen
+from dartboard.arch.microbatch import local_statistics
+from dartboard.arch.objective import Objective, frozen
+from dartboard.distributed import Group
+from dartboard.nn.cell import BatchRows
 from dartboard.relax import fork_rng
 from searching import batch, differences, problem, snapshot
 
@@ -50,6 +53,63 @@ def test_the_auxiliary_classifier_adds_its_share():
     expected = F.cross_entropy(logits, y) + 0.4 * F.cross_entropy(beside, y)
     torch.testing.assert_close(objective.loss((x, y))[0], expected)
     torch.testing.assert_close(objective.probe((x, y), objective.net_weights), expected)
+
+
+class SecondOfThree(Group):
+    rank, size = 1, 3
+
+
+class TwoRanks(Group):
+    """A group whose other rank holds the same numbers plus one."""
+
+    size = 2
+
+    def all_reduce(self, tensors: list[Tensor]) -> list[Tensor]:
+        return [2 * tensor + 1 for tensor in tensors]
+
+
+def test_a_batch_of_one_process_and_one_part_is_the_whole():
+    x, y = batch(0, size=5)
+    (micro,) = problem().split((x, y))
+    assert micro.batch[0].equal(x)
+    assert micro.batch[1].equal(y)
+    assert (micro.weight, micro.rows) == (1.0, None)
+
+
+def test_micro_batches_know_their_rows():
+    objective = problem()
+    objective.micro_batches = 2
+    assert [(len(part.batch[1]), part.weight, part.rows) for part in objective.split(batch(0, size=5))] == [
+        (3, 0.6, BatchRows(5, 0)),
+        (2, 0.4, BatchRows(5, 3)),
+    ]
+
+
+def test_rows_and_weights_are_those_in_the_batch_of_all_ranks():
+    objective = problem()
+    objective.micro_batches, objective.group = 2, SecondOfThree()
+    assert [(part.weight, part.rows) for part in objective.split(batch(0, size=5))] == [
+        (3 / 15, BatchRows(15, 5)),
+        (2 / 15, BatchRows(15, 8)),
+    ]
+
+
+def test_lists_are_summed_over_micro_batches_and_ranks():
+    objective, one = problem(), torch.tensor([1.0])
+    assert objective.reduce([[one]])[0] is one
+    assert [total.tolist() for total in objective.reduce([[one, one], [one, one]])] == [[2.0], [2.0]]
+    objective.group = TwoRanks()
+    assert [total.tolist() for total in objective.reduce([[one, one], [one, one]])] == [[5.0], [5.0]]
+
+
+def test_statistics_become_their_mean_over_ranks():
+    objective = problem()
+    local = local_statistics(objective.net)
+    expected = [statistic + 0.5 for statistic in local]
+    objective.group = TwoRanks()
+    objective.average_buffers()
+    for statistic, mean in zip(local, expected, strict=True):
+        torch.testing.assert_close(statistic, mean)
 
 
 def test_a_batch_passes_in_pieces_with_their_shares():
@@ -152,6 +212,27 @@ def test_statistics_come_back_even_after_an_error():
     assert differences(snapshot(objective), before) == []
 
 
+def test_buffers_of_every_type_come_back():
+    objective = problem()
+    objective.net.register_buffer("single", torch.ones(2, dtype=torch.float32))
+    objective.refresh()
+    before = {name: buffer.clone() for name, buffer in objective.net.named_buffers()}
+    assert len({buffer.dtype for buffer in before.values()}) == 3
+    with objective.preserve_buffers():
+        objective.loss(batch(0))
+        objective.net.single += 1
+        assert all(not torch.equal(buffer, before[name]) for name, buffer in objective.net.named_buffers())
+    assert all(torch.equal(buffer, before[name]) for name, buffer in objective.net.named_buffers())
+
+
+def test_full_precision_has_no_scale():
+    plain = problem()
+    objective, loss = Objective(plain.net, plain.relaxation), torch.tensor(2.0)
+    assert objective.precision is None
+    assert objective.scaled(loss) is loss
+    assert objective.unscaled([loss])[0] is loss
+
+
 def test_frozen_parameters_thaw_as_they_were():
     """Even after an error, and what somebody else has frozen stays so."""
     parameters = [nn.Parameter(torch.zeros(1)) for _ in range(3)]
@@ -195,8 +276,8 @@ def test_half_precision_computes_in_halves_and_judges_in_full(precision):
 def test_the_scale_cancels_out():
     objective = problem(scale=torch.tensor(1024.0, dtype=torch.float64))
     slopes = [torch.tensor([1.0, -2.0]), torch.tensor(3.0)]
-    assert objective.precision.scaled(torch.tensor(2.0)) == 2048
-    found = objective.precision.unscaled([slope * 1024 for slope in slopes])
+    assert objective.scaled(torch.tensor(2.0)) == 2048
+    found = objective.unscaled([slope * 1024 for slope in slopes])
     for slope, expected in zip(found, slopes, strict=True):
         assert torch.equal(slope.to(expected), expected)
 
@@ -204,7 +285,7 @@ def test_the_scale_cancels_out():
 @pytest.mark.parametrize("bad", [float("inf"), float("nan")])
 def test_one_overflow_makes_all_slopes_zero(bad):
     objective = problem(scale=torch.tensor(1024.0))
-    found = objective.precision.unscaled([torch.ones(2), torch.tensor([1.0, bad])])
+    found = objective.unscaled([torch.ones(2), torch.tensor([1.0, bad])])
     assert all(torch.equal(slope, torch.zeros(2)) for slope in found)
 
 

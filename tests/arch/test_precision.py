@@ -6,7 +6,7 @@ from dartboard.arch.precision import Precision
 
 def test_full_precision_leaves_everything_as_it_is() -> None:
     precision, x = Precision(), torch.ones(2, dtype=torch.float64)
-    assert precision.full(x)[0] is x
+    assert precision.full((x,))[0] is x
     assert precision.scaled(x) is x
     assert precision.unscaled([x])[0] is x
     with precision.autocast(torch.device("cpu")):

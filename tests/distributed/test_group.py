@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from dartboard.arch.buffers import local_statistics
+from dartboard.arch.microbatch import local_statistics
 from dartboard.data import Augment, BatchLoader, ImageSet, evaluation_batches
 from dartboard.distributed import SINGLE, Group
 from dartboard.errors import DistributedError

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from dartboard.analysis.plane import Plane, norm
 from dartboard.analysis.variance import between_batches, per_example
-from dartboard.arch.hvp import gradients
-from dartboard.arch.objective import Batch
+from dartboard.arch.objective import Batch, gradients
 from dartboard.nn.network import CellNet
 from dartboard.registry import Registry
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 from torch import Tensor
 
-from dartboard.arch.hvp import gradients
-from dartboard.arch.objective import Batch, Objective
+from dartboard.arch.objective import Batch, Objective, gradients
 from dartboard.relax import fork_rng
 
 SMALL = 3
@@ -53,20 +52,16 @@ def arch_hessian(objective: Objective, batches: Sequence[Batch]) -> Iterator[Pro
         objective: The objective; nothing of it is changed, random state included.
         batches: Images and labels.
     """
-    with objective.preserve_buffers(), fork_rng(objective.relaxation):
-        yield _product(objective, batches[0]) if len(batches) == 1 else _mean_product(objective, batches)
-
-
-def _mean_product(objective: Objective, batches: Sequence[Batch]) -> Product:
     total = sum(len(y) for _, y in batches)
 
-    def product(vector: Floats) -> Floats:
+    def mean_product(vector: Floats) -> Floats:
         mean = np.zeros_like(vector)
         for batch in batches:
             mean += len(batch[1]) / total * _product(objective, batch)(vector)
         return mean
 
-    return product
+    with objective.preserve_buffers(), fork_rng(objective.relaxation):
+        yield _product(objective, batches[0]) if len(batches) == 1 else mean_product
 
 
 def _product(objective: Objective, batch: Batch) -> Product:
@@ -118,19 +113,12 @@ def extreme_eigenvalues(
     if size <= max(SMALL, count + 1):
         values = np.linalg.eigvalsh(np.stack([product(row) for row in np.eye(size)]))
     else:
-        values = _lanczos(product, start, count, end, tolerance)
-    ordered = np.sort(values)[:: -1 if end == "LA" else 1][:count]
+        operator = LinearOperator((size, size), matvec=lambda v: product(v.reshape(-1)), dtype=np.float64)
+        try:
+            values = eigsh(operator, k=count, which=end, v0=start, tol=tolerance, return_eigenvectors=False)
+        except ArpackNoConvergence as error:
+            values = error.eigenvalues  # those that were found
+        except ArpackError:
+            values = np.empty(0)
+    ordered = np.sort(np.asarray(values, dtype=np.float64))[:: -1 if end == "LA" else 1][:count]
     return np.pad(ordered, (0, count - len(ordered)), constant_values=math.nan)
-
-
-def _lanczos(product: Product, start: Floats, count: int, end: str, tolerance: float) -> Floats:
-    """The eigenvalues at one end that were found, in any order."""
-    shape = len(start), len(start)
-    operator = LinearOperator(shape, matvec=lambda v: product(v.reshape(-1)), dtype=np.float64)
-    try:
-        values = eigsh(operator, k=count, which=end, v0=start, tol=tolerance, return_eigenvectors=False)
-    except ArpackNoConvergence as error:
-        values = error.eigenvalues
-    except ArpackError:
-        values = np.empty(0)
-    return np.asarray(values, dtype=np.float64)

@@ -4,6 +4,7 @@
 and `Amended` look through the training of the weights (`dartboard.arch.hypergradient`).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,10 +14,10 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from dartboard.arch.hvp import Exact, HessianProducts, gradients
+from dartboard.arch.hvp import Exact, HessianProducts
 from dartboard.arch.hypergradient import BilevelProblem, amended, second_order, train_grads, virtual_step
 from dartboard.arch.microbatch import MicroBatch
-from dartboard.arch.objective import Batch, Objective, frozen
+from dartboard.arch.objective import Batch, Objective, frozen, gradients
 from dartboard.arch.optim.expert_advice import clip_rewards
 from dartboard.errors import CompositionError
 from dartboard.registry import Registry
@@ -56,10 +57,8 @@ class JointGradient(ArchGradient, Protocol):
 GRADIENTS: Registry[Callable[[], ArchGradient]] = Registry("gradient")
 
 
-@GRADIENTS.register("first-order")
-@dataclass(frozen=True)
-class FirstOrder:
-    """The gradient of the loss at the weights as they are (DARTS' first order)."""
+class OnePassGradient(ABC):
+    """A gradient of the loss itself, from a pass of its own or from that of the weights."""
 
     def check(self, relaxation: Relaxation) -> None:
         check_parameters(relaxation)
@@ -71,25 +70,34 @@ class FirstOrder:
     def joint(self, objective: Objective, batch: Batch) -> tuple[Tensor, Tensor]:
         return self._fill(objective, batch, objective.weights)
 
+    @abstractmethod
     def _fill(self, objective: Objective, batch: Batch, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """Fills the `.grad` of architecture parameters and `weights`; returns loss and logits."""
+
+
+@GRADIENTS.register("first-order")
+@dataclass(frozen=True)
+class FirstOrder(OnePassGradient):
+    """The gradient of the loss at the weights as they are (DARTS' first order)."""
+
+    def _fill(self, objective: Objective, batch: Batch, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         parameters = objective.relaxation.arch_parameters()
         all_grads, losses, logits = [], [], []
         for micro in objective.passes(batch):
             loss, outputs = objective.loss(micro.batch, rows=micro.rows)
-            scaled = objective.precision.scaled(micro.weight * loss)
+            scaled = objective.scaled(micro.weight * loss)
             all_grads.append(gradients(scaled, [*parameters, *weights]))
             losses.append(micro.weight * loss.detach())
             logits.append(outputs.detach())
         grads = objective.reduce(all_grads)
-        fill(parameters, objective.precision.unscaled(grads)[: len(parameters)])
+        fill(parameters, objective.unscaled(grads)[: len(parameters)])
         fill(weights, grads[len(parameters) :])
         return torch.stack(losses).sum(), torch.cat(logits)
 
 
 @GRADIENTS.register("clipped-rewards")
 @dataclass(frozen=True)
-class ClippedRewards:
+class ClippedRewards(OnePassGradient):
     """Minus the summed rewards of all feedbacks, each clipped before it is added (xnas 3.1).
 
     A feedback is one example in one cell; its reward for an expert is minus the gradient of the example's
@@ -104,7 +112,7 @@ class ClippedRewards:
     bound: float = 1.0
 
     def check(self, relaxation: Relaxation) -> None:
-        check_parameters(relaxation)
+        super().check(relaxation)
         if not (relaxation.has_examples and relaxation.on_simplex):
             raise CompositionError(
                 "rewards per feedback are gradients in the weights themselves, and "
@@ -116,25 +124,17 @@ class ClippedRewards:
                 "ops alone; use another space, or an exponentiated gradient such as gaea-darts"
             )
 
-    def __call__(self, objective: Objective, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:  # noqa: ARG002
-        with objective.preserve_buffers(), frozen(objective.weights):
-            return self._fill(objective, arch, [])[0]
-
-    def joint(self, objective: Objective, batch: Batch) -> tuple[Tensor, Tensor]:
-        return self._fill(objective, batch, objective.weights)
-
     def _fill(self, objective: Objective, batch: Batch, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """Fills the `.grad` of architecture parameters and `weights`; returns loss and logits."""
-        examples = objective.group.global_batch(len(batch[1]))
+        examples = objective.group.size * len(batch[1])  # of all ranks
         rewards, weight_grads, losses, logits = [], [], [], []
         for micro in objective.passes(batch):
             mixture = objective.relaxation.per_example(len(micro.batch[1]))
             leaves = mixture.leaves()
             loss, outputs = objective.loss(micro.batch, mixture, rows=micro.rows)
-            grads = gradients(objective.precision.scaled(micro.weight * loss), [*leaves, *weights])
-            feedback = mixture.gather(objective.precision.unscaled(grads)[: len(leaves)])
-            # Rewards [E, N] of each arch; the loss is a mean over all examples, a reward is one example's.
-            clipped = [clip_rewards(arch.ops * examples, self.bound) for arch in feedback.values()]
+            grads = gradients(objective.scaled(micro.weight * loss), [*leaves, *weights])
+            feedback = mixture.gather(objective.unscaled(grads)[: len(leaves)])
+            # Rewards [E, N] of each group; the loss is a mean over all examples, a reward is one example's.
+            clipped = [clip_rewards(group.ops * examples, self.bound) for group in feedback.values()]
             rewards.append([reward.sum((0, 1)) for reward in clipped])
             weight_grads.append(grads[len(leaves) :])
             losses.append(micro.weight * loss.detach())
@@ -144,9 +144,48 @@ class ClippedRewards:
         return torch.stack(losses).sum(), torch.cat(logits)
 
 
+class Hypergradient(ABC):
+    """A gradient that looks through the training of the weights (`dartboard.arch.hypergradient`)."""
+
+    def check(self, relaxation: Relaxation) -> None:
+        check_parameters(relaxation)
+        if relaxation.stochastic:  # losses at different weights would be losses of different networks
+            raise CompositionError(
+                f"{type(relaxation).__name__} draws a new network for every loss, and a second order "
+                "gradient compares losses of the same one; use the first order, or a relaxation that does "
+                "not draw"
+            )
+
+    def __call__(self, objective: Objective, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:
+        arch_losses: list[Tensor] = []
+
+        def train_loss(micro: MicroBatch, weights: Sequence[Tensor]) -> Tensor:
+            return micro.weight * objective.probe(micro.batch, weights, rows=micro.rows)
+
+        def arch_loss(micro: MicroBatch, weights: Sequence[Tensor]) -> Tensor:
+            loss = train_loss(micro, weights)
+            arch_losses.append(loss.detach())
+            return loss
+
+        with objective.preserve_buffers():
+            problem = BilevelProblem(
+                [partial(train_loss, micro) for micro in objective.split(train)],
+                [partial(arch_loss, micro) for micro in objective.split(arch)],
+                objective.net_weights,
+                objective.relaxation.arch_parameters(),
+                objective.reduce,
+            )
+            fill(problem.arch, self._grads(problem, optimizer))
+        return torch.stack(arch_losses).sum()
+
+    @abstractmethod
+    def _grads(self, problem: BilevelProblem, optimizer: Optimizer) -> list[Tensor]:
+        """The gradient of the architecture parameters."""
+
+
 @GRADIENTS.register("second-order")
 @dataclass(frozen=True)
-class SecondOrder:
+class SecondOrder(Hypergradient):
     """The gradient of the validation loss after one virtual step of training (DARTS' second order).
 
     Args:
@@ -156,20 +195,14 @@ class SecondOrder:
 
     products: HessianProducts = field(default_factory=Exact)
 
-    def check(self, relaxation: Relaxation) -> None:
-        check_deterministic(relaxation)
-
-    def __call__(self, objective: Objective, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:
-        with objective.preserve_buffers():
-            problem, losses = bilevel_problem(objective, train, arch)
-            unrolled, rate = virtual_step(optimizer, problem.weights, train_grads(problem))
-            fill(problem.arch, second_order(problem, unrolled, rate, self.products))
-        return torch.stack(losses).sum()
+    def _grads(self, problem: BilevelProblem, optimizer: Optimizer) -> list[Tensor]:
+        unrolled, rate = virtual_step(optimizer, problem.weights, train_grads(problem))
+        return second_order(problem, unrolled, rate, self.products)
 
 
 @GRADIENTS.register("amended")
 @dataclass(frozen=True)
-class Amended:
+class Amended(Hypergradient):
     """The first order with an amendment for how the weights follow (amended-darts equation 6).
 
     Args:
@@ -180,36 +213,8 @@ class Amended:
     eta: float = 0.1
     products: HessianProducts = field(default_factory=Exact)
 
-    def check(self, relaxation: Relaxation) -> None:
-        check_deterministic(relaxation)
-
-    def __call__(self, objective: Objective, train: Batch, arch: Batch, optimizer: Optimizer) -> Tensor:  # noqa: ARG002
-        with objective.preserve_buffers():
-            problem, losses = bilevel_problem(objective, train, arch)
-            fill(problem.arch, amended(problem, self.eta, self.products))
-        return torch.stack(losses).sum()
-
-
-def bilevel_problem(objective: Objective, train: Batch, arch: Batch) -> tuple[BilevelProblem, list[Tensor]]:
-    """The losses of two batches as functions of the weights; the list fills with the second's values."""
-    losses: list[Tensor] = []
-
-    def train_loss(micro: MicroBatch, weights: Sequence[Tensor]) -> Tensor:
-        return micro.weight * objective.probe(micro.batch, weights, rows=micro.rows)
-
-    def valid_loss(micro: MicroBatch, weights: Sequence[Tensor]) -> Tensor:
-        loss = train_loss(micro, weights)
-        losses.append(loss.detach())
-        return loss
-
-    problem = BilevelProblem(
-        [partial(train_loss, micro) for micro in objective.split(train)],
-        [partial(valid_loss, micro) for micro in objective.split(arch)],
-        objective.net_weights,
-        objective.relaxation.arch_parameters(),
-        objective.group,
-    )
-    return problem, losses
+    def _grads(self, problem: BilevelProblem, optimizer: Optimizer) -> list[Tensor]:  # noqa: ARG002
+        return amended(problem, self.eta, self.products)
 
 
 def fill(parameters: Iterable[Tensor], grads: Iterable[Tensor]) -> None:
@@ -224,14 +229,4 @@ def check_parameters(relaxation: Relaxation) -> None:
         raise CompositionError(
             f"{type(relaxation).__name__} has no architecture parameters, so there is no gradient to take; "
             "leave gradient and update out"
-        )
-
-
-def check_deterministic(relaxation: Relaxation) -> None:
-    """Refuses a relaxation that draws: losses at different weights would be losses of different networks."""
-    check_parameters(relaxation)
-    if relaxation.stochastic:
-        raise CompositionError(
-            f"{type(relaxation).__name__} draws a new network for every loss, and a second order gradient "
-            "compares losses of the same one; use the first order, or a relaxation that does not draw"
         )

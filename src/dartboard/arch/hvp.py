@@ -7,12 +7,13 @@ ReLU network has kinks, and at a radius of 0.01 the result can be far off.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, cast
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
 
 from dartboard.arch.checks import check_number
+from dartboard.arch.objective import gradients
 
 Loss = Callable[[Sequence[Tensor]], Tensor]
 """A loss at given weights."""
@@ -108,12 +109,3 @@ def hessian_products(name: ProductsName, radius: float) -> HessianProducts:
 def shift(weights: Sequence[Tensor], vector: Sequence[Tensor], step: Tensor | float) -> list[Tensor]:
     """The weights moved by step * vector, without gradients."""
     return [(weight + step * part).detach() for weight, part in zip(weights, vector, strict=True)]
-
-
-def gradients(loss: Tensor, inputs: Sequence[Tensor], *, create_graph: bool = False) -> list[Tensor]:
-    """The gradients of a scalar, zeros where it does not depend on an input."""
-    if not loss.requires_grad:
-        return [torch.zeros_like(x) for x in inputs]
-    found = torch.autograd.grad(loss, list(inputs), create_graph=create_graph, allow_unused=True)
-    grads = cast("Sequence[Tensor | None]", found)  # torch's annotation has no None of an unused input
-    return [torch.zeros_like(x) if grad is None else grad for x, grad in zip(inputs, grads, strict=True)]

@@ -5,16 +5,16 @@ g2 = -d2L_train/(da dw) . H^-1 . dL_val/dw, H = d2L_train/dw2 (amended-darts equ
 keeps g1; its second order unrolls one step of training; the amended gradient replaces H^-1 by eta H.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.optim import SGD, Optimizer
 
-from dartboard.arch.hvp import HessianProducts, Loss, gradients
+from dartboard.arch.hvp import HessianProducts, Loss
 from dartboard.arch.microbatch import sum_lists
-from dartboard.distributed.group import SINGLE, Group
+from dartboard.arch.objective import gradients
 from dartboard.errors import CompositionError
 
 
@@ -30,18 +30,14 @@ class BilevelProblem:
         valid: The validation loss at given weights, in parts.
         weights: The weights, as they are.
         arch: The architecture parameters, leaves that both losses read.
-        group: The processes that have the other parts of the losses.
+        reduce: Sums lists of tensors, one a part, entry by entry; over all ranks where they share the losses.
     """
 
     train: Sequence[Loss]
     valid: Sequence[Loss]
     weights: Sequence[Tensor]
     arch: Sequence[Tensor]
-    group: Group = SINGLE
-
-    def reduce(self, parts: Iterable[list[Tensor]]) -> list[Tensor]:
-        """Lists of tensors, summed entry by entry over all parts on all ranks."""
-        return self.group.all_reduce(sum_lists(parts))
+    reduce: Callable[[Iterable[Sequence[Tensor]]], list[Tensor]] = sum_lists
 
 
 def first_order(problem: BilevelProblem) -> list[Tensor]:

@@ -1,13 +1,14 @@
-"""A batch that passes a network in micro-batches, as it would in as many processes with one each."""
+"""Batches in parts: micro-batches of a rank, and the statistics that all parts have in common.
 
-from collections.abc import Iterable, Sequence
+A batch that passes a network in micro-batches gives what it would give in as many processes with one each.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from dartboard.arch.buffers import running_statistics
-from dartboard.distributed.group import Group
 from dartboard.nn.cell import BatchRows
 from dartboard.relax import RngState
 from dartboard.relax.base import Relaxation
@@ -31,65 +32,41 @@ class MicroBatch:
     rows: BatchRows | None = None
 
 
-def split_batch(batch: Batch, count: int, group: Group) -> list[MicroBatch]:
-    """The micro-batches of this rank's batch.
+def average_passes(
+    parts: Sequence[MicroBatch], net: nn.Module, relaxation: Relaxation, *, ranks: int = 1
+) -> Iterator[MicroBatch]:
+    """Micro-batches that pass from the same statistics and random state; statistics become their mean.
 
     Args:
-        batch: Images and labels.
-        count: The number of micro-batches.
-        group: The processes that have the other parts of the batch.
-    """
-    x, y = batch
-    total, start, found = group.global_batch(len(y)), group.rank * len(y), []
-    for part in zip(x.chunk(count), y.chunk(count), strict=True):
-        size = len(part[1])
-        rows = None if size == total else BatchRows(total, start)
-        found.append(MicroBatch(part, size / total, rows))
-        start += size
-    return found
-
-
-class AveragedPasses:
-    """Several passes that start from the same statistics and random state; statistics become their mean.
-
-    Args:
+        parts: The micro-batches of this rank; each is to pass before the next is asked for.
         net: The network.
         relaxation: What blends its candidates.
+        ranks: The number of processes with as many micro-batches.
     """
-
-    def __init__(self, net: nn.Module, relaxation: Relaxation) -> None:
-        self._means = [*running_statistics(net.modules()), *relaxation.running_means()]
-        self._buffers = [*net.buffers(), *relaxation.running_means()]
-        self._start = [buffer.clone() for buffer in self._buffers]
-        self._sums = [torch.zeros_like(mean) for mean in self._means]
-        devices = sorted({buffer.device.index for buffer in self._buffers if buffer.is_cuda})
-        generators = [module.generator for module in relaxation.modules() if isinstance(module, RngState)]
-        self._cpu_rng = torch.get_rng_state()
-        self._cuda_rng = [(device, torch.cuda.get_rng_state(device)) for device in devices]
-        self._generators = [(generator, generator.get_state()) for generator in generators]
-
-    @torch.no_grad()
-    def reset(self) -> None:
-        """Puts statistics and random state back, before another pass."""
-        _copy(self._buffers, self._start)
-        torch.set_rng_state(self._cpu_rng)
-        for device, state in self._cuda_rng:
+    means = [*running_statistics(net.modules()), *relaxation.running_means()]
+    buffers = [*net.buffers(), *relaxation.running_means()]
+    start = [buffer.clone() for buffer in buffers]
+    sums = [torch.zeros_like(mean) for mean in means]
+    devices = sorted({buffer.device.index for buffer in buffers if buffer.is_cuda})
+    generators = [module.generator for module in relaxation.modules() if isinstance(module, RngState)]
+    cpu_rng = torch.get_rng_state()
+    cuda_rng = [(device, torch.cuda.get_rng_state(device)) for device in devices]
+    generator_states = [(generator, generator.get_state()) for generator in generators]
+    for part in parts:
+        _copy(buffers, start)
+        torch.set_rng_state(cpu_rng)
+        for device, state in cuda_rng:
             torch.cuda.set_rng_state(state, device)
-        for generator, state in self._generators:
+        for generator, state in generator_states:
             generator.set_state(state)
-
-    @torch.no_grad()
-    def add(self, weight: float) -> None:
-        """Adds the statistics that a pass has left, weighted by its fraction of all passes."""
-        if self._means:
-            torch._foreach_add_(self._sums, torch._foreach_mul(self._means, weight))
-
-    @torch.no_grad()
-    def finish(self) -> None:
-        """Makes the statistics the mean over the passes."""
-        _copy(self._means, self._sums)
+        yield part
+        if means:
+            with torch.no_grad():
+                torch._foreach_add_(sums, torch._foreach_mul(means, part.weight * ranks))
+    _copy(means, sums)
 
 
+@torch.no_grad()
 def _copy(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
     for target, source in zip(targets, sources, strict=True):
         target.copy_(source)
@@ -101,3 +78,23 @@ def sum_lists(lists: Iterable[Sequence[Tensor]]) -> list[Tensor]:
         torch.stack(tensors).sum(0) if len(tensors) > 1 else tensors[0]
         for tensors in zip(*lists, strict=True)
     ]
+
+
+def running_statistics(modules: Iterable[nn.Module]) -> list[Tensor]:
+    """The running means and variances of those modules that are normalization layers, of whatever kind."""
+    return [
+        statistic
+        for module in modules
+        for name in ("running_mean", "running_var")
+        if isinstance(statistic := getattr(module, name, None), Tensor)
+    ]
+
+
+def local_statistics(net: nn.Module) -> list[Tensor]:
+    """The running statistics that each rank computes from its own part of a batch.
+
+    These are all but those of layers whose `sees_all_ranks` is true.
+    """
+    return running_statistics(
+        module for module in net.modules() if not getattr(module, "sees_all_ranks", False)
+    )

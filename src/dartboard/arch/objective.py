@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.parallel import DistributedDataParallel
 
-from dartboard.arch.buffers import BufferSnapshot, average_over_ranks, local_statistics
-from dartboard.arch.microbatch import AveragedPasses, Batch, MicroBatch, split_batch, sum_lists
+from dartboard.arch.microbatch import Batch, MicroBatch, average_passes, local_statistics, sum_lists
 from dartboard.arch.precision import Precision
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.nn.cell import BatchRows
@@ -18,17 +18,20 @@ from dartboard.nn.network import CellNet
 from dartboard.relax.base import Relaxation
 from dartboard.tasks import Classification, Task
 
-__all__ = ["Batch", "Objective", "frozen"]
+__all__ = ["Batch", "Objective", "frozen", "gradients"]
 
 
 class Objective:
     """A network, what blends its candidates, and what it learns.
 
+    In full precision, with one process and one micro-batch, a loss is one plain forward pass; `Precision`,
+    `Group` and `dartboard.arch.microbatch` take part only where they are asked for.
+
     Args:
         net: The network.
         relaxation: What blends its candidates.
         task: What it learns; classification by default.
-        precision: The numbers it computes with; full precision by default.
+        precision: The numbers it computes with; None for full precision.
         group: The processes that share every batch. Losses and gradients of a batch are this rank's part of
             those of the batch of all ranks, until `reduce` sums them.
 
@@ -50,7 +53,7 @@ class Objective:
     ) -> None:
         self.net, self.relaxation, self.group = net, relaxation, group
         self.task: Task = task or Classification()
-        self.precision = precision or Precision()
+        self.precision = precision
         self.micro_batches = 1
         self.forward: nn.Module = net
         self.refresh()
@@ -59,7 +62,9 @@ class Objective:
         """Reads the network's parameters and buffers again, after some have left it."""
         self._named = dict(self.net.named_parameters())
         self.weights: list[nn.Parameter] = [*self._named.values(), *self.relaxation.weight_parameters()]
-        self._snapshot = BufferSnapshot(self.net)
+        buffers = list(self.net.buffers())
+        self._buffers = [[b for b in buffers if b.dtype is dtype] for dtype in {b.dtype for b in buffers}]
+        self._saved_buffers = [[torch.empty_like(buffer) for buffer in group] for group in self._buffers]
         self._data_parallel: DistributedDataParallel | None = None
 
     @property
@@ -69,9 +74,7 @@ class Objective:
 
     def logits(self, x: Tensor, mixture: Mixture) -> Tensor:
         """The logits of images [B, classes], in full precision."""
-        with self.precision.autocast(self.weights[0].device):
-            outputs = self.forward(x, mixture)
-        return self.precision.full(outputs)[0]
+        return self._outputs(x, mixture)[0]
 
     def loss(
         self, batch: Batch, mixture: Mixture | None = None, *, rows: BatchRows | None = None
@@ -85,9 +88,7 @@ class Objective:
         """
         x, y = batch
         mixture = self.relaxation() if mixture is None else mixture
-        with self.precision.autocast(self.weights[0].device):
-            outputs = self.forward(x, mixture, **self._options(rows))
-        outputs = self.precision.full(outputs)
+        outputs = self._outputs(x, mixture, auxiliary=bool(self.task.auxiliary), rows=rows)
         return self.task.loss(outputs, y), outputs[0]
 
     def probe(self, batch: Batch, weights: Sequence[Tensor], *, rows: BatchRows | None = None) -> Tensor:
@@ -96,29 +97,51 @@ class Objective:
         Random draws (drop-path) are the same in every probe until something else draws. Statistics of
         batch-norms move as in any forward pass; see `preserve_buffers`.
         """
-        swapped = dict(zip(self._named, weights, strict=True))
         x, y = batch
-        fork = torch.random.fork_rng([x.device] if x.is_cuda else [])
-        with fork, self.precision.autocast(self.weights[0].device):
-            outputs = functional_call(self.net, swapped, (x, self.relaxation()), self._options(rows))
-        return self.task.loss(self.precision.full(outputs), y)
+        named, auxiliary = dict(zip(self._named, weights, strict=True)), bool(self.task.auxiliary)
+        with torch.random.fork_rng([x.device] if x.is_cuda else []):
+            outputs = self._outputs(x, self.relaxation(), auxiliary=auxiliary, rows=rows, weights=named)
+        return self.task.loss(outputs, y)
 
-    def _options(self, rows: BatchRows | None) -> dict[str, object]:
-        """The keyword arguments of a forward pass."""
-        return {"auxiliary": bool(self.task.auxiliary), **({} if rows is None else {"rows": rows})}
+    def _outputs(
+        self,
+        x: Tensor,
+        mixture: Mixture,
+        *,
+        auxiliary: bool = False,
+        rows: BatchRows | None = None,
+        weights: dict[str, Tensor] | None = None,
+    ) -> tuple[Tensor, ...]:
+        """Logits and those of auxiliary heads, in full precision; `weights` replace the network's by name."""
+        options = {"auxiliary": auxiliary} | ({} if rows is None else {"rows": rows})
+        with nullcontext() if self.precision is None else self.precision.autocast(self.weights[0].device):
+            if weights is None:
+                outputs = self.forward(x, mixture, **options)
+            else:
+                outputs = functional_call(self.net, weights, (x, mixture), options)
+        several = outputs if isinstance(outputs, tuple) else (outputs,)
+        return several if self.precision is None else self.precision.full(several)
 
     @contextmanager
     def preserve_buffers(self) -> Iterator[None]:
         """Inside, forward passes leave the statistics of batch-norms as they were; not to be nested."""
-        self._snapshot.save()
+        for saved, buffers in zip(self._saved_buffers, self._buffers, strict=True):
+            torch._foreach_copy_(saved, buffers)
         try:
             yield
         finally:
-            self._snapshot.restore()
+            for buffers, saved in zip(self._buffers, self._saved_buffers, strict=True):
+                torch._foreach_copy_(buffers, saved)
 
     def split(self, batch: Batch) -> list[MicroBatch]:
-        """The micro-batches of a batch."""
-        return split_batch(batch, self.micro_batches, self.group)
+        """The micro-batches of this rank's part of a batch."""
+        x, y = batch
+        total, start, parts = self.group.size * len(y), self.group.rank * len(y), []
+        for part in zip(x.chunk(self.micro_batches), y.chunk(self.micro_batches), strict=True):
+            size = len(part[1])
+            parts.append(MicroBatch(part, size / total, None if size == total else BatchRows(total, start)))
+            start += size
+        return parts
 
     def passes(self, batch: Batch) -> Iterator[MicroBatch]:
         """The micro-batches of a batch, each of which is to pass before the next is asked for.
@@ -128,18 +151,22 @@ class Objective:
         """
         parts = self.split(batch)
         if len(parts) == 1:
-            yield parts[0]
-            return
-        averaged = AveragedPasses(self.net, self.relaxation)
-        for part in parts:
-            averaged.reset()
-            yield part
-            averaged.add(part.weight * self.group.size)
-        averaged.finish()
+            return iter(parts)
+        return average_passes(parts, self.net, self.relaxation, ranks=self.group.size)
 
     def reduce(self, lists: Iterable[Sequence[Tensor]]) -> list[Tensor]:
         """Lists of tensors, one a micro-batch, summed entry by entry over micro-batches and ranks."""
-        return self.group.all_reduce(sum_lists(lists))
+        first, *others = lists
+        sums = sum_lists([first, *others]) if others else list(first)
+        return sums if self.group.size == 1 else self.group.all_reduce(sums)
+
+    def scaled(self, loss: Tensor) -> Tensor:
+        """The loss as gradients are taken of it, with the scale of half precision; see `unscaled`."""
+        return loss if self.precision is None else self.precision.scaled(loss)
+
+    def unscaled(self, grads: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Gradients of a loss from those of `scaled`."""
+        return grads if self.precision is None else self.precision.unscaled(grads)
 
     @contextmanager
     def sync_gradients(self, *, last: bool) -> Iterator[None]:
@@ -160,11 +187,13 @@ class Objective:
         finally:
             self.forward = local
 
+    @torch.no_grad()
     def average_buffers(self) -> None:
         """Makes the statistics that each rank has of its own part of a batch their mean over all ranks."""
         if self.group.size > 1:
             local = [*local_statistics(self.net), *self.relaxation.running_means()]
-            average_over_ranks(local, self.group)
+            for statistic, total in zip(local, self.group.all_reduce(local), strict=True):
+                statistic.copy_(total / self.group.size)
 
 
 @contextmanager
@@ -178,3 +207,12 @@ def frozen(parameters: Sequence[nn.Parameter]) -> Iterator[None]:
     finally:
         for parameter in trained:
             parameter.requires_grad_(True)
+
+
+def gradients(loss: Tensor, inputs: Sequence[Tensor], *, create_graph: bool = False) -> list[Tensor]:
+    """The gradients of a scalar, zeros where it does not depend on an input."""
+    if not loss.requires_grad:
+        return [torch.zeros_like(x) for x in inputs]
+    found = torch.autograd.grad(loss, list(inputs), create_graph=create_graph, allow_unused=True)
+    grads = cast("Sequence[Tensor | None]", found)  # torch's annotation has no None of an unused input
+    return [torch.zeros_like(x) if grad is None else grad for x, grad in zip(inputs, grads, strict=True)]

@@ -23,10 +23,9 @@ class Precision:
         """The context of a forward pass on a device."""
         return nullcontext() if self.dtype is None else torch.autocast(device.type, self.dtype)
 
-    def full(self, outputs: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def full(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """The outputs of a forward pass, in full precision."""
-        several = outputs if isinstance(outputs, tuple) else (outputs,)
-        return tuple(output.float() for output in several) if self.dtype else several
+        return outputs if self.dtype is None else tuple(output.float() for output in outputs)
 
     def scaled(self, loss: Tensor) -> Tensor:
         """The loss as gradients are taken of it; see `unscaled`."""

@@ -3,7 +3,7 @@
 Nothing here waits for the device, unless a check does.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -36,7 +36,7 @@ def check_finite(objective: Objective, numbers: Mapping[str, Tensor], *, epoch: 
     bad = next((name for name, number in numbers.items() if not number.isfinite().all()), None)
     if bad is None:
         return
-    tensor = next(_not_finite(objective), None)
+    tensor = _not_finite(objective)
     where = f"{tensor} is not finite" if tensor else "all weights are finite, so the forward pass overflowed"
     raise DivergedError(
         f"the {bad} is {float(numbers[bad])} at step {step} (epoch {epoch}): {where}; {ADVICE}"
@@ -49,27 +49,27 @@ def check_state(objective: Objective, *, epoch: int, step: int) -> None:
     Raises:
         DivergedError: Says the step, the tensor and what to try.
     """
-    tensor = next(_not_finite(objective), None)
+    tensor = _not_finite(objective)
     if tensor is not None:
         raise DivergedError(f"{tensor} is not finite after step {step} (epoch {epoch}); {ADVICE}")
 
 
-def _not_finite(objective: Objective) -> Iterator[str]:
-    """The names of tensors that are not finite: architecture, weights, statistics, gradients."""
+def _not_finite(objective: Objective) -> str | None:
+    """The name of the first tensor that is not finite: architecture, weights, statistics, gradients."""
     named: dict[str, list[tuple[str, Tensor]]] = {
         "architecture parameter": list(objective.relaxation.named_parameters()),
         "weight": list(objective.net.named_parameters()),
         "batch-norm statistic": list(objective.net.named_buffers()),
     }
     for kind, tensors in named.items():
-        yield from (f"{kind} {name}" for name, tensor in tensors if not torch.isfinite(tensor).all())
+        for name, tensor in tensors:
+            if not torch.isfinite(tensor).all():
+                return f"{kind} {name}"
     for kind in ("architecture parameter", "weight"):
-        grads = ((name, tensor.grad) for name, tensor in named[kind])
-        yield from (
-            f"the gradient of {kind} {name}"
-            for name, grad in grads
-            if grad is not None and not torch.isfinite(grad).all()
-        )
+        for name, tensor in named[kind]:
+            if tensor.grad is not None and not torch.isfinite(tensor.grad).all():
+                return f"the gradient of {kind} {name}"
+    return None
 
 
 class Meter:
@@ -87,8 +87,9 @@ class Meter:
 
     def add(self, loss: Tensor, logits: Tensor, labels: Tensor, arch_loss: Tensor | None) -> None:
         """Adds one step: losses of the batch of all ranks, logits and labels of this rank's part."""
-        local = (logits.argmax(1) == labels).float().mean() / self._group.size
-        (accuracy,) = self._group.all_reduce([local])
+        accuracy = (logits.argmax(1) == labels).float().mean() / self._group.size
+        if self._group.size > 1:
+            (accuracy,) = self._group.all_reduce([accuracy])
         arch = torch.zeros_like(loss) if arch_loss is None else arch_loss
         self.sums += torch.stack([loss.float(), accuracy, arch.float()])
         self.counts[0] += 1
@@ -127,7 +128,7 @@ class Stepper:
         gradient: Of the architecture parameters, if there are any.
         update: Of the architecture parameters, if there are any.
         clip: The largest norm of the weights' gradient; 0 for no limit.
-        scaler: Keeps half-precision gradients in range; None where they need no help.
+        scaler: Keeps half-precision gradients in range, by the objective's `precision`; None for no scale.
         guard: Checks losses and norms before they have an effect.
     """
 
@@ -144,10 +145,10 @@ class Stepper:
         assert self.gradient is not None  # noqa: S101
         self._set_scale()
         loss = self.gradient(self.objective, train, arch, self.optimizer)
-        (total,) = self.objective.group.all_reduce([loss])
-        self.guard({"loss of the architecture": total})
+        (loss,) = self.objective.reduce([[loss]])
+        self.guard({"loss of the architecture": loss})
         self._update_architecture()
-        return total
+        return loss
 
     def weight_step(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Moves the weights; returns loss and logits of the batch."""
@@ -158,10 +159,10 @@ class Stepper:
             for count, micro in enumerate(objective.passes(batch), 1):
                 with objective.sync_gradients(last=count == last):
                     loss, outputs = objective.loss(micro.batch, rows=micro.rows)
-                    objective.precision.scaled(micro.weight * loss).backward()
+                    objective.scaled(micro.weight * loss).backward()
                 losses.append(micro.weight * loss.detach())
                 logits.append(outputs.detach())
-        (total,) = objective.group.all_reduce([torch.stack(losses).sum()])
+        (total,) = objective.reduce([[torch.stack(losses).sum()]])
         self._update_weights(total)
         return total, torch.cat(logits)
 
@@ -169,13 +170,13 @@ class Stepper:
         """Moves both by the gradients of one pass; returns loss and logits of the batch."""
         self._set_scale()
         loss, logits = cast(JointGradient, self.gradient).joint(self.objective, batch)
-        (total,) = self.objective.group.all_reduce([loss])
-        self._update_weights(total)
+        (loss,) = self.objective.reduce([[loss]])
+        self._update_weights(loss)
         self._update_architecture()
-        return total, logits
+        return loss, logits
 
     def _set_scale(self) -> None:
-        if self.scaler is not None:
+        if self.scaler is not None and self.objective.precision is not None:
             one = torch.ones((), device=self.objective.weights[0].device)
             self.objective.precision.scale = self.scaler.scale(one)
 

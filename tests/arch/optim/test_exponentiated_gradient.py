@@ -9,10 +9,18 @@ from hypothesis import strategies as st
 from torch import nn
 
 from dartboard.arch.optim import ExponentiatedGradient, exponentiated_gradient_
-from dartboard.arch.optim.exponentiated_gradient import exponentiate
+from dartboard.arch.optim.exponentiated_gradient import (
+    drop_,
+    exponentiate,
+    normalize_logs,
+    read_logs,
+    shift_logs,
+    write_logs_,
+)
 from dartboard.errors import UpdateError
 
 SEEDS = st.integers(0, 10**6)
+DEAD = -math.inf
 
 
 def draw(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
@@ -294,3 +302,41 @@ def test_a_refused_group_leaves_the_optimizer_as_it_was():
     with pytest.raises(UpdateError):
         optimizer.add_param_group({"params": [uniform(4)], "lr": -1.0})
     assert len(optimizer.param_groups) == 1
+
+
+# Log space
+
+
+def test_normalised_rows_sum_to_one_and_dead_rows_stay_dead():
+    logs = torch.tensor([[0.0, -800.0, DEAD], [DEAD, DEAD, DEAD], [5.0, 5.0, 5.0]], dtype=torch.float64)
+    normal = normalize_logs(logs)
+    assert normal.exp().sum(-1).tolist() == [1.0, 0.0, 1.0]
+    assert normal[0].tolist() == [0.0, -800.0, DEAD]
+
+
+def test_a_number_that_is_none_is_not_hidden():
+    assert normalize_logs(torch.tensor([0.0, math.nan])).isnan().all()
+    assert normalize_logs(torch.tensor([math.nan, math.nan])).isnan().all()
+
+
+def test_dead_entries_do_not_move():
+    by = torch.tensor([1.0, math.inf, math.nan, 2.0])
+    assert shift_logs(torch.tensor([0.0, DEAD, DEAD, DEAD]), by).tolist() == [1.0, DEAD, DEAD, DEAD]
+
+
+def test_what_was_written_is_recalled_and_what_was_changed_is_read():
+    theta, state = torch.zeros(3), {}
+    logs = torch.tensor([-1000.0, math.log(0.5), math.log(0.5)])
+    write_logs_(theta, logs, state)
+    assert theta[0] == 0
+    assert torch.equal(read_logs(theta, state), logs)
+    theta[1] = 0
+    assert read_logs(theta, state).tolist() == [-1000.0, DEAD, logs[2].item()]
+
+
+def test_drop_reaches_an_entry_that_was_rounded_to_zero():
+    theta, state = torch.zeros(3), {}
+    write_logs_(theta, torch.tensor([-1000.0, math.log(0.25), math.log(0.75)]), state)
+    drop_(theta, torch.tensor([True, True, False]), state)
+    assert theta.tolist() == [0, 0, 1]
+    assert read_logs(theta, state).tolist() == [DEAD, DEAD, 0]

@@ -17,7 +17,7 @@ from dartboard.arch.optim import (
     Geometry,
     MirrorDescent,
 )
-from dartboard.arch.optim.mirror_descent import choose_block, step_size
+from dartboard.arch.optim.mirror_descent import choose_block, project, step_size
 from dartboard.errors import UnknownNameError, UpdateError
 
 SEEDS = st.integers(0, 10**6)
@@ -376,3 +376,23 @@ def test_steps_grow_with_the_logarithm_of_the_experts_for_entropy_and_linearly_f
     assert entropy[2] < 2 * (math.log(64) / math.log(4)) * entropy[0]
     assert euclidean[2] > (64 / 4) / 2 * euclidean[0]
     assert euclidean[2] > 5 * entropy[2]
+
+
+# Projection
+
+
+@given(SEEDS, st.integers(1, 9), st.floats(0.01, 100))
+def test_the_projection_is_the_nearest_point_of_the_simplex(seed, size, scale):
+    x = scale * direction(seed, 3, size)
+    y = project(x)
+    assert (y >= 0).all()
+    torch.testing.assert_close(y.sum(-1), torch.ones(3, dtype=torch.float64))
+    # The nearest point y of a convex set has <x - y, z - y> <= 0 for all z in it; corners suffice.
+    slopes = torch.einsum("rn,rkn->rk", x - y, torch.eye(size, dtype=torch.float64) - y[:, None])
+    assert (slopes <= 1e-9 * max(1.0, scale)).all()
+
+
+def test_points_of_the_simplex_are_projected_onto_themselves():
+    x = direction(0, 4, 6).softmax(-1)
+    torch.testing.assert_close(project(x), x)
+    assert project(torch.tensor([[3.0, 0.0, -1.0]])).tolist() == [[1.0, 0.0, 0.0]]

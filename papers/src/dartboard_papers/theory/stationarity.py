@@ -25,8 +25,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from dartboard.arch.hvp import gradients
-from dartboard.arch.objective import Batch, Objective
+from dartboard.arch.objective import Batch, Objective, gradients
 from dartboard.arch.optim import Entropy
 from dartboard.errors import CompositionError, DartboardError, RunError
 from dartboard.nn.mixture import ArchMixture, Blend

@@ -13,8 +13,15 @@ from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from dartboard.arch.checks import ParamGroup, check_count, check_not_negative, check_number, check_rows
-from dartboard.arch.optim._base import UpdateRule, with_gradients
-from dartboard.arch.optim.simplex import State, drop_, normalize_logs, read_logs, shift_logs, write_logs_
+from dartboard.arch.optim.exponentiated_gradient import (
+    State,
+    UpdateRule,
+    drop_,
+    normalize_logs,
+    read_logs,
+    shift_logs,
+    write_logs_,
+)
 
 
 def feedback_horizon(examples: int, epochs: int, replicas: int) -> int:
@@ -199,13 +206,13 @@ class ExpertAdvice(UpdateRule):
 
     def _update(self) -> None:
         for group in self.param_groups:
-            rewarded = list(with_gradients(group))
+            rewarded = [theta for theta in group["params"] if theta.grad is not None]
             group["seen"] += group["feedbacks"] if rewarded else 0
             remaining = group["horizon"] - group["seen"]
             options = {name: group[name] for name in ("lr", "bound", "zeta")}
-            for theta, gradient in rewarded:
-                loss_gradient = -gradient if group["maximize"] else gradient
-                expert_advice_(theta, loss_gradient, self.state[theta], remaining=remaining, **options)
+            for theta in rewarded:
+                gradient = -theta.grad if group["maximize"] else theta.grad
+                expert_advice_(theta, gradient, self.state[theta], remaining=remaining, **options)
 
     @torch.no_grad()
     def alive(self, theta: Tensor) -> Tensor:

@@ -1,14 +1,101 @@
-"""Exponentiated gradient: the update of GAEA, a torch optimizer for weights on the simplex."""
+"""Exponentiated gradient, the update of GAEA, and what it shares with other update rules.
+
+Those are torch optimizers with a common base class. Weights on the simplex are updated in log space:
+everywhere a row is the last dimension, and a dead entry has log weight -inf, exactly zero, for ever.
+"""
 
 import math
+from abc import abstractmethod
+from collections.abc import Callable, MutableMapping
+from typing import Any, overload
 
 import torch
 from torch import Tensor
-from torch.optim.optimizer import ParamsT
+from torch.optim.optimizer import Optimizer, ParamsT
 
 from dartboard.arch.checks import ParamGroup, check_not_negative, check_number, check_rows
-from dartboard.arch.optim._base import UpdateRule, with_gradients
-from dartboard.arch.optim.simplex import State, drop_, normalize_logs, read_logs, shift_logs, write_logs_
+from dartboard.errors import DartboardError
+
+State = MutableMapping[str, Tensor]
+"""The state of an optimizer for one parameter."""
+
+
+class UpdateRule(Optimizer):
+    """A torch optimizer that checks its groups when it gets them and updates in `_update`."""
+
+    @abstractmethod
+    def _check_group(self, group: ParamGroup) -> None:
+        """Raises an UpdateError for a group with values out of range."""
+
+    @abstractmethod
+    def _update(self) -> None:
+        """One update of the parameters that have a gradient; called under `torch.no_grad`."""
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds a group; an invalid one raises and leaves the optimizer as it was."""
+        super().add_param_group(param_group)
+        try:
+            self._check_group(self.param_groups[-1])
+        except DartboardError:
+            self.param_groups.pop()
+            raise
+
+    @overload
+    def step(self, closure: None = None) -> None: ...
+
+    @overload
+    def step(self, closure: Callable[[], float]) -> float: ...
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
+        """One update; returns the loss of `closure`, if there is one, which also computes gradients."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        self._update()
+        return loss
+
+
+def normalize_logs(log_weight: Tensor) -> Tensor:
+    """Log weights [..., N] shifted so that each row sums to 1; a row of dead entries stays dead."""
+    dead_row = (log_weight == -math.inf).all(-1, keepdim=True)
+    return torch.where(dead_row, log_weight, log_weight.log_softmax(-1))
+
+
+def shift_logs(log_weight: Tensor, by: Tensor) -> Tensor:
+    """`log_weight + by`, dead entries stay dead whatever `by` is there (infinities and NaN included)."""
+    return torch.where(log_weight == -math.inf, log_weight, log_weight + by)
+
+
+def read_logs(theta: Tensor, state: State) -> Tensor:
+    """Log weights of `theta` [..., N]: those in the state, or those of entries changed from outside.
+
+    `state["log_weight"]` holds the exact weights; `theta` is their exponential, rounded, and
+    `state["written"]` is a copy of it. An entry that equals its copy keeps its log weight, so one that was
+    rounded to zero is not lost. Any other entry has been changed from outside: the parameter wins, and a
+    zero there is a dead entry.
+    """
+    if "log_weight" not in state:
+        return theta.log()
+    return torch.where(theta == state["written"], state["log_weight"], theta.log())
+
+
+def write_logs_(theta: Tensor, log_weight: Tensor, state: State) -> None:
+    """Writes normalized log weights into the parameter and the state."""
+    theta.copy_(log_weight.exp())
+    state["log_weight"] = log_weight
+    state["written"] = theta.clone()
+
+
+def drop_(theta: Tensor, dead: Tensor, state: State) -> None:
+    """Makes the entries of `theta` where `dead` is true exactly zero for ever; the others are renormalized.
+
+    Needed where an entry may have been rounded to zero already: writing another zero there changes
+    nothing that `read_logs` could see.
+    """
+    log_weight = read_logs(theta, state).masked_fill(dead, -math.inf)
+    write_logs_(theta, normalize_logs(log_weight), state)
 
 
 def exponentiate(log_weight: Tensor, gradient: Tensor, *, lr: float, floor: float = 0.0) -> Tensor:
@@ -84,8 +171,9 @@ class ExponentiatedGradient(UpdateRule):
     def _update(self) -> None:
         for group in self.param_groups:
             options = {name: group[name] for name in ("lr", "floor", "maximize")}
-            for theta, gradient in with_gradients(group):
-                exponentiated_gradient_(theta, gradient, self.state[theta], **options)
+            for theta in group["params"]:
+                if theta.grad is not None:
+                    exponentiated_gradient_(theta, theta.grad, self.state[theta], **options)
 
     @torch.no_grad()
     def drop(self, theta: Tensor, dead: Tensor) -> None:

@@ -17,9 +17,12 @@ from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from dartboard.arch.checks import ParamGroup, check_choice, check_count, check_not_negative, check_rows
-from dartboard.arch.optim._base import UpdateRule, with_gradients
-from dartboard.arch.optim.exponentiated_gradient import exponentiate, exponentiated_gradient_
-from dartboard.arch.optim.simplex import State, project
+from dartboard.arch.optim.exponentiated_gradient import (
+    State,
+    UpdateRule,
+    exponentiate,
+    exponentiated_gradient_,
+)
 from dartboard.errors import UpdateError
 from dartboard.registry import Registry
 
@@ -59,6 +62,19 @@ class Geometry(ABC):
 
 GEOMETRIES: Registry[Geometry] = Registry("geometry")
 """Geometries by name."""
+
+
+def project(x: Tensor) -> Tensor:
+    """The point of the simplex nearest to each row of `x` [..., N] in Euclidean distance.
+
+    The projection is max(x - s, 0) with the one shift s that makes the row sum to 1; s is found among
+    the N candidates that the sorted row gives.
+    """
+    ordered = x.sort(dim=-1, descending=True).values
+    ranks = torch.arange(1, x.shape[-1] + 1, device=x.device, dtype=x.dtype)
+    shifts = (ordered.cumsum(-1) - 1) / ranks
+    support = (ordered > shifts).sum(-1, keepdim=True).clamp_min(1)
+    return (x - shifts.gather(-1, support - 1)).clamp_min(0)
 
 
 @dataclass(frozen=True)
@@ -221,8 +237,8 @@ class MirrorDescent(UpdateRule):
         group = self.param_groups[self.block]
         geometry = GEOMETRIES[group["geometry"]]
         lr = step_size(group["lr"], group["iteration"], schedule=group["schedule"])
-        for x, gradient in with_gradients(group):
-            descent = -gradient if group["maximize"] else gradient
-            geometry.step_(x, descent, self.state[x], lr=lr)
+        for x in group["params"]:
+            if x.grad is not None:
+                geometry.step_(x, -x.grad if group["maximize"] else x.grad, self.state[x], lr=lr)
         for group in self.param_groups:
             group["iteration"] += 1
