@@ -16,7 +16,7 @@ from dartboard.errors import CheckpointError
 from dartboard.nn.mixture import Blend, Mixture
 from dartboard.relax import RELAXATIONS
 from dartboard.runs import list_checkpoints
-from dartboard.search.load import load_searcher
+from dartboard.search.searcher import load_searcher
 from dartboard.space import get_space
 from histories import histories
 from searching import state

@@ -8,7 +8,7 @@ import pytest
 from dartboard.analysis.stability import RunStability, measure, stability
 from dartboard.errors import RunError
 from dartboard.runs import Run
-from dartboard.search.load import load_searcher
+from dartboard.search.searcher import load_searcher
 from dartboard.search.stability import EdgeStability
 from dartboard.search.stability import stability as direct
 from dartboard.space import decode

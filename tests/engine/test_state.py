@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from dartboard.distributed.group import Group
-from dartboard.engine.state import capture, copied, restore, rng_states, set_rng_states
+from dartboard.engine.process import rng_states, set_rng_states
+from dartboard.engine.state import capture, copied, restore
 from dartboard.errors import CheckpointError
 from dartboard.runs import Run
 from dartboard.search import Hook

@@ -10,6 +10,7 @@ from dartboard.data import DATASETS, ImageFiles, Images, ImageSet, LoadOptions
 from dartboard.errors import CompositionError, DataError, OptionError, SpaceError, UnknownNameError
 from dartboard.runs import Run
 from dartboard.search import METHODS, SearchOptions
+from dartboard.search.build import make_loaders
 from dartboard.search.config import (
     SearchConfig,
     build,
@@ -19,7 +20,6 @@ from dartboard.search.config import (
     search_options,
     validate,
 )
-from dartboard.search.loaders import make_loaders
 from dartboard.space import get_space
 
 YAML_SPACE = """

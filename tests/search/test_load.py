@@ -9,7 +9,7 @@ from dartboard.runs import Run, list_checkpoints
 from dartboard.search import Searcher
 from dartboard.search.config import SearchConfig, build, merge, resolved
 from dartboard.search.evaluate import accuracy, discrete_accuracy
-from dartboard.search.load import load_searcher, restore_search
+from dartboard.search.searcher import load_searcher, restore_search
 from dartboard.space import decode
 from protocols import few
 from searching import SHORT

@@ -5,7 +5,7 @@ from dartboard.data import CENTER_CROP, Augment, BatchLoader, Dataset, ImageSet,
 from dartboard.engine.config import DataOptions
 from dartboard.errors import CompositionError, DataError
 from dartboard.search import SearchOptions, make_method
-from dartboard.search.loaders import make_evaluation_batches, make_loaders, make_train_loader
+from dartboard.search.build import make_evaluation_batches, make_loaders, make_train_loader
 from searching import digits
 
 CPU = torch.device("cpu")
@@ -126,7 +126,7 @@ def test_a_stream_varies_images_as_the_options_say():
 def test_a_stream_has_the_workers_that_the_options_say(monkeypatch):
     given = {"batch": 8, "seed": 3, "name": "mine", "device": CPU}
     seen = []
-    monkeypatch.setattr("dartboard.search.loaders.BatchLoader", lambda *_, **own: seen.append(own))
+    monkeypatch.setattr("dartboard.search.build.BatchLoader", lambda *_, **own: seen.append(own))
     make_train_loader(digits().train, digits(), DataOptions(workers=5, area=0.3), **given)
     assert (seen[0]["workers"], seen[0]["augment"]) == (5, Augment(area=0.3))
 

@@ -11,8 +11,8 @@ import torch
 from pydantic import Field
 
 from dartboard.runs import Run
+from dartboard.search.build import make_loaders
 from dartboard.search.config import SearchConfig, build
-from dartboard.search.loaders import make_loaders
 from dartboard.space import Genotype
 from dartboard.space.catalog import DARTS_OPS, dense_edges, fixed_edges_cell, keep_per_node, stacked
 from dartboard.space.files import space_to_json

@@ -14,12 +14,11 @@ from dartboard.data import Dataset
 from dartboard.engine.config import DataOptions, NetOptions, SourceOptions, WeightOptions
 from dartboard.errors import DataError
 from dartboard.runs import Run
+from dartboard.search.build import make_evaluation_batches
 from dartboard.search.config import SearchOptions, load_images
 from dartboard.search.evaluate import accuracy
-from dartboard.search.load import load_searcher
-from dartboard.search.loaders import make_evaluation_batches
 from dartboard.search.method import Method
-from dartboard.search.searcher import EVALUATION_BATCH, Searcher
+from dartboard.search.searcher import EVALUATION_BATCH, Searcher, load_searcher
 from dartboard.space.files import load_space
 from dartboard.space.formats import decode
 from dartboard.space.genotype import restrict

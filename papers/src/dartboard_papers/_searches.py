@@ -40,7 +40,7 @@ def searches(
     settings, so that a search with other settings is another run. `options.jobs` of them run at a time,
     each in a process with one thread; interrupted ones resume from their last checkpoints. Records, strengths
     and checkpoints are read from the runs: `Run.metrics`, `Run.epoch`, `Run.result`, and
-    `dartboard.search.load.load_searcher` for the supernet at the end.
+    `dartboard.search.searcher.load_searcher` for the supernet at the end.
 
     Args:
         configs: Configurations by label, seeds included; see `configure`.

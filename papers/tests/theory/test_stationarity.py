@@ -14,7 +14,7 @@ from dartboard.errors import CompositionError, RunError
 from dartboard.runs import Run
 from dartboard.search import Searcher
 from dartboard.search.config import SearchConfig, build, merge, resolved
-from dartboard.search.load import load_searcher
+from dartboard.search.searcher import load_searcher
 from dartboard_papers.theory.stationarity import measure, movement, slopes, stationarity
 from protocols import few
 from searching import SHORT

@@ -15,7 +15,7 @@ from dartboard.arch.objective import Batch, Objective
 from dartboard.relax.attention import Attention, SlotAttention
 from dartboard.runs import Run
 from dartboard.search.evaluate import accuracy
-from dartboard.search.load import load_searcher
+from dartboard.search.searcher import load_searcher
 from dartboard.search.select import Batches
 from dartboard.space.spec import SearchSpace
 from dartboard.utils.progress import Progress, no_progress

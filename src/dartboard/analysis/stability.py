@@ -15,7 +15,7 @@ from dartboard.arch.objective import Batch
 from dartboard.errors import GenotypeError, RunError
 from dartboard.runs import Run
 from dartboard.search import stability as search_stability
-from dartboard.search.load import load_searcher
+from dartboard.search.searcher import load_searcher
 from dartboard.search.stability import EdgeStability
 from dartboard.space import GENOTYPE_FORMATS, Genotype
 from dartboard.space.spec import SearchSpace

@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"dartboard: error: {printable(one_line(error))}", file=sys.stderr)
         return MISTAKE
     except (RuntimeError, MemoryError) as error:
-        from dartboard.engine.memory import is_out_of_memory
+        from dartboard.engine.process import is_out_of_memory
 
         if not is_out_of_memory(error):
             raise

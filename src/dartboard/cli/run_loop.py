@@ -317,7 +317,7 @@ def forecast_text(forecast: "Callable[[], Forecast]", group: "Group | None" = No
     Raises:
         DistributedError: If memory is short where other ranks wait for this one.
     """
-    from dartboard.engine.memory import is_out_of_memory
+    from dartboard.engine.process import is_out_of_memory
 
     try:
         needs = forecast()

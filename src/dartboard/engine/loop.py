@@ -3,8 +3,8 @@
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -16,8 +16,7 @@ from dartboard.arch.objective import Objective
 from dartboard.data import Dataset
 from dartboard.distributed.group import Group
 from dartboard.engine.config import LoopOptions
-from dartboard.engine.memory import is_out_of_memory
-from dartboard.engine.rng_scope import RngScope, deterministic, logged
+from dartboard.engine.process import RngScope, deterministic, is_out_of_memory, logged
 from dartboard.engine.run_directory import RunDirectory
 from dartboard.engine.schedule import ScheduleLengths
 from dartboard.engine.state import IMAGES, capture, copied, restore
@@ -177,8 +176,10 @@ class Loop(ABC, Generic[R, E]):
             DivergedError: If a loss became infinite or no number.
             CheckpointError: If the run's last checkpoint is damaged.
         """
+        directory = None if self.group.rank else self.run_directory  # only rank 0 writes
+        opened = nullcontext(self.run) if directory is None else directory.open(self.space, str(self.device))
         with (
-            self._open_run(),
+            opened as self.run,
             deterministic(self.options.deterministic),
             self._rng_scope(),
             logged(self.run),
@@ -191,15 +192,6 @@ class Loop(ABC, Generic[R, E]):
                 raise
             finally:
                 self._close()
-
-    @contextmanager
-    def _open_run(self) -> Iterator[None]:
-        """Inside, the run of the directory that the loop was given is open; only rank 0 writes to it."""
-        if self.run_directory is None or self.group.rank:
-            yield
-            return
-        with self.run_directory.open(self.space, str(self.device)) as self.run:
-            yield
 
     def _run(self) -> E:
         self._call("on_start")
@@ -231,8 +223,9 @@ class Loop(ABC, Generic[R, E]):
             raise Stopped(f"stopped after step {self.step} of {steps}" if self.step else UNSTARTED)
 
     def _resume(self, fall_back: bool) -> None:
-        load = lambda: None if self.run is None else self.run.load(fall_back=fall_back)  # noqa: E731
-        checkpoint = self.group.broadcast(load)
+        checkpoint = self.group.broadcast(
+            lambda: None if self.run is None else self.run.load(fall_back=fall_back)
+        )
         if checkpoint is not None:
             restore(self, checkpoint[1])
             log.info("resumed at step %d, epoch %d", self.step, self.epoch)
@@ -258,7 +251,15 @@ class Loop(ABC, Generic[R, E]):
                     f"pieces={pieces}"
                 ) from error
         else:
-            self._end_epoch(record)
+            if self.run is not None:
+                self.run.record(record.epoch, record.metrics, record.details())
+            for warning in record.warnings:
+                log.warning("epoch %d: %s", record.epoch, warning)
+            self.epoch += 1
+            self.meter = Meter(self.device, self.group)
+            self._on_recorded(record)
+            self._call("on_epoch_end", record)
+            self._save()
             return
         self._build()  # afresh: candidates may have left the network since the epoch began
         if self.device.type == "cuda":
@@ -297,17 +298,6 @@ class Loop(ABC, Generic[R, E]):
     def _set_lr(self, lr: float) -> None:
         for group in self.optimizer.param_groups:
             group["lr"] = lr
-
-    def _end_epoch(self, record: R) -> None:
-        if self.run is not None:
-            self.run.record(record.epoch, record.metrics, record.details())
-        for warning in record.warnings:
-            log.warning("epoch %d: %s", record.epoch, warning)
-        self.epoch += 1
-        self.meter = Meter(self.device, self.group)
-        self._on_recorded(record)
-        self._call("on_epoch_end", record)
-        self._save()
 
     def _save(self) -> None:
         self._check_state()

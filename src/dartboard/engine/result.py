@@ -34,8 +34,15 @@ class Result(ABC):
         """A matplotlib figure of it."""
 
     def __repr__(self) -> str:
-        lines = [f"  {label:<10} {text}" for label, text in self.summary().items()]
-        return "\n".join([type(self).__name__, *lines, *(f"  {line}" for line in cell_lines(self.genotype))])
+        lines = [f"{label:<10} {text}" for label, text in self.summary().items()]
+        groups = self.genotype.groups
+        for group, cell in groups[:MAX_CELLS]:
+            edges = [f"{edge.source}->{edge.target} {edge.ops[0]}" for edge in cell.edges]
+            rest = f" and {len(edges) - MAX_EDGES} more" if len(edges) > MAX_EDGES else ""
+            lines.append(f"{group:<10} {', '.join(edges[:MAX_EDGES])}{rest}")
+        if len(groups) > MAX_CELLS:
+            lines.append(f"and {len(groups) - MAX_CELLS} more cells")
+        return "\n  ".join([type(self).__name__, *lines])
 
     def _repr_html_(self) -> str:
         """The summary and a drawing of the cells, for notebooks."""
@@ -62,15 +69,3 @@ def check_choice(name: str, value: str, values: Mapping[str, T]) -> T:
     if value not in values:
         raise OptionError(f"{name} is {' or '.join(map(repr, values))}, not {value!r}")
     return values[value]
-
-
-def cell_lines(genotype: Genotype) -> list[str]:
-    """The edges of cells with their ops, a line a cell."""
-    lines = []
-    for name, cell in genotype.groups[:MAX_CELLS]:
-        edges = [f"{edge.source}->{edge.target} {edge.ops[0]}" for edge in cell.edges]
-        rest = f" and {len(edges) - MAX_EDGES} more" if len(edges) > MAX_EDGES else ""
-        lines.append(f"{name:<10} {', '.join(edges[:MAX_EDGES])}{rest}")
-    if len(genotype.groups) > MAX_CELLS:
-        lines.append(f"and {len(genotype.groups) - MAX_CELLS} more cells")
-    return lines

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from dartboard.config.schema import values_before
-from dartboard.engine.memory import is_out_of_memory
+from dartboard.engine.process import is_out_of_memory, rng_states, set_rng_states
 from dartboard.errors import CheckpointError
 from dartboard.runs import flat
 
@@ -53,7 +52,15 @@ def restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
         )
     _check_settings(loop, state["settings"])
     try:
-        _restore(loop, state)
+        loop.load_extra_state(state)
+        loop.net.load_state_dict(state["net"])
+        loop.optimizer.load_state_dict(state["optimiser"])
+        if loop.stepper.scaler is not None:
+            loop.stepper.scaler.load_state_dict(state["scaler"])
+        loop.meter.load_state_dict(state["meter"])
+        loop.objective.micro_batches, loop.changed = _micro_batches(loop, state)
+        loop.epoch, loop.step, loop.seconds = state["epoch"], state["step"], state["seconds"]
+        set_rng_states(loop.device, state["chance"])
     except (KeyError, RuntimeError, ValueError) as error:
         if is_out_of_memory(error):
             raise
@@ -74,19 +81,6 @@ def _check_settings(loop: "Loop[Any, Any]", saved: Mapping[str, Any]) -> None:
             raise CheckpointError(
                 f"the state is of other settings: {name} was {before.get(name)}, is {value}"
             )
-
-
-def _restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
-    loop.load_extra_state(state)
-    loop.net.load_state_dict(state["net"])
-    loop.optimizer.load_state_dict(state["optimiser"])
-    if loop.stepper.scaler is not None:
-        loop.stepper.scaler.load_state_dict(state["scaler"])
-    loop.meter.load_state_dict(state["meter"])
-    loop.objective.micro_batches, loop.changed = _micro_batches(loop, state)
-    loop.epoch, loop.step = state["epoch"], state["step"]
-    loop.seconds = state["seconds"]
-    set_rng_states(loop.device, state["chance"])
 
 
 def _micro_batches(loop: "Loop[Any, Any]", state: dict[str, Any]) -> tuple[int, str]:
@@ -112,16 +106,3 @@ def _micro_batches(loop: "Loop[Any, Any]", state: dict[str, Any]) -> tuple[int, 
 def copied(state: Any) -> Any:
     """A copy of the state, in the host's memory."""
     return tree_map_only(Tensor, lambda tensor: tensor.detach().clone().cpu(), state)
-
-
-def rng_states(device: torch.device) -> dict[str, Tensor]:
-    """The state of torch's generators that a search on the device draws from."""
-    states = {"cpu": torch.get_rng_state()}
-    return states | ({"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {})
-
-
-def set_rng_states(device: torch.device, states: dict[str, Tensor]) -> None:
-    """Puts torch's generators into a state from `rng_states`."""
-    torch.set_rng_state(states["cpu"])
-    if device.type == "cuda" and "cuda" in states:
-        torch.cuda.set_rng_state(states["cuda"], device)

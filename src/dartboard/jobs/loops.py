@@ -13,7 +13,7 @@ import torch
 
 from dartboard.data import Dataset
 from dartboard.engine.loop import Loop
-from dartboard.engine.rng_scope import logged
+from dartboard.engine.process import logged
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import DartboardError, DataError, RunError, Stopped
 from dartboard.jobs.device import device_and_threads, find_device

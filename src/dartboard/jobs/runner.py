@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dartboard.engine.memory import is_out_of_memory
-from dartboard.engine.rng_scope import mute_warnings
+from dartboard.engine.process import is_out_of_memory, mute_warnings
 from dartboard.errors import DartboardError, RunInUseError, one_line
 from dartboard.jobs.job import Job, JobResult, State
 from dartboard.plugins import load_plugin

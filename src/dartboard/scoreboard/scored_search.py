@@ -15,7 +15,7 @@ from dartboard.scoreboard.records import BenchRecord, Correlation, find_record
 from dartboard.scoreboard.scoring import correlate, score_run
 from dartboard.search import Searcher
 from dartboard.search.config import SEARCH
-from dartboard.search.load import restore_search
+from dartboard.search.searcher import restore_search
 from dartboard.tables import Table, load_table
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from dartboard.engine.loop import UNSTARTED, Loop
-from dartboard.engine.memory import peak_memory
+from dartboard.engine.process import peak_memory
 from dartboard.engine.state import capture, copied, restore
 from dartboard.errors import Stopped
 from dartboard.search.evaluate import accuracy

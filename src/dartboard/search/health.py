@@ -1,7 +1,7 @@
 """The health of a search: numbers for every epoch, and warnings when it goes wrong."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -100,7 +100,7 @@ def warnings(
     learns: bool = True,
     accuracy: float | None = None,
     discrete: float | None = None,
-) -> Iterator[str]:
+) -> list[str]:
     """Messages about what goes wrong.
 
     Args:
@@ -110,26 +110,26 @@ def warnings(
         accuracy: Of the supernet on held-out images.
         discrete: Of the supernet with the current choice alone.
     """
+    messages = []
     for group, cell in health.items():
-        yield from _cell_warnings(group, cell)
+        name = group if group.startswith("cell") else f"{group} cell"
+        if cell.edges > 1 and cell.skips >= COLLAPSED * cell.edges:
+            messages.append(
+                f"{cell.skips} of {cell.edges} edges of the {name} are {SKIP}: the search is collapsing; "
+                "take the genotype of an earlier epoch, or try gaea-darts-erm, amended-darts or fewer epochs"
+            )
+        if cell.dead_end:
+            messages.append(
+                f"nothing leads from the inputs to the output of the {name}: leave {NONE!r} out of the space"
+            )
     if accuracy is not None and discrete is not None and accuracy - discrete > GAP and done:
-        yield (
+        messages.append(
             f"accuracy falls from {accuracy:.1%} to {discrete:.1%} when the cell is made discrete: the "
             "supernet relies on blends; train the found network before you judge it"
         )
     if done and learns and all(cell.entropy > UNDECIDED * cell.largest_entropy for cell in health.values()):
-        yield (
+        messages.append(
             "the strengths have hardly moved from equal ones: the choice is close to chance; search longer, "
             "or with a larger method.lr"
         )
-
-
-def _cell_warnings(group: str, cell: CellHealth) -> Iterator[str]:
-    name = group if group.startswith("cell") else f"{group} cell"
-    if cell.edges > 1 and cell.skips >= COLLAPSED * cell.edges:
-        yield (
-            f"{cell.skips} of {cell.edges} edges of the {name} are {SKIP}: the search is collapsing; take "
-            "the genotype of an earlier epoch, or try gaea-darts-erm, amended-darts or fewer epochs"
-        )
-    if cell.dead_end:
-        yield f"nothing leads from the inputs to the output of the {name}: leave {NONE!r} out of the space"
+    return messages

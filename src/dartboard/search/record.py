@@ -48,8 +48,8 @@ class EpochRecord:
     def details(self) -> dict[str, Any]:
         """Genotype and strengths, ready for JSON."""
         strengths = {
-            group: {"ops": own.ops.tolist(), "edges": own.edges.tolist()}
-            for group, own in self.strengths.items()
+            group: {"ops": strength.ops.tolist(), "edges": strength.edges.tolist()}
+            for group, strength in self.strengths.items()
         }
         return {"epoch": self.epoch, "genotype": to_json(self.genotype), "strengths": strengths}
 
@@ -142,17 +142,34 @@ def measure_epoch(searcher: "Searcher") -> EpochRecord:
     """Measures the epoch that has just ended; changes nothing."""
     method = searcher.method
     genotype, strengths, cells = _choose(searcher, method.preview or method.select, f"epoch {searcher.epoch}")
-    metrics = _metrics(searcher, genotype, cells)
-    warned = health.warnings(
+    objective, chosen = searcher.objective, searcher.options.health
+    metrics: dict[str, Any] = {
+        "step": searcher.step,
+        "seconds": searcher.seconds,
+        "lr": searcher.optimizer.param_groups[0]["lr"],
+        **searcher.meter.read(),
+        "valid_accuracy": accuracy(objective, objective.relaxation, searcher.valid_batches()),
+        "entropy": health.mean_entropy(cells),
+        "pieces": objective.micro_batches,
+        "cells": {group: asdict(cell) for group, cell in cells.items()},
+    }
+    if chosen.discrete:
+        metrics["discrete_accuracy"] = discrete_accuracy(objective, genotype, searcher.valid_batches())
+    if chosen.hessian and objective.relaxation.arch_parameters():
+        # As many held-out images as a micro-batch of a step has, since the memory needed is of that kind.
+        x, y = next(iter(searcher.valid_batches()))
+        most = max(searcher.group.local_batch(searcher.options.batch) // objective.micro_batches, 1)
+        eigenvalue = largest_eigenvalue(objective, (x[:most], y[:most]))
+        metrics |= {"hessian": eigenvalue} if math.isfinite(eigenvalue) else {}
+    warnings = health.warnings(
         cells,
         done=searcher.epoch + 1 == searcher.plan.epochs,
         learns=searcher.update is not None,
         accuracy=metrics["valid_accuracy"],
         discrete=metrics.get("discrete_accuracy"),
     )
-    warnings = tuple(warned)
-    metrics |= {"warnings": list(warnings)}
-    return EpochRecord(searcher.epoch, metrics, genotype, strengths, warnings)
+    metrics["warnings"] = list(warnings)
+    return EpochRecord(searcher.epoch, metrics, genotype, strengths, tuple(warnings))
 
 
 def _choose(
@@ -166,31 +183,6 @@ def _choose(
     return genotype, strengths, health.measure(searcher.space, genotype, strengths)
 
 
-def _metrics(
-    searcher: "Searcher", genotype: Genotype, cells: Mapping[str, health.CellHealth]
-) -> dict[str, Any]:
-    objective, chosen = searcher.objective, searcher.options.health
-    metrics: dict[str, Any] = {
-        "step": searcher.step,
-        "seconds": searcher.seconds,
-        "lr": searcher.optimizer.param_groups[0]["lr"],
-        **searcher.meter.read(),
-        "valid_accuracy": accuracy(objective, objective.relaxation, searcher.valid_batches()),
-        "entropy": health.mean_entropy(cells),
-        "pieces": objective.micro_batches,
-        "cells": {group: asdict(own) for group, own in cells.items()},
-    }
-    if chosen.discrete:
-        metrics["discrete_accuracy"] = discrete_accuracy(objective, genotype, searcher.valid_batches())
-    if chosen.hessian and objective.relaxation.arch_parameters():
-        # As many held-out images as a micro-batch of a step has, since the memory needed is of that kind.
-        x, y = next(iter(searcher.valid_batches()))
-        most = max(searcher.group.local_batch(searcher.options.batch) // objective.micro_batches, 1)
-        eigenvalue = largest_eigenvalue(objective, (x[:most], y[:most]))
-        metrics |= {"hessian": eigenvalue} if math.isfinite(eigenvalue) else {}
-    return metrics
-
-
 def conclude(searcher: "Searcher") -> SearchResult:
     """Selects and measures when all is trained; changes nothing."""
     objective = searcher.objective
@@ -199,7 +191,7 @@ def conclude(searcher: "Searcher") -> SearchResult:
     mixed = accuracy(objective, objective.relaxation, searcher.valid_batches()) if trained else None
     discrete = discrete_accuracy(objective, genotype, searcher.valid_batches()) if trained else None
     learns = searcher.update is not None
-    weighed = {group: {"ops": own.ops, "edges": own.edges} for group, own in strengths.items()}
+    weighed = {group: {"ops": value.ops, "edges": value.edges} for group, value in strengths.items()}
     return SearchResult(
         genotype=genotype,
         epochs=searcher.epoch,

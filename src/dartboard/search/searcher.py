@@ -1,4 +1,4 @@
-"""The search loop."""
+"""The search loop, and loading one from its run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,18 +12,20 @@ from torch.optim import Optimizer
 from dartboard.data import Batch, Dataset
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.loop import Loop
+from dartboard.engine.process import RngScope
 from dartboard.engine.schedule import SCHEDULES, ScheduleLengths
+from dartboard.engine.state import restore
 from dartboard.engine.step import Stepper
-from dartboard.errors import OptionError
-from dartboard.runs import Run
-from dartboard.search.arguments import Named, resolve_search
-from dartboard.search.build import build_objective, build_optimizer
-from dartboard.search.config import SearchOptions
+from dartboard.errors import CheckpointError, OptionError, RunError
+from dartboard.runs import SPACE, Run
+from dartboard.search.build import build_objective, build_optimizer, make_evaluation_batches, make_loaders
+from dartboard.search.config import Named, SearchOptions, build, resolve_search, validate
 from dartboard.search.hooks import AnyHook
-from dartboard.search.loaders import make_evaluation_batches, make_loaders
 from dartboard.search.method import Method
 from dartboard.search.record import EpochRecord, SearchResult, conclude, measure_epoch
+from dartboard.space import load_space
 from dartboard.space.spec import SearchSpace
+from dartboard.utils.progress import Progress
 
 EVALUATION_BATCH = 256
 
@@ -179,3 +181,48 @@ class Searcher(Loop[EpochRecord, SearchResult]):
         for group in self.optimizer.param_groups:
             group["params"] = [parameter for parameter in group["params"] if id(parameter) not in removed]
         self.objective.refresh()
+
+
+def restore_search(searcher: Searcher, run: Run, *, fall_back: bool = False) -> None:
+    """Restores a searcher from the last checkpoint of a run.
+
+    Args:
+        searcher: Made from the settings of the run.
+        run: A finished one.
+        fall_back: Whether an older checkpoint will do where the last is damaged.
+
+    Raises:
+        CheckpointError: If the run has no checkpoint, or one that is damaged or of other settings.
+    """
+    checkpoint = run.load(fall_back=fall_back)
+    if checkpoint is None:
+        raise CheckpointError(
+            f"{run.path} has no checkpoint, and with it no trained weights; remove the run, and do it again"
+        )
+    with RngScope(searcher.device)():
+        restore(searcher, checkpoint[1])
+
+
+def load_searcher(
+    run: Run, device: torch.device | str = "cpu", *, fall_back: bool = False, progress: Progress | None = None
+) -> Searcher:
+    """The searcher of a run as its last checkpoint has it: supernet, relaxation and held-out images.
+
+    Args:
+        run: Of a search; it need not be finished, and nothing is written to it.
+        device: Where to compute.
+        fall_back: Whether an older checkpoint will do where the last is damaged.
+        progress: Is told how far the loading of images is.
+
+    Raises:
+        RunError: If it is no run of a search.
+        CheckpointError: If it has no checkpoint, or one that is damaged.
+        DartboardError: If its images, space, method or plugins are not there.
+    """
+    kind = run.config.get("kind", "search")
+    if kind != "search":
+        raise RunError(f"{run.path} is a run of dartboard {kind}; name one of dartboard search")
+    parts = build(validate(run.config), load_space(str(run.path / SPACE)), progress)
+    searcher = Searcher(*parts, device=device)
+    restore_search(searcher, run, fall_back=fall_back)
+    return searcher

@@ -11,7 +11,7 @@ from dartboard.nn.mixture import Blend, Mixture, one_hot_blend
 from dartboard.relax.base import Strength
 from dartboard.search.evaluate import accuracy, discrete_accuracy
 from dartboard.space.genotype import Genotype, decided, mutate, sample
-from dartboard.space.spec import NONE, Cell, Contest, SearchSpace
+from dartboard.space.spec import NONE, Cell, SearchSpace
 
 if TYPE_CHECKING:
     from dartboard.relax.attention import Attention
@@ -54,16 +54,15 @@ def strongest(space: SearchSpace, strengths: Mapping[str, Strength]) -> Genotype
 def strongest_cell(cell: Cell, strength: Strength) -> Cell:
     """The cell with its strongest edges and ops alone."""
     ops, edges = strength.ops.tolist(), strength.edges.tolist()
-    kept = {index for contest in cell.contests for index in _winners(cell, contest, ops, edges)}
-    free = {index for index in range(len(cell.edges)) if cell.contest_of(index) is None}
-    choice = [(index, _best(cell, index, ops[index], none=index in free)) for index in sorted(kept | free)]
-    return decided(cell, tuple((index, cell.edges[index].ops[place]) for index, place in choice))
-
-
-def _winners(cell: Cell, contest: Contest, ops: list[list[float]], edges: list[float]) -> list[int]:
-    able = [index for index in contest.edges if cell.edges[index].ops != (NONE,)]
-    best = {index: ops[index][_best(cell, index, ops[index], none=False)] for index in able}
-    return sorted(able, key=lambda index: -edges[index] * best[index])[: contest.keep]
+    chosen = {index for index in range(len(cell.edges)) if cell.contest_of(index) is None}
+    best = {index: _best(cell, index, ops[index], none=True) for index in chosen}
+    for contest in cell.contests:
+        able = [index for index in contest.edges if cell.edges[index].ops != (NONE,)]
+        place = {index: _best(cell, index, ops[index], none=False) for index in able}
+        score = {index: edges[index] * ops[index][place[index]] for index in able}
+        ranked = sorted(able, key=score.__getitem__, reverse=True)
+        best |= {index: place[index] for index in ranked[: contest.keep]}
+    return decided(cell, tuple((index, cell.edges[index].ops[best[index]]) for index in sorted(best)))
 
 
 def _best(cell: Cell, edge: int, strengths: Sequence[float], *, none: bool) -> int:
@@ -84,23 +83,17 @@ class CellByCell:
         relaxation, space = objective.relaxation, objective.net.space
         if not relaxation.has_attention:
             raise CompositionError(f"cell by cell needs attention, not {type(relaxation).__name__}")
+        attention = cast("Attention", relaxation)
         chosen: dict[str, Cell] = {}
         for group in dict.fromkeys(slot.group for slot in space.slots if slot.group):
-            attention = self._attention(objective, cast("Attention", relaxation), valid, chosen)
-            chosen[group] = strongest_cell(space.cells[group], attention[group])
+            before = {name: buffer.clone() for name, buffer in attention.named_buffers()}
+            with attention.collecting():
+                accuracy(objective, lambda: PartlyDecided(objective, chosen), valid())
+            strengths = attention.strengths()
+            for name, buffer in attention.named_buffers():
+                buffer.copy_(before[name])
+            chosen[group] = strongest_cell(space.cells[group], strengths[group])
         return Genotype(tuple((group, chosen[group]) for group, _ in space.groups))
-
-    def _attention(
-        self, objective: Objective, relaxation: "Attention", valid: Batches, chosen: Mapping[str, Cell]
-    ) -> Mapping[str, Strength]:
-        """Mean attention of all groups over the held-out images, behind the cells chosen already."""
-        before = {name: buffer.clone() for name, buffer in relaxation.named_buffers()}
-        with relaxation.collecting():
-            accuracy(objective, lambda: PartlyDecided(objective, chosen), valid())
-        found = relaxation.strengths()
-        for name, buffer in relaxation.named_buffers():
-            buffer.copy_(before[name])
-        return found
 
 
 class PartlyDecided:
@@ -139,7 +132,7 @@ class BestOfSamples:
 
     def __call__(self, objective: Objective, valid: Batches, rng: Random) -> Genotype:
         drawn = [sample(objective.net.space, rng) for _ in range(self.samples)]
-        scores = [discrete_accuracy(objective, own, valid()) for own in drawn]
+        scores = [discrete_accuracy(objective, genotype, valid()) for genotype in drawn]
         return max(zip(scores, drawn, strict=True), key=lambda pair: pair[0])[1]
 
 
@@ -190,7 +183,7 @@ class Evolve:
                 child = sample(space, rng)
             else:
                 rivals = rng.sample(living, self.tournament)
-                child = mutate(space, max(rivals, key=lambda own: own[0])[1], rng)
+                child = mutate(space, max(rivals, key=lambda scored: scored[0])[1], rng)
             living = [*living, (self.score(child), child)][-self.population :]
-            best.append(max([*best[-1:], living[-1]], key=lambda own: own[0]))
+            best.append(max([*best[-1:], living[-1]], key=lambda scored: scored[0]))
         return best

@@ -12,10 +12,11 @@ from dartboard.engine.schedule import SCHEDULES
 from dartboard.plugins import check_plugins
 from dartboard.runs import Run, RunReader
 from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_name, space_of_run
-from dartboard.search.arguments import (
+from dartboard.search.config import (
     Named,
     check_recordable,
     check_settings,
+    load_images,
     path_names,
     recorded_name,
 )

@@ -13,8 +13,14 @@ from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import DataError
 from dartboard.nn.network import CellNet
 from dartboard.relax import Fixed
-from dartboard.search.build import check_micro_batches, make_objective, net_config
-from dartboard.search.loaders import check_classes, hold_out, make_train_loader
+from dartboard.search.build import (
+    check_classes,
+    check_micro_batches,
+    hold_out,
+    make_objective,
+    make_train_loader,
+    net_config,
+)
 from dartboard.space.spec import SearchSpace
 from dartboard.train.config import TrainOptions
 

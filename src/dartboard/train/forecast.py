@@ -4,7 +4,7 @@ import math
 from statistics import median
 
 from dartboard.distributed.group import SINGLE
-from dartboard.engine.memory import peak_memory
+from dartboard.engine.process import peak_memory
 from dartboard.search.forecast import Forecast, put_back, seconds_of
 from dartboard.train.trainer import Trainer
 

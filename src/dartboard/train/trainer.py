@@ -21,10 +21,9 @@ from dartboard.nn.costs import count_flops, count_parameters
 from dartboard.nn.model_file import BEST, LAST, Model, load_model, pack_model, unpack_model
 from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
-from dartboard.search.arguments import Named
-from dartboard.search.build import build_optimizer
+from dartboard.search.build import build_optimizer, make_evaluation_batches
+from dartboard.search.config import Named
 from dartboard.search.hooks import AnyHook, LoopHook
-from dartboard.search.loaders import make_evaluation_batches
 from dartboard.space.files import space_to_json
 from dartboard.space.genotype import Genotype
 from dartboard.tasks import Evaluation, measure

@@ -33,8 +33,7 @@ from dartboard.relax import Gumbel
 from dartboard.relax.base import Relaxation
 from dartboard.relax.categorical import Categorical
 from dartboard.runs import Run
-from dartboard.search.load import load_searcher
-from dartboard.search.searcher import Searcher
+from dartboard.search.searcher import Searcher, load_searcher
 from dartboard.utils.progress import Progress, no_progress
 from dartboard_papers.theory.bregman import bregman_stationarity, proximal_point
 

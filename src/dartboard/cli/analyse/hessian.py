@@ -108,7 +108,7 @@ def _of_weights(args: Namespace, device: "torch.device", tell: Progress) -> tupl
 def _of_architecture(args: Namespace, device: "torch.device", tell: Progress) -> tuple["Spectrum", str]:
     from dartboard.analysis.hessian import arch_spectrum
     from dartboard.runs import Run
-    from dartboard.search.load import load_searcher
+    from dartboard.search.searcher import load_searcher
 
     for name in OF_WEIGHTS:
         if getattr(args, name) is not None:
@@ -126,7 +126,7 @@ def _of_architecture(args: Namespace, device: "torch.device", tell: Progress) ->
 
 def _batches(searcher: "Searcher", examples: int) -> "list[Batch]":
     """At most so many held-out images, spread evenly, in batches as large as one piece of a step."""
-    from dartboard.search.loaders import make_evaluation_batches
+    from dartboard.search.build import make_evaluation_batches
 
     return list(
         make_evaluation_batches(

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from dartboard.engine.rng_scope import logged
+from dartboard.engine.process import logged
 from dartboard.errors import DivergedError, RunError
 from dartboard.jobs.executors.base import Executor
 from dartboard.jobs.executors.inline import InlineExecutor

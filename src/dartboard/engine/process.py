@@ -1,14 +1,31 @@
-"""What a loop changes in its process while it runs, and restores afterwards: random state, kernels, logs."""
+"""The process that a loop runs in: its random state, kernels, logs and memory."""
 
 import logging
+import resource
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
-from dartboard.engine.state import rng_states, set_rng_states
 from dartboard.runs import Run
+
+WORDS = ("can't allocate memory", "CUDNN_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED")
+"""What torch says without an error class of its own: on CPUs, and in two libraries on GPUs."""
+
+
+def rng_states(device: torch.device) -> dict[str, Tensor]:
+    """The state of torch's generators that a search on the device draws from."""
+    states = {"cpu": torch.get_rng_state()}
+    return states | ({"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {})
+
+
+def set_rng_states(device: torch.device, states: dict[str, Tensor]) -> None:
+    """Puts torch's generators into a state from `rng_states`."""
+    torch.set_rng_state(states["cpu"])
+    if device.type == "cuda" and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"], device)
 
 
 class RngScope:
@@ -71,3 +88,18 @@ def logged(run: Run | None) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that the memory of the device or of the host ran out."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in WORDS)
+
+
+def peak_memory(device: torch.device) -> int:
+    """The most bytes that tensors on the device, or this process on a CPU, have taken so far."""
+    if device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(device))
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
