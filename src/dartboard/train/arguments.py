@@ -16,7 +16,6 @@ from dartboard.search.config import (
     Named,
     check_recordable,
     check_settings,
-    load_images,
     path_names,
     recorded_name,
 )
