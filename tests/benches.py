@@ -10,8 +10,8 @@ from dartboard.jobs.executors.inline import InlineExecutor
 from dartboard.jobs.job import JobResult
 from dartboard.jobs.queue import JobQueue
 from dartboard.plugins import load_plugin
+from dartboard.scoreboard.bench import BenchSearch
 from dartboard.scoreboard.config import BenchConfig, load_bench
-from dartboard.scoreboard.jobs import BenchSearch
 from dartboard.scoreboard.records import BenchRecord, read_records
 from dartboard.scoreboard.scored_search import Scoring
 from dartboard.tables import Table, load_table

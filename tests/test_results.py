@@ -7,10 +7,10 @@ from types import ModuleType
 
 import pytest
 
+from dartboard.scoreboard.bench import oracle_name, plan_jobs
+from dartboard.scoreboard.bench_result import score_bench
 from dartboard.scoreboard.config import load_bench
-from dartboard.scoreboard.jobs import oracle_name, plan_jobs
 from dartboard.scoreboard.records import find_record, read_records
-from dartboard.scoreboard.score import score_bench
 from dartboard.tables import load_table
 from dartboard_papers import ReproductionRecord, in_order, read_record
 from dartboard_papers.runner import choose_scale

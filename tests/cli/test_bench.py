@@ -23,9 +23,8 @@ from dartboard.cli.bench import SearchLines, describe, print_table, scoreboard_l
 from dartboard.cli.main import main
 from dartboard.jobs.job import Job, JobResult
 from dartboard.runs import Run, is_run, list_checkpoints
-from dartboard.scoreboard.jobs import plan_jobs
-from dartboard.scoreboard.records import CONFIG, read_config, write_config
-from dartboard.scoreboard.table import Table, make_table
+from dartboard.scoreboard.bench import CONFIG, plan_jobs, read_config, write_config
+from dartboard.scoreboard.scoreboard import Table, make_scoreboard
 from frontdoor import complaint, found
 from protocols import without_times
 
@@ -506,7 +505,7 @@ def table() -> Table:
     good = [record("good", seed, [0.80 + 0.01 * seed]) for seed in range(3)]
     bad = [record("bad", seed, [0.50 + 0.01 * seed]) for seed in range(2)]
     expected = {"good": range(3), "bad": range(3), "absent": range(2)}
-    return make_table(expected, [*good, *bad], SmallOracle(), [random_at([0.70, 0.72, 0.74])])
+    return make_scoreboard(expected, [*good, *bad], SmallOracle(), [random_at([0.70, 0.72, 0.74])])
 
 
 def plain(table: Table, width: int) -> list[str]:

@@ -16,7 +16,7 @@ from dartboard.scoreboard.baselines import (
     queries_for,
     run_baseline,
 )
-from dartboard.scoreboard.published import TRANSFER
+from dartboard.scoreboard.published_results import TRANSFER
 from dartboard.space import Genotype, SearchSpace, count, get_space
 from dartboard.tables import Ranking, Record, load_nb201
 from nb201_data import real_table

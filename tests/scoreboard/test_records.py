@@ -8,22 +8,10 @@ import pytest
 from benches import read_story, record_of, settings
 from benching import record
 from dartboard.cli.main import main
-from dartboard.errors import OptionError, RunError, TableError
-from dartboard.runs import Run, is_locked
-from dartboard.scoreboard import records
-from dartboard.scoreboard.config import BenchConfig
-from dartboard.scoreboard.jobs import plan_jobs, resolved
-from dartboard.scoreboard.records import (
-    CONFIG,
-    BenchRecord,
-    differences,
-    find_record,
-    joined,
-    read_config,
-    read_records,
-    record_files,
-    write_config,
-)
+from dartboard.errors import RunError, TableError
+from dartboard.runs import Run
+from dartboard.scoreboard.bench import plan_jobs
+from dartboard.scoreboard.records import BenchRecord, differences, find_record, read_records, record_files
 from protocols import few
 
 
@@ -130,95 +118,11 @@ def test_records_are_in_order_of_label_and_seed(tmp_path: Path) -> None:
     assert len(record_files(tmp_path)) == 5
 
 
-def bench(*words: str, methods: str = "darts,gdas", seeds: str = "0-1") -> BenchConfig:
-    return settings("digits", *words, methods=methods, seeds=seeds)
-
-
 def test_differences_name_settings() -> None:
     assert differences({"a": {"b": 1}, "c": 2}, {"a": {"b": 1}, "c": 2}) == ""
     assert differences({"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "d": 4}) == (
         "a.b was 1, is 3, c was 2, is None, d was None, is 4"
     )
-
-
-def test_a_new_bench_is_written_down(tmp_path: Path) -> None:
-    assert read_config(tmp_path / "out") is None
-    whole = write_config(tmp_path / "out", bench())
-    assert resolved(whole) == resolved(bench())
-    assert read_config(tmp_path / "out") == whole
-
-
-def test_the_same_bench_again_changes_nothing(tmp_path: Path) -> None:
-    write_config(tmp_path, bench())
-    before = (tmp_path / CONFIG).read_bytes()
-    write_config(tmp_path, bench())
-    assert (tmp_path / CONFIG).read_bytes() == before
-
-
-def test_a_bench_grows(tmp_path: Path) -> None:
-    write_config(tmp_path, bench())
-    whole = write_config(tmp_path, bench("methods.xnas.epochs=9", methods="xnas,gdas", seeds="5"))
-    assert list(whole.methods) == ["darts", "gdas", "xnas"]
-    assert whole.seeds == (0, 1, 5)
-    assert {job.name: job.config.epochs for job in plan_jobs(whole)}["xnas-s0"] == 9
-    assert read_config(tmp_path) == whole
-
-
-def test_others_may_ask_for_more_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def joined_while_others_ask(folder: Path, config: BenchConfig) -> BenchConfig:
-        found = joined(folder, config)
-        assert not is_locked(folder)
-        if not asked:
-            asked.append("once")
-            write_config(folder, bench(methods="xnas", seeds="5"))
-        return found
-
-    monkeypatch.setattr(records, "joined", joined_while_others_ask)
-    whole = write_config(tmp_path, bench())
-    assert list(whole.methods) == ["xnas", "darts", "gdas"]
-    assert whole.seeds == (0, 1, 5)
-    assert read_config(tmp_path) == whole
-
-
-@pytest.mark.parametrize(
-    ("words", "difference"),
-    [
-        (["epochs=9"], "search.epochs was 2, is 9"),
-        (["space.cells=2"], "search.space.cells was None, is 2"),
-        (["draws=9"], "draws was 3, is 9"),
-        (["queries=9"], "queries was None, is 9"),
-        (["correlation=9"], "correlation was 4, is 9"),
-        (["baselines=[]"], "baselines was ['random', 'evolution'], is []"),
-        (["oracle=nano"], "oracle was toy, is nano"),
-        (["methods.gdas.epochs=9"], "methods.gdas.epochs was 2, is 9"),
-        (["methods.gdas.method.lr=1.0"], "methods.gdas.method.lr was 0.0003, is 1.0"),
-    ],
-)
-def test_other_settings_are_refused(tmp_path: Path, words: list[str], difference: str) -> None:
-    write_config(tmp_path, bench())
-    before = (tmp_path / CONFIG).read_bytes()
-    with pytest.raises(OptionError) as caught:
-        write_config(tmp_path, bench(*words))
-    assert str(caught.value) == (
-        f"{tmp_path} is a bench with other settings: {difference}; name another --out, or go on with its own "
-        f"by --config {tmp_path / CONFIG}"
-    )
-    with pytest.raises(OptionError):
-        joined(tmp_path, bench(*words))
-    assert (tmp_path / CONFIG).read_bytes() == before
-
-
-def test_a_damaged_bench_is_named(tmp_path: Path) -> None:
-    (tmp_path / CONFIG).write_text("draws: 0")
-    with pytest.raises(OptionError, match=r"bench\.yaml: draws=0: "):
-        read_config(tmp_path)
-
-
-def test_looking_writes_nothing(tmp_path: Path) -> None:
-    assert resolved(joined(tmp_path, bench())) == resolved(bench())
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("one_thread")

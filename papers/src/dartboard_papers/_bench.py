@@ -18,9 +18,9 @@ from dartboard.scoreboard import (
     load_bench,
     plan_jobs,
 )
-from dartboard.scoreboard.jobs import oracle_name
-from dartboard.scoreboard.records import CONFIG, find_record, read_config
-from dartboard.scoreboard.table import check_records
+from dartboard.scoreboard.bench import CONFIG, oracle_name, read_config
+from dartboard.scoreboard.records import find_record
+from dartboard.scoreboard.scoreboard import check_records
 from dartboard.search.config import load_images
 from dartboard.space import get_space
 from dartboard.tables import SHIPPED, Table, load_table

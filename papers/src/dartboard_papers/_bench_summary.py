@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from dartboard.scoreboard import BenchRecord, EpochScore
-from dartboard.scoreboard.records import CONFIG
+from dartboard.scoreboard.bench import CONFIG
 from dartboard.space import decode, get_space
 from dartboard.space.graph import depth
 from dartboard.space.spec import NONE

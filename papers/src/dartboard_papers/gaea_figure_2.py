@@ -18,7 +18,7 @@ from pydantic import Field
 
 from dartboard.config.schema import Count
 from dartboard.errors import OptionError
-from dartboard.scoreboard.plots import by_epoch, one_cell
+from dartboard.scoreboard.bench_result import one_random_cell, regret_band
 from dartboard.scoreboard.records import record_files
 from dartboard.utils.statistics import Summary, summarize
 from dartboard.viz.band import Band
@@ -162,7 +162,7 @@ def numbers(bench: BenchResults) -> dict[str, Any]:
 
 
 def _band(bench: BenchResults, label: str) -> Band:
-    band = by_epoch(bench.groups[label], bench.datasets[0])
+    band = regret_band(bench.groups[label], bench.datasets[0], "epochs")
     assert band is not None  # noqa: S101  # groups are not empty
     return band
 
@@ -175,7 +175,7 @@ def draw(benches: Benches) -> Figure:
         for label in bench.groups:
             _line(axes, _band(bench, label), label)
         if bench.oracle is not None:
-            random = 100 * one_cell(bench.oracle).regrets[0]
+            random = 100 * one_random_cell(bench.oracle).regrets[0]
             axes.axhline(random, color="0.45", linestyle=(0, (4, 2)), label="a random cell")
         axes.set(title=NAMES[space], xlabel="epochs", ylim=(0, None))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))

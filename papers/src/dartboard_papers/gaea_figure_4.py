@@ -4,7 +4,7 @@ Without a table the same is searched in nano. "Nearly all skip connections" is t
 at most, on the mean over the searches.
 """
 
-from dartboard.scoreboard.published import TRANSFER
+from dartboard.scoreboard.published_results import TRANSFER
 from dartboard.utils.statistics import Summary
 from dartboard_papers._bench import BenchResults, Searches, choose_benchmark, run_bench
 from dartboard_papers._bench_summary import accuracies, edges, judge, remarks, size, spread, title

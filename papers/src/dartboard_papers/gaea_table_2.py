@@ -20,7 +20,7 @@ from pydantic import Field
 from dartboard.config.schema import Count
 from dartboard.scoreboard import BenchRecord
 from dartboard.scoreboard.baselines import run_baseline
-from dartboard.scoreboard.published import DIRECT, TRANSFER, Published
+from dartboard.scoreboard.published_results import DIRECT, TRANSFER, PublishedResult
 from dartboard.tables import Table
 from dartboard.utils.statistics import Summary, summarize
 from dartboard.viz.line_styles import line_styles
@@ -149,7 +149,7 @@ def in_words(orders: Mapping[str, bool | None]) -> str:
     return words + lost + (f"; not tested: {', '.join(open_)}" if open_ else "") + "."
 
 
-def published(label: str) -> Published | None:
+def published(label: str) -> PublishedResult | None:
     """The paper's row: searched on CIFAR-10, but for both GDAS, which were on each data set itself."""
     return (DIRECT if label in ON_EACH else TRANSFER).get(label)
 

@@ -41,10 +41,10 @@ from dartboard.utils.text import span
 if TYPE_CHECKING:
     from dartboard.cli.display import Display
     from dartboard.jobs.loops import LoopBuilder
+    from dartboard.scoreboard.bench import BenchSearch
     from dartboard.scoreboard.config import BenchConfig
-    from dartboard.scoreboard.jobs import BenchSearch
+    from dartboard.scoreboard.scoreboard import Scoreboard
     from dartboard.scoreboard.scored_search import Scoring
-    from dartboard.scoreboard.table import Scoreboard
     from dartboard.tables import Table
 
 GAP = 2
@@ -126,8 +126,8 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Run the searches that are missing, and print the table."""
-    from dartboard.scoreboard.jobs import check_space, oracle_name, plan_jobs
-    from dartboard.scoreboard.score import check_queries
+    from dartboard.scoreboard.bench import check_space, oracle_name, plan_jobs
+    from dartboard.scoreboard.bench_result import check_queries
     from dartboard.tables import load_table
 
     ignored = [name for name in SEARCH_FLAGS if getattr(args, name) not in (None, False)]
@@ -152,7 +152,8 @@ def run(args: Namespace) -> int:
 
 def _check_present(args: Namespace, out: Path) -> None:
     """Raise UsageError if there is no bench to show."""
-    from dartboard.scoreboard.records import CONFIG, record_files
+    from dartboard.scoreboard.bench import CONFIG
+    from dartboard.scoreboard.records import record_files
 
     if not (out / CONFIG).exists() and not record_files(_records(args, out)):
         raise UsageError(
@@ -162,7 +163,7 @@ def _check_present(args: Namespace, out: Path) -> None:
 
 def _load_config(args: Namespace) -> "BenchConfig":
     """The settings; by default those of the bench that the directory has."""
-    from dartboard.scoreboard.records import CONFIG
+    from dartboard.scoreboard.bench import CONFIG
 
     plugins = load_plugins(args.plugin)
     if args.config is not None:
@@ -187,11 +188,11 @@ def _load_file(args: Namespace, plugins: list[str], file: str | None) -> "BenchC
 
 def _out(args: Namespace, config: "BenchConfig") -> Path:
     """The directory of the bench."""
-    from dartboard.scoreboard.jobs import common
+    from dartboard.scoreboard.bench import common_search
 
     if args.out is not None:
         return Path(args.out)
-    search = common(config)
+    search = common_search(config)
     return RUNS / f"bench-{Path(search.space.name).stem}-{Path(search.data.name).stem}"
 
 
@@ -204,7 +205,7 @@ def _records(args: Namespace, out: Path) -> Path:
 def _check_records(args: Namespace, out: Path, oracle: "Table") -> None:
     """Raise now what making the table would raise after the searches."""
     from dartboard.scoreboard.records import read_records
-    from dartboard.scoreboard.table import check_records
+    from dartboard.scoreboard.scoreboard import check_records
 
     check_records(read_records(_records(args, out)), oracle)
 
@@ -222,11 +223,10 @@ def _run_searches(
     from dartboard.jobs.loops import LoopBuilder
     from dartboard.jobs.queue import JobQueue
     from dartboard.jobs.runner import JobRunner, status
-    from dartboard.scoreboard.jobs import oracle_name
-    from dartboard.scoreboard.records import joined, write_config
+    from dartboard.scoreboard.bench import join_config, oracle_name, write_config
     from dartboard.scoreboard.scored_search import Scoring
 
-    joined(out, config)  # fail fast, before images are loaded
+    join_config(out, config)  # fail fast, before images are loaded
     device = prepare_device(args.device, args.threads or 1)
     scoring = Scoring(
         runs=out / "runs",
@@ -293,19 +293,19 @@ def describe(config: "BenchConfig", count: int, missing: int, device: str) -> st
         missing: How many of them are still to do.
         device: The device to compute on.
     """
-    from dartboard.scoreboard.jobs import common
+    from dartboard.scoreboard.bench import common_search
 
-    search, searches = common(config), "1 search" if count == 1 else f"{count} searches"
+    search, searches = common_search(config), "1 search" if count == 1 else f"{count} searches"
     text = f"{searches} of {search.space.name} on {search.data.name}, on {device}"
     return text if missing == count else f"{text}: {count - missing} done, {missing} to do"
 
 
 def _score(args: Namespace, config: "BenchConfig", out: Path, oracle: "Table", failed: dict[str, str]) -> int:
     """Write and print the table of all searches of the directory; returns the exit code."""
-    from dartboard.scoreboard.records import joined
-    from dartboard.scoreboard.score import score_bench
+    from dartboard.scoreboard.bench import join_config
+    from dartboard.scoreboard.bench_result import score_bench
 
-    score = score_bench(joined(out, config), _records(args, out), oracle)
+    score = score_bench(join_config(out, config), _records(args, out), oracle)
     if not args.json:
         print_table(score.table)
     written = [str(path) for path in score.write(out, oracle)]

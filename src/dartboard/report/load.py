@@ -24,7 +24,7 @@ from dartboard.report.models import (
 from dartboard.runs import SPACE, Run, find_runs, is_run
 from dartboard.runs.directory import SWEEP, SWEEP_RESULTS, read_run_names
 from dartboard.runs.text_files import as_object, parse, read_yaml
-from dartboard.scoreboard.records import CONFIG as BENCH
+from dartboard.scoreboard.bench import CONFIG as BENCH
 from dartboard.search import make_method
 from dartboard.space import Genotype, SearchSpace, decode, load_space
 

@@ -1,11 +1,10 @@
 """The scoreboard: searches compared with each other and with baselines by a benchmark table."""
 
+from dartboard.scoreboard.bench import BenchSearch, plan_jobs
+from dartboard.scoreboard.bench_result import BenchResult, score_bench
 from dartboard.scoreboard.config import BenchConfig, load_bench
-from dartboard.scoreboard.jobs import BenchSearch, plan_jobs
 from dartboard.scoreboard.records import BenchRecord, Correlation, EpochScore, read_records
-from dartboard.scoreboard.score import BenchResult, score_bench
-from dartboard.scoreboard.scored_search import Scoring
-from dartboard.scoreboard.scoring import correlate, score_run
+from dartboard.scoreboard.scored_search import Scoring, correlate, score_run
 
 __all__ = [
     "BenchConfig",

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from random import Random
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dartboard.errors import OptionError, TableError
 from dartboard.registry import Registry
@@ -16,7 +14,6 @@ from dartboard.space import Genotype, sample
 from dartboard.tables import Record, Table
 from dartboard.utils.statistics import affordable
 
-Floats = NDArray[np.float64]
 Judge = Literal["valid", "test"]
 
 POPULATION, TOURNAMENT = 50, 10
@@ -88,21 +85,6 @@ def score(record: Record) -> float:
     return record.test if record.valid is None else record.valid
 
 
-@dataclass(frozen=True)
-class BaselineRun:
-    """One repeat of a baseline.
-
-    Args:
-        selected: The selected architecture.
-        tests: Test accuracy of the best so far after each query [queries].
-        seconds: Time of the trainings up to each query [queries]; NaN where unknown.
-    """
-
-    selected: Genotype
-    tests: Floats
-    seconds: Floats
-
-
 def run_baseline(name: str, oracle: Table, queries: int, draws: int) -> Baseline:
     """A baseline, repeated with the seeds from 0.
 
@@ -112,27 +94,20 @@ def run_baseline(name: str, oracle: Table, queries: int, draws: int) -> Baseline
     """
     if min(queries, draws) < 1:
         raise OptionError(f"baselines need at least 1 query and 1 draw, got {queries} and {draws}")
-    runs = [_run_once(name, oracle, queries, seed) for seed in range(draws)]
-    tests = {
-        dataset: [oracle.query(run.selected, dataset).test for run in runs] for dataset in oracle.datasets
-    }
-    best = oracle.ranking(oracle.datasets[0]).best
-    regrets = best - np.mean([run.tests for run in runs], axis=0)
-    seconds = np.mean([run.seconds for run in runs], axis=0)
-    known = None if np.isnan(seconds).any() else seconds.tolist()
+    selected, best_tests, seconds = [], [], []
+    for seed in range(draws):
+        table_score, rng = TableScore(oracle), Random(f"{name} {seed}")  # no two baselines draw the same
+        selected.append(BASELINES[name](table_score, queries).history(oracle.space, rng)[-1][1])
+        records, best_so_far = table_score.records, table_score.records[:1]
+        for record in records[1:]:
+            best_so_far.append(max(best_so_far[-1], record, key=score))
+        best_tests.append([record.test for record in best_so_far])
+        seconds.append([np.nan if record.seconds is None else record.seconds for record in records])
+    tests = {dataset: [oracle.query(cell, dataset).test for cell in selected] for dataset in oracle.datasets}
+    regrets = oracle.ranking(oracle.datasets[0]).best - np.mean(best_tests, axis=0)
+    times = np.mean(np.cumsum(seconds, axis=1), axis=0)
+    known = None if np.isnan(times).any() else times.tolist()
     return Baseline(name, queries, judge(oracle), tests, regrets.tolist(), known)
-
-
-def _run_once(name: str, oracle: Table, queries: int, seed: int) -> BaselineRun:
-    table_score, rng = TableScore(oracle), Random(f"{name} {seed}")  # no two baselines draw the same
-    history = BASELINES[name](table_score, queries).history(oracle.space, rng)
-
-    def better(first: Record, second: Record) -> Record:
-        return second if score(second) > score(first) else first
-
-    tests = [best.test for best in accumulate(table_score.records, better)]
-    seconds = [np.nan if record.seconds is None else record.seconds for record in table_score.records]
-    return BaselineRun(history[-1][1], np.array(tests), np.cumsum(seconds))
 
 
 def judge(oracle: Table) -> Judge:

@@ -222,10 +222,20 @@ def _group(value: object, name: str, example: str) -> Mapping[str, Any]:
 
 
 def _from_words(words: Iterable[str]) -> dict[str, Any]:
-    """The settings in words, split as `_split` does."""
+    """The settings in words, split as `_split` does; one that is none of the bench is of every search."""
     layer = _split({})
     for word in words:
-        layer = _joined(layer, _split(_from_word(word)))
+        key, dot, rest = word.partition(".")
+        name = key.partition("=")[0]
+        if key == "search" and dot:
+            setting = {"search": from_words([rest])}
+        elif name in BenchConfig.model_fields:
+            setting = from_words([word])
+        elif "=" in word and name not in SearchConfig.model_fields:
+            raise UnknownNameError("setting", name, [*BenchConfig.model_fields, *SearchConfig.model_fields])
+        else:
+            setting = {"search": from_words([word])}
+        layer = _joined(layer, _split(setting))
     return layer
 
 
@@ -237,16 +247,3 @@ def _joined(base: Mapping[str, Any], update: Mapping[str, Any]) -> dict[str, Any
         both = isinstance(inner, Mapping) and isinstance(value, Mapping)
         joined[key] = _joined(inner, value) if both else value  # type: ignore[arg-type]
     return joined
-
-
-def _from_word(word: str) -> dict[str, Any]:
-    """The setting in a word; one that is none of the bench goes to the group of searches."""
-    key, dot, rest = word.partition(".")
-    name = key.partition("=")[0]
-    if key == "search" and dot:
-        return {"search": from_words([rest])}
-    if name in BenchConfig.model_fields:
-        return from_words([word])
-    if "=" in word and name not in SearchConfig.model_fields:
-        raise UnknownNameError("setting", name, [*BenchConfig.model_fields, *SearchConfig.model_fields])
-    return {"search": from_words([word])}

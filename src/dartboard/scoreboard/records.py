@@ -1,7 +1,4 @@
-"""Records of the searches of a bench, and the files of its directory.
-
-A record is small enough to be committed, and enough for every table and plot.
-"""
+"""The record of a scored search: small enough to be committed, and enough for every table and plot."""
 
 import json
 from collections.abc import Mapping
@@ -10,16 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-import yaml
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from dartboard.errors import DartboardError, OptionError, RunError, TableError
-from dartboard.runs import Lock, differences
-from dartboard.scoreboard.config import BENCH, BenchConfig, read_bench
-from dartboard.scoreboard.jobs import BenchSearch, portable, resolved, searches
+from dartboard.errors import DartboardError, RunError, TableError
+from dartboard.runs import differences
+from dartboard.scoreboard.bench import BenchSearch, portable
 from dartboard.search import config as search_config
 from dartboard.search.config import SEARCH
-from dartboard.utils import atomic
 from dartboard.utils.atomic import write_text
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -157,11 +151,6 @@ def read_records(folder: Path) -> list[BenchRecord]:
     return sorted(map(BenchRecord.read, record_files(folder)), key=lambda record: (record.label, record.seed))
 
 
-CONFIG = "bench.yaml"
-GROWING = ("methods", "seeds")
-"""Settings that can be extended when a bench is run again."""
-
-
 def find_record(search: BenchSearch, folder: Path, oracle: str) -> BenchRecord | None:
     """The record of a search; None if there is none.
 
@@ -181,64 +170,3 @@ def find_record(search: BenchSearch, folder: Path, oracle: str) -> BenchRecord |
     if changes := differences(before, {"oracle": oracle, **portable(search.settings())}):
         raise TableError(f"{path} is a record of other settings: {changes}; name another --results")
     return record
-
-
-def read_config(folder: Path) -> BenchConfig | None:
-    """The configuration of the bench in a directory; None if there is none.
-
-    Raises:
-        DartboardError: If its configuration is damaged.
-    """
-    path = folder / CONFIG
-    return BENCH.validate(read_bench(path)) if path.exists() else None
-
-
-def write_config(folder: Path, config: BenchConfig) -> BenchConfig:
-    """Writes the configuration of a bench, joined with the one that is in the directory, and returns it.
-
-    Raises:
-        OptionError: If it is there with other settings; names them.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / CONFIG
-
-    def content() -> bytes | None:
-        return path.read_bytes() if path.exists() else None
-
-    while True:  # other processes may extend it at the same time
-        before = content()
-        extended = joined(folder, config)
-        text = yaml.safe_dump(resolved(extended), sort_keys=False)  # takes longer than a lock is waited for
-        with Lock(folder):
-            if content() == before:
-                atomic.write_text(path, text)
-                return extended
-
-
-def joined(folder: Path, config: BenchConfig) -> BenchConfig:
-    """The bench of a directory, extended by methods and seeds; raises as `write_config`."""
-    before = read_config(folder)
-    if before is None:
-        return BENCH.validate(resolved(config))
-    old, new = resolved(before), resolved(config)
-    fixed = ({key: value for key, value in values.items() if key not in GROWING} for values in (old, new))
-    if changes := differences(*fixed) or _method_differences(before, config):
-        raise OptionError(
-            f"{folder} is a bench with other settings: {changes}; name another --out, or go on with its own "
-            f"by --config {folder / CONFIG}"
-        )
-    added = {label: method for label, method in new["methods"].items() if label not in old["methods"]}
-    methods = {**old["methods"], **added}
-    return BENCH.validate({**old, "methods": methods, "seeds": [*old["seeds"], *new["seeds"]]})
-
-
-def _method_differences(before: BenchConfig, config: BenchConfig) -> str:
-    """Differences between the settings of the methods that both benches have, seeds aside, in words."""
-    old, new = (
-        {label: {**search_config.resolved(search), "seed": 0} for label, search in searches(bench).items()}
-        for bench in (before, config)
-    )
-    both = [label for label in old if label in new]
-    return differences(
-        {"methods": {label: old[label] for label in both}}, {"methods": {label: new[label] for label in both}}
-    )

@@ -126,6 +126,6 @@ def state_badge(info: RunInfo, *, reason: bool = True) -> Badge:
 
 def genotype_text(genotype: Genotype | None) -> str | None:
     """A genotype in its shortest text form; None where there is none yet."""
-    from dartboard.scoreboard.scoring import shortest
+    from dartboard.scoreboard.scored_search import shortest
 
     return None if genotype is None else shortest(genotype)

@@ -1,6 +1,6 @@
 import pytest
 
-from dartboard.scoreboard.published import DATASETS, DIRECT, TRANSFER, Published
+from dartboard.scoreboard.published_results import DATASETS, DIRECT, TRANSFER, PublishedResult
 from dartboard.search import METHODS
 from dartboard.tables import load_nb201
 from dartboard.tables.nb201 import DATASETS as TABLE_DATASETS
@@ -12,7 +12,7 @@ def test_data_sets_are_those_of_the_oracle() -> None:
 
 
 @pytest.mark.parametrize("block", [TRANSFER, DIRECT])
-def test_nobody_is_above_the_best_cell(block: dict[str, Published]) -> None:
+def test_nobody_is_above_the_best_cell(block: dict[str, PublishedResult]) -> None:
     best = block["best cell"].means
     assert all(own.means[name] <= best[name] for own in block.values() for name in DATASETS)
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from benching import SmallOracle, accuracy, made_up_nb201, on_nb201, random_at, record
 from dartboard.errors import TableError
 from dartboard.scoreboard.baselines import POPULATION, Baseline
-from dartboard.scoreboard.published import DIRECT, TRANSFER
+from dartboard.scoreboard.published_results import DIRECT, TRANSFER
 from dartboard.scoreboard.records import BenchRecord
-from dartboard.scoreboard.table import (
+from dartboard.scoreboard.scoreboard import (
     BETTER,
     ONE_SEED,
     UNCLEAR,
@@ -26,7 +26,7 @@ from dartboard.scoreboard.table import (
     difference,
     format_rows,
     in_ranges,
-    make_table,
+    make_scoreboard,
     row_values,
     verdict,
 )
@@ -44,7 +44,7 @@ def records() -> list[BenchRecord]:
 
 @pytest.fixture
 def table() -> Table:
-    return make_table(EXPECTED, records(), SmallOracle(), [RANDOM])
+    return make_scoreboard(EXPECTED, records(), SmallOracle(), [RANDOM])
 
 
 def test_rows_stand_in_the_order_of_the_bench(table: Table) -> None:
@@ -61,7 +61,7 @@ def test_what_all_are_compared_with_is_random(table: Table) -> None:
 
 
 def test_one_more_record_changes_its_row_alone(table: Table) -> None:
-    more = make_table(EXPECTED, [*records(), record("absent", 1, [0.8])], SmallOracle(), [RANDOM])
+    more = make_scoreboard(EXPECTED, [*records(), record("absent", 1, [0.8])], SmallOracle(), [RANDOM])
     changed = [new.label for new, old in zip(more.rows, table.rows, strict=True) if new != old]
     assert changed == ["absent"]
     assert more.rows[2].missing == (0,)
@@ -112,7 +112,7 @@ def test_facts_are_json_and_hold_everything(table: Table) -> None:
 
 def test_the_papers_columns_are_there_on_its_benchmark() -> None:
     oracle = made_up_nb201()
-    found = make_table({"gdas": [0], "mine": [0]}, [on_nb201("gdas", 0, oracle)], oracle)
+    found = make_scoreboard({"gdas": [0], "mine": [0]}, [on_nb201("gdas", 0, oracle)], oracle)
     head, gdas, mine, best = found.cells()
     assert head[-2:] == ("paper, transfer", "paper, direct")
     assert gdas[-2] == "93.61 +- 0.09 / 70.70 +- 0.30 / 41.71 +- 0.98"
@@ -123,7 +123,7 @@ def test_the_papers_columns_are_there_on_its_benchmark() -> None:
 
 def test_records_that_are_not_expected_are_left_out_and_counted(table: Table) -> None:
     strange = [record("good", 7, [0.1]), record("other", 0, [0.1])]
-    found = make_table(EXPECTED, [*records(), *strange], SmallOracle(), [RANDOM])
+    found = make_scoreboard(EXPECTED, [*records(), *strange], SmallOracle(), [RANDOM])
     assert found.rows == table.rows
     assert set(found.remarks) - set(table.remarks) == {
         "Records that are not asked for here, and left out: 2."
@@ -132,25 +132,25 @@ def test_records_that_are_not_expected_are_left_out_and_counted(table: Table) ->
 
 def test_a_record_of_another_benchmark_is_refused() -> None:
     with pytest.raises(TableError, match="good with seed 0 is of the benchmark small, not nb201"):
-        make_table(EXPECTED, records(), made_up_nb201())
+        make_scoreboard(EXPECTED, records(), made_up_nb201())
 
 
 def test_a_record_made_with_another_table_is_refused() -> None:
     changed = replace(records()[0], best={"one": 0.9, "two": 0.415})
     with pytest.raises(TableError, match=r"good with seed 0 was made with another table of small.*0\.9"):
-        make_table(EXPECTED, [changed], SmallOracle())
+        make_scoreboard(EXPECTED, [changed], SmallOracle())
     with pytest.raises(TableError, match="another table"):
-        make_table(EXPECTED, [replace(changed, best={"one": 0.83})], SmallOracle())
+        make_scoreboard(EXPECTED, [replace(changed, best={"one": 0.83})], SmallOracle())
 
 
 def test_a_table_that_is_rounded_otherwise_is_the_same() -> None:
     changed = replace(records()[0], best={"one": 0.83004, "two": 0.415})
-    assert make_table(EXPECTED, [changed], SmallOracle()).rows[0].done == 1
+    assert make_scoreboard(EXPECTED, [changed], SmallOracle()).rows[0].done == 1
 
 
 def test_two_records_of_one_search_are_refused() -> None:
     with pytest.raises(TableError, match="two records of good with seed 0"):
-        make_table(EXPECTED, [*records(), records()[0]], SmallOracle())
+        make_scoreboard(EXPECTED, [*records(), records()[0]], SmallOracle())
 
 
 samples = st.lists(st.floats(0, 1), min_size=2, max_size=12)
@@ -448,7 +448,7 @@ def said(
     """The remarks on methods whose seeds came to those accuracies."""
     records = [record(label, seed, [test]) for label, own in tests.items() for seed, test in enumerate(own)]
     expected = {label: range(seeds or len(own)) for label, own in tests.items()}
-    return make_table(expected, records, SmallOracle(), baselines).remarks
+    return make_scoreboard(expected, records, SmallOracle(), baselines).remarks
 
 
 def test_who_beat_random_who_did_not_and_who_was_worse() -> None:

@@ -11,7 +11,7 @@ DATASETS = ("cifar10", "cifar100", "imagenet16-120")
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedResult:
     """A row of the table.
 
     Args:
@@ -25,14 +25,11 @@ class Published:
     seconds: int | None
 
 
-Percents = tuple[float, float | None]
-
-
-def _row(seconds: int | None, *percents: Percents) -> Published:
+def _row(seconds: int | None, *percents: tuple[float, float | None]) -> PublishedResult:
     named = dict(zip(DATASETS, percents, strict=True))
     means = {name: mean / 100 for name, (mean, _) in named.items()}
     deviations = {name: None if std is None else std / 100 for name, (_, std) in named.items()}
-    return Published(means, deviations, seconds)
+    return PublishedResult(means, deviations, seconds)
 
 
 TRANSFER = {

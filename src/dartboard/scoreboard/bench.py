@@ -1,4 +1,4 @@
-"""The searches of a bench: one for each method and seed."""
+"""A bench: its searches, one for each method and seed, and the configuration that its directory keeps."""
 
 import json
 from collections.abc import Mapping
@@ -7,15 +7,24 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import yaml
+
 from dartboard.config.loader import long_form
 from dartboard.errors import DartboardError, GenotypeError, OptionError, TableError, UnknownNameError
 from dartboard.plugins import check_plugins
-from dartboard.scoreboard.config import ELSEWHERE, BenchConfig, Settings
+from dartboard.runs import Lock, differences
+from dartboard.scoreboard.config import BENCH, ELSEWHERE, BenchConfig, read_bench
 from dartboard.search import METHODS, make_method
 from dartboard.search import config as search_config
 from dartboard.search.config import SEARCH, SearchConfig, build_space
 from dartboard.space import restrict, sample
 from dartboard.tables import Table
+from dartboard.utils.atomic import write_text
+
+CONFIG = "bench.yaml"
+"""The file of the configuration, in the directory of a bench."""
+GROWING = ("methods", "seeds")
+"""Settings that can be extended when a bench is run again."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,7 @@ class BenchSearch:
         return search_config.resolved(self.config)
 
 
-def common(config: BenchConfig) -> SearchConfig:
+def common_search(config: BenchConfig) -> SearchConfig:
     """The configuration that all searches share.
 
     Raises:
@@ -59,12 +68,12 @@ def common(config: BenchConfig) -> SearchConfig:
 
 
 def searches(config: BenchConfig) -> dict[str, SearchConfig]:
-    """By label, the search of each method with the first seed.
+    """By label, the search of each method with the first seed, checked as far as is possible without images.
 
     Raises:
         DartboardError: If one of them is impossible; says which.
     """
-    shared = common(config)
+    shared = common_search(config)
     if not config.methods:
         raise OptionError(
             f"a bench needs methods, such as --methods darts,gdas; there are {', '.join(METHODS)}"
@@ -76,28 +85,28 @@ def searches(config: BenchConfig) -> dict[str, SearchConfig]:
         if not named and label not in METHODS:
             raise UnknownNameError("method", label, METHODS)
         try:
-            configs[label] = _search(config, {} if named else {"method": {"name": label}}, settings, shared)
+            if "seed" in settings:
+                raise OptionError(
+                    f"seed={settings['seed']!r}: every method has the seeds of the bench; set seeds"
+                )
+            by_name = {} if named else {"method": {"name": label}}
+            search = SEARCH.merge([config.search, by_name, settings, {"seed": config.seeds[0]}])
+            check_plugins(search.plugins)
+            if search.space.name != shared.space.name:
+                raise OptionError(
+                    f"space={search.space.name!r}: all methods search one space, {shared.space.name!r}"
+                )
+            make_method(search.method.name, search.method.options)
+            build_space(search.space)
         except DartboardError as error:
             raise OptionError(f"methods.{label}: {error}") from None
+        configs[label] = search
     for name in config.baselines:
         if name in config.methods:
             raise OptionError(
                 f"methods.{name}: a baseline has this name; set another label, or baselines without it"
             )
     return configs
-
-
-def _search(config: BenchConfig, method: Settings, settings: Settings, shared: SearchConfig) -> SearchConfig:
-    """The search of a method, checked as far as that is possible without images."""
-    if "seed" in settings:
-        raise OptionError(f"seed={settings['seed']!r}: every method has the seeds of the bench; set seeds")
-    search = SEARCH.merge([config.search, method, settings, {"seed": config.seeds[0]}])
-    check_plugins(search.plugins)
-    if search.space.name != shared.space.name:
-        raise OptionError(f"space={search.space.name!r}: all methods search one space, {shared.space.name!r}")
-    make_method(search.method.name, search.method.options)
-    build_space(search.space)
-    return search
 
 
 def plan_jobs(config: BenchConfig) -> list[BenchSearch]:
@@ -116,7 +125,7 @@ def resolved(config: BenchConfig) -> dict[str, Any]:
     Raises:
         DartboardError: As `searches`.
     """
-    shared = search_config.resolved(common(config))
+    shared = search_config.resolved(common_search(config))
     methods = {}
     for label, search in searches(config).items():
         values = search_config.resolved(search)
@@ -134,7 +143,7 @@ def resolved(config: BenchConfig) -> dict[str, Any]:
 
 def oracle_name(config: BenchConfig) -> str:
     """Name of the benchmark table."""
-    return config.oracle or common(config).space.name
+    return config.oracle or common_search(config).space.name
 
 
 def check_space(config: BenchConfig, oracle: Table) -> None:
@@ -143,7 +152,7 @@ def check_space(config: BenchConfig, oracle: Table) -> None:
     Raises:
         TableError: Says so.
     """
-    choice = common(config).space
+    choice = common_search(config).space
     try:
         restrict(oracle.space, sample(build_space(choice), Random(0)))
     except GenotypeError as error:
@@ -158,3 +167,64 @@ def portable(settings: Mapping[str, Any]) -> dict[str, Any]:
     for group in ("space", "data"):
         values[group] = {**values[group], "name": Path(values[group]["name"]).name}
     return values | {"plugins": [Path(path).name for path in values["plugins"]]}
+
+
+def read_config(folder: Path) -> BenchConfig | None:
+    """The configuration of the bench in a directory; None if there is none.
+
+    Raises:
+        DartboardError: If its configuration is damaged.
+    """
+    path = folder / CONFIG
+    return BENCH.validate(read_bench(path)) if path.exists() else None
+
+
+def write_config(folder: Path, config: BenchConfig) -> BenchConfig:
+    """Writes the configuration of a bench, joined with the one that is in the directory, and returns it.
+
+    Raises:
+        OptionError: If it is there with other settings; names them.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / CONFIG
+
+    def content() -> bytes | None:
+        return path.read_bytes() if path.exists() else None
+
+    while True:  # other processes may extend it at the same time
+        before = content()
+        extended = join_config(folder, config)
+        text = yaml.safe_dump(resolved(extended), sort_keys=False)  # takes longer than a lock is waited for
+        with Lock(folder):
+            if content() == before:
+                write_text(path, text)
+                return extended
+
+
+def join_config(folder: Path, config: BenchConfig) -> BenchConfig:
+    """The bench of a directory, extended by methods and seeds; raises as `write_config`."""
+    before = read_config(folder)
+    if before is None:
+        return BENCH.validate(resolved(config))
+    old, new = resolved(before), resolved(config)
+    fixed = ({key: value for key, value in values.items() if key not in GROWING} for values in (old, new))
+    if changes := differences(*fixed) or _method_differences(before, config):
+        raise OptionError(
+            f"{folder} is a bench with other settings: {changes}; name another --out, or go on with its own "
+            f"by --config {folder / CONFIG}"
+        )
+    added = {label: method for label, method in new["methods"].items() if label not in old["methods"]}
+    methods = {**old["methods"], **added}
+    return BENCH.validate({**old, "methods": methods, "seeds": [*old["seeds"], *new["seeds"]]})
+
+
+def _method_differences(before: BenchConfig, config: BenchConfig) -> str:
+    """Differences between the settings of the methods that both benches have, seeds aside, in words."""
+    old, new = (
+        {label: {**search_config.resolved(search), "seed": 0} for label, search in searches(bench).items()}
+        for bench in (before, config)
+    )
+    both = [label for label in old if label in new]
+    return differences(
+        {"methods": {label: old[label] for label in both}}, {"methods": {label: new[label] for label in both}}
+    )

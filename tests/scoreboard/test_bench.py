@@ -6,16 +6,22 @@ import pytest
 
 from benches import settings, toy
 from dartboard.errors import DartboardError, OptionError, TableError, UnknownNameError
-from dartboard.scoreboard.config import BENCH, load_bench
-from dartboard.scoreboard.jobs import (
+from dartboard.runs import is_locked
+from dartboard.scoreboard import bench as bench_module
+from dartboard.scoreboard.bench import (
+    CONFIG,
     BenchSearch,
     check_space,
+    join_config,
     oracle_name,
     plan_jobs,
     portable,
+    read_config,
     resolved,
     searches,
+    write_config,
 )
+from dartboard.scoreboard.config import BENCH, BenchConfig, load_bench
 from dartboard.search.config import load_config
 
 
@@ -151,3 +157,87 @@ def test_records_name_files_without_their_folders(tmp_path: Path) -> None:
     assert found["plugins"] == ["mine.py"]
     assert str(tmp_path) not in str(found)
     assert settings_["data"]["name"] == str(tmp_path / "few.npz")
+
+
+def two_methods(*words: str, methods: str = "darts,gdas", seeds: str = "0-1") -> BenchConfig:
+    return settings("digits", *words, methods=methods, seeds=seeds)
+
+
+def test_a_new_bench_is_written_down(tmp_path: Path) -> None:
+    assert read_config(tmp_path / "out") is None
+    whole = write_config(tmp_path / "out", two_methods())
+    assert resolved(whole) == resolved(two_methods())
+    assert read_config(tmp_path / "out") == whole
+
+
+def test_the_same_bench_again_changes_nothing(tmp_path: Path) -> None:
+    write_config(tmp_path, two_methods())
+    before = (tmp_path / CONFIG).read_bytes()
+    write_config(tmp_path, two_methods())
+    assert (tmp_path / CONFIG).read_bytes() == before
+
+
+def test_a_bench_grows(tmp_path: Path) -> None:
+    write_config(tmp_path, two_methods())
+    whole = write_config(tmp_path, two_methods("methods.xnas.epochs=9", methods="xnas,gdas", seeds="5"))
+    assert list(whole.methods) == ["darts", "gdas", "xnas"]
+    assert whole.seeds == (0, 1, 5)
+    assert {job.name: job.config.epochs for job in plan_jobs(whole)}["xnas-s0"] == 9
+    assert read_config(tmp_path) == whole
+
+
+def test_others_may_ask_for_more_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def join_while_others_ask(folder: Path, config: BenchConfig) -> BenchConfig:
+        found = join_config(folder, config)
+        assert not is_locked(folder)
+        if not asked:
+            asked.append("once")
+            write_config(folder, two_methods(methods="xnas", seeds="5"))
+        return found
+
+    monkeypatch.setattr(bench_module, "join_config", join_while_others_ask)
+    whole = write_config(tmp_path, two_methods())
+    assert list(whole.methods) == ["xnas", "darts", "gdas"]
+    assert whole.seeds == (0, 1, 5)
+    assert read_config(tmp_path) == whole
+
+
+@pytest.mark.parametrize(
+    ("words", "difference"),
+    [
+        (["epochs=9"], "search.epochs was 2, is 9"),
+        (["space.cells=2"], "search.space.cells was None, is 2"),
+        (["draws=9"], "draws was 3, is 9"),
+        (["queries=9"], "queries was None, is 9"),
+        (["correlation=9"], "correlation was 4, is 9"),
+        (["baselines=[]"], "baselines was ['random', 'evolution'], is []"),
+        (["oracle=nano"], "oracle was toy, is nano"),
+        (["methods.gdas.epochs=9"], "methods.gdas.epochs was 2, is 9"),
+        (["methods.gdas.method.lr=1.0"], "methods.gdas.method.lr was 0.0003, is 1.0"),
+    ],
+)
+def test_other_settings_are_refused(tmp_path: Path, words: list[str], difference: str) -> None:
+    write_config(tmp_path, two_methods())
+    before = (tmp_path / CONFIG).read_bytes()
+    with pytest.raises(OptionError) as caught:
+        write_config(tmp_path, two_methods(*words))
+    assert str(caught.value) == (
+        f"{tmp_path} is a bench with other settings: {difference}; name another --out, or go on with its own "
+        f"by --config {tmp_path / CONFIG}"
+    )
+    with pytest.raises(OptionError):
+        join_config(tmp_path, two_methods(*words))
+    assert (tmp_path / CONFIG).read_bytes() == before
+
+
+def test_a_damaged_bench_is_named(tmp_path: Path) -> None:
+    (tmp_path / CONFIG).write_text("draws: 0")
+    with pytest.raises(OptionError, match=r"bench\.yaml: draws=0: "):
+        read_config(tmp_path)
+
+
+def test_looking_writes_nothing(tmp_path: Path) -> None:
+    assert resolved(join_config(tmp_path, two_methods())) == resolved(two_methods())
+    assert list(tmp_path.iterdir()) == []

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any, Literal
@@ -11,7 +11,7 @@ import numpy as np
 
 from dartboard.errors import TableError
 from dartboard.scoreboard.baselines import POPULATION, Baseline
-from dartboard.scoreboard.published import DIRECT, TRANSFER, Published
+from dartboard.scoreboard.published_results import DIRECT, TRANSFER, PublishedResult
 from dartboard.scoreboard.records import BenchRecord
 from dartboard.tables import Table
 from dartboard.utils.statistics import (
@@ -34,9 +34,6 @@ PAPERS_ORACLE = "nb201"
 TOLERANCE = 1e-4
 """Difference up to which accuracies of two tables of a benchmark are the same: tables are rounded."""
 NOTHING = "-"
-
-Expected = Mapping[str, Sequence[int]]
-"""By label, the seeds that a bench has."""
 
 
 def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
@@ -102,8 +99,8 @@ class ScoreboardRow:
     spearman: float | None = None
     difference: Difference | None = None
     verdict: str = ""
-    transfer: Published | None = None
-    direct: Published | None = None
+    transfer: PublishedResult | None = None
+    direct: PublishedResult | None = None
 
 
 class RowBuilder:
@@ -183,40 +180,39 @@ def format_rows(rows: Sequence[ScoreboardRow], datasets: Sequence[str]) -> list[
 
     Columns of published results are there if there are any for these methods.
     """
-    columns: list[tuple[str, Callable[[ScoreboardRow], str]]] = [
-        ("method", lambda row: row.label),
-        ("seeds", _format_seeds),
-        *((f"test {name}", lambda row, name=name: _percent(row.tests.get(name))) for name in datasets),
-        ("regret", lambda row: _percent(row.regret)),
-        ("entropy", lambda row: _decimal(row.entropy)),
-        ("seconds", lambda row: NOTHING if row.seconds is None else f"{row.seconds:,.0f}"),
-        ("Kendall", lambda row: _decimal(row.kendall)),
-        ("Spearman", lambda row: _decimal(row.spearman)),
-        ("to random", _format_difference),
-    ]
-    if any(row.transfer is not None for row in rows):
-        columns.append(("paper, transfer", lambda row: _format_published(row.transfer)))
-    if any(row.direct is not None for row in rows):
-        columns.append(("paper, direct", lambda row: _format_published(row.direct)))
-    head = tuple(name for name, _ in columns)
-    return [head, *(tuple(text(row) for _, text in columns) for row in rows)]
+    table: list[dict[str, str]] = []
+    for row in rows:
+        seeds, gap, to_random = NOTHING, row.difference, NOTHING
+        if row.kind != "best":
+            is_search = row.kind == "search"
+            seeds = f"{row.done}/{row.done + len(row.missing)}" if is_search else f"{row.done} draws"
+        if gap is not None:
+            interval = (
+                ""
+                if gap.low is None or gap.high is None
+                else f" ({100 * gap.low:+.2f} to {100 * gap.high:+.2f})"
+            )
+            to_random = f"{100 * gap.mean:+.2f}{interval}, {row.verdict}"
+        texts = {
+            "method": row.label,
+            "seeds": seeds,
+            **{f"test {name}": _percent(row.tests.get(name)) for name in datasets},
+            "regret": _percent(row.regret),
+            "entropy": _decimal(row.entropy),
+            "seconds": NOTHING if row.seconds is None else f"{row.seconds:,.0f}",
+            "Kendall": _decimal(row.kendall),
+            "Spearman": _decimal(row.spearman),
+            "to random": to_random,
+        }
+        if any(one.transfer is not None for one in rows):
+            texts["paper, transfer"] = _format_published(row.transfer)
+        if any(one.direct is not None for one in rows):
+            texts["paper, direct"] = _format_published(row.direct)
+        table.append(texts)
+    return [tuple(table[0]), *(tuple(texts.values()) for texts in table)]
 
 
-def _format_seeds(row: ScoreboardRow) -> str:
-    if row.kind == "search":
-        return f"{row.done}/{row.done + len(row.missing)}"
-    return f"{row.done} draws" if row.kind == "baseline" else NOTHING
-
-
-def _format_difference(row: ScoreboardRow) -> str:
-    gap = row.difference
-    if gap is None:
-        return NOTHING
-    ends = "" if gap.low is None or gap.high is None else f" ({100 * gap.low:+.2f} to {100 * gap.high:+.2f})"
-    return f"{100 * gap.mean:+.2f}{ends}, {row.verdict}"
-
-
-def _format_published(published: Published | None) -> str:
+def _format_published(published: PublishedResult | None) -> str:
     if published is None:
         return NOTHING
     return " / ".join(_spread(mean, published.deviations[name]) for name, mean in published.means.items())
@@ -345,8 +341,11 @@ class Scoreboard:
         return asdict(self)
 
 
-def make_table(
-    expected: Expected, records: Sequence[BenchRecord], oracle: Table, baselines: Sequence[Baseline] = ()
+def make_scoreboard(
+    expected: Mapping[str, Sequence[int]],
+    records: Sequence[BenchRecord],
+    oracle: Table,
+    baselines: Sequence[Baseline] = (),
 ) -> Scoreboard:
     """The scoreboard of records and baselines.
 
@@ -374,11 +373,7 @@ def make_table(
 
 
 def check_records(records: Sequence[BenchRecord], oracle: Table) -> None:
-    """Refuses records of another benchmark, and two records of one search.
-
-    Raises:
-        TableError: Says which.
-    """
+    """Raises TableError for records of another benchmark, and for two records of one search."""
     best, seen = {name: oracle.ranking(name).best for name in oracle.datasets}, set[str]()
     for record in records:
         name = f"{record.label} with seed {record.seed}"
