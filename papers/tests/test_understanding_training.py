@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from dartboard.analysis.comparison import ACCURACY, LOSS, TRAIN_LOSS, Comparison, Curve, Entry, Training
+from dartboard.analysis.comparison import (
+    ACCURACY,
+    LOSS,
+    TRAIN_LOSS,
+    Comparison,
+    Entry,
+    LearningCurve,
+    Training,
+)
 from dartboard.runs import Run
 from dartboard.space import Genotype
 from dartboard_papers import (
@@ -43,8 +51,8 @@ def made(cells: Mapping[str, Genotype], lrs: Sequence[float], score: Score) -> C
         for label in cells:
             loss = score(label, lr)
             height = 9.0 if loss is None else loss
-            curves = {name: Curve((1, 2), (height, height)) for name in (TRAIN_LOSS, LOSS)}
-            curves[ACCURACY] = Curve((1, 2), (1 - height / 10, 1 - height / 10))
+            curves = {name: LearningCurve((1, 2), (height, height)) for name in (TRAIN_LOSS, LOSS)}
+            curves[ACCURACY] = LearningCurve((1, 2), (1 - height / 10, 1 - height / 10))
             fault = "the loss is nan" if loss is None else None
             trainings.append(Training(Entry(label, lr, 0), curves, fault))
     return Comparison(cells, trainings, "test", dict.fromkeys(cells, 1))

@@ -13,8 +13,8 @@ from dartboard.analysis.comparison import (
     LOSS,
     METRICS,
     Comparison,
-    Curve,
     Entry,
+    LearningCurve,
     Training,
     mean_band,
 )
@@ -24,8 +24,8 @@ from dartboard.space import get_published
 
 def training(cell: str, losses: list[float], seed: int = 0, fault: str | None = None) -> Training:
     epochs = tuple(range(1, len(losses) + 1))
-    curves = {metric: Curve(epochs, tuple(losses)) for metric in METRICS}
-    curves[ACCURACY] = Curve(epochs, tuple(1 / (1 + loss) for loss in losses))
+    curves = {metric: LearningCurve(epochs, tuple(losses)) for metric in METRICS}
+    curves[ACCURACY] = LearningCurve(epochs, tuple(1 / (1 + loss) for loss in losses))
     return Training(Entry(cell, 0.1, seed), curves, fault)
 
 
@@ -63,7 +63,7 @@ def test_seeds_are_averaged_unless_one_broke_off() -> None:
     assert broken.epochs_to(1.0, "a") == [2.0, None]
 
 
-FALLING = Curve((1, 2, 4), (2.0, 1.0, 0.5))
+FALLING = LearningCurve((1, 2, 4), (2.0, 1.0, 0.5))
 """Trapezoids: (2 + 1) / 2 * 1 + (1 + 0.5) / 2 * 2 = 3, over 3 epochs."""
 
 
@@ -72,15 +72,18 @@ def test_the_area_is_the_mean_height() -> None:
 
 
 def test_the_area_of_one_point_is_its_height_and_of_none_nothing() -> None:
-    assert Curve((3,), (0.7,)).area() == 0.7
-    assert Curve((), ()).area() is None
-    assert Curve((), ()).final is None
+    assert LearningCurve((3,), (0.7,)).area() == 0.7
+    assert LearningCurve((), ()).area() is None
+    assert LearningCurve((), ()).final is None
 
 
 @given(st.lists(st.floats(-10, 10), min_size=2, max_size=8), st.floats(-5, 5))
 def test_a_curve_that_is_lifted_has_so_much_more_area(values: list[float], lift: float) -> None:
     epochs = tuple(range(1, len(values) + 1))
-    lower, upper = Curve(epochs, tuple(values)), Curve(epochs, tuple(value + lift for value in values))
+    lower, upper = (
+        LearningCurve(epochs, tuple(values)),
+        LearningCurve(epochs, tuple(value + lift for value in values)),
+    )
     assert upper.area() == pytest.approx((lower.area() or 0.0) + lift, abs=1e-9)
 
 
@@ -94,30 +97,32 @@ def test_epochs_to_a_loss(level: float, epochs: float | None) -> None:
 
 @pytest.mark.parametrize(("level", "epochs"), [(0.1, 1.0), (0.3, 1.5), (0.5, 2.5), (0.9, None)])
 def test_epochs_to_an_accuracy(level: float, epochs: float | None) -> None:
-    rising = Curve((1, 2, 3), (0.2, 0.4, 0.6))
+    rising = LearningCurve((1, 2, 3), (0.2, 0.4, 0.6))
     found = rising.epochs_to(level, falling=False)
     assert found == (None if epochs is None else pytest.approx(epochs))
 
 
 def test_a_level_is_reached_where_it_is_first_reached() -> None:
-    assert Curve((1, 2, 3, 4), (2.0, 0.5, 2.0, 0.5)).epochs_to(0.5, falling=True) == pytest.approx(2.0)
+    assert LearningCurve((1, 2, 3, 4), (2.0, 0.5, 2.0, 0.5)).epochs_to(0.5, falling=True) == pytest.approx(
+        2.0
+    )
 
 
 def test_an_infinite_loss_is_no_point_to_draw_lines_from() -> None:
-    assert Curve((1, 2), (math.inf, 1.0)).epochs_to(1.5, falling=True) == 2.0
-    assert Curve((1, 2), (math.inf, 1.0)).area() == math.inf
-    assert Curve((), ()).epochs_to(1.0, falling=True) is None
+    assert LearningCurve((1, 2), (math.inf, 1.0)).epochs_to(1.5, falling=True) == 2.0
+    assert LearningCurve((1, 2), (math.inf, 1.0)).area() == math.inf
+    assert LearningCurve((), ()).epochs_to(1.0, falling=True) is None
 
 
 def test_rises_are_steps_in_the_wrong_direction() -> None:
-    curve = Curve((1, 2, 3, 4), (1.0, 1.5, 0.5, 0.75))
+    curve = LearningCurve((1, 2, 3, 4), (1.0, 1.5, 0.5, 0.75))
     assert curve.rise(falling=True) == pytest.approx(0.75)
     assert curve.rise(falling=False) == pytest.approx(1.0)
     assert FALLING.rise(falling=True) == 0.0
 
 
 def test_a_band_is_mean_and_std_of_those_that_have_a_point() -> None:
-    found = mean_band([Curve((1, 2), (1.0, 2.0)), Curve((1, 2, 3), (3.0, 6.0, 5.0))])
+    found = mean_band([LearningCurve((1, 2), (1.0, 2.0)), LearningCurve((1, 2, 3), (3.0, 6.0, 5.0))])
     assert found.x.tolist() == [1.0, 2.0, 3.0]
     assert found.mean.tolist() == [2.0, 4.0, 5.0]
     assert found.std == pytest.approx(np.array([math.sqrt(2), math.sqrt(8), 0.0]))
@@ -126,4 +131,4 @@ def test_a_band_is_mean_and_std_of_those_that_have_a_point() -> None:
 @pytest.mark.parametrize(("epochs", "values"), [((1, 2), (1.0,)), ((2, 1), (1.0, 2.0)), ((1, 1), (1.0, 2.0))])
 def test_points_that_are_no_curve_are_refused(epochs: tuple[int, ...], values: tuple[float, ...]) -> None:
     with pytest.raises(OptionError, match="rising epochs"):
-        Curve(epochs, values)
+        LearningCurve(epochs, values)

@@ -14,8 +14,7 @@ import pytest
 import torch
 
 from dartboard.analysis.comparison import ACCURACY, LOSS, METRICS, Comparison, Entry
-from dartboard.analysis.convergence import Comparer, compare, make_settings
-from dartboard.analysis.side_by_side import FILE, ComparisonJobs, Plan
+from dartboard.analysis.convergence import FILE, Comparer, ComparisonPlan, compare, make_settings
 from dartboard.analysis.variants import random_connections
 from dartboard.errors import DivergedError, OptionError, RunError, Stopped, UnknownNameError
 from dartboard.jobs.executors import make_executor
@@ -70,10 +69,10 @@ def test_nothing_regularises_by_default(once: tuple[Path, Comparison]) -> None:
 
 
 def test_cells_see_the_same_batches_and_seeds_other_ones(data: str, tmp_path: Path) -> None:
-    jobs = ComparisonJobs(Plan.of(CELLS, tiny(data)), tmp_path, CPU)
+    comparer = Comparer(ComparisonPlan.of(CELLS, tiny(data)), tmp_path, CPU)
 
     def batch(cell: str, lr: float, seed: int) -> torch.Tensor:
-        trainer = jobs.builder.build_job(jobs.job(Entry(cell, lr, seed)))
+        trainer = comparer.builder.build_job(comparer.job(Entry(cell, lr, seed)))
         assert isinstance(trainer, Trainer)
         return torch.stack([trainer.loaders.train.batch(step).x for step in range(3)])
 
@@ -134,7 +133,7 @@ class Halt(TrainHook):
 def test_a_comparison_that_was_stopped_goes_on_to_the_same_bits(
     once: tuple[Path, Comparison], data: str, tmp_path: Path
 ) -> None:
-    comparer = Comparer(Plan.of(CELLS, tiny(data)), tmp_path / "out")
+    comparer = Comparer(ComparisonPlan.of(CELLS, tiny(data)), tmp_path / "out")
     executor = InlineExecutor(JobRunner([Halt(comparer.stop)]))
     with pytest.raises(Stopped, match="runs not begun: 2"):
         comparer.run((0.05, 0.2), (0,), executor=executor)
@@ -149,7 +148,7 @@ def test_a_comparison_that_was_stopped_goes_on_to_the_same_bits(
 def test_a_comparison_that_is_stopped_before_it_begins_trains_nothing(
     data: str, tmp_path: Path, name: str
 ) -> None:
-    comparer = Comparer(Plan.of(CELLS, tiny(data)), tmp_path / "out")
+    comparer = Comparer(ComparisonPlan.of(CELLS, tiny(data)), tmp_path / "out")
     comparer.stop()
     with pytest.raises(Stopped, match="runs not begun: 2"):
         comparer.run((0.05,), (0,), executor=make_executor(name, {}))
@@ -236,7 +235,7 @@ def test_a_damaged_folder_is_refused(data: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("label", ["", "a/b", "../up", "-lr", "a b"])
 def test_labels_that_cannot_name_a_directory_are_refused(label: str) -> None:
     with pytest.raises(OptionError, match="cannot be labelled"):
-        Plan.of({label: DARTS}, make_settings())
+        ComparisonPlan.of({label: DARTS}, make_settings())
 
 
 def test_what_cannot_be_compared_is_refused(data: str, tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from statistics import fmean
 from pydantic import Field, field_validator
 
 from dartboard.analysis.comparison import Comparison, Entry
+from dartboard.analysis.convergence import RUNS
 from dartboard.analysis.grid import GridOptions
 from dartboard.analysis.landscape import Landscape, landscape
-from dartboard.analysis.side_by_side import RUNS
 from dartboard.config.schema import Count, Seed
 from dartboard.data import Images, LoadOptions
 from dartboard.nn.model_file import LAST, load_model

@@ -5,7 +5,7 @@ becomes smaller" as cells become narrower. The region is the share of the grid w
 median of all points of all cells of the same seed. The claim held if in the mean over seeds the original cell
 has the largest region, and Spearman's correlation of width and region over all cells is 0.5 or more.
 Variances are total variances of the gradients of single test images in all weights (see
-`dartboard.analysis.variance`); pictures show standard deviations, as the paper's do.
+`dartboard.analysis.measures`); pictures show standard deviations, as the paper's do.
 """
 
 from collections.abc import Mapping

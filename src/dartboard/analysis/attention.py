@@ -58,10 +58,8 @@ class AttentionMap:
     @property
     def title(self) -> str:
         """Such as `cell 5, reduces`."""
-        several = (
-            f"cells {', '.join(map(str, self.cells))}" if len(self.cells) > 1 else f"cell {self.cells[0]}"
-        )
-        return f"{several}, reduces" if self.reduces else several
+        cells = f"cell{'s' if len(self.cells) > 1 else ''} {', '.join(map(str, self.cells))}"
+        return f"{cells}, reduces" if self.reduces else cells
 
     def facts(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
@@ -123,29 +121,22 @@ def attention_maps(objective: Objective, valid: Batches) -> list[AttentionMap]:
         valid: Held-out images.
     """
     space, relaxation = objective.net.space, objective.relaxation
-    with_arch = [index for index, slot in enumerate(space.slots) if slot.group]
-    numbers = {index: number for number, index in enumerate(with_arch, 1)}
+    searched = [index for index, slot in enumerate(space.slots) if slot.group]
+    numbers = {index: number for number, index in enumerate(searched, 1)}
     if isinstance(relaxation, Attention):
-        by_slot = slot_attention(objective, relaxation, valid)
-        return [_attention_map(space, [index], numbers, by_slot[index]) for index in numbers]
-    strengths = relaxation.strengths()
+        before = {name: buffer.clone() for name, buffer in relaxation.named_buffers()}
+        with relaxation.collecting():
+            accuracy(objective, relaxation, valid())
+        slots = {int(index): cast(SlotAttention, slot) for index, slot in relaxation.slots.items()}
+        means = {index: slot.average.clone() for index, slot in slots.items()}  # over all images, [E, N]
+        for name, buffer in relaxation.named_buffers():
+            buffer.copy_(before[name])
+        return [_attention_map(space, [index], numbers, means[index]) for index in numbers]
     maps = []
-    for group, strength in strengths.items():
-        slots = [index for index, slot in enumerate(space.slots) if slot.group == group]
-        maps.append(_attention_map(space, slots, numbers, strength.ops.detach()))
+    for group, strength in relaxation.strengths().items():
+        sharing = [index for index, slot in enumerate(space.slots) if slot.group == group]
+        maps.append(_attention_map(space, sharing, numbers, strength.ops.detach()))
     return maps
-
-
-def slot_attention(objective: Objective, relaxation: Attention, valid: Batches) -> dict[int, Tensor]:
-    """Mean attention [E, N] over all held-out images, for each slot that has something to choose."""
-    before = {name: buffer.clone() for name, buffer in relaxation.named_buffers()}
-    with relaxation.collecting():
-        accuracy(objective, relaxation, valid())
-    slots = {int(index): cast(SlotAttention, slot) for index, slot in relaxation.slots.items()}
-    means = {index: slot.average.clone() for index, slot in slots.items()}
-    for name, buffer in relaxation.named_buffers():
-        buffer.copy_(before[name])
-    return means
 
 
 def _attention_map(

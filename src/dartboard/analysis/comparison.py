@@ -8,7 +8,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dartboard.errors import OptionError, UnknownNameError
 from dartboard.space import Genotype
@@ -23,11 +22,8 @@ METRICS = (TRAIN_LOSS, LOSS, ACCURACY)
 """The metrics: mean training loss of an epoch, and loss and accuracy of held-out images after it."""
 
 
-Floats = NDArray[np.float64]
-
-
 @dataclass(frozen=True)
-class Curve:
+class LearningCurve:
     """A metric of a training after some of its epochs.
 
     Args:
@@ -85,17 +81,17 @@ class Curve:
         return float(steps[steps > 0].sum())
 
 
-def mean_band(curves: Sequence[Curve]) -> Band:
+def mean_band(curves: Sequence[LearningCurve]) -> Band:
     """The band of several curves at all their epochs; a curve that ends early counts as far as it goes."""
     grid = sorted({epoch for curve in curves for epoch in curve.epochs})
     by_epoch = [dict(zip(curve.epochs, curve.values, strict=True)) for curve in curves]
-    columns = [np.array([values[epoch] for values in by_epoch if epoch in values]) for epoch in grid]
-    means = np.array([column.mean() for column in columns])
-    return Band(np.array(grid, dtype=float), means, np.array([_std(column) for column in columns]))
-
-
-def _std(values: Floats) -> float:
-    return float(values.std(ddof=1)) if len(values) > 1 and np.isfinite(values).all() else 0.0
+    means, stds = [], []
+    for epoch in grid:
+        values = np.array([curve[epoch] for curve in by_epoch if epoch in curve])
+        has_spread = len(values) > 1 and np.isfinite(values).all()
+        means.append(values.mean())
+        stds.append(values.std(ddof=1) if has_spread else 0.0)
+    return Band(np.array(grid, dtype=float), np.array(means), np.array(stds))
 
 
 @dataclass(frozen=True, order=True)
@@ -129,11 +125,11 @@ class Training:
     """
 
     entry: Entry
-    curves: Mapping[str, Curve]
+    curves: Mapping[str, LearningCurve]
     fault: str | None = None
 
     def area(self, metric: str = LOSS) -> float | None:
-        """The area under a curve, as `Curve.area`; None if the training broke off."""
+        """The area under a curve, as `LearningCurve.area`; None if the training broke off."""
         return None if self.fault is not None else self.curves[metric].area()
 
     def final(self, metric: str = LOSS) -> float | None:
@@ -141,7 +137,7 @@ class Training:
         return None if self.fault is not None else self.curves[metric].final
 
     def epochs_to(self, level: float, metric: str = LOSS) -> float | None:
-        """Epochs to a level, as `Curve.epochs_to`; None if it was never reached."""
+        """Epochs to a level, as `LearningCurve.epochs_to`; None if it was never reached."""
         return self.curves[metric].epochs_to(level, falling=metric != ACCURACY)
 
 
@@ -206,7 +202,7 @@ class Comparison:
     def epochs_to(
         self, level: float, cell: str, lr: float | None = None, metric: str = LOSS
     ) -> list[float | None]:
-        """For each seed the epochs to a level, as `Curve.epochs_to`; None where it was never reached."""
+        """For each seed the epochs to a level; None where it was never reached."""
         return [training.epochs_to(level, metric) for training in self.of(cell, lr)]
 
     def ranking(self, lr: float | None = None, metric: str = LOSS) -> list[str]:
@@ -235,20 +231,52 @@ class Comparison:
             loss: The level to which epochs are counted; by default `level`.
             accuracy: The same of the accuracy.
         """
-        levels = {LOSS: loss, ACCURACY: accuracy}
         shapes = {label: next(iter(genotype.cells.values())) for label, genotype in self.cells.items()}
+        rates = []
+        for lr in self.lrs:
+            levels = {
+                LOSS: self.level(lr, LOSS) if loss is None else loss,
+                ACCURACY: self.level(lr, ACCURACY) if accuracy is None else accuracy,
+            }
+            rates.append(
+                {
+                    "lr": lr,
+                    "ranking": self.ranking(lr),
+                    "levels": {metric: _finite(level) for metric, level in levels.items()},
+                    "cells": {cell: self._cell_facts(cell, lr, levels) for cell in self.cells},
+                }
+            )
         return {
             "measured_on": self.part,
             "seeds": self.seeds,
             "cells": {
-                label: {
-                    "width": width(cell),
-                    "depth": depth(cell),
-                    "parameters": self.parameters[label],
-                }
+                label: {"width": width(cell), "depth": depth(cell), "parameters": self.parameters[label]}
                 for label, cell in shapes.items()
             },
-            "rates": [self._rate_facts(lr, levels) for lr in self.lrs],
+            "rates": rates,
+        }
+
+    def _cell_facts(self, cell: str, lr: float, levels: Mapping[str, float | None]) -> dict[str, Any]:
+        return {
+            "area": {metric: _finite(self.area(cell, lr, metric)) for metric in METRICS},
+            "final": {metric: _finite(self.final(cell, lr, metric)) for metric in METRICS},
+            "epochs_to": {
+                metric: [] if level is None else self.epochs_to(level, cell, lr, metric)
+                for metric, level in levels.items()
+            },
+            "trainings": [
+                {
+                    "seed": training.entry.seed,
+                    "area": {metric: _finite(training.area(metric)) for metric in METRICS},
+                    "final": {metric: _finite(training.final(metric)) for metric in METRICS},
+                    "fault": training.fault,
+                    "curves": {
+                        metric: {"epochs": list(curve.epochs), "values": list(map(_finite, curve.values))}
+                        for metric, curve in training.curves.items()
+                    },
+                }
+                for training in self.of(cell, lr)
+            ],
         }
 
     def plot(self, metrics: Sequence[str] = METRICS, labels: Mapping[str, str] | None = None) -> "Figure":
@@ -260,60 +288,19 @@ class Comparison:
         """
         from dartboard.viz.plots import plot_band_grid
 
-        ylabels = {
-            TRAIN_LOSS: "training loss",
-            LOSS: f"{self.part} loss",
-            ACCURACY: f"{self.part} accuracy (%)",
-        }
-        grid = {
-            ylabels[metric]: {
+        loss, accuracy = f"{self.part} loss", f"{self.part} accuracy (%)"
+        ylabels = {TRAIN_LOSS: "training loss", LOSS: loss, ACCURACY: accuracy}
+        names = {cell: (labels or {}).get(cell, cell) for cell in self.cells}
+        grid: dict[str, dict[str, dict[str, Band]]] = {}
+        for metric in metrics:
+            factor = 100.0 if metric == ACCURACY else 1.0
+            grid[ylabels[metric]] = {
                 f"learning rate {lr:g}": {
-                    (labels or {}).get(cell, cell): self.band(cell, lr, metric).scaled(
-                        100.0 if metric == ACCURACY else 1.0
-                    )
-                    for cell in self.cells
+                    name: self.band(cell, lr, metric).scaled(factor) for cell, name in names.items()
                 }
                 for lr in self.lrs
             }
-            for metric in metrics
-        }
         return plot_band_grid(grid)
-
-    def _rate_facts(self, lr: float, levels: Mapping[str, float | None]) -> dict[str, Any]:
-        used = {
-            metric: self.level(lr, metric) if level is None else level for metric, level in levels.items()
-        }
-        return {
-            "lr": lr,
-            "ranking": self.ranking(lr),
-            "levels": {metric: _finite(level) for metric, level in used.items()},
-            "cells": {cell: self._cell_facts(cell, lr, used) for cell in self.cells},
-        }
-
-    def _cell_facts(self, cell: str, lr: float, levels: Mapping[str, float | None]) -> dict[str, Any]:
-        return {
-            "area": {metric: _finite(self.area(cell, lr, metric)) for metric in METRICS},
-            "final": {metric: _finite(self.final(cell, lr, metric)) for metric in METRICS},
-            "epochs_to": {
-                metric: [] if level is None else self.epochs_to(level, cell, lr, metric)
-                for metric, level in levels.items()
-            },
-            "trainings": [_training_facts(training) for training in self.of(cell, lr)],
-        }
-
-
-def _training_facts(training: Training) -> dict[str, Any]:
-    curves = {
-        metric: {"epochs": list(curve.epochs), "values": [_finite(value) for value in curve.values]}
-        for metric, curve in training.curves.items()
-    }
-    return {
-        "seed": training.entry.seed,
-        "area": {metric: _finite(training.area(metric)) for metric in METRICS},
-        "final": {metric: _finite(training.final(metric)) for metric in METRICS},
-        "fault": training.fault,
-        "curves": curves,
-    }
 
 
 def _finite(value: float | None) -> float | None:

@@ -4,127 +4,76 @@ Each training is an ordinary run in FOLDER/runs, so that a comparison which was 
 to the same bits. By default nothing regularises but weight decay, as in section 4 of understanding-cells.
 """
 
+import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from dartboard.analysis.comparison import ACCURACY, LOSS, TRAIN_LOSS, Comparison, Curve, Entry, Training
-from dartboard.analysis.side_by_side import RUNS, ComparisonJobs, Plan, claim, make_settings
+from dartboard.analysis.comparison import (
+    ACCURACY,
+    LOSS,
+    TRAIN_LOSS,
+    Comparison,
+    Entry,
+    LearningCurve,
+    Training,
+)
+from dartboard.config.loader import ConfigLoader, Layer, from_words
+from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import DivergedError, OptionError, RunError
 from dartboard.jobs.executors.base import Executor
 from dartboard.jobs.executors.inline import InlineExecutor
 from dartboard.jobs.job import Job
+from dartboard.jobs.loops import LoopBuilder
 from dartboard.jobs.monitor import Monitor
 from dartboard.jobs.queue import JobQueue
 from dartboard.jobs.runner import JobRunner
 from dartboard.nn.costs import count_parameters
 from dartboard.plugins import check_plugins
-from dartboard.runs import Run, is_run
+from dartboard.runs import Lock, Run, differences, is_run
 from dartboard.runs.directory import METRICS
-from dartboard.space import Genotype, decode
-from dartboard.train.config import TrainSettings
+from dartboard.space import GENOTYPE_FORMATS, Genotype, adopt, decode, load_space
+from dartboard.train import config as train_config
+from dartboard.train.config import TRAIN, TrainConfig, TrainSettings
 from dartboard.train.trainer import Trainer
 from dartboard.utils.atomic import write_text
 from dartboard.utils.progress import Progress, no_progress
 
+PLAIN: dict[str, Any] = {
+    "space": "darts",
+    "batch": 80,
+    "net": {"auxiliary": 0.0, "drop_path": 0.0},
+    "data": {"valid": 0.0, "cutout": 0},
+}
+"""Where settings differ from those of trainings: nothing regularises (understanding-cells A.4), batches of 80
+images (A.3), and the curves are of test images."""
+FILE = "comparison.json"
+"""What is compared, in the folder of the comparison."""
+RUNS = "runs"
+"""Folder of the trainings, inside the comparison's."""
 FAULT = "fault.txt"
 """In the directory of a training that broke off: why."""
+LABEL = re.compile(r"[A-Za-z0-9][\w.+-]{0,80}")
 
-__all__ = ["Comparer", "compare", "make_settings"]
 
-
-class Comparer:
-    """Runs what is left of a comparison.
+def make_settings(*layers: Layer, words: Sequence[str] = ()) -> TrainSettings:
+    """The settings that all trainings of a comparison share: those of `PLAIN`, updated.
 
     Args:
-        plan: What is compared.
-        folder: Directory of the comparison.
-        device: Where to compute.
+        layers: Nested values, of which later ones win, such as `{"epochs": 10, "net": {"channels": 8}}`.
+        words: The same as text, such as `net.channels=8`; they win over layers.
+
+    Raises:
+        UnknownNameError: If there is no such setting.
+        OptionError: If a value cannot be used.
     """
-
-    def __init__(self, plan: Plan, folder: Path, device: torch.device | None = None) -> None:
-        self.plan, self.folder = plan, folder
-        self.device = device or torch.device("cpu")
-        self._queue: JobQueue | None = None
-        self._stopping = False
-
-    def stop(self) -> None:
-        """Asks all trainings to save their states and to stop; for signal handlers."""
-        self._stopping = True
-        if self._queue is not None:
-            self._queue.stop()
-
-    def run(
-        self,
-        lrs: Sequence[float],
-        seeds: Sequence[int],
-        *,
-        executor: Executor | None = None,
-        progress: Progress = no_progress,
-    ) -> Comparison:
-        """Runs what is left and returns all of it.
-
-        Args:
-            lrs: Initial learning rates.
-            seeds: Random seeds.
-            executor: Where the trainings run; by default in this process. Closed at the end.
-            progress: Reports how many epochs are complete, of all trainings together.
-
-        Raises:
-            Stopped: If `stop` was called; the state has been saved.
-            DartboardError: If something does not fit, or the folder has another comparison.
-        """
-        entries = [Entry(label, lr, seed) for lr, seed in _pairs(lrs, seeds) for label, _ in self.plan.cells]
-        jobs = ComparisonJobs(self.plan, self.folder, self.device, progress)
-        part, sizes = self._rehearse(jobs, entries[0])
-        self.folder.mkdir(parents=True, exist_ok=True)
-        claim(self.folder, jobs.claims(), dict(self.plan.cells))
-        trainings = [jobs.job(entry) for entry in entries]
-        executor = executor or InlineExecutor(JobRunner(builder=jobs.builder))
-        count = _EpochCount(trainings, progress)
-        count.on_poll([])  # what earlier invocations have done
-        self._queue = JobQueue(executor, monitor=count)
-        if self._stopping:  # the request may have come before there was a queue
-            self._queue.stop()
-        try:
-            self._train(trainings)
-        finally:
-            executor.close()
-            self._queue = None
-        cells = {label: decode(text) for label, text in self.plan.cells}
-        return Comparison(cells, [self._read(entry, part) for entry in entries], part, sizes)
-
-    def _rehearse(self, jobs: ComparisonJobs, first: Entry) -> tuple[str, dict[str, int]]:
-        """Builds every network once; which images it is measured on, and the number of weights of each."""
-        check_plugins(self.plan.settings.plugins)
-        sizes, part = {}, ""
-        for label, _ in self.plan.cells:
-            trainer = jobs.builder.build_job(jobs.job(Entry(label, first.lr, first.seed)))
-            assert isinstance(trainer, Trainer)  # noqa: S101
-            sizes[label], part = count_parameters(trainer.net), trainer.measured_on
-        return part, sizes
-
-    def _train(self, jobs: Sequence[Job]) -> None:
-        """Runs the trainings that are not over.
-
-        A training whose loss becomes infinite is a result: its directory says why; it is not tried again.
-        """
-        assert self._queue is not None  # noqa: S101
-        for result in self._queue.run([job for job in jobs if not _is_over(job.path)]):
-            if result.error_type == DivergedError.__name__:
-                write_text(result.job.path / FAULT, f"{result.error}\n")
-            elif result.state == "failed":
-                raise RunError(f"{result.job.name}: {result.error}")
-
-    def _read(self, entry: Entry, part: str) -> Training:
-        path = self.folder / RUNS / entry.name
-        rows, fault = Run.read(path).metrics(), _fault(path)
-        names = {TRAIN_LOSS: "train_loss", LOSS: f"{part}_loss", ACCURACY: f"{part}_accuracy"}
-        return Training(entry, {metric: _curve(rows, name) for metric, name in names.items()}, fault)
+    return ConfigLoader(TrainSettings, {}, "").merge([PLAIN, *layers, from_words(words)])
 
 
 def compare(
@@ -157,21 +106,183 @@ def compare(
     Raises:
         DartboardError: If something does not fit, or the folder has a comparison with other settings.
     """
-    comparer = Comparer(Plan.of(cells, settings), folder, torch.device(device))
+    comparer = Comparer(ComparisonPlan.of(cells, settings), folder, torch.device(device))
     rates = lrs or (settings.weights.lr,)
     return comparer.run(rates, seeds or (settings.seed,), executor=executor, progress=progress)
 
 
-def _pairs(lrs: Sequence[float], seeds: Sequence[int]) -> list[tuple[float, int]]:
-    """Every learning rate with every seed, each once.
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """What is compared, as it travels between processes.
 
-    Raises:
-        OptionError: If a learning rate cannot be one.
+    Args:
+        cells: For each its label and its genotype in JSON.
+        settings: Of all trainings; learning rate and seed are set for each.
     """
-    for lr in lrs:
-        if not (math.isfinite(lr) and lr > 0):
-            raise OptionError(f"a learning rate is above 0, not {lr}")
-    return [(float(lr), seed) for lr in dict.fromkeys(lrs) for seed in dict.fromkeys(seeds)]
+
+    cells: tuple[tuple[str, str], ...]
+    settings: TrainSettings
+
+    @classmethod
+    def of(cls, cells: Mapping[str, Genotype], settings: TrainSettings) -> "ComparisonPlan":
+        """The plan of some cells by label.
+
+        Raises:
+            OptionError: If there are none, or a label cannot name a directory, or the stack is not named.
+        """
+        if not cells:
+            raise OptionError("there is nothing to compare; give one cell or more")
+        for label in cells:
+            if not LABEL.fullmatch(label):
+                raise OptionError(f"a cell cannot be labelled {label!r}; use letters, digits and -_.+")
+        if settings.space.name is None:
+            raise OptionError("name the space whose stack the cells go into: space.name, such as darts")
+        SCHEDULES[settings.weights.schedule]  # fail fast on an unknown schedule
+        encode = GENOTYPE_FORMATS["json"].encode
+        return cls(tuple((label, encode(genotype)) for label, genotype in cells.items()), settings)
+
+    def config(self, entry: Entry) -> TrainConfig:
+        """The configuration of a training."""
+        values = self.settings.model_dump()
+        values["weights"]["lr"] = entry.lr
+        return TRAIN.validate(values | {"cell": dict(self.cells)[entry.cell], "seed": entry.seed})
+
+
+class Comparer:
+    """Runs what is left of a comparison.
+
+    Args:
+        plan: What is compared.
+        folder: Directory of the comparison.
+        device: Where to compute.
+    """
+
+    def __init__(self, plan: ComparisonPlan, folder: Path, device: torch.device | None = None) -> None:
+        self.plan, self.folder = plan, folder
+        self.device = device or torch.device("cpu")
+        self.builder = LoopBuilder(self.device)
+        self._queue: JobQueue | None = None
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Asks all trainings to save their states and to stop; for signal handlers."""
+        self._stopping = True
+        if self._queue is not None:
+            self._queue.stop()
+
+    def run(
+        self,
+        lrs: Sequence[float],
+        seeds: Sequence[int],
+        *,
+        executor: Executor | None = None,
+        progress: Progress = no_progress,
+    ) -> Comparison:
+        """Runs what is left and returns all of it.
+
+        A training whose loss becomes infinite is a result: its directory says why; it is not tried again.
+
+        Args:
+            lrs: Initial learning rates.
+            seeds: Random seeds.
+            executor: Where the trainings run; by default in this process. Closed at the end.
+            progress: Reports how many epochs are complete, of all trainings together.
+
+        Raises:
+            Stopped: If `stop` was called; the state has been saved.
+            DartboardError: If something does not fit, or the folder has another comparison.
+        """
+        for lr in lrs:
+            if not (math.isfinite(lr) and lr > 0):
+                raise OptionError(f"a learning rate is above 0, not {lr}")
+        pairs = [(float(lr), seed) for lr in dict.fromkeys(lrs) for seed in dict.fromkeys(seeds)]
+        entries = [Entry(label, lr, seed) for lr, seed in pairs for label, _ in self.plan.cells]
+        self.builder.progress = progress
+        part, sizes = self._rehearse(entries[0])
+        self._claim_folder()
+        jobs = [self.job(entry) for entry in entries]
+        executor = executor or InlineExecutor(JobRunner(builder=self.builder))
+        count = _EpochCount(jobs, progress)
+        count.on_poll([])  # what earlier invocations have done
+        self._queue = JobQueue(executor, monitor=count)
+        if self._stopping:  # the request may have come before there was a queue
+            self._queue.stop()
+        try:
+            for result in self._queue.run([job for job in jobs if not _is_over(job.path)]):
+                if result.error_type == DivergedError.__name__:
+                    write_text(result.job.path / FAULT, f"{result.error}\n")
+                elif result.state == "failed":
+                    raise RunError(f"{result.job.name}: {result.error}")
+        finally:
+            executor.close()
+            self._queue = None
+        cells = {label: decode(text) for label, text in self.plan.cells}
+        return Comparison(cells, [self._read(entry, part) for entry in entries], part, sizes)
+
+    def job(self, entry: Entry) -> Job:
+        """The job of a training; it has one thread, so that results do not depend on the executor."""
+        config, home = self.plan.config(entry), str(self.plan.settings.space.name)
+        cells = config.net.cells or adopt(load_space(home), decode(config.cell)).stack.cells
+        return Job(
+            entry.name,
+            str((self.folder / RUNS).resolve()),
+            "train",
+            train_config.resolved(config, home, cells),
+            threads=1,
+            device=str(self.device),
+            plugins=config.plugins,
+        )
+
+    def _rehearse(self, first: Entry) -> tuple[str, dict[str, int]]:
+        """Builds every network once; which images it is measured on, and the number of weights of each."""
+        check_plugins(self.plan.settings.plugins)
+        sizes, part = {}, ""
+        for label, _ in self.plan.cells:
+            trainer = self.builder.build_job(self.job(Entry(label, first.lr, first.seed)))
+            assert isinstance(trainer, Trainer)  # noqa: S101
+            sizes[label], part = count_parameters(trainer.net), trainer.measured_on
+        return part, sizes
+
+    def _claim_folder(self) -> None:
+        """Writes down settings, images and cells of the comparison; new cells join those from before.
+
+        Raises:
+            RunError: If the folder has another comparison; says what differs.
+        """
+        settings = self.plan.settings
+        first = self.plan.config(Entry(self.plan.cells[0][0], 1.0, 0))
+        shared = train_config.resolved(first, str(settings.space.name), 0)
+        del shared["cell"], shared["seed"], shared["weights"]["lr"], shared["checkpoint"]
+        shared["net"]["cells"] = settings.net.cells
+        images = self.builder.images(settings.data).fingerprint
+        cells = {label: json.loads(text) for label, text in self.plan.cells}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with Lock(self.folder):
+            if before := _read_claim(self.folder / FILE):
+                changes = differences(before["settings"], shared)
+                if before["images"] != images and before["settings"] == shared:
+                    changes = "the images have changed"
+                if changes:
+                    raise RunError(
+                        f"{self.folder} has a comparison with other settings: {changes}; name another folder"
+                    )
+            earlier: dict[str, Any] = before.get("cells", {})
+            for label, cell in cells.items():
+                if earlier.get(label, cell) != cell:
+                    raise RunError(f"{self.folder} has another cell called {label}; name another folder")
+            content = {"settings": shared, "images": images, "cells": earlier | cells}
+            write_text(self.folder / FILE, json.dumps(content, indent=1) + "\n")
+
+    def _read(self, entry: Entry, part: str) -> Training:
+        """The curves of a training, infinite where a metric was no finite number."""
+        path = self.folder / RUNS / entry.name
+        rows, curves = Run.read(path).metrics(), {}
+        names = {TRAIN_LOSS: "train_loss", LOSS: f"{part}_loss", ACCURACY: f"{part}_accuracy"}
+        for metric, name in names.items():
+            points = [(row["epoch"] + 1, row[name]) for row in rows if name in row]
+            values = tuple(math.inf if value is None else float(value) for _, value in points)
+            curves[metric] = LearningCurve(tuple(epoch for epoch, _ in points), values)
+        return Training(entry, curves, _fault(path))
 
 
 class _EpochCount(Monitor):
@@ -206,8 +317,14 @@ def _fault(path: Path) -> str | None:
     return (path / FAULT).read_text(encoding="utf-8").strip()
 
 
-def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> Curve:
-    """What was recorded under a name; infinite where that was no finite number."""
-    points = [(row["epoch"] + 1, row[name]) for row in rows if name in row]
-    values = tuple(math.inf if value is None else float(value) for _, value in points)
-    return Curve(tuple(epoch for epoch, _ in points), values)
+def _read_claim(path: Path) -> dict[str, Any]:
+    """What a folder's file says is compared there; empty if there is no file."""
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or not {"settings", "images", "cells"} <= set(content):
+        raise RunError(f"{path} is damaged; move the folder away, or name another")
+    return content

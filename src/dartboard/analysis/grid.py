@@ -35,6 +35,8 @@ SAVE_INTERVAL = 1.0
 INFINITE = "inf"
 FINGERPRINTS = {"network": "another network", "images": "other images"}
 """Settings that are digests, and what a difference means."""
+NETWORK, EXAMPLES, OPTIONS = "network.safetensors", "examples.safetensors", "options.json"
+"""The files from which other processes load a problem."""
 
 
 class Grid:
@@ -73,7 +75,10 @@ class Grid:
         """Writes the file if there are values that it does not have."""
         if self.path is None or self._is_saved:
             return
-        rows = [[_plain(value) for value in row] for row in self.values.tolist()]
+        rows = [
+            [None if math.isnan(value) else INFINITE if math.isinf(value) else value for value in row]
+            for row in self.values.tolist()
+        ]
         write_text(self.path, json.dumps({"settings": self.settings, "values": rows}))
         self._saved_at, self._is_saved = time.monotonic(), True
 
@@ -87,29 +92,15 @@ class Grid:
         except (ValueError, KeyError, TypeError, RecursionError):
             raise RunError(f"{path} is damaged; remove it, and its values are computed again") from None
         if settings != self.settings:
-            raise RunError(f"{path} was made {_difference(settings, self.settings)}; name another folder")
+            keys = (*self.settings, *settings)
+            key = next(key for key in keys if settings.get(key) != self.settings.get(key))
+            made = f"with {key}={settings[key]}" if key in settings else f"without {key}={self.settings[key]}"
+            if key in FINGERPRINTS:
+                made = f"with {FINGERPRINTS[key]}"
+            raise RunError(f"{path} was made {made}; name another folder")
         if values.shape != self.values.shape:
             raise RunError(f"{path} is damaged; remove it, and its values are computed again")
         return values
-
-
-def _plain(value: float) -> float | str | None:
-    """A value for JSON: None for a missing one."""
-    if math.isnan(value):
-        return None
-    return INFINITE if math.isinf(value) else value
-
-
-def _difference(stored: Mapping[str, Any], current: Mapping[str, Any]) -> str:
-    """The first difference between settings."""
-    key = next(key for key in (*current, *stored) if stored.get(key) != current.get(key))
-    if key in FINGERPRINTS:
-        return f"with {FINGERPRINTS[key]}"
-    return f"with {key}={stored[key]}" if key in stored else f"without {key}={current[key]}"
-
-
-NETWORK, EXAMPLES, OPTIONS = "network.safetensors", "examples.safetensors", "options.json"
-"""The files from which other processes load a problem."""
 
 
 class GridOptions(Options):
@@ -171,7 +162,12 @@ class GridProblem:
     def context(self, device: torch.device | str) -> MeasureContext:
         """The plane with its directions and the examples, on a device."""
         options = self.options
-        tensors = {name: _to_device(values, device) for name, values in self.tensors.items()}
+        tensors = {
+            name: values.to(  # channels-last images, with which networks are fastest
+                device, memory_format=torch.channels_last if values.dim() == 4 else torch.preserve_format
+            )
+            for name, values in self.tensors.items()
+        }
         plane = Plane(
             self.model.net,
             statistics=options.statistics,
@@ -179,7 +175,7 @@ class GridProblem:
             device=device,
         )
         draw = partial(draw_direction, plane.weights, kind=options.directions, vectors=options.vectors)
-        plane.span(draw(1, seed=options.seed), draw(2, seed=options.seed))
+        plane.directions = draw(1, seed=options.seed), draw(2, seed=options.seed)
         batches = split_batches(
             tensors["x"], tensors["y"], options.batch, drop_last=options.statistics == "batch"
         )
@@ -256,13 +252,6 @@ def normalized_examples(model: Model, images: Images, count: int, seed: int) -> 
     )
     order = torch.randperm(len(batch.y), generator=generator("examples", seed))
     return batch.x[order].to(dtype), batch.y[order]
-
-
-def _to_device(values: Tensor, device: torch.device | str) -> Tensor:
-    """A tensor on a device; images in channels-last format, with which networks are fastest."""
-    return values.to(
-        device, memory_format=torch.channels_last if values.dim() == 4 else torch.preserve_format
-    )
 
 
 def split_batches(x: Tensor, y: Tensor, size: int, *, drop_last: bool = False) -> list[Batch]:

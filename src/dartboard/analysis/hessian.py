@@ -81,8 +81,8 @@ def weight_spectrum(
     x, y = (values.to(device) for values in normalized_examples(model, images, examples, seed=0))
     batches = split_batches(x, y, batch, drop_last=statistics == "batch")
     size = sum(weight.numel() for weight in plane.weights)
-    product = _count_products(_weight_hessian(plane, batches), progress)
-    return _extremes(product, size, count_examples(batches), count, tolerance)
+    product = _weight_hessian(plane, batches)
+    return _spectrum(product, size, count_examples(batches), count, tolerance, progress)
 
 
 def _weight_hessian(plane: Plane, batches: Sequence[Batch]) -> Product:
@@ -134,17 +134,13 @@ def arch_spectrum(
             "curved in"
         )
     with arch_hessian(objective, batches) as product:
-        return _extremes(_count_products(product, progress), size, count_examples(batches), count, tolerance)
+        return _spectrum(product, size, count_examples(batches), count, tolerance, progress)
 
 
-def _extremes(product: Product, size: int, examples: int, count: int, tolerance: float) -> Spectrum:
-    largest = extreme_eigenvalues(product, size, count=count, tolerance=tolerance)
-    (smallest,) = extreme_eigenvalues(product, size, end="SA", tolerance=tolerance)
-    return Spectrum(tuple(map(float, largest)), float(smallest), size, examples)
-
-
-def _count_products(product: Product, progress: Progress) -> Product:
-    """The same products; each reports progress."""
+def _spectrum(
+    product: Product, size: int, examples: int, count: int, tolerance: float, progress: Progress
+) -> Spectrum:
+    """The ends of a spectrum by Lanczos' method; each product with the Hessian reports progress."""
     done = 0
 
     def counted(vector: Floats) -> Floats:
@@ -154,4 +150,6 @@ def _count_products(product: Product, progress: Progress) -> Product:
         progress("products with the Hessian", done, 0)
         return result
 
-    return counted
+    largest = extreme_eigenvalues(counted, size, count=count, tolerance=tolerance)
+    (smallest,) = extreme_eigenvalues(counted, size, end="SA", tolerance=tolerance)
+    return Spectrum(tuple(map(float, largest)), float(smallest), size, examples)

@@ -1,22 +1,48 @@
-"""What can be measured at a point of a plane through a network's weights."""
+"""What is measured at a point of a plane: loss, gradient, smoothness, and the variance of the gradients.
 
-from collections.abc import Callable, Sequence
+The last is that of the gradients of single examples. With g_i the gradient of example i of N in all weights,
+and g their mean, it is the total variance
+
+    V = 1/N sum_i |g_i - g|^2,
+
+the trace of the covariance matrix of g_i where i is drawn uniformly (Shu et al. 2020, section 4.2.2, write
+Var(grad f_i)). The gradient of a batch of m examples drawn with replacement has the variance V / m.
+
+Where batch-norms use running statistics examples do not see each other, and all g_i come from one vectorized
+pass a batch (`per_example`). Where they use those of the batch there is no gradient of a single example. Then
+the N = K m examples are divided at random into K batches of m, with gradients G_k and their mean G, and
+
+    V = m (N - 1) / N  1/(K - 1) sum_k |G_k - G|^2
+
+(`between_batches`). The mean of m of N numbers drawn without replacement has the variance S/m (1 - m/N),
+where S = V N / (N - 1); as the K means are those of a division, 1/(K - 1) sum_k |G_k - G|^2 has the
+expectation S/m. So were it not for the statistics, the second V would be the first in the mean over all
+divisions; for m = 1 it is the first itself.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.func import functional_call, grad, vmap
 
-from dartboard.analysis.plane import Plane, norm
-from dartboard.analysis.variance import between_batches, per_example
+from dartboard.analysis.plane import Plane, norm, weights_of
 from dartboard.arch.objective import Batch, gradients
+from dartboard.errors import OptionError
 from dartboard.nn.network import CellNet
 from dartboard.registry import Registry
+
+MAX_BYTES = 2**28
+"""Bytes that the gradients of single examples may take at once; they are computed in chunks."""
+MAX_CHUNK = 128
+"""The most examples in a chunk."""
 
 
 @dataclass(frozen=True, eq=False)
 class MeasureContext:
-    """What measures are given.
+    """What measures need.
 
     Args:
         plane: The network, with its directions.
@@ -40,8 +66,11 @@ MEASURES: Registry[Measure] = Registry("measure of a landscape")
 
 @MEASURES.register("loss")
 def loss(context: MeasureContext, a: float, b: float) -> Tensor:
-    """The mean cross-entropy of all examples."""
-    return mean_loss(context.plane.at(a, b), context.batches)
+    """The mean cross-entropy of all examples, summed in double precision."""
+    net = context.plane.at(a, b)
+    with torch.inference_mode():
+        sums = [F.cross_entropy(net(x).double(), y, reduction="sum") for x, y in context.batches]
+        return torch.stack(sums).sum() / count_examples(context.batches)
 
 
 @MEASURES.register("gradient")
@@ -66,21 +95,12 @@ def smoothness(context: MeasureContext, a: float, b: float) -> Tensor:
 
 @MEASURES.register("variance")
 def variance(context: MeasureContext, a: float, b: float) -> Tensor:
-    """The variance of the gradients of single examples; see `dartboard.analysis.variance`."""
+    """The variance of the gradients of single examples; see the top of this file."""
     plane = context.plane
     if plane.statistics == "batch":
         net, size = plane.at(a, b), len(context.batches[0][1])
-        return between_batches(
-            (mean_gradient(net, plane.weights, [batch]) for batch in context.batches), size
-        )
+        return between_batches((mean_gradient(net, plane.weights, [one]) for one in context.batches), size)
     return per_example(plane.at(a, b), context.batches)
-
-
-@torch.inference_mode()
-def mean_loss(net: CellNet, batches: Sequence[Batch]) -> Tensor:
-    """The mean cross-entropy of all examples, summed in double precision; a scalar."""
-    sums = [F.cross_entropy(net(x).double(), y, reduction="sum") for x, y in batches]
-    return torch.stack(sums).sum() / count_examples(batches)
 
 
 def mean_gradient(net: CellNet, weights: Sequence[Tensor], batches: Sequence[Batch]) -> list[Tensor]:
@@ -98,3 +118,75 @@ def mean_gradient(net: CellNet, weights: Sequence[Tensor], batches: Sequence[Bat
 def count_examples(batches: Sequence[Batch]) -> int:
     """The number of examples in batches."""
     return sum(len(y) for _, y in batches)
+
+
+def per_example(net: CellNet, batches: Sequence[Batch], *, max_bytes: int = MAX_BYTES) -> Tensor:
+    """The variance over all examples; a scalar in double precision.
+
+    Args:
+        net: A network in evaluation mode.
+        batches: Normalized images with labels.
+        max_bytes: Bytes that gradients of single examples may take at once.
+    """
+    weights = {name: weight.detach() for name, weight in weights_of(net).items()}
+    size = sum(weight.numel() * weight.element_size() for weight in weights.values())
+    chunk, moments = min(max(max_bytes // size, 1), MAX_CHUNK), _Moments(list(weights.values()))
+
+    def loss(at: dict[str, Tensor], image: Tensor, label: Tensor) -> Tensor:
+        return F.cross_entropy(functional_call(net, at, (image[None],)), label[None])
+
+    for images, labels in batches:
+        for x, y in zip(images.split(chunk), labels.split(chunk), strict=True):
+            grads: dict[str, Tensor] = vmap(grad(loss), (None, 0, 0))(weights, x, y)
+            moments.add(list(grads.values()))
+    return moments.variance()
+
+
+def between_batches(gradients: Iterable[Sequence[Tensor]], size: int) -> Tensor:
+    """The variance over all examples, from gradients of batches; a scalar in double precision.
+
+    Args:
+        gradients: Gradient of the mean loss of each batch, one tensor a weight.
+        size: Examples in each batch.
+
+    Raises:
+        OptionError: If there are fewer than two batches.
+    """
+    moments: _Moments | None = None
+    for grads in gradients:
+        moments = moments or _Moments(grads)
+        moments.add([grad_part[None] for grad_part in grads])
+    if moments is None or moments.count < 2:
+        raise OptionError(
+            "the variance between batches takes at least two of them; take more examples or smaller batches"
+        )
+    count, examples = moments.count, moments.count * size
+    return moments.variance() * (count / (count - 1)) * (size * (examples - 1) / examples)
+
+
+class _Moments:
+    """Running sums over vectors given in parts, in double precision.
+
+    Args:
+        like: Tensors with the shapes of the parts.
+    """
+
+    def __init__(self, like: Sequence[Tensor]) -> None:
+        self.squares = torch.zeros((), dtype=torch.float64, device=like[0].device)
+        self.sums = [torch.zeros_like(part, dtype=torch.float64) for part in like]
+        self.count = 0
+
+    def add(self, parts: Sequence[Tensor]) -> None:
+        """Adds B vectors, each part [B, ...]."""
+        self.squares += (
+            torch.stack([torch.linalg.vector_norm(part, dtype=torch.float64) for part in parts])
+            .square()
+            .sum()
+        )
+        torch._foreach_add_(self.sums, [part.sum(0, dtype=torch.float64) for part in parts])
+        self.count += len(parts[0])
+
+    def variance(self) -> Tensor:
+        """The mean square of the vectors minus the square of their mean, at least 0."""
+        mean = torch.stack([total.square().sum() for total in self.sums]).sum() / self.count**2
+        return (self.squares / self.count - mean).clamp(min=0)

@@ -84,6 +84,10 @@ class Plane:
         fresh: Batches of normalized images; needed only for `fresh`.
         device: Where to compute.
 
+    Attributes:
+        weights: The weights that move.
+        directions: d1 and d2, each shaped like `weights`, which whoever asks for points sets.
+
     Raises:
         OptionError: If there are no images to compute statistics from.
     """
@@ -106,10 +110,6 @@ class Plane:
         self.weights: list[Tensor] = list(weights_of(self.net).values())
         self.center = [weight.detach().to(device) for weight in weights_of(net).values()]
         self.directions: tuple[list[Tensor], list[Tensor]] = ([], [])
-
-    def span(self, first: list[Tensor], second: list[Tensor]) -> None:
-        """Sets the directions, each shaped like `weights`."""
-        self.directions = first, second
 
     def at(self, a: float, b: float) -> CellNet:
         """The network at a point, ready to compute; valid until the next call."""

@@ -17,8 +17,7 @@ from dartboard.runs import Run
 from dartboard.search import stability as search_stability
 from dartboard.search.searcher import load_searcher
 from dartboard.search.stability import EdgeStability
-from dartboard.space import GENOTYPE_FORMATS, Genotype
-from dartboard.space.spec import SearchSpace
+from dartboard.space import GENOTYPE_FORMATS
 from dartboard.utils.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -89,7 +88,12 @@ def measure(
         DartboardError: If it is no run of a finished search, or has no checkpoint that can be read.
     """
     run = run if isinstance(run, Run) else Run.read(run)
-    genotype = _chosen(run)
+    if (result := run.result()) is None:
+        raise RunError(f"{run.path} is not finished, and has chosen nothing yet; go on with it first")
+    try:
+        genotype = GENOTYPE_FORMATS["json"].decode(json.dumps(result["genotype"]))
+    except (KeyError, GenotypeError):
+        raise RunError(f"{run.path} is damaged: what it chose cannot be read from its result") from None
     searcher = load_searcher(run, device, fall_back=fall_back, progress=progress)
     total = 1 + sum(len(cell.edges) for _, cell in searcher.space.groups)
     done = count()
@@ -100,23 +104,12 @@ def measure(
 
     edges = search_stability.stability(searcher.objective, genotype, valid_batches)
     mixed = edges[0].accuracy - edges[0].change
-    open_edges = [edge for edge in edges if _has_choice(searcher.space, edge)]
+    open_edges = []
+    for edge in edges:
+        cell = searcher.space.cells[edge.group]
+        if len(cell.edges[edge.edge].ops) > 1 or cell.contest_of(edge.edge) is not None:
+            open_edges.append(edge)
     return RunStability(run.path, settings_of(run), run.config["seed"], mixed, open_edges)
-
-
-def _chosen(run: Run) -> Genotype:
-    """What a search chose in the end."""
-    if (result := run.result()) is None:
-        raise RunError(f"{run.path} is not finished, and has chosen nothing yet; go on with it first")
-    try:
-        return GENOTYPE_FORMATS["json"].decode(json.dumps(result["genotype"]))
-    except (KeyError, GenotypeError):
-        raise RunError(f"{run.path} is damaged: what it chose cannot be read from its result") from None
-
-
-def _has_choice(space: SearchSpace, edge: EdgeStability) -> bool:
-    cell = space.cells[edge.group]
-    return len(cell.edges[edge.edge].ops) > 1 or cell.contest_of(edge.edge) is not None
 
 
 @dataclass(frozen=True)
@@ -137,15 +130,14 @@ class Stabilities:
         """The accuracy for each edge that is decided, a panel for each group."""
         from dartboard.viz.plots import EdgeAccuracies, plot_stability
 
-        return plot_stability(
-            {
-                label: [
-                    EdgeAccuracies(run.accuracy, [edge.accuracy for edge in run.edges], run.changes.tolist())
-                    for run in group
-                ]
-                for label, group in self.groups.items()
-            }
-        )
+        accuracies = {
+            label: [
+                EdgeAccuracies(run.accuracy, [edge.accuracy for edge in run.edges], run.changes.tolist())
+                for run in group
+            ]
+            for label, group in self.groups.items()
+        }
+        return plot_stability(accuracies)
 
 
 def stability(

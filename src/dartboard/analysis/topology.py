@@ -293,7 +293,7 @@ def _enumerated_shapes(cell: Cell) -> Mapping[tuple[float, int], int]:
 
 def count_topologies(cell: Cell) -> int:
     """How many topologies a cell has; `none` is no connection."""
-    contests = prod(comb(len(_contestants(cell, own.edges)), own.keep) for own in cell.contests)
+    contests = prod(comb(len(_contestants(cell, contest.edges)), contest.keep) for contest in cell.contests)
     free = (edge for index, edge in enumerate(cell.edges) if cell.contest_of(index) is None)
     return contests * prod(2 for edge in free if NONE in edge.ops and len(edge.ops) > 1)
 

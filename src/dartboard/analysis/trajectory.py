@@ -35,7 +35,7 @@ YLABELS = {
     "accuracy": "accuracy of the supernet",
 }
 """Axis labels by quantity."""
-FEW_ARCHS = 2
+FEW_GROUPS = 2
 """With more groups than this, their ops are counted together."""
 
 
@@ -128,14 +128,14 @@ Quantity = Callable[[TrajectoryPoint], float | None]
 """A number of a search after an epoch; None where it was not measured."""
 
 
-def _mean_over_archs(of: Callable[[CellPoint], float]) -> Quantity:
+def _mean_over_groups(of: Callable[[CellPoint], float]) -> Quantity:
     return lambda point: float(np.mean([of(cell) for cell in point.cells.values()]))
 
 
 QUANTITIES: dict[str, Quantity] = {
-    "normalised entropy": _mean_over_archs(lambda cell: cell.normalised),
-    "entropy": _mean_over_archs(lambda cell: cell.entropy),
-    "margin": _mean_over_archs(lambda cell: cell.margin),
+    "normalised entropy": _mean_over_groups(lambda cell: cell.normalised),
+    "entropy": _mean_over_groups(lambda cell: cell.entropy),
+    "margin": _mean_over_groups(lambda cell: cell.margin),
     "skips": lambda point: float(sum(cell.skips for cell in point.cells.values())),
     "gap": lambda point: point.gap,
     "accuracy": lambda point: point.accuracy,
@@ -192,16 +192,15 @@ class Trajectory:
             "epochs": self.epochs,
             **{name: None if curve is None else curve.tolist() for name, curve in curves.items()},
             "final gap": self.final_gap,
-            "cells": {group: self._cell_facts(group) for group, _ in self.space.groups},
-        }
-
-    def _cell_facts(self, group: str) -> dict[str, Any]:
-        cells = [point.cells[group] for point in self.points]
-        return {
-            "normalised entropy": [cell.normalised for cell in cells],
-            "entropy": [cell.entropy for cell in cells],
-            "margins": [cell.margins for cell in cells],
-            "ops": self.counts(group),
+            "cells": {
+                group: {
+                    "normalised entropy": [point.cells[group].normalised for point in self.points],
+                    "entropy": [point.cells[group].entropy for point in self.points],
+                    "margins": [point.cells[group].margins for point in self.points],
+                    "ops": self.counts(group),
+                }
+                for group, _ in self.space.groups
+            },
         }
 
 
@@ -231,7 +230,17 @@ def _read(run: Run) -> Trajectory:
     if not rows:
         raise RunError(f"{run.path} has no epochs yet; there is nothing to show")
     space, result = load_space(str(run.path / SPACE)), run.result()
-    points = [_read_point(space, row, run.epoch(row["epoch"])) for row in rows]
+    points = []
+    for row in rows:
+        strengths, cells = run.epoch(row["epoch"])["strengths"], {}
+        for group, cell in space.groups:
+            ops, index = np.array(strengths[group]["ops"]), open_edges(cell)
+            entropy = float(entropies(ops[index]).mean()) if index else 0.0
+            leads = tuple(margins(cell, ops).tolist())
+            chosen = dict(row["cells"][group]["ops"])
+            cells[group] = CellPoint(entropy, mean_normalised_entropy(cell, ops), leads, chosen)
+        discrete = row.get("discrete_accuracy")
+        points.append(TrajectoryPoint(row["epoch"], cells, row["valid_accuracy"], discrete))
     gap = None if result is None else result["valid_accuracy"] - result["discrete_accuracy"]
     return Trajectory(run.path, settings_of(run), run.config["seed"], space, points, gap)
 
@@ -239,17 +248,6 @@ def _read(run: Run) -> Trajectory:
 def settings_of(run: Run) -> dict[str, Any]:
     """By dotted name, all settings that identify a search except its seed."""
     return {name: value for name, value in flat(run.config).items() if not name.startswith(IGNORED_SETTINGS)}
-
-
-def _read_point(space: SearchSpace, row: Mapping[str, Any], details: Mapping[str, Any]) -> TrajectoryPoint:
-    cells = {}
-    for group, cell in space.groups:
-        ops, index = np.array(details["strengths"][group]["ops"]), open_edges(cell)
-        entropy = float(entropies(ops[index]).mean()) if index else 0.0
-        leads = tuple(margins(cell, ops).tolist())
-        chosen = dict(row["cells"][group]["ops"])
-        cells[group] = CellPoint(entropy, mean_normalised_entropy(cell, ops), leads, chosen)
-    return TrajectoryPoint(row["epoch"], cells, row["valid_accuracy"], row.get("discrete_accuracy"))
 
 
 @dataclass(frozen=True)
@@ -268,17 +266,17 @@ class Trajectories:
 
     def facts(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
-        return {label: self._group_facts(label) for label in self.groups}
-
-    def _group_facts(self, label: str) -> dict[str, Any]:
-        bands = {name: self.band(label, name) for name in QUANTITIES}
-        known = {name: band for name, band in bands.items() if band is not None}
-        return {
-            "epochs": next(iter(known.values())).x.tolist(),
-            "mean": {name: band.mean.tolist() for name, band in known.items()},
-            "deviation": {name: band.std.tolist() for name, band in known.items()},
-            "runs": [search.facts() for search in self.groups[label]],
-        }
+        facts = {}
+        for label, group in self.groups.items():
+            bands = {name: self.band(label, name) for name in QUANTITIES}
+            known = {name: band for name, band in bands.items() if band is not None}
+            facts[label] = {
+                "epochs": next(iter(known.values())).x.tolist(),
+                "mean": {name: band.mean.tolist() for name, band in known.items()},
+                "deviation": {name: band.std.tolist() for name, band in known.items()},
+                "runs": [search.facts() for search in group],
+            }
+        return facts
 
     def plot(self) -> "dict[str, Figure]":
         """All figures by name: `trajectory`, `ops` and `margins`."""
@@ -294,7 +292,10 @@ class Trajectories:
         }
         ops = list(dict.fromkeys(op for group in self.groups.values() for op in group[0].space.ops))
         leads = {label: mean_margins(group) for label, group in self.groups.items()}
-        borders = {label: _arch_borders(group[0]) for label, group in self.groups.items()}
+        borders = {}  # the numbers of edges before which those of another cell begin
+        for label, group in self.groups.items():
+            sizes = [len(cell.margins) for cell in group[0].points[0].cells.values()]
+            borders[label] = list(accumulate(sizes))[:-1]
         return {
             "trajectory": plot_band_panels(panels, line_styles(self.groups)),
             "ops": plot_op_counts(counts, epochs, ops),
@@ -302,42 +303,33 @@ class Trajectories:
         }
 
 
-def mean_op_counts(group: Sequence[Trajectory]) -> dict[str, dict[str, Floats]]:
+def mean_op_counts(searches: Sequence[Trajectory]) -> dict[str, dict[str, Floats]]:
     """For each group, or for all together if there are many, how often each op would be chosen [epochs].
 
     Counts are means over searches, for the epochs that all of them have. A group that is alone is called "".
     """
-    space, length = group[0].space, min(len(search.points) for search in group)
-    names = [group for group, _ in space.groups]
-    panels = {name if len(names) > 1 else "": [name] for name in names}
-    if len(names) > FEW_ARCHS:
-        panels = {f"all {len(names)} cells": names}
-
-    def counts(op: str, groups: Sequence[str]) -> Floats:
-        """How often an op would be chosen for some groups together [searches, epochs]."""
-        rows = [[search.counts(group)[op][:length] for group in groups] for search in group]
-        return np.asarray(np.sum(rows, axis=1))
-
-    return {
-        title: {op: np.asarray(counts(op, groups).mean(0)) for op in space.ops}
-        for title, groups in panels.items()
-    }
+    space, length = searches[0].space, min(len(search.points) for search in searches)
+    groups = [group for group, _ in space.groups]
+    panels = {group if len(groups) > 1 else "": [group] for group in groups}
+    if len(groups) > FEW_GROUPS:
+        panels = {f"all {len(groups)} cells": groups}
+    means: dict[str, dict[str, Floats]] = {title: {} for title in panels}
+    for title, together in panels.items():
+        counts = [[search.counts(group) for group in together] for search in searches]
+        for op in space.ops:
+            by_group = [[count[op][:length] for count in of_search] for of_search in counts]
+            means[title][op] = np.asarray(np.sum(by_group, axis=1).mean(0))
+    return means
 
 
-def mean_margins(group: Sequence[Trajectory]) -> Floats:
+def mean_margins(searches: Sequence[Trajectory]) -> Floats:
     """The mean lead of each edge's strongest op [edges of all groups, epochs that all searches have]."""
-    length = min(len(search.points) for search in group)
+    length = min(len(search.points) for search in searches)
     leads = [
         [[lead for cell in point.cells.values() for lead in cell.margins] for point in search.points[:length]]
-        for search in group
+        for search in searches
     ]
     return np.asarray(np.mean(leads, axis=0)).T
-
-
-def _arch_borders(search: Trajectory) -> list[int]:
-    """The numbers of edges before which those of another group begin."""
-    sizes = [len(cell.margins) for cell in search.points[0].cells.values()]
-    return list(accumulate(sizes))[:-1]
 
 
 def common_band(curves: Sequence[tuple[Sequence[int], Floats | None]]) -> Band | None:
@@ -394,18 +386,14 @@ def group_by_settings(searches: Sequence[T]) -> dict[str, list[T]]:
             different.append(search.settings)
     groups = [[search for search in searches if search.settings == settings] for settings in different]
     for group in groups:
-        _check_seeds(group)
+        paths: dict[int, Path] = {}
+        for search in group:
+            if (seed := search.seed) in paths:
+                raise RunError(
+                    f"{paths[seed]} and {search.path} are the same search with seed {seed}; name one of them"
+                )
+            paths[seed] = search.path
     return dict(zip(group_labels(different), groups, strict=True))
-
-
-def _check_seeds(group: Sequence[HasSettings]) -> None:
-    first: dict[int, Path] = {}
-    for search in group:
-        if (seed := search.seed) in first:
-            raise RunError(
-                f"{first[seed]} and {search.path} are the same search with seed {seed}; name one of them"
-            )
-        first[seed] = search.path
 
 
 def group_labels(groups: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -413,9 +401,9 @@ def group_labels(groups: Sequence[Mapping[str, Any]]) -> list[str]:
     labels = []
     for settings in groups:
         method = settings["method.name"]
-        rivals = [other for other in groups if other["method.name"] == method]
-        names = dict.fromkeys(name for other in rivals for name in other)
-        differing = [name for name in names if any(other.get(name) != settings.get(name) for other in rivals)]
+        rivals = [rival for rival in groups if rival["method.name"] == method]
+        names = dict.fromkeys(name for rival in rivals for name in rival)
+        differing = [name for name in names if any(rival.get(name) != settings.get(name) for rival in rivals)]
         values = [f"{name.removeprefix('method.')}={settings.get(name)}" for name in differing]
         labels.append(", ".join([str(method), *values]))
     return labels

@@ -41,11 +41,14 @@ def random_connections(
     Raises:
         GenotypeError: If a cell is of another kind, or has not so many variants.
     """
-    chosen = _select_archs(genotype, groups)
+    chosen = _select_groups(genotype, groups)
     for name in chosen:
         check_connections(name, genotype.cells[name], repeats=repeats)
-    total = prod(count_connection_variants(genotype.cells[name], repeats=repeats) for name in chosen)
-    includes_itself = all(repeats or _has_distinct_sources(genotype.cells[name]) for name in chosen)
+    cells = [genotype.cells[name] for name in chosen]
+    total = prod(count_connection_variants(cell, repeats=repeats) for cell in cells)
+    includes_itself = repeats or all(
+        len({(edge.source, edge.target) for edge in cell.edges}) == len(cell.edges) for cell in cells
+    )
 
     def draw(cell: Cell, rng: Random) -> Cell:
         def sources(node: int, count: int) -> list[int]:
@@ -83,7 +86,7 @@ def random_operations(
         raise OptionError(f"{NONE!r} cannot be a candidate: it would take a connection away")
     if not ops or len(set(ops)) < len(ops):
         raise OptionError(f"expected one or more different ops, got {', '.join(ops) or 'none'}")
-    chosen = _select_archs(genotype, groups)
+    chosen = _select_groups(genotype, groups)
     cells = [genotype.cells[name] for name in chosen]
     total = prod(count_operation_variants(cell, len(ops)) for cell in cells)
     includes_itself = all(edge.ops[0] in ops for cell in cells for edge in cell.edges if _varies(cell, edge))
@@ -110,14 +113,13 @@ def widest(genotype: Genotype, *, groups: Collection[str] | None = None) -> Geno
     Raises:
         GenotypeError: If a cell is of another kind.
     """
-    chosen = _select_archs(genotype, groups)
+    chosen = _select_groups(genotype, groups)
+    cells = {}
     for name in chosen:
         check_connections(name, genotype.cells[name])
-
-    def reconnect(cell: Cell) -> Cell:
-        return _reconnect(cell, lambda _, count: [place % cell.inputs for place in range(count)])
-
-    return _replace_cells(genotype, {name: reconnect(genotype.cells[name]) for name in chosen})
+        alternating = _reconnect(genotype.cells[name], lambda _, count: [place % 2 for place in range(count)])
+        cells[name] = alternating
+    return _replace_cells(genotype, cells)
 
 
 def count_connection_variants(cell: Cell, *, repeats: bool = True) -> int:
@@ -144,28 +146,20 @@ def count_operation_variants(cell: Cell, ops: int) -> int:
 def check_connections(name: str, cell: Cell, *, repeats: bool = True) -> None:
     """Refuses a cell whose sources cannot be drawn: one that has not two inputs and nodes that sum."""
     if cell.inputs != 2 or cell.joins or cell.concat:
+        obstacle = "nodes that concatenate"
+        if cell.joins:
+            obstacle = "ops on its nodes"
+        elif cell.inputs != 2:
+            obstacle = f"{cell.inputs} input{'s' if cell.inputs > 1 else ''}"
         raise GenotypeError(
             f"{name}: connections vary in cells with 2 inputs whose nodes sum, as DARTS'; this one has "
-            f"{_obstacle(cell)}"
+            f"{obstacle}"
         )
     for node in cell.inner:
         if not repeats and len(cell.entering(node)) > node:
             raise GenotypeError(
                 f"{name}, node {node}: {len(cell.entering(node))} ops cannot read different nodes of {node}"
             )
-
-
-def _obstacle(cell: Cell) -> str:
-    """What of a cell's form keeps its sources from being drawn."""
-    if cell.joins:
-        return "ops on its nodes"
-    if cell.inputs != 2:
-        return f"{cell.inputs} input{'s' if cell.inputs > 1 else ''}"
-    return "nodes that concatenate"
-
-
-def _has_distinct_sources(cell: Cell) -> bool:
-    return len({(edge.source, edge.target) for edge in cell.edges}) == len(cell.edges)
 
 
 def _reconnect(cell: Cell, sources: Callable[[int, int], Sequence[int]]) -> Cell:
@@ -183,7 +177,7 @@ def _varies(cell: Cell, edge: Edge) -> bool:
     return edge.ops != (NONE,) and edge.target not in cell.joins
 
 
-def _select_archs(genotype: Genotype, groups: Collection[str] | None) -> list[str]:
+def _select_groups(genotype: Genotype, groups: Collection[str] | None) -> list[str]:
     known = list(genotype.cells)
     unknown = [name for name in groups or () if name not in known]
     if unknown:

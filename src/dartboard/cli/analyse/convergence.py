@@ -98,12 +98,11 @@ def run(args: Namespace) -> int:
     _check(args, named, settings)
     plugins = load_plugins(args.plugin)
     cells = _with_variants(args, _cells(named))
-    from dartboard.analysis.convergence import Comparer
-    from dartboard.analysis.side_by_side import Plan
+    from dartboard.analysis.convergence import Comparer, ComparisonPlan
     from dartboard.cli.arguments import prepare_device
 
     config = _settings(args, named[0], next(iter(cells.values())), settings, plugins)
-    plan, device = Plan.of(cells, config), prepare_device(args.device, None)
+    plan, device = ComparisonPlan.of(cells, config), prepare_device(args.device, None)
     out = args.out or RUNS / f"convergence-{next(iter(cells))}-{Path(config.data.name).stem}"
     comparison = _compare(args, Comparer(plan, out, device), config)
     return comparison if isinstance(comparison, int) else _report(args, comparison, out)

@@ -169,8 +169,7 @@ def trained(args: Namespace, out: Path, device: "torch.device", tell: Progress) 
         if args.overrides:
             raise UsageError(f"{args.what} is trained already; leave out {args.overrides[0]}")
         return str(args.what)
-    from dartboard.analysis.convergence import compare
-    from dartboard.analysis.side_by_side import RUNS, make_settings
+    from dartboard.analysis.convergence import RUNS, compare, make_settings
 
     genotype = find_genotype(args.what)
     space = space_of_run(args.what) or home_of(genotype)

@@ -4,8 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from dartboard.analysis.measures import between_batches, per_example
 from dartboard.analysis.plane import weights_of
-from dartboard.analysis.variance import between_batches, per_example
 from dartboard.errors import OptionError
 from landscapes import gradients, images, model, normalised
 
