@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from dartboard.utils.atomic import write_text
 from dartboard.viz.band import Band
 from dartboard.viz.figures import save_figure
 from dartboard.viz.plots import ReferenceCurve, plot_accuracies, plot_regret
+from dartboard.viz.plots.curves import Unit
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,7 @@ def draw_plots(
     return [path for name, figure in figures.items() for path in save_figure(figure, folder / name)]
 
 
-def regret_band(
-    records: Sequence[BenchRecord], dataset: str, unit: Literal["epochs", "seconds"]
-) -> Band | None:
+def regret_band(records: Sequence[BenchRecord], dataset: str, unit: Unit) -> Band | None:
     """Regret against completed epochs or seconds, over searches; None if no record knows these.
 
     It begins where all searches have begun; one that has ended keeps its last value. The last point of a

@@ -4,7 +4,7 @@ Everything is drawn in inches of the data, letters too, so that a drawing fits a
 stay where there is room for them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -269,12 +269,19 @@ def _draw_text(axes: Axes, text: str, rect: Rect, color: str) -> None:
 
 
 def _draw_line(axes: Axes, line: DrawnLine, route: Route) -> None:
-    """A thin line or a ribbon along a route, with an arrow's head."""
+    """A thin line along a route, or a ribbon of strands as thick as their weights, with an arrow's head."""
     points = _curve(route)
     if line.strands[0][1] is None:
         axes.plot(*points.T, color=line.color, linewidth=1.4, solid_capstyle="butt", zorder=1)
     else:
-        _draw_ribbon(axes, points, line.strands)
+        top = line.thickness / 2
+        for color, weight in line.strands:
+            width = RIBBON * (weight or 0.0)
+            upper, lower = points + np.array([0.0, top]), points + np.array([0.0, top - width])
+            if width > 0:
+                outline = np.concatenate([upper, lower[::-1]])
+                axes.add_patch(Polygon(outline, facecolor=color, edgecolor="none", zorder=1))
+            top -= width
     x, y = points[-1].tolist()
     tip = [(x + HEAD, y), (x, y + HEAD * 0.55), (x, y - HEAD * 0.55)]
     axes.add_patch(Polygon(tip, closed=True, facecolor=line.color, edgecolor="none", zorder=2))
@@ -286,15 +293,3 @@ def _curve(route: Route) -> Points:
     along = np.linspace(xs[0], xs[-1], 24 * len(xs))
     distinct = np.concatenate([[True], np.diff(xs) > 1e-9])
     return np.stack([along, PchipInterpolator(xs[distinct], ys[distinct])(along)], axis=1)
-
-
-def _draw_ribbon(axes: Axes, points: Points, strands: Sequence[tuple[str, float | None]]) -> None:
-    """Strands side by side along a line, each as thick as its weight."""
-    widths = [RIBBON * (weight or 0.0) for _, weight in strands]
-    top = sum(widths) / 2
-    for (color, _), width in zip(strands, widths, strict=True):
-        upper, lower = points + np.array([0.0, top]), points + np.array([0.0, top - width])
-        if width > 0:
-            outline = np.concatenate([upper, lower[::-1]])
-            axes.add_patch(Polygon(outline, facecolor=color, edgecolor="none", zorder=1))
-        top -= width

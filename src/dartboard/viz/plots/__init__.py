@@ -1,14 +1,18 @@
 """Plots of plain numbers, one file a kind; `plot_*` returns a figure, `draw_*` draws into axes."""
 
-from dartboard.viz.plots.accuracies import plot_accuracies
-from dartboard.viz.plots.bands import draw_band, mark_epochs, plot_band_grid, plot_band_panels
-from dartboard.viz.plots.choices import plot_margins, plot_op_counts
-from dartboard.viz.plots.heat_maps import HeatMap, plot_heat_maps
-from dartboard.viz.plots.history import plot_history
+from dartboard.viz.plots.accuracies import EdgeAccuracies, plot_accuracies, plot_stability
+from dartboard.viz.plots.choices import HeatMap, plot_heat_maps, plot_margins, plot_op_counts
+from dartboard.viz.plots.curves import (
+    ReferenceCurve,
+    draw_band,
+    mark_epochs,
+    plot_band_grid,
+    plot_band_panels,
+    plot_history,
+    plot_regret,
+)
 from dartboard.viz.plots.landscape import Surfaces, plot_contours, plot_heat, plot_surfaces
-from dartboard.viz.plots.regret import ReferenceCurve, plot_regret
 from dartboard.viz.plots.shapes import ShapePanel, draw_bubbles, draw_stars, plot_shape_panels, plot_shapes
-from dartboard.viz.plots.stability import EdgeAccuracies, plot_stability
 
 __all__ = [
     "EdgeAccuracies",

@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dartboard.viz.band import Band
-from dartboard.viz.plots.regret import CROWDED, ReferenceCurve, plot_regret
+from dartboard.viz.plots.curves import CROWDED, ReferenceCurve, plot_regret
 
 RANDOM = ReferenceCurve("random, best of 2", [0.3, 0.2])
 
