@@ -9,10 +9,10 @@ from dartboard_papers import RunOptions
 from dartboard_papers._amended_training import (
     TRAINED,
     TrainingSpec,
-    _name,
     cell_options,
     errors,
     load_tested,
+    result_name,
     supernet_options,
     train_supernet,
 )
@@ -96,11 +96,11 @@ def test_every_number_of_a_training_makes_another(tmp_path):
         "drop_path": 0.2,
     }
     asked = {key: replace(base, **{key: value}) for key, value in changes.items()}
-    names = {_name("one", own) for own in (base, *asked.values())}
+    names = {result_name("one", own) for own in (base, *asked.values())}
     assert len(names) == len(changes) + 1
     folder.mkdir()
     for label, own in asked.items():
-        (folder / _name(label, own)).write_text("1.5")
+        (folder / result_name(label, own)).write_text("1.5")
     assert errors(asked, place, "trainings") == dict.fromkeys(asked, 1.5)
 
 

@@ -8,8 +8,8 @@ from dartboard.arch.hypergradient import amended, first_order, train_grads
 from dartboard.errors import OptionError
 from dartboard_papers import REPRODUCTIONS, RunOptions, Verdict
 from dartboard_papers.amended_darts_a5 import (
+    AngleProblems,
     SecondOrderProblem,
-    Sizes,
     at_minimum,
     derivatives,
     make_network,
@@ -23,7 +23,7 @@ from dartboard_papers.amended_darts_a5 import (
 )
 from dartboard_papers.runner import choose_scale
 
-TINY = Sizes(problems=50, weights=6, archs=(2, 12), conditions=(10.0,), networks=2)
+TINY = AngleProblems(problems=50, weights=6, archs=(2, 12), conditions=(10.0,), networks=2)
 
 
 def matrix(*rows):

@@ -7,14 +7,14 @@ from dartboard_papers.amended_darts_figure_2 import (
     FULL,
     LATE,
     READING,
-    Searches,
+    LongSearches,
     judge_each,
     plan,
     reproduce,
 )
 from reproducing import OTHER_NUMBERS
 
-TINY = Searches(nodes=1, epochs=1, batch=300, seeds=1)
+TINY = LongSearches(nodes=1, epochs=1, batch=300, seeds=1)
 
 
 def ends(skip, average, convolution):

@@ -12,7 +12,8 @@ from dartboard.search.stability import EdgeStability
 from dartboard.space import get_space, load_space
 from dartboard.space.catalog import DARTS_OPS
 from dartboard_papers import RunOptions, Verdict, asm_nas_figure_3, asm_nas_figure_4, asm_nas_table_5
-from dartboard_papers._asm import asm_space, space_file
+from dartboard_papers._amended import keep_space
+from dartboard_papers._asm import asm_space
 from dartboard_papers.asm_nas_figure_4 import prefers, shares, third
 from protocols import few
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 def test_the_space_is_the_papers_with_other_cells(tmp_path: Path) -> None:
     assert asm_space(15).groups == get_space("asm").groups
-    assert load_space(space_file(tmp_path, 4)) == asm_space(4)
+    assert load_space(keep_space(asm_space(4), tmp_path)) == asm_space(4)
     assert len(asm_space(4).groups) == 4
 
 

@@ -13,7 +13,7 @@ from dartboard_papers._bench import (
     NB201,
     ONESHOT,
     BenchResults,
-    Searches,
+    BenchScale,
     choose_benchmark,
     find_table,
     read_bench,
@@ -23,7 +23,7 @@ from nb201_data import made_up
 from protocols import few
 
 RESULTS = Path(__file__).parents[2] / "results"
-TINY = Searches(seeds=2, epochs=1, batch=16, channels=2)
+TINY = BenchScale(seeds=2, epochs=1, batch=16, channels=2)
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -55,7 +55,7 @@ def test_nano_stands_in_for_no_more_than_it_can(tmp_path: Path, table: Path) -> 
     with pytest.raises(OptionError, match="pixels=24 does nothing to nano's own images; leave it out"):
         choose_benchmark(bare, wide)
     assert choose_benchmark(replace(bare, full=True, table=table), wide) is NB201
-    done = Searches(records="kept")
+    done = BenchScale(records="kept")
     assert choose_benchmark(bare, done) is NANO
     with pytest.raises(OptionError, match="records=kept are of searches that were done; leave out --full"):
         choose_benchmark(replace(bare, full=True), done)
@@ -113,7 +113,7 @@ def test_a_table_may_be_named_by_its_folder(tmp_path: Path, table: Path) -> None
 
 
 def from_results(name: str, *labels: str, options: RunOptions | None = None) -> BenchResults:
-    scale = Searches(records=str(RESULTS / name))
+    scale = BenchScale(records=str(RESULTS / name))
     return run_bench(NB201, labels, options or RunOptions(Path("nowhere")), scale)
 
 
@@ -129,7 +129,7 @@ def test_records_of_a_bench_in_the_place_of_searches() -> None:
 def test_searches_that_a_bench_lacks(tmp_path: Path) -> None:
     for name in ("bench.yaml", "darts-s1.json"):
         copy(RESULTS / "nb201" / name, tmp_path)
-    bench = read_bench(tmp_path, ["darts"], RunOptions(tmp_path), Searches(records=str(tmp_path)))
+    bench = read_bench(tmp_path, ["darts"], RunOptions(tmp_path), BenchScale(records=str(tmp_path)))
     assert [own.seed for own in bench.records] == [1]
     assert bench.missing == ("darts-s0", "darts-s2")
 
@@ -148,7 +148,7 @@ def test_records_of_another_table(tmp_path: Path, table: Path) -> None:
     ],
 )
 def test_records_that_cannot_be_used(change: dict[str, object], message: str, tmp_path: Path) -> None:
-    scale = Searches(records=str(RESULTS / "nb201")).model_copy(update=change)
+    scale = BenchScale(records=str(RESULTS / "nb201")).model_copy(update=change)
     with pytest.raises(OptionError, match=message):
         run_bench(NB201, ("darts",), RunOptions(tmp_path), scale)
 

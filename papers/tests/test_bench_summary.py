@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from dartboard_papers import Verdict
-from dartboard_papers._bench import Searches, read_bench
+from dartboard_papers._bench import BenchScale, read_bench
 from dartboard_papers._bench_summary import (
     accuracies,
     curve,
@@ -16,8 +16,8 @@ from dartboard_papers._bench_summary import (
     skips,
     spread,
 )
-from dartboard_papers._learning_curves import draw, final_skips, nearly_all, numbers, seed_rows
 from dartboard_papers.base import Row, RunOptions
+from dartboard_papers.gaea_figure_4 import draw, final_skips, nearly_all, numbers, seed_rows
 from nb201_searches import bench, search
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -32,7 +32,7 @@ def test_skip_connections_are_counted(count: int) -> None:
 
 def test_skip_connections_of_nano() -> None:
     found = read_bench(
-        RESULTS / "nano", ["xnas"], RunOptions(Path()), Searches(records=str(RESULTS / "nano"))
+        RESULTS / "nano", ["xnas"], RunOptions(Path()), BenchScale(records=str(RESULTS / "nano"))
     )
     assert edges(found.records[0]) == 3
     for own in found.records:

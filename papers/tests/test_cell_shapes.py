@@ -20,7 +20,7 @@ from dartboard_papers import (
 from dartboard_papers._popular_cells import NAMES, NORMAL, caption, normal_cell, popular
 from dartboard_papers.base import Scale
 
-SMALL = understanding_table_3.Sizes(cells=3, channels=2, variants=2, draws=2)
+SMALL = understanding_table_3.VariantSizes(cells=3, channels=2, variants=2, draws=2)
 
 Costs = dict[understanding_table_3.Key, float]
 
@@ -166,7 +166,7 @@ def test_an_op_costs_what_its_weights_are(costs: Costs) -> None:
 
 
 def test_originals_of_table_3_have_the_papers_sizes() -> None:
-    scale = understanding_table_3.Sizes()
+    scale = understanding_table_3.VariantSizes()
     sizes = {
         name: understanding_table_3.millions(popular(name), scale) for name in understanding_table_3.PAPER
     }

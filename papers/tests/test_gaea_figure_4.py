@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from dartboard_papers import RunOptions, Verdict
-from dartboard_papers._bench import Searches
+from dartboard_papers._bench import BenchScale
 from dartboard_papers._bench_summary import judge
 from dartboard_papers.gaea_figure_4 import check, in_words, reproduce, rows
 from nb201_searches import bench
@@ -45,7 +45,7 @@ def test_rows() -> None:
 
 
 def test_the_records_of_the_bench(tmp_path: Path) -> None:
-    result = reproduce(RunOptions(tmp_path), Searches(records=str(RESULTS / "nb201")))
+    result = reproduce(RunOptions(tmp_path), BenchScale(records=str(RESULTS / "nb201")))
     assert result.seeds == 3
     assert len(result.numbers["darts"][0]["epoch"]) == 25
     assert result.verdict is Verdict.NOT_HELD

@@ -4,7 +4,7 @@ import pytest
 
 from dartboard.tables.csv_table import write_columns
 from dartboard_papers import RunOptions, Verdict
-from dartboard_papers._bench import Searches
+from dartboard_papers._bench import BenchScale
 from dartboard_papers.gaea_figure_5 import reproduce
 from nb201_data import made_up
 from protocols import few
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_the_records_of_the_bench(tmp_path: Path) -> None:
-    result = reproduce(RunOptions(tmp_path), Searches(records=str(RESULTS / "nb201")))
+    result = reproduce(RunOptions(tmp_path), BenchScale(records=str(RESULTS / "nb201")))
     assert result.rows[0].here == pytest.approx(14 / 3)
     assert [row.here for row in result.rows[2:]] == ["86.27, 3 of 6", "54.30, 6 of 6", "80.49, 5 of 6"]
     assert result.verdict is Verdict.NOT_HELD
@@ -24,7 +24,7 @@ def test_the_records_of_the_bench(tmp_path: Path) -> None:
 def test_searches(tmp_path: Path) -> None:
     write_columns(tmp_path / "nb201.csv.gz", made_up())
     options = RunOptions(tmp_path / "work", few(tmp_path / "few.npz"), tmp_path)
-    result = reproduce(options, Searches(seeds=1, epochs=2, batch=16, channels=2, pixels=8))
+    result = reproduce(options, BenchScale(seeds=1, epochs=2, batch=16, channels=2, pixels=8))
     assert result.rows[0].here in range(7)
     assert (result.verdict is Verdict.HELD) == (result.rows[0].here in (5, 6))
     assert result.size == "nb201 with 1 cell a stage and 2 channels; few.npz at 8x8 pixels; 2 epochs"

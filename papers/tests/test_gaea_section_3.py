@@ -54,6 +54,8 @@ def test_exponents_are_those_of_the_larger_half():
 
     assert exponent([made(2, 999), made(4, 10), made(8, 20)]) == pytest.approx(1)
     assert exponent([made(2, 1), made(4, 5), made(8, 10), made(16, 20)]) == pytest.approx(1)
+    steps = [24, 192]  # 3 k^1.5
+    assert exponent([made(k, count) for k, count in zip((4, 16), steps, strict=True)]) == pytest.approx(1.5)
     assert math.isnan(exponent([made(2, 1), made(4, None), made(8, 3)]))
 
 

@@ -1,9 +1,9 @@
 import pytest
 
 from dartboard_papers import RunOptions, Verdict
-from dartboard_papers.gaea_section_4_1 import BASE, FULL, GAEA, Drop, Searches, less_lost, plan, reproduce
+from dartboard_papers.gaea_section_4_1 import BASE, FULL, GAEA, Drop, DropSearches, less_lost, plan, reproduce
 
-TINY = Searches(channels=4, epochs=3, batch=300, seeds=1)
+TINY = DropSearches(channels=4, epochs=3, batch=300, seeds=1)
 
 
 def drop(before, after):

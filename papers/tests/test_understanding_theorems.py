@@ -5,11 +5,11 @@ from pydantic import ValidationError
 from dartboard_papers import RunOptions, Verdict
 from dartboard_papers import understanding_theorem_4_2 as smooth
 from dartboard_papers import understanding_theorem_4_3 as noise
-from dartboard_papers._linear_cells import Cells
 from dartboard_papers.theory.linear_cells import smoothness, variances
 from dartboard_papers.theory.linear_problems import random_problem
+from dartboard_papers.understanding_theorem_4_2 import LinearCells
 
-TINY = Cells(lengths=(0.5, 3.0), problems=3, nodes=2, size=2, examples=5)
+TINY = LinearCells(lengths=(0.5, 3.0), problems=3, nodes=2, size=2, examples=5)
 
 
 def test_theorem_4_2_is_broken_and_its_rows_are_those_of_the_problems(tmp_path):
@@ -57,7 +57,7 @@ def test_theorem_4_3_holds_where_there_is_one_node(tmp_path):
 @pytest.mark.parametrize("lengths", [[], [-1.0], [1.0, 0.0]])
 def test_norms_that_cannot_be(lengths):
     with pytest.raises(ValidationError, match="lengths"):
-        Cells.model_validate({"lengths": lengths})
+        LinearCells.model_validate({"lengths": lengths})
 
 
 @pytest.mark.parametrize(

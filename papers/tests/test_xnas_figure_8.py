@@ -21,6 +21,7 @@ from dartboard_papers.xnas_figure_8 import (
     RegretCurve,
     conclude,
     measure,
+    misfit,
     reproduce,
 )
 
@@ -34,6 +35,12 @@ def curve(regrets: dict[str, list[float]]) -> RegretCurve:
         for place, n in enumerate((2, 8, 32))
     ]
     return RegretCurve("experts", (2, 8, 32), found)
+
+
+def test_misfit_is_zero_for_a_multiple_and_one_for_what_is_across():
+    assert misfit([2.0, 4.0], [1.0, 2.0]) == pytest.approx(0)
+    assert misfit([1.0, -1.0], [1.0, 1.0]) == pytest.approx(1)
+    assert misfit([3.0, 4.0], [1.0, 0.0]) == pytest.approx(0.8)
 
 
 def test_a_point_has_the_best_of_the_rates(tmp_path):

@@ -114,7 +114,8 @@ def errors(trainings: Mapping[str, TrainingSpec], options: RunOptions, what: str
     folder = options.folder / TRAINED
     folder.mkdir(parents=True, exist_ok=True)
     jobs = {
-        label: (spec, folder / _name(label, spec), str(options.device)) for label, spec in trainings.items()
+        label: (spec, folder / result_name(label, spec), str(options.device))
+        for label, spec in trainings.items()
     }
     missing = [job for job in jobs.values() if not job[1].exists()]
     options.tell(what, len(jobs) - len(missing), len(jobs))
@@ -123,7 +124,8 @@ def errors(trainings: Mapping[str, TrainingSpec], options: RunOptions, what: str
     return {label: float(json.loads(path.read_text("utf-8"))) for label, (_, path, _) in jobs.items()}
 
 
-def _name(label: str, training: TrainingSpec) -> str:
+def result_name(label: str, training: TrainingSpec) -> str:
+    """Name of the file of a training's result, which says everything that the result depends on."""
     text = json.dumps(asdict(training), sort_keys=True)
     return f"{label}-{sha256(text.encode()).hexdigest()[:8]}.json"
 
@@ -159,19 +161,18 @@ def cell_options(training: TrainingSpec) -> TrainOptions:
         epochs=training.epochs,
         batch=training.batch,
         seed=training.seed,
-        net=TrainNetOptions(**_net(training)),
-        data=TrainDataOptions(valid=SHARE if training.part == "valid" else 0.0, **_varied(training)),
+        net=TrainNetOptions(
+            channels=training.channels, auxiliary=training.auxiliary, drop_path=training.drop_path
+        ),
+        data=TrainDataOptions(
+            valid=SHARE if training.part == "valid" else 0.0,
+            pad=training.pad,
+            flip=training.flip,
+            cutout=training.cutout,
+        ),
         weights=TrainWeightOptions(lr=training.lr),
         evaluation=EvaluationOptions(every=training.epochs),
     )
-
-
-def _net(training: TrainingSpec) -> dict[str, Any]:
-    return {key: getattr(training, key) for key in ("channels", "auxiliary", "drop_path")}
-
-
-def _varied(training: TrainingSpec) -> dict[str, Any]:
-    return {key: getattr(training, key) for key in ("pad", "flip", "cutout")}
 
 
 def train_supernet(training: TrainingSpec, device: torch.device) -> float:
@@ -183,7 +184,11 @@ def train_supernet(training: TrainingSpec, device: torch.device) -> float:
     space, data = load_space(training.space), load_tested(training.data)
     searcher = Searcher(space, method, data, supernet_options(training), device=device)
     searcher.fit()
-    return error_on_test(searcher)
+    assert data.test is not None  # noqa: S101  # `load_tested` has seen them
+    batches = make_evaluation_batches(
+        data.test.to(device), data, searcher.options.data, batch=EVALUATION_BATCH, device=device
+    )
+    return 100 * (1 - accuracy(searcher.objective, searcher.relaxation, batches))
 
 
 def supernet_options(training: TrainingSpec) -> SearchOptions:
@@ -192,17 +197,9 @@ def supernet_options(training: TrainingSpec) -> SearchOptions:
         epochs=training.epochs,
         batch=training.batch,
         seed=training.seed,
-        net=NetOptions(**_net(training)),
-        data=DataOptions(valid=0.0, **_varied(training)),
+        net=NetOptions(
+            channels=training.channels, auxiliary=training.auxiliary, drop_path=training.drop_path
+        ),
+        data=DataOptions(valid=0.0, pad=training.pad, flip=training.flip, cutout=training.cutout),
         weights=WeightOptions(lr=training.lr, lr_end=0.0),
     )
-
-
-def error_on_test(searcher: Searcher) -> float:
-    """Error of a supernet on test images, in percent."""
-    data: Any = searcher.data
-    images = data.test.to(searcher.device)
-    batches = make_evaluation_batches(
-        images, data, searcher.options.data, batch=EVALUATION_BATCH, device=searcher.device
-    )
-    return 100 * (1 - accuracy(searcher.objective, searcher.relaxation, batches))

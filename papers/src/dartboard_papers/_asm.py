@@ -1,15 +1,12 @@
 """What the reproductions of ASM-NAS share: its space with fewer cells, and its searches."""
 
-from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from dartboard.config.schema import Count
-from dartboard.space import space_to_json
 from dartboard.space.catalog import DARTS_OPS, darts_cell, stacked
 from dartboard.space.spec import SearchSpace, Stack
-from dartboard.utils.atomic import write_text
 from dartboard_papers.base import Scale
 
 
@@ -31,13 +28,6 @@ class SmallSearch(Scale):
 def asm_space(cells: int) -> SearchSpace:
     """ASM-NAS' space with another number of cells: 14 edges, 8 ops, nothing pruned, nothing shared."""
     return stacked(f"asm-{cells}", darts_cell(DARTS_OPS, keep=None), Stack(cells=cells, shared=False))
-
-
-def space_file(folder: Path, cells: int) -> str:
-    """The path of a file with that space."""
-    path = folder / f"asm-{cells}.json"
-    write_text(path, space_to_json(asm_space(cells)) + "\n")
-    return str(path)
 
 
 def settings(scale: SmallSearch, space: str, data: str | None, seed: int) -> dict[str, Any]:

@@ -25,14 +25,14 @@ from dartboard.search.config import load_images
 from dartboard.space import get_space
 from dartboard.tables import SHIPPED, Table, load_table
 from dartboard_papers._gaea_settings import METHOD_SETTINGS, MethodSettings
-from dartboard_papers._jobs import run_jobs
+from dartboard_papers._searches import run_jobs
 from dartboard_papers.base import RunOptions, Scale
 
 HELD_OUT = 0.1
 """The share of images that searches on one level do not train with."""
 
 
-class Searches(Scale):
+class BenchScale(Scale):
     """Searches with several methods and seeds."""
 
     seeds: Count = Field(default=4, description="searches with each method")
@@ -109,7 +109,7 @@ class BenchResults:
         return min(map(len, self.groups.values()))
 
 
-def choose_benchmark(options: RunOptions, scale: Searches) -> Benchmark:
+def choose_benchmark(options: RunOptions, scale: BenchScale) -> Benchmark:
     """NAS-Bench-201 if its table is given, else nano, which ships with the package.
 
     Raises:
@@ -123,7 +123,7 @@ def choose_benchmark(options: RunOptions, scale: Searches) -> Benchmark:
     return NANO if options.table is None else NB201
 
 
-def _check_nano(options: RunOptions, scale: Searches) -> None:
+def _check_nano(options: RunOptions, scale: BenchScale) -> None:
     """Refuses options that do not apply to nano, whose accuracies are of its own images alone."""
     default = type(scale)().pixels
     if options.full:
@@ -143,7 +143,7 @@ def run_bench(
     benchmark: Benchmark,
     labels: Sequence[str],
     options: RunOptions,
-    scale: Searches,
+    scale: BenchScale,
     more: Mapping[str, Any] | None = None,
 ) -> BenchResults:
     """Records of searches with these methods; those that are missing are run.
@@ -192,7 +192,7 @@ def _bench(
     benchmark: Benchmark,
     labels: Sequence[str],
     options: RunOptions,
-    scale: Searches,
+    scale: BenchScale,
     images: Dataset,
     more: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def _search(
     return [record for record in records if record is not None]
 
 
-def read_bench(folder: Path, labels: Sequence[str], options: RunOptions, scale: Searches) -> BenchResults:
+def read_bench(folder: Path, labels: Sequence[str], options: RunOptions, scale: BenchScale) -> BenchResults:
     """The records in the folder of a bench; raises as `run_bench` does."""
     check_alone(options, scale)
     config = read_config(folder)
@@ -266,7 +266,7 @@ def read_bench(folder: Path, labels: Sequence[str], options: RunOptions, scale: 
     )
 
 
-def check_alone(options: RunOptions, scale: Searches) -> None:
+def check_alone(options: RunOptions, scale: BenchScale) -> None:
     """Refuses options that have no effect on finished searches."""
     if options.full:
         raise OptionError(f"records={scale.records} are of searches that were done; leave out --full")

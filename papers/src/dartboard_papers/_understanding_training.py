@@ -13,7 +13,7 @@ from dartboard.analysis.variants import random_connections
 from dartboard.config.schema import Count, Seed
 from dartboard.space import Genotype, get_published
 from dartboard.space.graph import depth, width
-from dartboard_papers._jobs import open_executor
+from dartboard_papers._searches import open_executor
 from dartboard_papers.base import RunOptions, Scale
 
 BASES = {"DARTS": "darts-v2", "ENAS": "enas", "AmoebaNet": "amoebanet-a", "NASNet": "nasnet-a"}

@@ -3,13 +3,11 @@
 import numpy as np
 import torch
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from pydantic import Field
 
 from dartboard.viz.line_styles import line_styles
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 
-Floats = NDArray[np.float64]
 Curves = dict[str, list[float]]
 
 TERMS = ("g1", "g2", "g1 + g2")
@@ -52,7 +50,8 @@ def reproduce(options: RunOptions, scale: Toy) -> ReproductionResult:  # noqa: A
     rows = [
         Row(f"{name} at alpha = {scale.alpha:g}", PAPER[name] * scale.alpha, measured[name]) for name in TERMS
     ]
-    same, wrong = agrees(grid, curves), is_wrong(curves)
+    same = all(np.allclose(curves[name], PAPER[name] * grid) for name in TERMS)
+    wrong = is_wrong(curves)
     words = f"{'are' if same else 'differ from'} the paper's, and the direct one has the "
     return ReproductionResult(
         rows=rows,
@@ -63,11 +62,6 @@ def reproduce(options: RunOptions, scale: Toy) -> ReproductionResult:  # noqa: A
         figures={"terms": draw(grid.tolist(), curves)},
         numbers={"alpha": grid.tolist(), **curves},
     )
-
-
-def agrees(grid: Floats, curves: Curves) -> bool:
-    """True if every term is what the paper derives, at every alpha."""
-    return all(np.allclose(curves[name], PAPER[name] * grid) for name in TERMS)
 
 
 def is_wrong(curves: Curves) -> bool:

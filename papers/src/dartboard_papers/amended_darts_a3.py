@@ -127,11 +127,15 @@ def reproduce(options: RunOptions, scale: Trap) -> ReproductionResult:
         for what, spec in follow(run, configs[label], scale).items()
     }
     errors_by_kind = gather(runs, errors(after, options, "trainings"), scale.seeds)
-    gains = {what: gain(values) for what, values in errors_by_kind.items()}
+    gains = {  # mean reduction of the error by g2' over seeds, and its standard error
+        what: mean_and_error([bare - amended for amended, bare in zip(by[WITH], by[WITHOUT], strict=True)])
+        for what, by in errors_by_kind.items()
+    }
+    changes = ", ".join(f"{mean:+.2f} +- {error:.2f} for the {what}" for what, (mean, error) in gains.items())
     return ReproductionResult(
         rows=_rows(errors_by_kind, gains, runs, scale.seeds),
         verdict=judge_all(gains.values()),
-        sentence=_sentence(gains),
+        sentence=f"Points of error that g2' takes away, with standard errors: {changes}.",
         size=f"DARTS' ops in two cells of {scale.nodes} nodes, {scale.channels} channels, "
         f"{scale.chosen(options)}, {scale.epochs} epochs of search and {scale.retrain} of training",
         seeds=scale.seeds,
@@ -146,22 +150,14 @@ def reproduce(options: RunOptions, scale: Trap) -> ReproductionResult:
 
 def gather(runs: Mapping[str, Run], trained: Mapping[str, float], seeds: int) -> Errors:
     """All errors, by statement."""
-
-    def errors_of(kind: str, ending: str) -> list[float]:
+    errors_by_kind: dict[str, dict[str, list[float]]] = {SEARCH: {}, SUPERNET: {}, CELLS: {}}
+    for kind in (WITH, WITHOUT):
         labels = [_label(kind, seed) for seed in range(seeds)]
-        if ending:
-            return [trained[f"{label}-{ending}"] for label in labels]
-        return [100 * (1 - runs[label].metrics()[-1]["valid_accuracy"]) for label in labels]
-
-    endings = {SEARCH: "", SUPERNET: "supernet", CELLS: "cells"}
-    return {what: {kind: errors_of(kind, end) for kind in (WITH, WITHOUT)} for what, end in endings.items()}
-
-
-def gain(values: Mapping[str, Sequence[float]]) -> tuple[float, float]:
-    """Mean reduction of the error by g2' over seeds, and its standard error."""
-    return mean_and_error(
-        [bare - amended for amended, bare in zip(values[WITH], values[WITHOUT], strict=True)]
-    )
+        accuracies = [runs[label].metrics()[-1]["valid_accuracy"] for label in labels]
+        errors_by_kind[SEARCH][kind] = [100 * (1 - accuracy) for accuracy in accuracies]
+        errors_by_kind[SUPERNET][kind] = [trained[f"{label}-supernet"] for label in labels]
+        errors_by_kind[CELLS][kind] = [trained[f"{label}-cells"] for label in labels]
+    return errors_by_kind
 
 
 def _rows(
@@ -178,11 +174,6 @@ def _rows(
         words = ", ".join(f"{op} {share:.0f} %" for op, share in shares(count_kinds(cells)).items())
         rows.append(Row(f"ops of the cells, {kind}", None, words))
     return rows
-
-
-def _sentence(gains: Mapping[str, tuple[float, float]]) -> str:
-    words = ", ".join(f"{mean:+.2f} +- {error:.2f} for the {what}" for what, (mean, error) in gains.items())
-    return f"Points of error that g2' takes away, with standard errors: {words}."
 
 
 def draw(errors_by_kind: Errors) -> Figure:

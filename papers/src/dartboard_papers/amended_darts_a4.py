@@ -154,17 +154,23 @@ def reproduce(options: RunOptions, scale: Comparison) -> ReproductionResult:
     genotypes[RANDOM] = best_samples(options, scale, like)
     measured = train_all(genotypes, options, scale, like)
     gaps = {method: gap(measured, method) for method in DEFICITS}
+    words = " and ".join(f"{method} by {mean:.2f} +- {error:.2f}" for method, (mean, error) in gaps.items())
     return ReproductionResult(
         rows=_rows(genotypes, measured, gaps),
         verdict=judge_all(gaps.values()),
-        sentence=_sentence(gaps),
+        sentence=f"Worse than amended DARTS, in points of error with standard errors: {words}.",
         size=f"S2, {scale.cells} cells, {scale.channels} channels, {scale.chosen(options)}, "
         f"{scale.epochs} epochs of search, {scale.samples} samples, {scale.retrain} epochs "
         f"of training, {scale.repeats} times",
         seeds=scale.seeds,
         figures={"errors": draw(measured)},
         numbers={method: [list(networks) for networks in errors] for method, errors in measured.items()},
-        remarks=_remarks(scale),
+        remarks=[
+            "The paper's deficits are of the order of the deviations it gives.",
+            "A.4 calls S1 less robust than S2, as its errors lie further apart; S1 is not searched here.",
+            "That DARTS ends with skip-connects alone is said of 500 epochs.",
+            f"The searches here go about as far as {scale.travel / EPOCH:.0f} of the paper's epochs.",
+        ],
     )
 
 
@@ -223,23 +229,9 @@ def _rows(genotypes: Genotypes, measured: Errors, gaps: Mapping[str, tuple[float
     ]
 
 
-def _remarks(scale: Comparison) -> list[str]:
-    return [
-        "The paper's deficits are of the order of the deviations it gives.",
-        "A.4 calls S1 less robust than S2, as its errors lie further apart; S1 is not searched here.",
-        "That DARTS ends with skip-connects alone is said of 500 epochs.",
-        f"The searches here go about as far as {scale.travel / EPOCH:.0f} of the paper's epochs.",
-    ]
-
-
 def _spread(values: Sequence[float]) -> str:
     mean, error = mean_and_error(values)
     return f"{mean:.2f} +- {error * len(values) ** 0.5:.2f}" if len(values) > 1 else f"{mean:.2f}"
-
-
-def _sentence(gaps: Mapping[str, tuple[float, float]]) -> str:
-    words = " and ".join(f"{method} by {mean:.2f} +- {error:.2f}" for method, (mean, error) in gaps.items())
-    return f"Worse than amended DARTS, in points of error with standard errors: {words}."
 
 
 def draw(measured: Errors) -> Figure:

@@ -24,7 +24,6 @@ from typing import Annotated
 
 import numpy as np
 import torch
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from pydantic import Field
@@ -69,11 +68,11 @@ class SecondOrderProblem:
 
     def cosines(self) -> tuple[Tensor, Tensor]:
         """Cosines of the angles that g2' and g2'' make with g2."""
-        true = self.true()
-        amending, second = (
-            torch.cosine_similarity(estimate, true, dim=-1, eps=0) for estimate in self.estimates()
+        true, (amending, second) = self.true(), self.estimates()
+        return (
+            torch.cosine_similarity(amending, true, dim=-1, eps=0),
+            torch.cosine_similarity(second, true, dim=-1, eps=0),
         )
-        return amending, second
 
     def worst(self) -> Tensor:
         """The smallest eigenvalue of H^-1 M'M H + H M'M H^-1; below zero some slope breaks the claim."""
@@ -236,7 +235,7 @@ Condition = Annotated[float, Field(ge=1)]
 ESTIMATES = {"amending": "g2' (amended)", "second": "g2'' (second order)"}
 
 
-class Sizes(Scale):
+class AngleProblems(Scale):
     """Number and kind of the problems."""
 
     problems: Count = Field(default=2000, description="random problems of each kind")
@@ -280,7 +279,7 @@ class AngleStudy:
         return min(shares) < 100.0
 
 
-def measure_all(options: RunOptions, scale: Sizes) -> AngleStudy:
+def measure_all(options: RunOptions, scale: AngleProblems) -> AngleStudy:
     """Measures the angles of all problems."""
     kinds = [(archs, condition) for archs in scale.archs for condition in scale.conditions]
     random = {}
@@ -303,9 +302,9 @@ def measure_all(options: RunOptions, scale: Sizes) -> AngleStudy:
     about="the angle between the amending term and what it stands for, on problems with exact inverses",
     claim="<g2', g2> >= 0 wherever the Hessian of the training loss is positive definite (section 3.4, A.5)",
     minutes=0.7,
-    laptop=Sizes(),
+    laptop=AngleProblems(),
 )
-def reproduce(options: RunOptions, scale: Sizes) -> ReproductionResult:
+def reproduce(options: RunOptions, scale: AngleProblems) -> ReproductionResult:
     """Measures how often the claim holds: on random problems, on networks at minima, on networks before."""
     study = measure_all(options, scale)
     return ReproductionResult(
@@ -328,19 +327,15 @@ def reproduce(options: RunOptions, scale: Sizes) -> ReproductionResult:
     )
 
 
-def _rows(scale: Sizes, study: AngleStudy) -> list[Row]:
+def _rows(scale: AngleProblems, study: AngleStudy) -> list[Row]:
     ends = dict.fromkeys((scale.archs[0], scale.archs[-1]))
     rows = [
         Row(f"random, condition {condition:g}, {archs} arch. parameters: <g2', g2> >= 0, %", 100, share)
         for (archs, condition), share in study.random.items()
         if archs in ends
     ]
-    return rows + _network_rows(study)
-
-
-def _network_rows(study: AngleStudy) -> list[Row]:
     minima, bent = study.minima, study.bent
-    rows = [Row("networks that came to a minimum", None, len(minima))]
+    rows.append(Row("networks that came to a minimum", None, len(minima)))
     if minima:
         broken, nearer = ([angles.worst < 0 for angles in minima], [angles.nearer for angles in minima])
         rows += [
@@ -370,33 +365,34 @@ def _sentence(study: AngleStudy) -> str:
     )
 
 
-def draw(scale: Sizes, study: AngleStudy) -> Figure:
+def draw(scale: AngleProblems, study: AngleStudy) -> Figure:
     """How often the claim holds on random problems, and the angles at minima of networks."""
     figure = Figure((9.6, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _draw_shares(left, scale, study.random)
-    _draw_angles(right, study.minima)
-    return figure
-
-
-def _draw_shares(axes: Axes, scale: Sizes, shares: dict[tuple[int, float], float]) -> None:
-    axes.set(title="Random positive definite problems", ylabel="<g2', g2> >= 0, % of problems")
-    axes.set_xlabel(f"architecture parameters, of {scale.weights} weights")
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(scale.archs, [str(archs) for archs in scale.archs])
-    axes.axhline(100.0, color="0.5", linestyle="--", linewidth=0.9, label="the paper")
+    left.set(title="Random positive definite problems", ylabel="<g2', g2> >= 0, % of problems")
+    left.set_xlabel(f"architecture parameters, of {scale.weights} weights")
+    left.set_xscale("log", base=2)
+    left.set_xticks(scale.archs, [str(archs) for archs in scale.archs])
+    left.axhline(100.0, color="0.5", linestyle="--", linewidth=0.9, label="the paper")
     styles = line_styles(f"condition {condition:g}" for condition in scale.conditions)
     for condition, (label, style) in zip(scale.conditions, styles.items(), strict=True):
-        heights = [shares[archs, condition] for archs in scale.archs]
-        axes.plot(scale.archs, heights, style.line, color=style.color, marker=style.marker, label=label)
-    axes.legend(fontsize="small")
-
-
-def _draw_angles(axes: Axes, minima: Sequence[Angles]) -> None:
-    axes.set(title="Networks at a minimum", xlabel="angle with g2, degrees", ylabel="networks", xlim=(0, 180))
+        heights = [study.random[archs, condition] for archs in scale.archs]
+        left.plot(scale.archs, heights, style.line, color=style.color, marker=style.marker, label=label)
+    right.set(
+        title="Networks at a minimum", xlabel="angle with g2, degrees", ylabel="networks", xlim=(0, 180)
+    )
     edges = np.linspace(0.0, 180.0, 19).tolist()
     for key, style in line_styles(ESTIMATES).items():
-        angles = np.degrees(np.arccos(np.clip([getattr(angles_at, key) for angles_at in minima], -1.0, 1.0)))
-        axes.hist(angles, bins=edges, histtype="step", color=style.color, linewidth=1.8, label=ESTIMATES[key])
-    axes.axvline(90.0, color="0.5", linestyle="--", linewidth=0.9)
-    axes.legend(fontsize="small")
+        cosines = np.clip([getattr(angles, key) for angles in study.minima], -1.0, 1.0)
+        right.hist(
+            np.degrees(np.arccos(cosines)),
+            bins=edges,
+            histtype="step",
+            color=style.color,
+            linewidth=1.8,
+            label=ESTIMATES[key],
+        )
+    right.axvline(90.0, color="0.5", linestyle="--", linewidth=0.9)
+    for axes in (left, right):
+        axes.legend(fontsize="small")
+    return figure

@@ -61,7 +61,7 @@ HALF, QUARTER = 50.0, 25.0
 Runs = Mapping[float, Sequence[Run]]
 
 
-class Searches(Images):
+class LongSearches(Images):
     """The searches of figure 2."""
 
     nodes: Count = Field(default=2, description="inner nodes of a cell")
@@ -74,7 +74,7 @@ class Searches(Images):
     seeds: Count = Field(default=2, description="searches for each coefficient")
 
 
-FULL = Searches(
+FULL = LongSearches(
     nodes=4,
     cells=8,
     channels=16,
@@ -88,7 +88,7 @@ FULL = Searches(
 )
 
 
-def plan(options: RunOptions, scale: Searches) -> dict[tuple[float, int], SearchConfig]:
+def plan(options: RunOptions, scale: LongSearches) -> dict[tuple[float, int], SearchConfig]:
     """The searches by coefficient and seed."""
     base = {
         "space": {"name": keep_space(small_darts(scale.nodes, scale.cells), options.folder)},
@@ -110,21 +110,28 @@ def plan(options: RunOptions, scale: Searches) -> dict[tuple[float, int], Search
     about="what long searches end with at amending coefficients of 0, 0.1 and 1",
     claim="eta = 0 ends with skip-connects, 0.1 with a reasonable cell, 1 with mostly average pooling",
     minutes=8,
-    laptop=Searches(),
+    laptop=LongSearches(),
     full=FULL,
     takes=("data",),
 )
-def reproduce(options: RunOptions, scale: Searches) -> ReproductionResult:
+def reproduce(options: RunOptions, scale: LongSearches) -> ReproductionResult:
     """Counts the kinds of ops in the cells, over epochs and at the end, for each coefficient."""
     configs = {f"eta-{eta:g}-seed-{seed}": config for (eta, seed), config in plan(options, scale).items()}
     done = searches(configs, options)
     runs = {eta: [done[f"eta-{eta:g}-seed-{seed}"] for seed in range(scale.seeds)] for eta in ETAS}
     ends = {eta: shares(count_kinds(map(final_genotype, group))) for eta, group in runs.items()}
     right = judge_each(ends, favourite(runs[1.0]))
-    courses = {eta: course(group) for eta, group in runs.items()}
+    courses = {}  # percentages of the kinds of ops after each epoch, over all seeds
+    for eta, group in runs.items():
+        epochs = zip(*map(epoch_genotypes, group), strict=True)
+        courses[eta] = [shares(count_kinds(genotypes)) for genotypes in epochs]
+    means = {
+        eta: np.mean([run.metrics()[-1]["valid_accuracy"] for run in group]) for eta, group in runs.items()
+    }
+    accuracies = ", ".join(f"{100 * mean:.1f} % at {eta:g}" for eta, mean in means.items())
     rate = next(iter(configs.values())).method.options["lr"]
     return ReproductionResult(
-        rows=[*_rows(ends, right), *_cells(runs)],
+        rows=_rows(ends, right, runs),
         verdict=Verdict.HELD if all(right.values()) else Verdict.NOT_HELD,
         sentence=_sentence(ends, right),
         size=f"DARTS' ops in cells of {scale.nodes} nodes, {scale.cells} cells, {scale.channels} channels, "
@@ -135,10 +142,14 @@ def reproduce(options: RunOptions, scale: Searches) -> ReproductionResult:
             "kinds": draw(courses),
         },
         numbers={
-            f"{eta:g}": {"ends": ends[eta], "course": courses[eta], "each seed": each_seed(runs[eta])}
+            f"{eta:g}": {
+                "ends": ends[eta],
+                "course": courses[eta],
+                "each seed": [shares(count_kinds([final_genotype(run)])) for run in runs[eta]],
+            }
             for eta in ETAS
         },
-        remarks=_remarks(runs),
+        remarks=[READING, LATE, f"Validation accuracy of the supernet at the end: {accuracies}."],
     )
 
 
@@ -161,28 +172,13 @@ def judge_each(ends: Mapping[float, Mapping[str, float]], most: set[str]) -> dic
     }
 
 
-def course(runs: Sequence[Run]) -> list[dict[str, float]]:
-    """Percentages of the kinds of ops after each epoch, over all seeds."""
-    epochs = zip(*(epoch_genotypes(run) for run in runs), strict=True)
-    return [shares(count_kinds(genotypes)) for genotypes in epochs]
-
-
-def each_seed(runs: Sequence[Run]) -> list[dict[str, float]]:
-    """Percentages of the kinds of ops at the end of each search."""
-    return [shares(count_kinds([final_genotype(run)])) for run in runs]
-
-
-def _rows(ends: Mapping[float, Mapping[str, float]], right: Mapping[float, bool]) -> list[Row]:
+def _rows(ends: Mapping[float, Mapping[str, float]], right: Mapping[float, bool], runs: Runs) -> list[Row]:
     rows = []
     for eta, percentages in ends.items():
         seen = "as in the paper" if right[eta] else "not as in the paper"
         rows.append(Row(f"eta = {eta:g}", PAPER[eta], seen))
         rows += [Row(f"eta = {eta:g}: {kind}, % of edges", None, percentages[kind]) for kind in KINDS]
-    return rows
-
-
-def _cells(runs: Runs) -> list[Row]:
-    return [
+    return rows + [
         Row(f"eta = {eta:g}, seed {seed}, {name} cell", None, in_words(cell))
         for eta, group in runs.items()
         for seed, run in enumerate(group)
@@ -195,14 +191,6 @@ def _sentence(ends: Mapping[float, Mapping[str, float]], right: Mapping[float, b
     skips = " / ".join(f"{percentages[SKIP]:.0f}" for percentages in ends.values())
     averages = " / ".join(f"{percentages[AVERAGE]:.0f}" for percentages in ends.values())
     return f"{words}; at 0 / 0.1 / 1 the edges are {skips} % skip-connects and {averages} % average poolings."
-
-
-def _remarks(runs: Runs) -> list[str]:
-    accuracies = {
-        eta: np.mean([run.metrics()[-1]["valid_accuracy"] for run in group]) for eta, group in runs.items()
-    }
-    text = ", ".join(f"{100 * value:.1f} % at {eta:g}" for eta, value in accuracies.items())
-    return [READING, LATE, f"Validation accuracy of the supernet at the end: {text}."]
 
 
 def draw(courses: Mapping[float, Sequence[Mapping[str, float]]]) -> Figure:

@@ -17,7 +17,8 @@ from pydantic import Field
 
 from dartboard.analysis.stability import RunStability, Stabilities, measure
 from dartboard.search.config import SearchConfig
-from dartboard_papers._asm import SmallSearch, settings, size, space_file
+from dartboard_papers._amended import keep_space
+from dartboard_papers._asm import SmallSearch, asm_space, settings, size
 from dartboard_papers._searches import configure, searches
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
@@ -71,7 +72,7 @@ def mean_change(runs: Sequence[RunStability]) -> float:
 )
 def reproduce(options: RunOptions, scale: Stability) -> ReproductionResult:
     """Searches with both methods, then makes one edge at a time discrete."""
-    space = space_file(options.folder, scale.cells)
+    space = keep_space(asm_space(scale.cells), options.folder)
     runs = searches(plan(scale, space, options.data), options)
     groups = {
         method: [

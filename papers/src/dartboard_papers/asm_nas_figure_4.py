@@ -20,7 +20,8 @@ from dartboard.analysis.attention import AttentionMap, attention, plot_attention
 from dartboard.config.schema import Count
 from dartboard.space.catalog import DARTS_OPS, POOLS
 from dartboard.viz.line_styles import line_styles
-from dartboard_papers._asm import SmallSearch, settings, size, space_file
+from dartboard_papers._amended import keep_space
+from dartboard_papers._asm import SmallSearch, asm_space, settings, size
 from dartboard_papers._searches import configure, searches
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
@@ -99,7 +100,7 @@ def prefers(fractions: Shares, part: str) -> bool:
 )
 def reproduce(options: RunOptions, scale: Attention) -> ReproductionResult:
     """Searches with attention, and reads the attention of their cells."""
-    space = space_file(options.folder, scale.cells)
+    space = keep_space(asm_space(scale.cells), options.folder)
     configs = {
         f"asm-s{seed}": configure(settings(scale, space, options.data, seed), {"method": "asm"})
         for seed in range(scale.seeds)
@@ -112,10 +113,18 @@ def judge(maps: Sequence[Sequence[AttentionMap]], size: str) -> ReproductionResu
     """Result from the maps of all seeds."""
     fractions = shares(maps)
     right = [part for part in PREFERRED if prefers(fractions, part)]
-    low, high = span(maps)
+    weights = np.concatenate([attention_map.weights.ravel() for search in maps for attention_map in search])
+    low, high = float(weights.min()), float(weights.max())
     return ReproductionResult(
         rows=[
-            *_rows(fractions),
+            *(
+                Row(
+                    f"{part} third: share of edges whose strongest op is {NAMES[part]}",
+                    "preferred",
+                    f"{by_kind[part]:.1%} (by chance {len(PREFERRED[part]) / len(DARTS_OPS):.1%})",
+                )
+                for part, by_kind in fractions.items()
+            ),
             Row("attention, from the least to the most", None, f"{low:.4f} to {high:.4f}"),
         ],
         verdict=Verdict.HELD if len(right) == len(PREFERRED) else Verdict.NOT_HELD,
@@ -133,23 +142,6 @@ def judge(maps: Sequence[Sequence[AttentionMap]], size: str) -> ReproductionResu
         },
         remarks=REMARKS,
     )
-
-
-def span(searches: Sequence[Sequence[AttentionMap]]) -> tuple[float, float]:
-    """Least and largest attention anywhere."""
-    weights = np.concatenate([attention_map.weights.ravel() for maps in searches for attention_map in maps])
-    return float(weights.min()), float(weights.max())
-
-
-def _rows(fractions: Shares) -> list[Row]:
-    return [
-        Row(
-            f"{part} third: share of edges whose strongest op is {NAMES[part]}",
-            "preferred",
-            f"{by_kind[part]:.1%} (by chance {len(PREFERRED[part]) / len(DARTS_OPS):.1%})",
-        )
-        for part, by_kind in fractions.items()
-    ]
 
 
 def draw(fractions: Shares) -> Figure:

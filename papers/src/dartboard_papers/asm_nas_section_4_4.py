@@ -28,7 +28,6 @@ from typing import Annotated
 
 import torch
 import torch.nn.functional as F
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 from torch import Tensor
@@ -334,9 +333,8 @@ def study(options: RunOptions, scale: Descents) -> dict[str, list[Case]]:
 def reproduce(options: RunOptions, scale: Descents) -> ReproductionResult:
     """Both sides of the inequality on a problem with known constants and on an edge with attention."""
     cases = study(options, scale)
-    noiseless = descend_waves(
-        max(_allowed(cases[KNOWN])), 0.0, steps=scale.steps, runs=scale.runs, size=scale.size
-    )
+    lrs = [case.lr for case in cases[KNOWN] if case.allowed] or [min(case.lr for case in cases[KNOWN])]
+    noiseless = descend_waves(max(lrs), 0.0, steps=scale.steps, runs=scale.runs, size=scale.size)
     checks = check(cases, noiseless)
     return ReproductionResult(
         rows=_rows(cases, noiseless),
@@ -347,13 +345,21 @@ def reproduce(options: RunOptions, scale: Descents) -> ReproductionResult:
         f"{scale.seeds} times",
         seeds=min(scale.runs, scale.seeds),
         figures={"gradients": draw(cases)},
-        numbers={name: [_numbers(case) for case in group] for name, group in cases.items()},
+        numbers={
+            name: [
+                {
+                    "lr": case.lr,
+                    "smoothness": case.constants.smoothness,
+                    "noise": case.constants.noise,
+                    "means of each descent": case.path.squares.mean(0).tolist(),
+                    **dict(zip(("steps", "averages", "bound"), _thinned(case), strict=True)),
+                }
+                for case in group
+            ]
+            for name, group in cases.items()
+        },
         remarks=REMARKS,
     )
-
-
-def _allowed(cases: Sequence[Case]) -> list[float]:
-    return [case.lr for case in cases if case.allowed] or [min(case.lr for case in cases)]
 
 
 def check(cases: Mapping[str, Sequence[Case]], noiseless: Descent) -> Checks:
@@ -410,27 +416,14 @@ def _sentence(checks: Checks, noiseless: Descent) -> str:
     parts = [f"not seen: {', '.join(failed)}"] if failed else []
     parts += [f"no allowed step size to test: {', '.join(untested)}"] if untested else []
     seen = "; ".join(parts) or "the inequality was kept everywhere it speaks of"
-    return f"{seen[0].upper()}{seen[1:]}; {_end(noiseless)}."
-
-
-def _end(noiseless: Descent) -> str:
-    """Where the descent without noise ends, in words."""
     start, end = noiseless.losses[0].mean(), noiseless.losses[-1].mean()
-    if end < STILL * start:
-        return "without noise the descent ends at optimal points"
-    left = 100 * (end / start).item()
-    where = "but without noise the descent ends at points that are not optimal"
-    return f"{where}, with {left:.0f} % of the loss left"
-
-
-def _numbers(case: Case) -> dict[str, object]:
-    return {
-        "lr": case.lr,
-        "smoothness": case.constants.smoothness,
-        "noise": case.constants.noise,
-        "means of each descent": case.path.squares.mean(0).tolist(),
-        **dict(zip(("steps", "averages", "bound"), _thinned(case), strict=True)),
-    }
+    ends = (
+        "without noise the descent ends at optimal points"
+        if end < STILL * start
+        else "but without noise the descent ends at points that are not optimal, "
+        f"with {100 * (end / start).item():.0f} % of the loss left"
+    )
+    return f"{seen[0].upper()}{seen[1:]}; {ends}."
 
 
 def _thinned(case: Case, most: int = 200) -> tuple[list[int], list[float], list[float]]:
@@ -446,15 +439,11 @@ def draw(cases: Mapping[str, Sequence[Case]]) -> Figure:
     figure = Figure((9.6, 3.9), layout="constrained")
     for axes, (name, group) in zip(figure.subplots(1, len(cases)), cases.items(), strict=True):
         axes.set(title=name, xlabel="steps K", ylabel="mean squared gradient", xscale="log", yscale="log")
-        _draw_cases(axes, group)
+        styles = line_styles(f"eta = {case.lr:g}{'' if case.allowed else ' (not allowed)'}" for case in group)
+        for case, (label, style) in zip(group, styles.items(), strict=True):
+            steps, averages, bound = _thinned(case)
+            axes.plot(steps, averages, "-", color=style.color, label=label)
+            axes.plot(steps, bound, "--", color=style.color, linewidth=0.9)
+        axes.plot([], [], "k--", linewidth=0.9, label="bound of 4.22b")
+        axes.legend(fontsize="small")
     return figure
-
-
-def _draw_cases(axes: Axes, cases: Sequence[Case]) -> None:
-    styles = line_styles(f"eta = {case.lr:g}{'' if case.allowed else ' (not allowed)'}" for case in cases)
-    for case, (label, style) in zip(cases, styles.items(), strict=True):
-        steps, averages, bound = _thinned(case)
-        axes.plot(steps, averages, "-", color=style.color, label=label)
-        axes.plot(steps, bound, "--", color=style.color, linewidth=0.9)
-    axes.plot([], [], "k--", linewidth=0.9, label="bound of 4.22b")
-    axes.legend(fontsize="small")

@@ -89,17 +89,13 @@ def time_steps(steps: Mapping[str, Step], repeats: int, options: RunOptions) -> 
     for turn in range(repeats + 1):
         options.tell("turns", turn, repeats + 1)
         for name, step in steps.items():
-            seconds = _seconds(step, options.device)
+            _wait(options.device)
+            start = perf_counter()
+            step()
+            _wait(options.device)
+            seconds = perf_counter() - start
             times[name] += [seconds] if turn else []
     return times
-
-
-def _seconds(step: Step, device: torch.device) -> float:
-    _wait(device)
-    start = perf_counter()
-    step()
-    _wait(device)
-    return perf_counter() - start
 
 
 def _wait(device: torch.device) -> None:

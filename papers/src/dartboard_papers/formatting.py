@@ -47,13 +47,10 @@ def format_seconds(seconds: float) -> str:
 
 def format_setting(key: str, value: object) -> str:
     """A setting as it is typed on the command line, such as `epochs=5`."""
-    plain = isinstance(value, str) and _is_plain(value)
+    plain = False
+    if isinstance(value, str):
+        try:
+            plain = bool(yaml.safe_load(value) == value)  # YAML reads it back without quotes
+        except (yaml.YAMLError, ValueError):
+            plain = False
     return f"{key}={value if plain else json.dumps(value, ensure_ascii=False)}"
-
-
-def _is_plain(text: str) -> bool:
-    """True if YAML reads a text back as itself without quotes."""
-    try:
-        return bool(yaml.safe_load(text) == text)
-    except (yaml.YAMLError, ValueError):
-        return False

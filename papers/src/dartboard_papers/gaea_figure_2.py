@@ -23,7 +23,7 @@ from dartboard.scoreboard.records import record_files
 from dartboard.utils.statistics import Summary, summarize
 from dartboard.viz.band import Band
 from dartboard.viz.line_styles import line_styles
-from dartboard_papers._bench import ONESHOT, BenchResults, Searches, check_alone, find_table, run_bench
+from dartboard_papers._bench import ONESHOT, BenchResults, BenchScale, check_alone, find_table, run_bench
 from dartboard_papers._bench_summary import judge, remarks, size, spread, title
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
 
@@ -39,7 +39,7 @@ Benches = Mapping[str, BenchResults]
 """Benches by space."""
 
 
-class OneShot(Searches):
+class OneShot(BenchScale):
     """The searches of the figure."""
 
     seeds: Count = Field(default=2, description="searches with each method in each space")

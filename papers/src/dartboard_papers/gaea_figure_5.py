@@ -4,10 +4,10 @@ Without a table the same is searched in nano. "Nearly all skip connections" is t
 at most, on the mean over the searches.
 """
 
-from dartboard_papers._bench import Searches, choose_benchmark, run_bench
+from dartboard_papers._bench import BenchScale, choose_benchmark, run_bench
 from dartboard_papers._bench_summary import accuracies, edges, judge, remarks, size, spread
-from dartboard_papers._learning_curves import draw, final_skips, nearly_all, numbers, seed_rows
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
+from dartboard_papers.gaea_figure_4 import draw, final_skips, nearly_all, numbers, seed_rows
 
 XNAS = "xnas"
 
@@ -17,12 +17,12 @@ XNAS = "xnas"
     about="the cell that XNAS recommends at every epoch, looked up in NAS-Bench-201",
     claim="XNAS behaves as DARTS does and converges to nearly all skip connections",
     minutes=3,
-    laptop=Searches(),
-    full=Searches(epochs=25, cells=5, channels=16, pixels=32),
+    laptop=BenchScale(),
+    full=BenchScale(epochs=25, cells=5, channels=16, pixels=32),
     takes=("data", "table"),
     check=choose_benchmark,
 )
-def reproduce(options: RunOptions, scale: Searches) -> ReproductionResult:
+def reproduce(options: RunOptions, scale: BenchScale) -> ReproductionResult:
     """Searches with XNAS, or reads records of searches."""
     bench = run_bench(choose_benchmark(options, scale), (XNAS,), options, scale)
     records, dataset = bench.groups[XNAS], bench.datasets[0]

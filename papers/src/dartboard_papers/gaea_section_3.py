@@ -14,6 +14,7 @@ from dataclasses import asdict
 from math import inf, isnan, nan
 from typing import Annotated
 
+import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field
 
@@ -21,7 +22,6 @@ from dartboard.config.schema import MAX_COUNT, Count, Seed
 from dartboard.viz.line_styles import line_styles
 from dartboard_papers._bench_summary import judge
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, reproduction
-from dartboard_papers.theory.growth import power
 from dartboard_papers.theory.mirror_descent import ENTROPY, EUCLIDEAN, Iterations, survey_dimensions
 
 NAMES = {ENTROPY: "exponentiated gradient", EUCLIDEAN: "projected gradient descent"}
@@ -115,7 +115,9 @@ def exponent(counts: Sequence[Iterations]) -> float:
     ]
     if len(arrived) < 2:
         return nan
-    return power([pair[0] for pair in arrived], [pair[1] for pair in arrived])
+    dimensions, steps = np.log(arrived).T
+    slope, _ = np.polyfit(dimensions, steps, 1)
+    return float(slope)
 
 
 def within(item: Iterations, most: int) -> bool | None:

@@ -37,7 +37,7 @@ REST = {BASE: 15 / 50, GAEA: 10 / 50}
 """Fraction of epochs in which the architecture is frozen."""
 
 
-class Searches(Images):
+class DropSearches(Images):
     """The searches of section 4.1."""
 
     cells: Count = Field(default=3, description="cells in the stack")
@@ -50,7 +50,7 @@ class Searches(Images):
     seeds: Count = Field(default=3, description="searches with each method")
 
 
-FULL = Searches(cells=8, channels=16, epochs=50, batch=256, seeds=5, images="cifar10", pad=4, flip=True)
+FULL = DropSearches(cells=8, channels=16, epochs=50, batch=256, seeds=5, images="cifar10", pad=4, flip=True)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def read_drop(run: Run) -> Drop:
     return Drop(mixed, discrete, [row["entropy"] for row in rows])
 
 
-def plan(options: RunOptions, scale: Searches, method: str) -> SearchConfig:
+def plan(options: RunOptions, scale: DropSearches, method: str) -> SearchConfig:
     """A search with a method, with the first seed."""
     config = configure(
         {
@@ -101,11 +101,11 @@ def plan(options: RunOptions, scale: Searches, method: str) -> SearchConfig:
     about="the accuracy that supernets of PC-DARTS and GAEA PC-DARTS lose when they are made discrete",
     claim="GAEA PC-DARTS loses less (75.07 to 33.23 %) than PC-DARTS (72.17 to 15.27 %)",
     minutes=6,
-    laptop=Searches(),
+    laptop=DropSearches(),
     full=FULL,
     takes=("data",),
 )
-def reproduce(options: RunOptions, scale: Searches) -> ReproductionResult:
+def reproduce(options: RunOptions, scale: DropSearches) -> ReproductionResult:
     """Measures accuracy before and after, with both methods and all seeds."""
     plans = {method: plan(options, scale, method) for method in PAPER}
     configs = {

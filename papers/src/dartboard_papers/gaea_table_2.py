@@ -24,7 +24,7 @@ from dartboard.scoreboard.published_results import DIRECT, TRANSFER, PublishedRe
 from dartboard.tables import Table
 from dartboard.utils.statistics import Summary, summarize
 from dartboard.viz.line_styles import line_styles
-from dartboard_papers._bench import BenchResults, Searches, choose_benchmark, run_bench
+from dartboard_papers._bench import BenchResults, BenchScale, choose_benchmark, run_bench
 from dartboard_papers._bench_summary import accuracies, is_cut_off, judge, remarks, size, spread, title
 from dartboard_papers._gaea_settings import METHOD_SETTINGS
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
@@ -48,7 +48,7 @@ Summaries = Mapping[str, Mapping[str, Summary]]
 """By label and data set."""
 
 
-class SearchTable(Searches):
+class SearchTable(BenchScale):
     """The searches of the table."""
 
     seeds: Count = Field(default=2, description="searches with each method")

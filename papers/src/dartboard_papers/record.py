@@ -87,11 +87,15 @@ class ReproductionRecord:
             pictures: Prefix of the paths of the pictures; by default they are beside the page.
         """
         reproduction = self.reproduction
+        table = ["| | paper | here |", "|---|---:|---:|"]
+        for row in self.rows:
+            cells = (row.what, format_value(row.paper), format_value(row.here))
+            table.append(f"| {' | '.join(map(escape_cell, cells))} |")
         lines = [
             f"**{PAPERS[reproduction.paper]}, {reproduction.part}**: {as_sentence(reproduction.about)}",
             f"The paper: {reproduction.claim.removesuffix('.')}.",
             f"Here: **{self.verdict}**. {as_sentence(self.sentence)}",
-            _table(self.rows),
+            "\n".join(table),
             f"Size: {self.size}; {format_seeds(self.seeds)}; {format_seconds(self.seconds)}.",
             f"```sh\n{self.command()}\n```",
             *([" ".join(map(as_sentence, self.remarks))] if self.remarks else []),
@@ -199,11 +203,3 @@ def read_record(folder: Path) -> ReproductionRecord:
 @cache
 def _reader() -> TypeAdapter[ReproductionRecord]:
     return TypeAdapter(ReproductionRecord)
-
-
-def _table(rows: Sequence[Row]) -> str:
-    lines = ["| | paper | here |", "|---|---:|---:|"]
-    for row in rows:
-        cells = (row.what, format_value(row.paper), format_value(row.here))
-        lines.append(f"| {' | '.join(map(escape_cell, cells))} |")
-    return "\n".join(lines)

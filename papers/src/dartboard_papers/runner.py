@@ -39,23 +39,18 @@ def timed(folder: Path) -> Iterator[Clock]:
     that is killed does not.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    before, began = _read_clock(folder / CLOCK), monotonic()
-    clock = Clock(before)
+    try:
+        before = json.loads((folder / CLOCK).read_bytes())
+    except (OSError, ValueError):
+        before = 0.0
+    if not (isinstance(before, float) and math.isfinite(before) and before > 0):  # damaged
+        before = 0.0
+    clock, began = Clock(before), monotonic()
     try:
         yield clock
     finally:
         clock.seconds = before + monotonic() - began
         write_text(folder / CLOCK, json.dumps(clock.seconds))
-
-
-def _read_clock(path: Path) -> float:
-    """The seconds in a file; 0 if there are none or they are damaged."""
-    try:
-        seconds = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return 0.0
-    valid = isinstance(seconds, float) and math.isfinite(seconds) and seconds > 0
-    return seconds if valid else 0.0
 
 
 def choose_scale(reproduction: Reproduction[Any], words: Sequence[str] = (), *, full: bool = False) -> Scale:
@@ -73,17 +68,13 @@ def choose_scale(reproduction: Reproduction[Any], words: Sequence[str] = (), *, 
     base: Scale = reproduction.full if full and reproduction.full is not None else reproduction.laptop
     for word in words:
         if "=" not in word:
-            raise OptionError(f"{_expected_setting(reproduction)}, got {word!r}")
+            defaults = reproduction.laptop.model_dump(mode="json")
+            expected = f"{reproduction.name} has no numbers to set"
+            if defaults:
+                expected = f"expected a setting such as {format_setting(*next(iter(defaults.items())))}"
+            raise OptionError(f"{expected}, got {word!r}")
     form = ConfigLoader(type(base), {}, "")
     return form.merge([base.model_dump(), from_words(words)])
-
-
-def _expected_setting(reproduction: Reproduction[Any]) -> str:
-    """Start of the message about a word that is no setting."""
-    defaults = reproduction.laptop.model_dump(mode="json")
-    if not defaults:
-        return f"{reproduction.name} has no numbers to set"
-    return f"expected a setting such as {format_setting(*next(iter(defaults.items())))}"
 
 
 def check_options(reproduction: Reproduction[Any], scale: Scale, options: RunOptions) -> None:
@@ -103,14 +94,12 @@ def work_folder(folder: Path, scale: Scale, options: RunOptions) -> Path:
         scale: Scale that it is run at.
         options: Options that it is run with.
     """
-    inputs = [None if path is None else _resolved(path) for path in (options.data, options.table)]
+    inputs = [  # data sets by their names, files and folders by their full paths
+        None if path is None else str(Path(path).resolve() if Path(path).exists() else path)
+        for path in (options.data, options.table)
+    ]
     key = json.dumps([scale.model_dump(mode="json"), *inputs, options.device.type])
     return folder / WORK / sha256(key.encode()).hexdigest()[:8]
-
-
-def _resolved(path: str | Path) -> str:
-    """The full path of an existing file or folder; else the name of a data set as it is."""
-    return str(Path(path).resolve() if Path(path).exists() else path)
 
 
 def reproduce(name: str, scale: Scale, options: RunOptions, folder: Path) -> ReproductionRecord:

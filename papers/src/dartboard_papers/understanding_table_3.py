@@ -41,7 +41,7 @@ Key = tuple[str, bool, str]
 """A group, whether an edge comes from an input of the cell, and an op."""
 
 
-class Sizes(Scale):
+class VariantSizes(Scale):
     """The networks and the variants."""
 
     cells: Count = Field(default=20, description="cells in the stack")
@@ -57,9 +57,9 @@ class Sizes(Scale):
     about="parameters of popular cells and of variants with other ops",
     claim="between the smallest and the largest of a cell and its variants there is a gap of about 30 %",
     minutes=0.5,
-    laptop=Sizes(),
+    laptop=VariantSizes(),
 )
-def reproduce(options: RunOptions, scale: Sizes) -> ReproductionResult:
+def reproduce(options: RunOptions, scale: VariantSizes) -> ReproductionResult:
     """Sizes of all networks beside the paper's, and the gap over many draws of variants."""
     costs = op_sizes(scale)
     sizes: dict[str, list[list[float]]] = {}
@@ -98,7 +98,7 @@ def apart(difference: float) -> str:
     )
 
 
-def op_sizes(scale: Sizes) -> dict[Key, float]:
+def op_sizes(scale: VariantSizes) -> dict[Key, float]:
     """Parameters in millions that each op adds to the network, for each kind of edge.
 
     Where an edge comes from matters in reduction cells alone: those from inputs have stride 2.
@@ -122,7 +122,7 @@ def variant(genotype: Genotype, ops: Sequence[str], groups: Collection[str] | No
     return random_operations(genotype, 1, ops=ops, groups=groups)[0]
 
 
-def sizes_of(name: str, scale: Sizes, costs: Mapping[Key, float]) -> list[list[float]]:
+def sizes_of(name: str, scale: VariantSizes, costs: Mapping[Key, float]) -> list[list[float]]:
     """For each draw the millions of a popular cell and of its variants."""
     base, groups = popular(name), None if scale.reductions else [NORMAL]
     original, rest = millions(base, scale), millions(variant(base, (POOL,), groups), scale)
@@ -144,13 +144,13 @@ def added(genotype: Genotype, costs: Mapping[Key, float], groups: Collection[str
     )
 
 
-def reduction_size(name: str, scale: Sizes) -> float:
+def reduction_size(name: str, scale: VariantSizes) -> float:
     """The size of the network with one normal cell for all and the reduction cell of `name`."""
     cells = {**popular(name).cells, NORMAL: popular("NASNet").cells[NORMAL]}
     return millions(Genotype(tuple(cells.items())), scale)
 
 
-def millions(genotype: Genotype, scale: Sizes) -> float:
+def millions(genotype: Genotype, scale: VariantSizes) -> float:
     """Parameters of a network in millions, counted on the meta device."""
     space = adopt(get_space("darts"), genotype).resized(scale.cells)
     with torch.device("meta"):

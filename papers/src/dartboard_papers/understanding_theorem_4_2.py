@@ -4,12 +4,15 @@ The loss is quadratic, so the constants are exact, the same at all weights, and 
 and in the proof's 2-norm. `dartboard_papers.theory.linear_cells` says what is wrong with the proof.
 """
 
+from typing import Annotated
+
 import torch
+from pydantic import Field
 from torch import Tensor
 
-from dartboard_papers._linear_cells import Cells, survey_cells
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
-from dartboard_papers.theory.linear_problems import Survey
+from dartboard.config.schema import Count, Seed
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
+from dartboard_papers.theory.linear_problems import Survey, survey
 from dartboard_papers.theory.plots import draw_smoothness
 
 REMARKS = (
@@ -19,6 +22,40 @@ REMARKS = (
     'The paper says "largest eigenvalue"; its proof needs the largest singular value, which is used here.',
 )
 NAMES = ("widest", "narrowest", "claimed", "bound")
+Above = Annotated[float, Field(gt=0)]
+"""A number above 0."""
+
+
+class LinearCells(Scale):
+    """Random linear cells."""
+
+    lengths: tuple[Above, ...] = Field(
+        default=(0.5, 1.0, 1.5, 2.0, 3.0), min_length=1, description="2-norms of the weights"
+    )
+    problems: Count = Field(default=40, description="random problems for each norm")
+    nodes: Count = Field(default=4, description="nodes of a cell")
+    size: Count = Field(default=4, description="entries of a node")
+    examples: Count = Field(default=32, description="examples, over which means are exact")
+    seed: Seed = Field(default=0, description="random seed of the first problem")
+
+    def words(self) -> str:
+        """Description of the size."""
+        cells = f"{self.nodes} nodes of {self.size} entries, {self.examples} examples"
+        return f"{cells}, {self.problems} problems for each of {len(self.lengths)} norms"
+
+
+def survey_cells(options: RunOptions, scale: LinearCells, loss: str) -> Survey:
+    """Measurements of the random cells with a loss."""
+    return survey(
+        scale.lengths,
+        problems=scale.problems,
+        nodes=scale.nodes,
+        size=scale.size,
+        examples=scale.examples,
+        loss=loss,
+        seed=scale.seed,
+        tell=options.tell,
+    )
 
 
 @reproduction(
@@ -27,9 +64,9 @@ NAMES = ("widest", "narrowest", "claimed", "bound")
     claim="the narrowest cell's constant for W_i is at most that of the widest times the norms of W_1 ... "
     "W_{i-1}, so that it can be much larger where norms are above 1",
     minutes=0.5,
-    laptop=Cells(),
+    laptop=LinearCells(),
 )
-def reproduce(options: RunOptions, scale: Cells) -> ReproductionResult:
+def reproduce(options: RunOptions, scale: LinearCells) -> ReproductionResult:
     """Compares exact constants of random cells with the theorem's bound and the one that holds."""
     survey = survey_cells(options, scale, "squared")
     broken = survey.broken("smooth_narrowest", "smooth_claimed")

@@ -6,10 +6,10 @@ reading no variance of the narrowest cell is above the bound; in the second none
 cell's variance is significantly larger, which the paper concludes, is reported and not judged.
 """
 
-from dartboard_papers._linear_cells import Cells, survey_cells
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 from dartboard_papers.theory.linear_problems import LOSSES, Survey
 from dartboard_papers.theory.plots import draw_variance
+from dartboard_papers.understanding_theorem_4_2 import LinearCells, survey_cells
 
 LATE = (
     "The test was changed after a first result: at the same output, where it is bound to hold, the claim was "
@@ -30,9 +30,9 @@ NAMES = ("widest", "narrowest", "same", "bound")
     claim="the narrowest cell's gradient variance is at most n times a sum of those of the widest with the "
     "same weights, scaled by squares of the norms",
     minutes=1,
-    laptop=Cells(),
+    laptop=LinearCells(),
 )
-def reproduce(options: RunOptions, scale: Cells) -> ReproductionResult:
+def reproduce(options: RunOptions, scale: LinearCells) -> ReproductionResult:
     """Compares exact variances of random cells with the bound, in both readings."""
     surveys = {loss: survey_cells(options, scale, loss) for loss in LOSSES}
     same = _share(surveys, "variance_same")

@@ -19,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -32,7 +33,6 @@ from dartboard.viz.line_styles import line_styles
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 from dartboard_papers.theory.expert_problems import Gaussian
 from dartboard_papers.theory.forecasters import Forecaster, Standing, stand
-from dartboard_papers.theory.growth import misfit
 
 XNAS, GD = "XNAS", "GD, same rate"
 BEST_XNAS, BEST_GD = "XNAS, best rate", "GD, best rate"
@@ -84,6 +84,13 @@ def selects(curves: Sequence[RegretCurve], first: str, second: str) -> tuple[int
     shares = [(curve.of(first, "correct"), curve.of(second, "correct")) for curve in curves]
     pairs = [pair for pair_of_curves in shares for pair in zip(*pair_of_curves, strict=True)]
     return sum(a >= b for a, b in pairs), len(pairs)
+
+
+def misfit(values: Sequence[float], shape: Sequence[float]) -> float:
+    """Relative distance of values from the nearest multiple of a curve, from 0 to 1."""
+    data, template = np.asarray(values, float), np.asarray(shape, float)
+    residual = data - template * (data @ template) / (template @ template)
+    return math.sqrt(float(residual @ residual) / float(data @ data))
 
 
 def growths(curve: RegretCurve, forecaster: str) -> dict[str, float]:
