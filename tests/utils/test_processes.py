@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from dartboard.errors import OptionError
-from dartboard.utils.processes import WorkerError, WorkerPool, cpu_count, one_thread, parallel_map
+from dartboard.utils.processes import WorkerError, WorkerPool, cpu_count, parallel_map, using_threads
 
 PATIENCE = 60
 
@@ -144,10 +144,10 @@ def test_one_thread_inside_and_as_many_as_before_outside() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        with one_thread():
+        with using_threads(1):
             assert torch.get_num_threads() == 1
         assert torch.get_num_threads() == 3
-        with pytest.raises(OptionError), one_thread():
+        with pytest.raises(OptionError), using_threads(1):
             refuse(2)
         assert torch.get_num_threads() == 3
     finally:

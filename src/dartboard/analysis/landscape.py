@@ -25,7 +25,7 @@ from dartboard.analysis.grid import (
 )
 from dartboard.data import Images
 from dartboard.nn.model_file import Model
-from dartboard.utils.processes import one_thread, parallel_map
+from dartboard.utils.processes import parallel_map, using_threads
 from dartboard.utils.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def landscape(
     )
     missing = grid.missing()
     try:
-        with one_thread(), _evaluator(problem, min(jobs, len(missing)), device) as evaluate:
+        with using_threads(1), _evaluator(problem, min(jobs, len(missing)), device) as evaluate:
             for done, (point, value) in enumerate(parallel_map(evaluate, missing, jobs), 1):
                 grid.put(point, value)
                 progress(options.of, grid.values.size - len(missing) + done, grid.values.size)

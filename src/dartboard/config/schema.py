@@ -28,11 +28,7 @@ class Options(BaseModel):
 
 
 def check_number(kind: Any, value: object) -> None:
-    """Refuses true and false where a number is expected; they would be taken for 1 and 0.
-
-    Args:
-        kind: The expected type, or that of a sequence of such values.
-        value: The value, or a sequence of them.
+    """Refuses true and false, alone or in a sequence, where `kind` is a number: they would pass for 1 and 0.
 
     Raises:
         PydanticCustomError: As those that pydantic itself raises.
@@ -53,10 +49,7 @@ def values_before(options: BaseModel) -> dict[str, Any]:
     """The value of each setting in files that were written before the setting existed, by dotted name.
 
     It is the default, unless the field says otherwise: a field whose default is not what was done before it
-    existed declares `json_schema_extra={"before": value}`.
-
-    Args:
-        options: A group of options with its default values.
+    existed declares `json_schema_extra={"before": value}`. `options` has its default values.
     """
     values: dict[str, Any] = {}
     defaults = options.model_dump(mode="json")

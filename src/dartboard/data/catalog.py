@@ -1,6 +1,7 @@
 """`load_dataset`: data sets by registered name, file or folder."""
 
 import difflib
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,15 +28,15 @@ def load_dataset(name: str, options: LoadOptions | None = None) -> Dataset:
         ((1, 8, 8), 10)
     """
     options = options or LoadOptions()
-    path = Path(name)
+    path, exists = Path(name), os.path.exists(name)  # noqa: PTH110 - Path raises for a name that is too long
     if name in DATASETS:
         try:
             data = DATASETS[name](options)
         except DataError as error:
-            if not _exists(path):
+            if not exists:
                 raise
             raise DataError(f"{error}; what is called {name} here is read as ./{name}") from None
-    elif name and _exists(path):
+    elif name and exists:
         data = _read_path(path, options)
     else:
         searched = ""
@@ -53,12 +54,6 @@ def load_dataset(name: str, options: LoadOptions | None = None) -> Dataset:
             )
         raise UnknownNameError(f"{DATASETS.kind}, file or folder", name, DATASETS, searched)
     return resize_dataset(data, options.size)
-
-
-def _exists(path: Path) -> bool:
-    with suppress(OSError):  # a name can be too long for a file
-        return path.exists()
-    return False
 
 
 def _read_path(path: Path, options: LoadOptions) -> Dataset:

@@ -150,7 +150,7 @@ class ImageSet:
 
     def spread(self, most: int) -> "ImageSet":
         """At most `most` examples, evenly spaced, starting with the first."""
-        return self if most >= len(self) else self.take(evenly_spaced(len(self), most))
+        return self if most >= len(self) else self.take(torch.arange(most) * len(self) // most)
 
     def load(self) -> "ImageSet":
         """The set itself."""
@@ -162,11 +162,6 @@ class ImageSet:
         for tensor in (self.images, self.labels):
             checksum.update(tensor.contiguous().cpu().numpy().data)
         return checksum.hexdigest()
-
-
-def evenly_spaced(count: int, most: int) -> Tensor:
-    """`most` indices below `count`, evenly spaced from 0; int64 [most]."""
-    return torch.arange(most) * count // most
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,8 +88,8 @@ def _fetch_and_unpack(
     try:
         file = fetch(download, folder, progress)
     except DataError as error:
-        missing = [other for other in dataset.downloads if not other.is_present(folder)]
-        files = ", ".join(f"{other.urls[0]} as {folder / other.file}" for other in missing)
+        missing = [needed for needed in dataset.downloads if not needed.is_present(folder)]
+        files = ", ".join(f"{needed.urls[0]} as {folder / needed.file}" for needed in missing)
         raise DataError(f"{error}; where there is no network, put {files} and run this again") from None
     if download.folder is not None:
         unpack(file, folder / download.folder, download.top, progress)
@@ -211,9 +211,14 @@ def _append(url: str, file: BinaryIO, progress: Callable[[int, int], None]) -> i
         file.truncate(0)
         return UNKNOWN_SIZE
     with response:
-        total = _total_size(response, file, offset)
-        if total == UNKNOWN_SIZE:
-            return total
+        total = _number(response.headers.get("Content-Length", ""))
+        partial = response.status == http.HTTPStatus.PARTIAL_CONTENT
+        if partial and response.headers.get("Content-Range", "").startswith(f"bytes {offset}-"):
+            total = offset + total if total else 0
+        else:  # the server starts from the beginning
+            file.truncate(0)
+            if partial:  # or sends another part than the one requested
+                return UNKNOWN_SIZE
         done = file.seek(0, os.SEEK_END)
         try:
             while data := response.read(CHUNK):
@@ -222,17 +227,6 @@ def _append(url: str, file: BinaryIO, progress: Callable[[int, int], None]) -> i
         except CUT:
             return max(total, done + 1)
     return total
-
-
-def _total_size(response: http.client.HTTPResponse, file: BinaryIO, offset: int) -> int:
-    """Total size of the file that a server sends; empties the file if it starts from the beginning."""
-    length = _number(response.headers.get("Content-Length", ""))
-    content_range = response.headers.get("Content-Range", "")
-    partial = response.status == http.HTTPStatus.PARTIAL_CONTENT
-    if partial and content_range.startswith(f"bytes {offset}-"):
-        return offset + length if length else 0
-    file.truncate(0)
-    return UNKNOWN_SIZE if partial else length  # another part than the one requested
 
 
 def _number(text: str) -> int:

@@ -21,7 +21,6 @@ from dartboard.data.dataset import (
     ImageSet,
     Moments,
     Shape,
-    evenly_spaced,
     histogram_moments,
 )
 from dartboard.errors import DataError
@@ -95,7 +94,7 @@ class ImageFiles:
 
     def spread(self, most: int) -> "ImageFiles":
         """At most `most` examples, evenly spaced, starting with the first."""
-        return self if most >= len(self) else self.take(evenly_spaced(len(self), most))
+        return self if most >= len(self) else self.take(torch.arange(most) * len(self) // most)
 
     def load(self, progress: Callable[[int], None] | None = None) -> ImageSet:
         """All examples in memory.

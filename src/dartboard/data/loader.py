@@ -225,12 +225,7 @@ def _channel_tensors(channels: int, device: torch.device, *values: ChannelValues
 
 
 class BatchTask(NamedTuple):
-    """The examples of a batch, as they are sent to a worker.
-
-    Args:
-        step: Index of the batch.
-        examples: Absolute names of files, or pixels [N, C, H, W].
-    """
+    """The examples of a batch as they are sent to a worker: absolute file names, or pixels [N, C, H, W]."""
 
     step: int
     examples: tuple[str, ...] | NDArray[np.uint8]
@@ -276,11 +271,7 @@ def read_center_crops(shape: Shape, crop_pct: float, task: BatchTask) -> Tensor:
 def read_random_crop(file: str, shape: Shape, area: float, draw: Tensor) -> Tensor:
     """A random crop of the image in a file, resized to the shape; uint8 [C, H, W].
 
-    Args:
-        file: File name.
-        shape: Channels, height and width.
-        area: The smallest fraction of the image's area.
-        draw: Uniform in [0, 1), [4].
+    It has at least the fraction `area` of the image's area; what is drawn is uniform in [0, 1), [4].
     """
     channels, height, width = shape
     image = decode(file, MODES[channels])
@@ -292,10 +283,7 @@ def read_random_crop(file: str, shape: Shape, area: float, draw: Tensor) -> Tens
 def read_center_crop(file: str, shape: Shape, crop_pct: float) -> Tensor:
     """The center of the image in a file, resized to the shape; uint8 [C, H, W].
 
-    Args:
-        file: File name.
-        shape: Channels, height and width.
-        crop_pct: Fraction of the sides of what `read_image` shows.
+    Its sides are the fraction `crop_pct` of those of what `read_image` shows.
     """
     if crop_pct == 1:
         return read_image(file, shape)

@@ -73,9 +73,7 @@ class Group:
     ) -> "DistributedDataParallel":
         """The module, wrapped so that a backward pass sums the gradients of the weights over all ranks.
 
-        Args:
-            module: The module; it has most of the weights.
-            weights: All of them.
+        It has most of the weights; `weights` are all of them.
         """
         raise NotImplementedError  # a group of one has nothing to sum
 

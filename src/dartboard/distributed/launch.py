@@ -28,10 +28,6 @@ def launch(count: int, arguments: Sequence[str]) -> int:
 
     When one of them fails the others are ended too. A signal is passed on to all of them, which save and
     stop.
-
-    Args:
-        count: The number of processes.
-        arguments: The command line after `dartboard`.
     """
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError

@@ -27,11 +27,7 @@ if _SYNC_BUFFERS not in inspect.signature(DistributedDataParallel).parameters:
 
 
 class Reducer:
-    """A differentiable all-reduce over the ranks of a process group; copies share the group.
-
-    Args:
-        group: The processes.
-    """
+    """A differentiable all-reduce over the ranks of a process group; copies share the group."""
 
     def __init__(self, group: ProcessGroup) -> None:
         self.group, self.rank, self.size = group, group.rank(), group.size()
@@ -133,12 +129,7 @@ class TorchGroup(Group):
 
 
 class _WithAllWeights(nn.Module):
-    """A module, with those of the weights that it lacks.
-
-    Args:
-        inner: The module.
-        weights: All weights.
-    """
+    """A module, with those of all weights that it lacks."""
 
     def __init__(self, inner: nn.Module, weights: Sequence[nn.Parameter]) -> None:
         super().__init__()
@@ -168,8 +159,7 @@ def _sum_gradients(
 def join_group(device: torch.device) -> Iterator[Group]:
     """The group of all processes that torchrun has started, this one included; `SINGLE` without torchrun.
 
-    Args:
-        device: Where this rank computes.
+    This rank computes on `device`.
     """
     if world_size() == 1:
         yield SINGLE

@@ -143,12 +143,7 @@ class TrainParts:
 
 
 def build(config: TrainConfig, space: SearchSpace, progress: Progress | None = None) -> TrainParts:
-    """The parts that a configuration names.
-
-    Args:
-        config: The configuration.
-        space: The space whose stack the cells go into.
-        progress: Receives how far the loading of images is.
+    """The parts that a configuration names; the cells go into the stack of `space`.
 
     Raises:
         DartboardError: If there is no such data set, or the cell or an option does not fit.
@@ -172,12 +167,8 @@ def train_options(config: TrainConfig) -> TrainOptions:
 
 
 def resolved(config: TrainConfig, space: str, cells: int) -> dict[str, Any]:
-    """The configuration as plain values, nothing left to defaults that depend on something else.
-
-    Args:
-        config: The configuration.
-        space: The name of the space whose stack the cells go into.
-        cells: How many there are.
+    """The configuration as plain values, nothing left to defaults that depend on something else: the cells
+    go into the stack of the space of this name, and there are so many of them.
     """
     values = config.model_dump(mode="json")
     values["space"]["name"] = full_name(space, SPACES)

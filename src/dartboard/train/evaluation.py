@@ -24,13 +24,7 @@ PART_NAMES = {"test": "test", "valid": "validation", "train": "training"}
 
 @dataclass(frozen=True, eq=False)
 class ChosenImages:
-    """Part of a data set.
-
-    Args:
-        data: The data set.
-        part: Which part: `test`, `valid` or `train`.
-        images: The images of the part.
-    """
+    """The images of a part of a data set: `test`, `valid` or `train`."""
 
     data: Dataset
     part: str
@@ -131,13 +125,7 @@ def load_for_network(
     progress: Progress | None = None,
     on_broken: Callable[[str, str], None] | None = None,
 ) -> Dataset:
-    """A data set with images of the size that a network takes.
-
-    Args:
-        data: The data set, its name, file or folder.
-        metadata: The metadata of the network.
-        progress: Receives how far the loading of images is.
-        on_broken: Called with each file that cannot be read, and the reason.
+    """A data set, or that of a name, file or folder, with images of the size that a network takes.
 
     Raises:
         DataError: If there is no such data set, or its images do not have the shape that the network takes.
@@ -179,14 +167,7 @@ def evaluate_network(
     device: torch.device,
     progress: Progress | None = None,
 ) -> NetworkResults:
-    """Run a network on images.
-
-    Args:
-        network: The network.
-        chosen: The images; their classes must be the network's, in any order.
-        batch: Images at once.
-        device: The device to compute on.
-        progress: Receives how many images are done.
+    """Run a network on images, `batch` at once; their classes must be the network's, in any order.
 
     Raises:
         DataError: If the classes differ.

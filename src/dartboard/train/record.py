@@ -42,12 +42,7 @@ class TrainRecord:
 
 @dataclass(frozen=True)
 class Best:
-    """The best epoch so far.
-
-    Args:
-        epoch: Its number, from 0; -1 for none.
-        accuracy: On the images that epochs are measured on.
-    """
+    """Number of the best epoch so far, -1 for none, and its accuracy on the images it was measured on."""
 
     epoch: int = -1
     accuracy: float = -math.inf
@@ -123,10 +118,7 @@ class TrainResult(Result):
         return find_renderer("history_figure")(self.history)
 
     def model(self, which: Literal["best", "last"] = "best") -> Model:
-        """The trained network with its classes and the normalization of images.
-
-        Args:
-            which: Of the best epoch, or of the last.
+        """The trained network of the best or the last epoch, with its classes and its normalization.
 
         Raises:
             ModelError: If there is none, or its file is damaged.

@@ -170,9 +170,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
     def batches(self, part: str, group: Group | None = None) -> Iterator[Batch]:
         """This rank's share of one pass over the held-out images of a kind; stops if that was asked.
 
-        Args:
-            part: The kind.
-            group: The processes that share the pass; None for those that train.
+        The pass is shared by `group`, or by the processes that train.
         """
         for batch in make_evaluation_batches(
             self.loaders.held_out[part],

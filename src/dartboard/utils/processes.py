@@ -15,7 +15,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import resource_tracker
@@ -56,13 +56,7 @@ class Runner(Protocol[J_contra, R_co]):
 
 @dataclass(frozen=True)
 class Completed(Generic[J, R]):
-    """A job that has ended.
-
-    Args:
-        job: The job.
-        result: Its result; None if its worker died.
-        exit_code: Of the worker that died; None if it did not.
-    """
+    """A job that has ended, with its result, or None and the exit code of its worker if that died."""
 
     job: J
     result: R | None
@@ -311,14 +305,12 @@ class _MapRunner(Generic[T, R]):
         """Items are short; they run to their end."""
 
 
-def one_thread() -> AbstractContextManager[None]:
-    """Inside, torch computes with one thread on the CPU: results do not depend on how many there are."""
-    return using_threads(1)
-
-
 @contextmanager
 def using_threads(count: int | None) -> Iterator[None]:
-    """Inside, torch computes with so many threads on the CPU; as before if None."""
+    """Inside, torch computes with so many threads on the CPU; as before if None.
+
+    With one thread results do not depend on how many there are.
+    """
     import torch
 
     before = torch.get_num_threads()

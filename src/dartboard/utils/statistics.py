@@ -52,13 +52,7 @@ def affordable(seconds: float, costs: Sequence[float]) -> int:
 
 @dataclass(frozen=True)
 class Summary:
-    """Mean and standard deviation of values.
-
-    Args:
-        mean: Mean of the values.
-        deviation: Sample standard deviation (n - 1); None for a single value.
-        count: Number of values.
-    """
+    """Mean, sample standard deviation (n - 1; None for a single value) and number of values."""
 
     mean: float
     deviation: float | None
@@ -72,13 +66,7 @@ def summarize(values: Sequence[float]) -> Summary:
 
 @dataclass(frozen=True)
 class Difference:
-    """Difference of two means.
-
-    Args:
-        mean: The difference of the means.
-        low: Lower end of its 95 % interval; None if either side has fewer than two values.
-        high: Upper end.
-    """
+    """Difference of two means and the ends of its 95 % interval; None if a side has fewer than two values."""
 
     mean: float
     low: float | None

@@ -19,11 +19,6 @@ def span(seconds: float) -> str:
 
 
 def command(*words: object, plugins: Iterable[object] = ()) -> str:
-    """A dartboard command line, quoted for the shell.
-
-    Args:
-        words: Arguments after `dartboard`.
-        plugins: Plugin files to load.
-    """
+    """A dartboard command line of these arguments, quoted for the shell, that loads these plugin files."""
     flags = [word for plugin in plugins for word in ("--plugin", plugin)]
     return shlex.join(["dartboard", *map(str, (*words, *flags))])

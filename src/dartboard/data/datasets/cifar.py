@@ -50,14 +50,8 @@ class FileLayout:
 
 @dataclass(frozen=True)
 class Cifar:
-    """CIFAR-10 or CIFAR-100.
-
-    Args:
-        name: Name of the data set.
-        classes: Number of classes.
-        layouts: Its two published versions.
-        archives: Names of their archives.
-        folders: Names of the folders in these archives.
+    """CIFAR-10 or CIFAR-100: its number of classes, and the layouts of its two published versions, with the
+    names of their archives and of the folders in these.
     """
 
     name: str
@@ -108,11 +102,7 @@ def find_cifar(cifar: Cifar, folder: Path) -> Path | None:
 
 
 def read_cifar(cifar: Cifar, path: Path, _: LoadOptions) -> Dataset:
-    """The set in a folder or an archive.
-
-    Raises:
-        DataError: If a file is missing, damaged or of another kind.
-    """
+    """The set in a folder or an archive."""
     names = file_names(path)
     layout = next((layout for layout in cifar.layouts if layout.names in names), cifar.layouts[0])
     contents = read_files(path, (*layout.train, layout.test, layout.names))
@@ -175,11 +165,7 @@ def _read_class_names(data: bytes, layout: FileLayout, classes: int) -> tuple[st
 @READERS.register(".tgz")
 @READERS.register(".gz")
 def read_archive(path: Path, options: LoadOptions) -> Dataset:
-    """CIFAR-10 or CIFAR-100 in the archive that its author publishes.
-
-    Raises:
-        DataError: If the archive has neither.
-    """
+    """CIFAR-10 or CIFAR-100 in the archive that its author publishes."""
     names = file_names(path) if path.name.lower().endswith(TAR_EXTENSIONS) else set()
     for cifar in (CIFAR10, CIFAR100):
         if any({layout.train[0], layout.names} <= names for layout in cifar.layouts):

@@ -26,12 +26,7 @@ Inode = tuple[int, int]
 
 @dataclass(frozen=True)
 class FileList:
-    """The files of a split.
-
-    Args:
-        files: Paths below the folder of the listing.
-        labels: Class index of each.
-    """
+    """The files of a split, as paths below the folder of the listing, and the class index of each."""
 
     files: tuple[str, ...]
     labels: tuple[int, ...]
@@ -39,13 +34,7 @@ class FileList:
 
 @dataclass(frozen=True)
 class Listing:
-    """The labeled files of a folder.
-
-    Args:
-        folder: Where the files are.
-        classes: Class names, by class index.
-        splits: By `train`, `valid` and `test`, as far as there are any.
-    """
+    """The labeled files of a folder, by `train`, `valid` and `test` as far as there are any."""
 
     folder: Path
     classes: tuple[str, ...]

@@ -10,11 +10,7 @@ from dartboard.errors import DataError
 
 
 def read_imagenet(folder: Path, options: LoadOptions) -> Dataset:
-    """ImageNet, whose validation images must have been moved into a folder for each class.
-
-    Raises:
-        DataError: If they are in one folder, as published.
-    """
+    """ImageNet, whose validation images must have been moved into a folder for each class."""
     if not subfolders(folder / "val"):
         raise DataError(
             f"{folder / 'val'}: its images are not in folders; move each into val/WNID/ by the list "

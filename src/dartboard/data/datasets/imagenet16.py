@@ -26,11 +26,7 @@ CLASSES = 120
 
 
 def read_imagenet16(folder: Path, options: LoadOptions) -> Dataset:
-    """The set in a folder; its classes are named by their numbers in the files, 1 to 120.
-
-    Raises:
-        DataError: If a file is missing, damaged or of another kind.
-    """
+    """The set in a folder; its classes are named by their numbers in the files, 1 to 120."""
     batches = []
     for done, file in enumerate((*TRAIN, TEST), 1):
         batches.append(_read_batch(folder / file))

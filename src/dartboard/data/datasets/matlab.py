@@ -32,13 +32,7 @@ COMPLEX = 0x800
 
 @dataclass(frozen=True)
 class Element:
-    """A piece of a file.
-
-    Args:
-        kind: What it holds.
-        data: Its bytes.
-        order: `<` if the lowest byte of a number is first, else `>`.
-    """
+    """A piece of a file; the order is `<` if the lowest byte of a number is first, else `>`."""
 
     kind: int
     data: memoryview

@@ -60,11 +60,7 @@ def find_idx(folder: Path) -> Path | None:
 
 
 def read_idx(name: str, classes: tuple[str, ...], folder: Path, _: LoadOptions) -> Dataset:
-    """The data set in a folder of idx files, plain or gzipped.
-
-    Raises:
-        DataError: If a file is missing, damaged or of another kind.
-    """
+    """The data set in a folder of idx files, plain or gzipped."""
     train, test = (_read_split(folder, split, len(classes)) for split in SPLITS)
     return Dataset(name, classes, train, test)
 

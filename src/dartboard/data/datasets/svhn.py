@@ -16,11 +16,7 @@ SITE = "http://ufldl.stanford.edu/housenumbers/"
 
 
 def read_svhn(folder: Path, _: LoadOptions) -> Dataset:
-    """The training and test images in a folder; the additional, easier ones are not read.
-
-    Raises:
-        DataError: If a file is missing, damaged or of another kind.
-    """
+    """The training and test images in a folder; the additional, easier ones are not read."""
     train, test = (_read_split(folder / file) for file in FILES)
     return Dataset("svhn", CLASSES, train, test)
 
