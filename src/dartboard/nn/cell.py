@@ -105,9 +105,9 @@ class CellModule(nn.Module):
                 )
             site = Site(inputs // partial, width // partial, stride, options.affine, options.pool_norm)
             self.edges.append(nn.ModuleDict({name: build_op(name, site) for name in edge.ops}))
-        leaving = sum(self.channels[node] for node in cell.output)
-        self.project = ReLUConvNorm(Site(leaving, width, affine=options.affine), 1) if cell.project else None
-        self.feature_info = FeatureInfo(width if cell.project else leaving, scale * options.stride)
+        outputs = sum(self.channels[node] for node in cell.output)
+        self.project = ReLUConvNorm(Site(outputs, width, affine=options.affine), 1) if cell.project else None
+        self.feature_info = FeatureInfo(width if cell.project else outputs, scale * options.stride)
 
     def forward(
         self, entering: Sequence[Tensor], blend: Blend, drop_path: float = 0.0, rows: BatchRows | None = None
@@ -130,25 +130,19 @@ class CellModule(nn.Module):
             entering = [adapt(x) for adapt, x in zip(self.adapt, entering, strict=True)]
         drop = None
         if self.training and drop_path > 0:
-            drop = self._drop_path_mask(entering[0], 1 - drop_path, rows)
+            # drawn for the complete batch, so that an example gets the same whichever pass it is in
+            keep, batch = 1 - drop_path, entering[0].shape[0]
+            rows = rows or BatchRows(batch, 0)
+            mask = entering[0].new_empty(rows.total, len(self.cell.edges)).bernoulli_(keep)
+            drop = mask[rows.start : rows.start + batch] / keep
+            for index, edge in enumerate(self.cell.edges):
+                if edge.target in self.cell.joins:  # connections into joins are never dropped
+                    drop[:, index] = 1.0
         compute = plain_nodes if self.options.plain else fused_nodes
         nodes = compute(self, entering, blend, drop)
-        leaving = [nodes[node] for node in self.cell.output]
-        result = leaving[0] if len(leaving) == 1 else torch.cat(leaving, dim=1)
+        outputs = [nodes[node] for node in self.cell.output]
+        result = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=1)
         return result if self.project is None else self.project(result)
-
-    def _drop_path_mask(self, x: Tensor, keep: float, rows: BatchRows | None) -> Tensor:
-        """Drop-path factors [B, E], 0 or 1 / keep; connections into joins are never dropped.
-
-        They are drawn for the complete batch, so that an example gets the same whichever pass it is in.
-        """
-        rows = rows or BatchRows(x.shape[0], 0)
-        mask = x.new_empty(rows.total, len(self.cell.edges)).bernoulli_(keep)
-        factors = mask[rows.start : rows.start + x.shape[0]] / keep
-        for index, edge in enumerate(self.cell.edges):
-            if edge.target in self.cell.joins:
-                factors[:, index] = 1.0
-        return factors
 
     def candidates(self, edge: int, blend: Blend) -> list[Candidate]:
         """The live candidates of the edge at position `edge`."""

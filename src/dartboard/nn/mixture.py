@@ -48,11 +48,7 @@ class Mixture(Protocol):
 
 
 class SlotMixture:
-    """A blend for each slot.
-
-    Args:
-        blends: The blends, by the position of the slot.
-    """
+    """A blend for each slot, by its position."""
 
     def __init__(self, blends: Mapping[int, Blend]) -> None:
         self._blends = blends
@@ -81,9 +77,7 @@ def all_live(cell: Cell) -> Live:
 def uniform(space: SearchSpace, *, like: Tensor | None = None) -> ArchMixture:
     """Every candidate of an edge with the same weight, and every edge of a weighted contest too.
 
-    Args:
-        space: The space whose cells are blended.
-        like: A tensor whose type and device the weights get.
+    The weights get the type and device of `like`.
     """
     like = torch.empty(0) if like is None else like
     blends = {}

@@ -5,7 +5,7 @@ Its parts other than cells follow it: stems, the block between stages, the class
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, overload
+from typing import Literal
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -109,9 +109,8 @@ class CellNet(nn.Module):
         self.stem = STEMS[config.stem_name](image, config.channels, stack.stem)
         features = [FeatureInfo(self.stem.channels, scale) for scale in self.stem.scales]
         strided = [index for index, slot in enumerate(space.slots) if slot.stride == 2]
-        least = features[-1].scale * 2 ** len(
-            strided
-        )  # pixels a side, so that each reduction has two to halve
+        # pixels a side, so that each reduction has two to halve
+        least = features[-1].scale * 2 ** len(strided)
         if min(config.input[1:]) < least:
             height, width = config.input[1:]
             raise NetworkError(
@@ -152,21 +151,6 @@ class CellNet(nn.Module):
         options = CellOptions(width, slot.stride, not config.search, pool_norm, config.partial, plain)
         module = CellModule(cell, features[-cell.inputs :], options)
         return module, module.feature_info
-
-    @overload
-    def forward(
-        self, x: Tensor, mixture: Mixture | None = None, *, rows: BatchRows | None = None
-    ) -> Tensor: ...
-
-    @overload
-    def forward(
-        self,
-        x: Tensor,
-        mixture: Mixture | None = None,
-        *,
-        auxiliary: Literal[True],
-        rows: BatchRows | None = None,
-    ) -> tuple[Tensor, Tensor]: ...
 
     def forward(
         self,

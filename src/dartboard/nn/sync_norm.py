@@ -53,12 +53,7 @@ class SyncNorm2d(nn.BatchNorm2d):
 
 
 def synchronize(net: nn.Module, reducer: Reducer | None) -> None:
-    """Replaces every batch-norm of a network that has a running mean by a `SyncNorm2d`.
-
-    Args:
-        net: The network.
-        reducer: Sums statistics over the ranks; None leaves the network as it is.
-    """
+    """Replaces every batch-norm that has a running mean by a `SyncNorm2d`; without a reducer, none."""
     if reducer is None:
         return
     for module in list(net.modules()):

@@ -43,13 +43,13 @@ def fused_nodes(
     nodes = list(entering)
     for node in range(cell.nodes):
         if node >= cell.inputs:
-            into = module.entering[node]
+            incoming = module.entering[node]
             # edges that are summed anyway are summed at once
-            groups = [(edge,) for edge in into] if node in cell.concat else [into]
+            groups = [(edge,) for edge in incoming] if node in cell.concat else [incoming]
             values = {group[0]: sum_edges(module, group, terms, bypass) for group in groups if group}
             nodes.append(module.join(node, values, entering[0]))
-        for alike in module.leaving[node]:
-            edges = [edge for edge in alike if blend.live[edge]]
+        for outgoing in module.leaving[node]:
+            edges = [edge for edge in outgoing if blend.live[edge]]
             if not edges:
                 continue
             head, rest = module.divide(edges[0], nodes[node])

@@ -161,14 +161,7 @@ def source_of(op: nn.Module) -> PythonSource | None:
 def register_kernels(
     name: str, build: Callable[[Site, int], Op], kernels: Sequence[int], description: str
 ) -> None:
-    """Registers an op for several kernel sizes.
-
-    Args:
-        name: Name of the op, with {k} for the kernel size.
-        build: Builds the op for a site and a kernel size.
-        kernels: The kernel sizes.
-        description: One line about the op, with {k} for the kernel size.
-    """
+    """Registers an op for several kernel sizes, which {k} stands for in its name and one-line description."""
     for kernel in kernels:
 
         def builder(site: Site, kernel: int = kernel) -> Op:
