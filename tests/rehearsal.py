@@ -13,8 +13,8 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+from dartboard.cli.commands import GROUP as COMMANDS
 from dartboard.cli.main import main
-from dartboard.cli.packages import GROUP as COMMANDS
 from dartboard.data import DATASETS
 from dartboard.nn import OPS
 from dartboard.search import METHODS

@@ -254,7 +254,7 @@ def test_help_imports_neither_torch_nor_a_package(install: Install) -> None:
 def test_commands_of_the_papers_without_their_package(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("dartboard.cli.packages.entry_points", lambda _: {})
+    monkeypatch.setattr("dartboard.cli.commands.entry_points", lambda _: {})
     assert main(["--help"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert (

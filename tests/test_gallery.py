@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from dartboard.cli.analyse import TOOLS
-from dartboard.cli.packages import package_commands
+from dartboard.cli.commands import package_commands
 from pages import load_script
 
 ROOT = Path(__file__).parents[1]

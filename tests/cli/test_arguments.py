@@ -3,8 +3,15 @@ from argparse import ArgumentTypeError
 import pytest
 import torch
 
-from dartboard.cli.arguments import above_zero, image_shape, number, positive, prepare_device
-from dartboard.errors import OptionError
+from dartboard.cli.arguments import above_zero, image_shape, load_images, number, positive, prepare_device
+from dartboard.data import Dataset, ImageFiles, ImageSet
+from dartboard.errors import DartboardError, DataError, OptionError
+from dartboard.export import Metadata
+from dartboard.export.models import WHICH, find_model, find_network
+from dartboard.nn import CellNet, Model, NetConfig, pack_model
+from dartboard.space import adopt, enumerate_genotypes, get_space
+from dartboard.train.evaluation import choose_images, class_indices
+from imagefiles import fill
 
 
 def test_numbers_and_shapes_are_read() -> None:
@@ -70,3 +77,74 @@ def test_threads() -> None:
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A directory with two networks."""
+    space = get_space("nano")
+    space = adopt(space, list(enumerate_genotypes(space))[-1])
+    for seed, name in enumerate(WHICH.values()):
+        torch.manual_seed(seed)
+        net = CellNet(space, NetConfig(channels=2, classes=2, input=(1, 8, 8)))
+        (tmp_path / name).write_bytes(pack_model(Model(net, ("a", "b"), (0.0,), (1.0,), {"name": name})))
+    return tmp_path
+
+
+def test_the_best_unless_the_last_is_asked_for(run):
+    assert [find_model(str(run), which).file.name for which in (None, "best", "last")] == [
+        "best.safetensors",
+        "best.safetensors",
+        "last.safetensors",
+    ]
+    assert find_model(str(run), "last").model.facts == {"name": "last.safetensors"}
+
+
+def test_a_network_is_ready_to_run(run):
+    x = torch.randn(3, 1, 8, 8)
+    for text in (run, run / "best.safetensors"):
+        opened = find_network(str(text), None, torch.device("cpu"))
+        assert opened.metadata.classes == ("a", "b")
+        assert torch.equal(opened.forward(x), find_model(str(run), None).model.net(x))
+
+
+def test_which_is_for_runs_alone(run):
+    for name in ("best.safetensors", "net.onnx"):
+        with pytest.raises(DartboardError, match="--which chooses between the networks of a run"):
+            find_network(str(run / name), "best", torch.device("cpu"))
+
+
+def images(count):
+    return ImageSet(torch.zeros(count, 1, 4, 4, dtype=torch.uint8), torch.zeros(count, dtype=torch.int64))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "part"),
+    [((3, 2, 1), "test"), ((3, 2, None), "valid"), ((3, None, None), "train"), ((3, None, 0), "train")],
+)
+def test_the_first_of_the_parts_that_there_are(sizes, part):
+    train, valid, test = (None if size is None else images(size) for size in sizes)
+    chosen = choose_images(Dataset("some", ("a", "b"), train, test, valid))
+    assert chosen.part == part
+
+
+def test_a_part_that_there_is_not_is_named():
+    data = Dataset("some", ("a", "b"), images(3), images(2))
+    assert str(choose_images(data, "train")) == "3 training images of some"
+    with pytest.raises(DataError, match="no validation images; use --part test or --part train"):
+        choose_images(data, "valid")
+
+
+def test_places_of_classes():
+    assert class_indices(("a", "b"), ("a", "b")).tolist() == [0, 1]
+    assert class_indices(("c", "a", "b"), ("a", "b", "c")).tolist() == [2, 0, 1]
+    assert class_indices(("a", "a"), ("a", "a")).tolist() == [0, 1]
+    for classes in (("a", "b", "c"), ("a",), ("a", "d"), ("b", "b")):
+        with pytest.raises(DataError, match="tells a, b apart"):
+            class_indices(classes, ("a", "b"))
+
+
+@pytest.mark.parametrize(("crop_pct", "kind"), [(1.0, ImageSet), (0.875, ImageFiles)])
+def test_the_middle_of_images_is_that_of_their_files(tmp_path, crop_pct, kind):
+    metadata = Metadata(("cat", "dog"), (3, 8, 8), (0.0,) * 3, (1.0,) * 3, crop_pct)
+    assert isinstance(load_images(str(fill(tmp_path / "photos")), metadata).train, kind)

@@ -425,7 +425,7 @@ def test_kills_and_signals_lose_nothing_in_several_processes(
         assert process.returncode == 128 + signal.SIGINT
     assert re.fullmatch(
         "dartboard: stopping after this step; once more to stop at once\n"
-        r"stopped; runs not begun: 0; saved: .*darts-s0.*; the same command goes on\n",
+        r"stopped; runs not begun: 0; saved: .*darts-s0.*; run the same command to resume\n",
         err,
     )
     assert Run.read(paths[0]).state == "stopped"
@@ -454,7 +454,8 @@ def test_a_kill_and_a_signal_lose_nothing(program: Path, tiny: list[str], capsys
     assert main([*words, "--out", "out", "--quiet"]) == 128 + signal.SIGTERM
     sender.join()
     assert (
-        capsys.readouterr().err == "stopped; runs not begun: 0; saved: darts-s0; the same command goes on\n"
+        capsys.readouterr().err
+        == "stopped; runs not begun: 0; saved: darts-s0; run the same command to resume\n"
     )
     assert Run.read(path).state == "stopped"
     assert main([*words, "--out", "out", "--quiet"]) == 0
@@ -493,7 +494,7 @@ def test_one_line_a_search() -> None:
     monitor.on_end(JobResult(job, "failed", "why"), again=False)
     assert lines[:2] == [
         "darts  seed 3  waits: in use by process 7",
-        "darts  seed 3  lost, begun again: its process ended",
+        "darts  seed 3  lost, retried: its process ended",
     ]
     assert lines[2].startswith("darts  seed 3  2 epochs  one 75.00%  4 s  2 left, ")
     assert lines[3].startswith("darts  seed 3  1 epoch  one 75.00%  1 left, ")

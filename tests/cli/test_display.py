@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dartboard.cli import display
-from dartboard.cli.display import Display, Lines, Screen, choose_display, current_choice
+from dartboard.cli.display import Display, EpochLines, SearchScreen, choose_display, current_choice
 from dartboard.cli.render import Terminal, format_metrics
 from dartboard.search import EpochRecord, Hook, Searcher
 from dartboard.utils.text import span
@@ -41,7 +41,7 @@ def test_time_left_follows_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    search("darts", hooks=[Lines(Terminal())], epochs=2).fit()
+    search("darts", hooks=[EpochLines(Terminal())], epochs=2).fit()
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("epoch 1 of 2  loss ")
@@ -58,7 +58,7 @@ def test_a_display_that_shows_nothing(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_warning_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
-    with Lines(Terminal()):
+    with EpochLines(Terminal()):
         for epoch in (1, 2):
             display.logging.getLogger("dartboard.search").warning("epoch %d: it collapses", epoch)
         display.logging.getLogger("dartboard.search").info("all is well")
@@ -68,7 +68,7 @@ def test_a_warning_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_meter_is_read_at_most_four_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, searcher = Clock(monkeypatch), search("darts")
-    screen, reads = Screen(Terminal()), []
+    screen, reads = SearchScreen(Terminal()), []
     monkeypatch.setattr(searcher.meter, "read", lambda: reads.append(clock.now) or {})
     screen.on_start(searcher)
     for _ in range(1000):  # ten seconds
@@ -79,7 +79,7 @@ def test_the_meter_is_read_at_most_four_times_a_second(monkeypatch: pytest.Monke
 
 def test_strengths_are_looked_at_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, searcher = Clock(monkeypatch), search("darts")
-    screen, looks, strengths = Screen(Terminal()), [], searcher.relaxation.strengths
+    screen, looks, strengths = SearchScreen(Terminal()), [], searcher.relaxation.strengths
     monkeypatch.setattr(searcher.relaxation, "strengths", lambda: looks.append(clock.now) or strengths())
     screen.on_start(searcher)
     assert looks == [100]
@@ -115,7 +115,7 @@ def test_there_is_no_current_choice_where_strengths_do_not_decide(method: str) -
 def test_looking_changes_nothing(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(display, "PAUSE", 0.0)
     monkeypatch.setattr(display, "LOOK", 0.0)
-    seen = search(method, hooks=[Screen(Terminal())], epochs=2).fit()
+    seen = search(method, hooks=[SearchScreen(Terminal())], epochs=2).fit()
     assert seen.digest == search(method, epochs=2).fit().digest
 
 
@@ -206,9 +206,9 @@ def test_json_leaves_the_display_to_standard_error(program: Path, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("quiet", "json", "kind"),
-    [(True, False, Display), (False, True, Display), (True, True, Display), (False, False, Lines)],
+    [(True, False, Display), (False, True, Display), (True, True, Display), (False, False, EpochLines)],
 )
 def test_without_a_terminal(quiet: bool, json: bool, kind: type[Display]) -> None:
     found = choose_display(quiet=quiet, json=json)
     assert type(found) is kind
-    assert found.shows == (kind is Lines)
+    assert found.shows == (kind is EpochLines)

@@ -229,4 +229,4 @@ def test_a_search_is_to_be_trained_first(tmp_path, capsys):
     line = failure(capsys, "export", search, "--format", "onnx")
     assert line.endswith(f"train it: dartboard train {search} --recipe quick")
     line = failure(capsys, "export", training, "--format", "onnx")
-    assert line.endswith(f"go on with: dartboard train --resume {training}")
+    assert line.endswith(f"resume with: dartboard train --resume {training}")

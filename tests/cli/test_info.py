@@ -9,20 +9,10 @@ from typing import Any
 import pytest
 
 import frontdoor
-from dartboard.cli.info import (
-    Build,
-    CellFacts,
-    ChoiceFacts,
-    NetworkFacts,
-    cell_facts,
-    mixture_of,
-    network_facts,
-    print_cell,
-    print_space,
-    space_facts,
-)
+from dartboard.cli.info import mixture_of, print_cell, print_space, space_facts
 from dartboard.cli.main import main
 from dartboard.cli.render import Terminal, draw_cells, fit_cells
+from dartboard.nn.costs import NetworkCosts
 from dartboard.space import (
     GENOTYPE_FORMATS,
     PUBLISHED,
@@ -261,24 +251,17 @@ def test_names_that_the_encoding_does_not_have(program: Path, tmp_path: Path) ->
     assert rb"space gr\xf6\xdfer" in run(program, "--space", str(file), PYTHONIOENCODING="ascii")
 
 
-def test_a_network_is_counted_with_and_without_its_auxiliary_head() -> None:
-    space = adopt(get_space("darts"), get_published("darts-v1")).resized(3)
-    small = network_facts(space, Build(channels=4, classes=10, input=(3, 32, 32)))
-    more = network_facts(space, Build(channels=4, classes=11, input=(3, 32, 32)))
-    # The classifier sees 4 nodes of 16 channels, the auxiliary one 768 channels; each class adds a bias.
-    assert more.parameters - small.parameters == 4 * 16 + 1
-    assert more.parameters_auxiliary - small.parameters_auxiliary == 4 * 16 + 1 + 768 + 1
-
-
-def test_a_cell_has_the_shape_the_papers_give() -> None:
-    assert cell_facts(get_published("amoebanet-a").cells["normal"]) == CellFacts(4.0, 4, 0.9)
+def test_a_cell_has_the_shape_the_papers_give(capsys: pytest.CaptureFixture[str]) -> None:
+    cells = facts(capsys, "amoebanet-a", "--channels", "4", "--cells", "3")["cells"]
+    assert cells["normal"] == {"width": 4.0, "depth": 4, "mean_source": 0.9}
 
 
 def test_a_space_has_the_facts_of_its_cells() -> None:
     facts = space_facts(get_space("s1"))
     ops = get_space("s1").ops
-    assert (facts.architectures, facts.nodes, facts.edges, facts.ops) == (7**16, 6, 8, ops)
-    assert facts.cells == dict.fromkeys(("normal", "reduce"), ChoiceFacts(6, 2, 8, ops, 7**8))
+    choice = {"nodes": 6, "inputs": 2, "edges": 8, "ops": ops, "architectures": 7**8}
+    first = {"architectures": 7**16, "nodes": 6, "edges": 8, "ops": ops}
+    assert facts == first | {"cells": dict.fromkeys(("normal", "reduce"), choice)}
 
 
 BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
@@ -408,10 +391,17 @@ def test_one_cell_is_no_plural(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, pooled)[2] == "stack          2 cells a stage, 3 stages joined by max-pooling"
 
 
+BUILD = {"channels": 36, "classes": 10, "input": (3, 32, 32)}
+
+
+def shape(width: float, depth: int, mean_source: float) -> dict[str, float]:
+    return {"width": width, "depth": depth, "mean_source": mean_source}
+
+
 def test_shapes_that_agree_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
     space = adopt(get_space("darts"), get_published("snas"))
-    cells = {"normal": CellFacts(4.0, 2, 0.5), "reduce": CellFacts(4.0, 3, 1.25)}
-    print_cell("a/file", space, Build(36, 10, (3, 32, 32)), NetworkFacts(1000, 2000, 4000), cells)
+    shapes = {"normal": shape(4.0, 2, 0.5), "reduce": shape(4.0, 3, 1.25)}
+    print_cell("a/file", space, BUILD, NetworkCosts(1000, 2000, 4000), shapes)
     lines = capsys.readouterr().out.splitlines()
     assert lines[:7] == [
         "stack          darts, 8 cells, 3 stages joined by reduction cells",
@@ -429,9 +419,7 @@ def test_narrow_terminals_get_one_drawing_below_the_other(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     space = adopt(get_space("darts"), get_published("snas"))
-    print_cell(
-        "snas", space, Build(36, 10, (3, 32, 32)), NetworkFacts(1, 1, 2), {"normal": CellFacts(4, 2, 0.5)}
-    )
+    print_cell("snas", space, BUILD, NetworkCosts(1, 1, 2), {"normal": shape(4, 2, 0.5)})
     lines = capsys.readouterr().out.splitlines()
     assert lines.count("0 c(k-2)") == 2
 

@@ -10,9 +10,8 @@ import pytest
 
 import dartboard as package
 from dartboard.cli import info
-from dartboard.cli.commands import COMMANDS
+from dartboard.cli.commands import COMMANDS, package_commands
 from dartboard.cli.main import main
-from dartboard.cli.packages import package_commands
 from dartboard.errors import SpaceError
 
 NAMES = [*COMMANDS, *package_commands("", COMMANDS)]

@@ -14,6 +14,7 @@ import pytest
 
 from dartboard.cli.display import Display
 from dartboard.cli.main import main
+from dartboard.cli.processes import SIGNALS, interrupt_on_signals, stop_on_signals
 from dartboard.cli.run_loop import fit
 from dartboard.runs import Run, list_checkpoints
 from killing import PATIENCE, started
@@ -80,8 +81,8 @@ def test_a_rank_that_dies_ends_the_search_which_goes_on_to_the_same_bits(tmp_pat
         _, complaint = launcher.communicate(timeout=PATIENCE)
         assert launcher.returncode == 1
     lines = [line for line in complaint.splitlines() if "stopping as soon as" not in line]
-    words = "another process that shared the work has ended; go on with: dartboard search --resume cut"
-    ended = "process 1 of 2 was ended by signal 9; --resume goes on with the run"
+    words = "another process that shared the work has ended; resume with: dartboard search --resume cut"
+    ended = "process 1 of 2 was ended by signal 9; resume the run with --resume"
     assert lines == [f"dartboard: error: {words}", f"dartboard: error: {ended}"]
     assert Run.read(tmp_path / "cut").state == "stopped"
     shutil.copytree(tmp_path / "cut", tmp_path / "alone")
@@ -133,7 +134,7 @@ def test_interrupted_processes_save_and_stop_together(tmp_path: Path) -> None:
     assert launcher.returncode == 128 + signal.SIGINT
     said = complaint.splitlines()
     assert said[0] == "dartboard: stopping as soon as all processes have agreed on a step"
-    assert said[1].endswith("; go on with: dartboard search --resume run")
+    assert said[1].endswith("; resume with: dartboard search --resume run")
     assert len(said) == 2
     newest = max(own.name for own in list_checkpoints(tmp_path / "run" / "checkpoints"))
     assert f"stopped after step {int(newest.removeprefix('step-'))} of" in said[1]
@@ -227,7 +228,7 @@ def test_a_run_whose_batch_cannot_be_shared_out_names_who_could(
     assert main(["search", "--resume", str(tmp_path / "run"), "--processes", str(count)]) == 2
     assert capsys.readouterr().err == (
         f"dartboard: error: the run's batch of {batch} cannot be shared out evenly among {count} processes; "
-        f"go on with --processes {fitting}\n"
+        f"resume with --processes {fitting}\n"
     )
 
 
@@ -240,3 +241,39 @@ def test_torchrun_has_the_last_word(
     assert capsys.readouterr().err == (
         "dartboard: error: torchrun has started 4 processes; leave out --processes\n"
     )
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_first_signal_asks_to_stop(number: signal.Signals) -> None:
+    asked: list[str] = []
+    with stop_on_signals(lambda: asked.append("stop")) as caught:
+        assert asked == []
+        signal.raise_signal(number)
+        assert asked == ["stop"]
+    assert caught == [number]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_second_signal_interrupts(number: signal.Signals) -> None:
+    asked: list[str] = []
+    with stop_on_signals(lambda: asked.append("stop")):
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    assert asked == ["stop"]
+
+
+def test_handlers_are_put_back() -> None:
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with stop_on_signals(lambda: None):
+        assert [signal.getsignal(number) for number in SIGNALS] != before
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_interrupts_at_once_where_that_is_asked_for(number: signal.Signals) -> None:
+    before = [signal.getsignal(own) for own in SIGNALS]
+    with pytest.raises(KeyboardInterrupt), interrupt_on_signals() as caught:
+        signal.raise_signal(number)
+    assert caught == [number]
+    assert [signal.getsignal(own) for own in SIGNALS] == before

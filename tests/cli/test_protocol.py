@@ -151,7 +151,7 @@ def test_a_protocol_that_was_stopped_goes_on(
     out, err = capsys.readouterr()
     assert out == ""
     assert re.fullmatch(
-        rf"stopped; runs not begun: \d+; saved: {place}; go on with: dartboard protocol --resume 'a run'\n",
+        rf"stopped; runs not begun: \d+; saved: {place}; resume with: dartboard protocol --resume 'a run'\n",
         err,
     )
     assert Run.read("a run").state == "stopped"
@@ -162,7 +162,7 @@ def test_a_protocol_that_was_stopped_goes_on(
 def test_a_second_signal_leaves_at_once(tiny: list[str], capsys: Capture) -> None:
     with signal_at(1, signal.SIGINT, signal.SIGINT):
         assert main(["protocol", *tiny, "--out", "run", "--quiet"]) == 130
-    assert capsys.readouterr().err == "interrupted; go on with: dartboard protocol --resume run\n"
+    assert capsys.readouterr().err == "interrupted; resume with: dartboard protocol --resume run\n"
 
 
 def test_a_real_process(program: Path, tiny: list[str]) -> None:
@@ -174,7 +174,7 @@ def test_a_real_process(program: Path, tiny: list[str]) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.endswith("go on with: dartboard protocol --resume run\n")
+    assert err.endswith("resume with: dartboard protocol --resume run\n")
     assert Run.read("run").state == Run.read("run/search/s0").state == "stopped"
 
 
@@ -195,7 +195,7 @@ def test_a_real_process(program: Path, tiny: list[str]) -> None:
         (["--resume", "no"], "no is no run: there is no such directory"),
         (
             ["--resume", "x", "--search-recipe", "darts", "seeds=2"],
-            "--resume goes on with the settings of the run; leave out --search-recipe, seeds=2",
+            "--resume takes the settings of the run; leave out --search-recipe, seeds=2",
         ),
         (["--fall-back"], "--fall-back chooses among the checkpoints of a run; name the run with --resume"),
         (["--config", "a", "--train-config", "b"], "--config has the searches and the trainings; leave out"),
@@ -215,7 +215,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing(args: list[str], message: str,
 def test_a_run_of_another_verb_is_refused(usual: Path, capsys: Capture) -> None:
     path = usual / "search/s0"
     said = complaint(capsys, "--resume", str(path))
-    assert said == f"{path} is a run of dartboard search; go on with: dartboard search --resume {path}"
+    assert said == f"{path} is a run of dartboard search; resume it with: dartboard search --resume {path}"
 
 
 def test_damaged_decisions_are_one_line(tiny: list[str], capsys: Capture) -> None:

@@ -154,7 +154,7 @@ def test_threads_and_device(capsys: Capture, monkeypatch: pytest.MonkeyPatch) ->
         (["--resume", "no"], "no is no run: there is no such directory"),
         (
             ["--resume", "x", "--epochs", "3", "batch=2"],
-            "--resume goes on with the settings of the run; leave out --epochs, batch=2",
+            "--resume takes the settings of the run; leave out --epochs, batch=2",
         ),
         (["--fall-back"], "--fall-back chooses among the checkpoints of a run; name the run with --resume"),
         (
@@ -196,7 +196,7 @@ def test_a_search_that_was_stopped_goes_on(
 ) -> None:
     with signal_at(3, signal.SIGINT):
         assert main(["search", *TINY, "--out", "a run", "--quiet"]) == 130
-    said = "stopped after step 3 of 4; go on with: dartboard search --resume 'a run'\n"
+    said = "stopped after step 3 of 4; resume with: dartboard search --resume 'a run'\n"
     assert capsys.readouterr() == ("", said)
     monkeypatch.setenv("DARTBOARD_SEARCH_EPOCHS", "7")
     assert found(capsys, "--resume", "a run")["digest"] == digest(usual)
@@ -205,7 +205,7 @@ def test_a_search_that_was_stopped_goes_on(
 def test_a_second_signal_leaves_at_once(capsys: Capture) -> None:
     with signal_at(1, signal.SIGINT, signal.SIGINT):
         assert main(["search", *TINY, "--out", "run", "--quiet"]) == 130
-    assert capsys.readouterr() == ("", "interrupted; go on with: dartboard search --resume run\n")
+    assert capsys.readouterr() == ("", "interrupted; resume with: dartboard search --resume run\n")
     assert not Path("run/checkpoints").exists()
 
 
@@ -223,7 +223,7 @@ def test_who_is_stopped_during_the_forecast_has_not_begun(
         patch.setattr(Searcher, "train_step", signalled)
         assert main(["search", *TINY, "--out", "run"]) == 130
     said = capsys.readouterr().err.splitlines()[-1]
-    assert said == "stopped before the first step; go on with: dartboard search --resume run"
+    assert said == "stopped before the first step; resume with: dartboard search --resume run"
     assert found(capsys, "--resume", "run")["digest"] == digest(usual)
 
 
@@ -235,7 +235,7 @@ def test_who_is_interrupted_before_anything_is_watched_is_told_how_to_go_on(
 
     monkeypatch.setattr("dartboard.cli.search.fit", interrupt)
     assert main(["search", *TINY, "--out", "run", "--quiet"]) == 130
-    said = "dartboard: interrupted; go on with: dartboard search --resume run\n"
+    said = "dartboard: interrupted; resume with: dartboard search --resume run\n"
     assert capsys.readouterr() == ("", said)
 
 
@@ -300,7 +300,7 @@ def test_a_real_process(number: signal.Signals, program: Path, capsys: Capture) 
     _, err = process.communicate(timeout=60)
     assert said.startswith(f"run is in use by process {process.pid} on ")
     assert process.returncode == 128 + number
-    assert err.endswith("of 20000; go on with: dartboard search --resume run\n")
+    assert err.endswith("of 20000; resume with: dartboard search --resume run\n")
     assert Run.read("run").state == "stopped"
 
 
@@ -327,7 +327,7 @@ def test_other_threads_are_mentioned(monkeypatch: pytest.MonkeyPatch, capsys: Ca
     before = torch.get_num_threads()
     try:
         assert main(["search", *TINY, "--threads", "1", "--out", "run", "--quiet"]) == 0
-        assert capsys.readouterr().err == "stopped after step 0; go on with: dartboard search --resume run\n"
+        assert capsys.readouterr().err == "stopped after step 0; resume with: dartboard search --resume run\n"
         assert main(["search", "--resume", "run", "--threads", "2", "--quiet"]) == 0
     finally:
         torch.set_num_threads(before)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dartboard.cli import display
-from dartboard.cli.display import Curve
+from dartboard.cli.display import TrainScreen
 from dartboard.cli.main import main
 from dartboard.cli.render import Terminal
 from dartboard.nn import load_model
@@ -178,7 +178,7 @@ def test_what_is_printed(found: Path, capsys: Capture) -> None:
         (["darts-v2", "--fall-back"], "name the run with --resume"),
         (
             ["darts-v2", "--resume", "somewhere"],
-            "--resume goes on with the cell of the run; leave out darts-v2",
+            "--resume takes the cell of the run; leave out darts-v2",
         ),
         (["--resume", "somewhere"], "somewhere is no run: there is no such directory"),
         (["darts-v2", "--space", "asm"], "space 'asm' expects the cells"),
@@ -218,7 +218,7 @@ def test_a_finished_training_says_its_result_again(found: Path, capsys: Capture)
 
 def test_a_run_of_another_kind_is_refused(found: Path, capsys: Capture) -> None:
     assert run("--resume", found) == 2
-    assert f"is a run of dartboard search; go on with: dartboard search --resume {found}" in (
+    assert f"is a run of dartboard search; resume it with: dartboard search --resume {found}" in (
         capsys.readouterr().err
     )
 
@@ -281,7 +281,7 @@ def newest(path: Path) -> int:
 
 def test_a_curve_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(display, "PAUSE", 0.0)
-    curve = Curve(Terminal())
+    curve = TrainScreen(Terminal())
     train(hooks=[curve], epochs=3).fit()
     bars, words = curve.picture(10)
     assert len(bars) == 3
@@ -291,4 +291,4 @@ def test_a_curve_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_looking_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(display, "PAUSE", 0.0)
-    assert train(hooks=[Curve(Terminal())]).fit().digest == train().fit().digest
+    assert train(hooks=[TrainScreen(Terminal())]).fit().digest == train().fit().digest

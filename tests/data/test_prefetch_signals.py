@@ -179,7 +179,7 @@ def test_a_search_on_files_saves_and_stops_when_its_whole_group_is_told_to_end(
         _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGTERM
     assert "Traceback" not in errors
-    assert f"go on with: dartboard search --resume {path}" in errors
+    assert f"resume with: dartboard search --resume {path}" in errors
     assert Run.read(path).state == "stopped"
     assert not left(home, 5)
     assert main(["search", "--resume", str(path)]) == 0

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from dartboard.nn import CellNet, NetConfig, count_flops, count_parameters
+from dartboard.nn.costs import network_costs
 from dartboard.space import Genotype, SearchSpace, adopt, decode, get_published, get_space, restrict
 
 CIFAR = NetConfig(channels=36)
@@ -136,3 +137,12 @@ def test_nas_bench_201_multiply_adds(nb201_rows):
     for row in nb201_rows[:50]:
         flops = count_flops(restrict(space, decode(row["arch_str"])), config)
         assert flops // 2 / MILLION == pytest.approx(float(row["mflops_cifar10"]), abs=1e-9), row["arch_str"]
+
+
+def test_a_network_is_counted_with_and_without_its_auxiliary_head() -> None:
+    space = adopt(get_space("darts"), get_published("darts-v1")).resized(3)
+    small = network_costs(space, NetConfig(channels=4, classes=10, input=(3, 32, 32), auxiliary=True))
+    more = network_costs(space, NetConfig(channels=4, classes=11, input=(3, 32, 32), auxiliary=True))
+    # The classifier sees 4 nodes of 16 channels, the auxiliary one 768 channels; each class adds a bias.
+    assert more.parameters - small.parameters == 4 * 16 + 1
+    assert more.parameters_auxiliary - small.parameters_auxiliary == 4 * 16 + 1 + 768 + 1

@@ -62,7 +62,7 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(
     os.killpg(driver.pid, signal.SIGINT)  # as a terminal does, to all processes at once
     _, said = driver.communicate(timeout=chaos.PATIENCE)
     assert driver.returncode == 128 + signal.SIGINT, said
-    assert said.strip().endswith("the same command goes on")
+    assert said.strip().endswith("run the same command to resume")
     assert {Run.read(path).state for path in find_runs(folder)} == {"stopped"}
     assert chaos.disturb(command, folder, Random(0), []) == []
     assert chaos.story(folder) == chaos.undisturbed(file, tmp_path / "calm")

@@ -318,7 +318,7 @@ def test_a_signal_stops_it_and_the_same_command_goes_on(number: signal.Signals, 
     process.send_signal(number)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + number
-    assert err == "interrupted; the same command goes on\n"
+    assert err == "interrupted; run the same command to resume\n"
     assert not (Path("out") / NAME / "record.json").exists()
     [seconds] = Path("out").glob("*/work/*/seconds.json")
     seconds.write_text("7200.0")

@@ -1,4 +1,4 @@
-"""What the arguments of several commands share: types of values, plugins, the device."""
+"""What the arguments of several commands share: types of values, plugins, device, images, executor."""
 
 import math
 import sys
@@ -13,6 +13,8 @@ from dartboard.errors import DartboardError
 if TYPE_CHECKING:
     import torch
 
+    from dartboard.data import Dataset
+    from dartboard.export import Metadata
     from dartboard.jobs.executors import Executor
 
 
@@ -22,6 +24,7 @@ class UsageError(DartboardError):
 
 RUNS = Path("runs")
 """The folder of new runs, below the working directory."""
+EXECUTOR_PREFIX = "executor."
 MAX_NUMBER = 100_000
 """The largest number an option takes: counts of a network with larger sizes overflow."""
 
@@ -101,7 +104,22 @@ def prepare_device(device: str | None, threads: int | None) -> "torch.device":
     return find_device(device, "--device")
 
 
-EXECUTOR_PREFIX = "executor."
+def load_images(name: str, metadata: "Metadata") -> "Dataset":
+    """A data set with images of the size that a network takes; prints how many files cannot be read.
+
+    Raises:
+        DataError: If there is no such data set, or its images do not have the shape that the network takes.
+    """
+    from dartboard.cli.render import progress
+    from dartboard.train.evaluation import load_for_network
+
+    broken: dict[str, str] = {}
+    with progress() as report_progress:
+        data = load_for_network(name, metadata, progress=report_progress, on_broken=broken.__setitem__)
+    if broken:
+        notice = f"{len(broken):,} files that cannot be read are left out; see dartboard data show {name}"
+        print(f"dartboard: {notice}", file=sys.stderr)
+    return data
 
 
 def add_executor_flags(parser: ArgumentParser, what: str) -> None:
@@ -117,7 +135,7 @@ def add_executor_flags(parser: ArgumentParser, what: str) -> None:
         "--executor",
         metavar="E",
         help=f"where {what} run: here, pool, ray or slurm (default: here, pool with --jobs); its options are "
-        "words such as executor.partition=gpu",
+        "settings such as executor.partition=gpu",
     )
 
 

@@ -2,9 +2,9 @@
 
 Each search is an ordinary run in OUT/runs; when it is over, the oracle is asked about the cell of each epoch,
 and a small record is written. From the records come a table and pictures, beside random search and evolution
-that ask the oracle itself. Words such as epochs=25 are settings of all searches, methods.gdas.epochs=50 those
-of one method, and queries=100 draws=200 correlation=50 the bench's own. The same command again goes on;
-with more methods or seeds the table grows. Ctrl-C saves and stops.
+that ask the oracle itself. Settings such as epochs=25 are of all searches, methods.gdas.epochs=50 of one
+method, and queries=100 draws=200 correlation=50 of the bench itself. Ctrl-C saves and stops; the same command
+resumes, and with more methods or seeds the table grows.
 """
 
 import json
@@ -31,8 +31,8 @@ from dartboard.cli.arguments import (
     prepare_device,
     split_executor_words,
 )
-from dartboard.cli.render import Terminal
-from dartboard.cli.signals import report_stop, stop_on_signals
+from dartboard.cli.processes import report_stop, stop_on_signals
+from dartboard.cli.render import Terminal, progress
 from dartboard.errors import DartboardError, OptionError, Stopped
 from dartboard.jobs.job import JobResult
 from dartboard.jobs.monitor import Monitor
@@ -80,25 +80,23 @@ class SearchLines(Monitor):
                 self._display.say([f"{lead}  waits: {result.error}"])
             self._waiting.add(result.job.name)
         elif again:
-            self._display.say([f"{lead}  {result.state}, begun again: {result.error or 'no reason given'}"])
+            self._display.say([f"{lead}  {result.state}, retried: {result.error or 'no reason given'}"])
         elif result.state in ("finished", "failed"):
             self._done, self._left = self._done + 1, self._left - 1
+            record = self._scoring.record(search) if result.state == "finished" else None
+            score = f"failed: {result.error}"
+            if record is not None:
+                final = record.final
+                dataset, test = next(iter(final.test.items()))
+                time = "" if final.seconds is None else f"  {span(final.seconds)}"
+                score = f"{final.epoch} epoch{'' if final.epoch == 1 else 's'}  {dataset} {test:.2%}{time}"
             pace = (monotonic() - self._start) / self._done
             ahead = f"{self._left} left, {span(pace * self._left)}" if self._left else "none left"
-            self._display.say([f"{lead}  {self._score(search, result)}  {ahead}"])
-
-    def _score(self, search: "BenchSearch", result: JobResult) -> str:
-        record = self._scoring.record(search) if result.state == "finished" else None
-        if record is None:
-            return f"failed: {result.error}"
-        final = record.final
-        dataset, test = next(iter(final.test.items()))
-        time = "" if final.seconds is None else f"  {span(final.seconds)}"
-        return f"{final.epoch} epoch{'' if final.epoch == 1 else 's'}  {dataset} {test:.2%}{time}"
+            self._display.say([f"{lead}  {score}  {ahead}"])
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Declare the verb's arguments."""
+    """Declare the arguments."""
     add = parser.add_argument
     add("overrides", nargs="*", metavar="KEY=VALUE", help="any setting, such as epochs=25 or draws=100")
     add("--config", metavar="FILE", help="settings in YAML, such as the bench.yaml of a bench")
@@ -117,7 +115,7 @@ def configure(parser: ArgumentParser) -> None:
     add_executor_flags(parser, "searches")
     add("--threads", type=positive, metavar="N", help="threads of each process (default: 1)")
     add("--device", metavar="D", help="where to compute (default: cuda if there is one, else cpu)")
-    add("--fall-back", action="store_true", help="go on from an older checkpoint if the last is damaged")
+    add("--fall-back", action="store_true", help="resume from an older checkpoint if the last is damaged")
     add_plugins(parser)
     add("--show", action="store_true", help="search nothing; print the table of the searches so far")
     add("--json", action="store_true", help="print one JSON object instead of the table")
@@ -126,8 +124,10 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Run the searches that are missing, and print the table."""
-    from dartboard.scoreboard.bench import check_space, oracle_name, plan_jobs
+    from dartboard.scoreboard.bench import CONFIG, check_space, oracle_name, plan_jobs
     from dartboard.scoreboard.bench_result import check_queries
+    from dartboard.scoreboard.records import read_records, record_files
+    from dartboard.scoreboard.scoreboard import check_records
     from dartboard.tables import load_table
 
     ignored = [name for name in SEARCH_FLAGS if getattr(args, name) not in (None, False)]
@@ -137,28 +137,20 @@ def run(args: Namespace) -> int:
     args.executor_words, args.overrides = split_executor_words(args.overrides)
     config = _load_config(args)
     out = _out(args, config)
-    if args.show:
-        _check_present(args, out)
+    records: Path = args.results or out / "records"
+    if args.show and not (out / CONFIG).exists() and not record_files(records):
+        raise UsageError(
+            f"no bench in {out}; name its directory with --out, or leave out --show to begin one"
+        )
     jobs = plan_jobs(config)
     oracle = load_table(oracle_name(config), args.table)
     check_space(config, oracle)
     check_queries(config, oracle)
     if args.show:
-        return _score(args, config, out, oracle, {})
-    _check_records(args, out, oracle)
-    failed = _run_searches(args, config, jobs, out)
-    return failed if isinstance(failed, int) else _score(args, config, out, oracle, failed)
-
-
-def _check_present(args: Namespace, out: Path) -> None:
-    """Raise UsageError if there is no bench to show."""
-    from dartboard.scoreboard.bench import CONFIG
-    from dartboard.scoreboard.records import record_files
-
-    if not (out / CONFIG).exists() and not record_files(_records(args, out)):
-        raise UsageError(
-            f"no bench in {out}; name its directory with --out, or leave out --show to begin one"
-        )
+        return _score(args, config, out, records, oracle, {})
+    check_records(read_records(records), oracle)  # fail before the searches
+    failed = _run_searches(args, config, jobs, out, records)
+    return failed if isinstance(failed, int) else _score(args, config, out, records, oracle, failed)
 
 
 def _load_config(args: Namespace) -> "BenchConfig":
@@ -196,29 +188,15 @@ def _out(args: Namespace, config: "BenchConfig") -> Path:
     return RUNS / f"bench-{Path(search.space.name).stem}-{Path(search.data.name).stem}"
 
 
-def _records(args: Namespace, out: Path) -> Path:
-    """The folder of the records."""
-    folder: Path = args.results or out / "records"
-    return folder
-
-
-def _check_records(args: Namespace, out: Path, oracle: "Table") -> None:
-    """Raise now what making the table would raise after the searches."""
-    from dartboard.scoreboard.records import read_records
-    from dartboard.scoreboard.scoreboard import check_records
-
-    check_records(read_records(_records(args, out)), oracle)
-
-
 def _run_searches(
-    args: Namespace, config: "BenchConfig", searches: "Sequence[BenchSearch]", out: Path
+    args: Namespace, config: "BenchConfig", searches: "Sequence[BenchSearch]", out: Path, records: Path
 ) -> dict[str, str] | int:
     """Run the searches that have no record yet.
 
     Returns:
         Why searches failed, by name; or the exit code if a signal stopped them.
     """
-    from dartboard.cli.display import choose_lines
+    from dartboard.cli.display import RunLines, choose_display
     from dartboard.jobs.executors.inline import InlineExecutor
     from dartboard.jobs.loops import LoopBuilder
     from dartboard.jobs.queue import JobQueue
@@ -230,7 +208,7 @@ def _run_searches(
     device = prepare_device(args.device, args.threads or 1)
     scoring = Scoring(
         runs=out / "runs",
-        records=_records(args, out),
+        records=records,
         oracle=oracle_name(config),
         table=args.table,
         correlation=config.correlation,
@@ -244,8 +222,12 @@ def _run_searches(
     _build_each(args, missing, builder)
     executor = make_executor(args, args.executor_words, threads=args.threads or 1)
     executor = executor or InlineExecutor(JobRunner(builder=builder))
-    display = choose_lines(quiet=args.quiet, json=args.json)
-    _check_writable(scoring.records)
+    display = choose_display(quiet=args.quiet, json=args.json, live=None, lines=RunLines)
+    try:
+        records.mkdir(parents=True, exist_ok=True)
+        NamedTemporaryFile(dir=records).close()
+    except OSError as error:
+        raise OptionError(f"records cannot be written to {records}: {error.strerror}") from None
     write_config(out, config)
     display.say([describe(config, len(searches), len(missing), str(device)), f"writing to {out}"])
     monitor = SearchLines(scoring, {search.name: search for search in searches}, len(missing), display)
@@ -260,18 +242,8 @@ def _run_searches(
             executor.close()
 
 
-def _check_writable(folder: Path) -> None:
-    """Make a folder, and raise OptionError if nothing can be written to it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        NamedTemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise OptionError(f"records cannot be written to {folder}: {error.strerror}") from None
-
-
 def _build_each(args: Namespace, searches: "Sequence[BenchSearch]", builder: "LoopBuilder") -> None:
     """Build one search of each method, so that mistakes show before the first one runs."""
-    from dartboard.cli.progress import progress
     from dartboard.search.config import check_names
 
     with progress(quiet=args.quiet) as builder.progress:
@@ -300,12 +272,19 @@ def describe(config: "BenchConfig", count: int, missing: int, device: str) -> st
     return text if missing == count else f"{text}: {count - missing} done, {missing} to do"
 
 
-def _score(args: Namespace, config: "BenchConfig", out: Path, oracle: "Table", failed: dict[str, str]) -> int:
+def _score(
+    args: Namespace,
+    config: "BenchConfig",
+    out: Path,
+    records: Path,
+    oracle: "Table",
+    failed: dict[str, str],
+) -> int:
     """Write and print the table of all searches of the directory; returns the exit code."""
     from dartboard.scoreboard.bench import join_config
     from dartboard.scoreboard.bench_result import score_bench
 
-    score = score_bench(join_config(out, config), _records(args, out), oracle)
+    score = score_bench(join_config(out, config), records, oracle)
     if not args.json:
         print_table(score.table)
     written = [str(path) for path in score.write(out, oracle)]
@@ -334,7 +313,16 @@ def scoreboard_lines(table: "Scoreboard", width: int) -> Iterator[Text | str]:
     names, *columns = zip(*table.cells(), strict=True)
     name_width = max(map(len, names))
     styles = ["dim", *(COLORS.get(row.verdict, "cyan") for row in table.rows)]
-    for number, block in enumerate(_blocks(columns, width - name_width)):
+    blocks: list[list[list[str]]] = []  # groups of columns that stand below each other
+    room = 0
+    for column in columns:
+        wide = max(map(len, column)) + GAP
+        if not blocks or wide > room:
+            blocks.append([])
+            room = width - name_width
+        blocks[-1].append([cell.rjust(wide) for cell in column])
+        room -= wide
+    for number, block in enumerate(blocks):
         if number:
             yield ""
         for row, (name, style, *cells) in enumerate(zip(names, styles, *block, strict=True)):
@@ -342,15 +330,3 @@ def scoreboard_lines(table: "Scoreboard", width: int) -> Iterator[Text | str]:
     yield ""
     for remark in table.remarks:
         yield from wrap(remark, width, subsequent_indent=" " * GAP, break_on_hyphens=False)
-
-
-def _blocks(columns: Sequence[Sequence[str]], room: int) -> Iterator[list[list[str]]]:
-    """The columns, aligned right with a gap before them, in groups of at least one that fit into `room`."""
-    block: list[list[str]] = []
-    for column in columns:
-        width = max(map(len, column)) + GAP
-        if block and sum(len(padded[0]) for padded in block) + width > room:
-            yield block
-            block = []
-        block.append([cell.rjust(width) for cell in column])
-    yield block

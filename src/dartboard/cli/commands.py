@@ -1,10 +1,18 @@
-"""The commands of the program, and the parser of the command line."""
+"""The commands of the program and of installed packages, and the parser of the command line.
+
+A package adds a command with an entry point of the group `dartboard.commands`, which has the name of its
+command: `reproduce` or, below a command of dartboard, `analyse.theory`. It names a module with a docstring
+(the help text), `configure(parser)` and `run(args)`. The module is imported when the command is used; before
+that only the package's metadata is read.
+"""
 
 import ast
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
 from tokenize import STRING, generate_tokens
@@ -13,8 +21,8 @@ from typing import Any, NoReturn
 
 from dartboard import __version__
 from dartboard.cli.arguments import UsageError
-from dartboard.cli.packages import package_commands
-from dartboard.errors import UnknownNameError
+from dartboard.errors import OptionError, UnknownNameError
+from dartboard.plugins import entry_points, load_entry_point, package_of, warn_once
 
 COMMANDS = {
     "search": "dartboard.cli.search",
@@ -34,6 +42,14 @@ COMMANDS = {
     "demo": "dartboard.cli.demo",
 }
 """The module of each command, which is imported when the command is used."""
+GROUP = "dartboard.commands"
+PARENTS = ("", "analyse", "runs")
+"""Commands that packages can add to; the empty name is the program itself."""
+KNOWN = {
+    "reproduce": ("dartboard-papers", "Redo figures and tables of the papers"),
+    "analyse.theory": ("dartboard-papers", "Measure what the papers' theorems speak of, beside their bounds"),
+}
+"""Commands that packages of this repository provide: the package, and what the command does."""
 
 
 class CommandParser(ArgumentParser):
@@ -71,6 +87,73 @@ class CommandParser(ArgumentParser):
         raise UsageError(f"{message}; see {self.prog} --help")
 
 
+@dataclass(frozen=True)
+class PackageCommand:
+    """A command that an installed package provides, or would provide if it were installed.
+
+    Args:
+        name: Its name with that of its parent, such as `analyse.theory`.
+        entry: Where it is; None if the package is not installed.
+    """
+
+    name: str
+    entry: EntryPoint | None
+
+    @property
+    def help(self) -> str:
+        """One line for the list of commands."""
+        if self.entry is None:
+            package, about = KNOWN[self.name]
+            return f"{about} (not installed; pip install {package})"
+        dist = self.entry.dist
+        summary = None if dist is None else dist.metadata["Summary"]
+        about = KNOWN[self.name][1] if self.name in KNOWN else summary or "command"
+        return f"{about} ({package_of(self.entry)})".replace("%", "%%")
+
+    def load(self) -> ModuleType:
+        """The module of the command.
+
+        Raises:
+            OptionError: If the package is not installed, or fails to load.
+        """
+        if self.entry is None:
+            package, _ = KNOWN[self.name]
+            words = self.name.replace(".", " ")
+            raise OptionError(
+                f"{words} is a command of the package {package}, which is not installed; "
+                f"pip install {package} (in a source tree: pip install ./papers)"
+            )
+        module: ModuleType = load_entry_point(self.entry)
+        if not callable(getattr(module, "configure", None)) or not callable(getattr(module, "run", None)):
+            fault = f"{self.entry.value} is no command; it needs configure(parser) and run(args)"
+            raise OptionError(f"{package_of(self.entry)}: {fault}")
+        return module
+
+
+def package_commands(parent: str, builtin: Collection[str]) -> dict[str, PackageCommand]:
+    """The commands that packages add to a command of dartboard, by the word that is typed.
+
+    Args:
+        parent: The command that they belong to, one of `PARENTS`.
+        builtin: Names that are taken there.
+    """
+    commands = {}
+    for name, entry in entry_points(GROUP).items():
+        group, _, word = name.rpartition(".")
+        ignored = f"{package_of(entry)}: command {name!r} is ignored: "
+        if group not in PARENTS:
+            warn_once(f"{ignored}commands cannot be added to {group!r}")
+        elif group == parent and word in builtin:
+            warn_once(f"{ignored}dartboard has a command of that name")
+        elif group == parent:
+            commands[word] = PackageCommand(name, entry)
+    for name in KNOWN:
+        group, _, word = name.rpartition(".")
+        if group == parent and word not in builtin:
+            commands.setdefault(word, PackageCommand(name, None))
+    return commands
+
+
 def add_commands(
     parser: ArgumentParser, modules: Mapping[str, str], *, title: str, name: str, parent: str = ""
 ) -> None:
@@ -102,14 +185,6 @@ def summary(module: str) -> str:
     return str(ast.literal_eval(first.string)).split(".")[0] if first.type == STRING else ""
 
 
-def make_parser() -> CommandParser:
-    """The parser of the command line."""
-    parser = CommandParser("dartboard", description="Differentiable neural architecture search.")
-    parser.add_argument("--version", action="version", version=f"dartboard {__version__}")
-    add_commands(parser, COMMANDS, title="commands", name="command")
-    return parser
-
-
 def run(argv: Sequence[str]) -> int:
     """Run a command line and return the exit code of its command.
 
@@ -135,7 +210,9 @@ def parse(argv: Sequence[str]) -> Namespace:
     Raises:
         UsageError: If there are arguments that the command does not take.
     """
-    parser = make_parser()
+    parser = CommandParser("dartboard", description="Differentiable neural architecture search.")
+    parser.add_argument("--version", action="version", version=f"dartboard {__version__}")
+    add_commands(parser, COMMANDS, title="commands", name="command")
     args: Namespace
     args, rest = parser.parse_known_args(argv)
     takes_overrides = "overrides" in args

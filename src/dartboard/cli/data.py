@@ -8,17 +8,13 @@ import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.text import Text
 
-from dartboard.cli.progress import progress
-from dartboard.cli.render import Terminal
+from dartboard.cli.render import Terminal, progress
 from dartboard.errors import UnknownNameError
 from dartboard.utils.text import printable
-
-if TYPE_CHECKING:
-    from dartboard.data import Dataset
 
 ROOT = "the folder of data sets (default: $DARTBOARD_DATASETS, or see dartboard data where)"
 
@@ -64,37 +60,12 @@ def _show(args: Namespace) -> int:
     broken: dict[str, str] = {}
     with progress() as report_progress:
         options = LoadOptions(root=args.root, progress=report_progress, broken=broken.__setitem__)
-        data = load_dataset(args.name, options)
-        facts = data_facts(data) | {"broken": broken}
+        facts = load_dataset(args.name, options).facts() | {"broken": broken}
     if args.json:
         print(json.dumps(facts))
     else:
         Terminal().write(_lines(facts))
     return 0
-
-
-def data_facts(data: "Dataset") -> dict[str, Any]:
-    """Classes, counts, shape and statistics of a data set, ready for JSON."""
-    channels, height, width = data.shape
-    parts = {"train": data.train, "valid": data.valid, "test": data.test}
-    counts = {
-        part: images.labels.bincount(minlength=len(data.classes)).tolist()
-        for part, images in parts.items()
-        if images is not None
-    }
-    return {
-        "name": data.name,
-        "classes": {
-            name: {part: numbers[label] for part, numbers in counts.items()}
-            for label, name in enumerate(data.classes)
-        },
-        "images": {part: sum(numbers) for part, numbers in counts.items()},
-        "channels": channels,
-        "height": height,
-        "width": width,
-        "mean": data.mean,
-        "deviation": data.std,
-    }
 
 
 def _lines(facts: dict[str, Any]) -> Iterable[Text | str]:
@@ -104,14 +75,6 @@ def _lines(facts: dict[str, Any]) -> Iterable[Text | str]:
     yield f"size       {facts['width']} x {facts['height']} pixels, {color}"
     yield "mean       " + ", ".join(f"{value:.2f}" for value in facts["mean"])
     yield "deviation  " + ", ".join(f"{value:.2f}" for value in facts["deviation"])
-    yield from _class_lines(facts)
-    if facts["broken"]:
-        yield from ("", f"broken files, left out: {len(facts['broken']):,}")
-        yield from (printable(f"{file}: {reason}") for file, reason in facts["broken"].items())
-
-
-def _class_lines(facts: dict[str, Any]) -> Iterable[Text | str]:
-    """How many images each class has in each part."""
     parts = list(facts["images"])
     classes = [(printable(name), counts) for name, counts in facts["classes"].items()]
     width = max(5, *(len(name) for name, _ in classes)) + 2
@@ -120,6 +83,9 @@ def _class_lines(facts: dict[str, Any]) -> Iterable[Text | str]:
     for name, counts in classes:
         cells = "".join(f"{counts[part]:,}".rjust(9) for part in parts)
         yield Text.assemble((name.ljust(width), "cyan"), cells)
+    if facts["broken"]:
+        yield from ("", f"broken files, left out: {len(facts['broken']):,}")
+        yield from (printable(f"{file}: {reason}") for file, reason in facts["broken"].items())
 
 
 def _where(_: Namespace) -> int:

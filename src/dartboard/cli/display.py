@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from dartboard.cli.render import Groups, Terminal, fit_cells, format_metrics, sparkline
+from dartboard.cli.render import Groups, Terminal, fit_cells, format_metrics
 from dartboard.search.health import mean_entropy, measure
 from dartboard.search.hooks import LoopHook
 from dartboard.search.searcher import Searcher
@@ -103,7 +103,7 @@ class Changes(LoopHook[Any, Any, Any]):
             sys.stderr.write(f"dartboard: {loop.changed}\n")
 
 
-class Lines(Display):
+class EpochLines(Display):
     """One line for each epoch."""
 
     shows = True
@@ -115,13 +115,28 @@ class Lines(Display):
     def say(self, lines: list[str]) -> None:
         self.terminal.write(lines)
 
+    def name(self, loop: AnyLoop) -> str:  # noqa: ARG002
+        """What stands before the epoch."""
+        return ""
+
     def on_epoch_end(self, loop: AnyLoop, record: Any) -> None:
         epochs = loop.plan.epochs
-        position = f"epoch {loop.epoch:{len(str(epochs))}} of {epochs}"
+        position = f"{self.name(loop)}epoch {loop.epoch:{len(str(epochs))}} of {epochs}"
         self.say([f"{position}  {format_metrics(record.metrics)}  {self.left(loop)}"])
 
 
-class Moving(Display):
+class RunLines(EpochLines):
+    """One line for each epoch of each run of a protocol, with the name of the run."""
+
+    def name(self, loop: AnyLoop) -> str:
+        """The directory of a run inside that of its protocol."""
+        return "/".join(loop.run.path.parts[-2:]) + "  "
+
+    def on_end(self, loop: AnyLoop, result: Any) -> None:
+        self.say([f"{self.name(loop)}done in {span(result.seconds)}"])
+
+
+class LiveDisplay(Display):
     """A display that is redrawn several times a second: the step, the metrics, a picture.
 
     Args:
@@ -163,7 +178,12 @@ class Moving(Display):
         self._draw(loop, self.waiting)
 
     def _draw(self, loop: AnyLoop, remark: str) -> None:
-        head = [Text(_position(loop) + remark, "bold"), Text(format_metrics(self.metrics)), Text()]
+        plan, position = loop.plan, ""
+        if plan.epochs:  # else nothing is trained
+            epoch = min(loop.epoch + 1, plan.epochs)
+            step = loop.step - (epoch - 1) * plan.steps
+            position = f"epoch {epoch} of {plan.epochs}, step {step} of {plan.steps}, "
+        head = [Text(position + remark, "bold"), Text(format_metrics(self.metrics)), Text()]
         width, height = self.terminal.size
         room = height - sum(len(line.wrap(self.terminal, width)) for line in head)
         self._live.update(Group(*head, *self.picture(room)), refresh=True)
@@ -180,7 +200,7 @@ class Moving(Display):
         self._live.stop()
 
 
-class Screen(Moving):
+class SearchScreen(LiveDisplay):
     """A search: its metrics, and the cells that would be selected now."""
 
     waiting = "choosing the cell"
@@ -220,59 +240,7 @@ class Screen(Moving):
         return self._cells
 
 
-def _position(loop: AnyLoop) -> str:
-    """The epoch and the step of a loop, with a comma; empty if nothing is trained."""
-    plan = loop.plan
-    epoch = min(loop.epoch + 1, plan.epochs)
-    step = loop.step - (epoch - 1) * plan.steps
-    return f"epoch {epoch} of {plan.epochs}, step {step} of {plan.steps}, " if plan.epochs else ""
-
-
-def choose_display(*, quiet: bool, json: bool, screen: type[Moving] = Screen) -> Display:
-    """The display for where the program writes; JSON leaves standard output alone.
-
-    Args:
-        quiet: Show nothing.
-        json: Standard output is for JSON.
-        screen: The display on a terminal.
-    """
-    if quiet or (json and not sys.stderr.isatty()):
-        return Display()
-    terminal = Terminal(stderr=json)
-    moves = terminal.is_terminal and not terminal.is_dumb_terminal
-    return screen(terminal) if moves else Lines(terminal)
-
-
-class RunLines(Lines):
-    """One line for each epoch of each run of a protocol, with the name of the run."""
-
-    def on_epoch_end(self, loop: Any, record: Any) -> None:
-        epochs = loop.plan.epochs
-        position = f"{_name(loop)}  epoch {loop.epoch:{len(str(epochs))}} of {epochs}"
-        self.say([f"{position}  {format_metrics(record.metrics)}  {self.left(loop)}"])
-
-    def on_end(self, loop: Any, result: Any) -> None:
-        self.say([f"{_name(loop)}  done in {span(result.seconds)}"])
-
-
-def _name(loop: Any) -> str:
-    """The directory of a run inside that of its protocol."""
-    return "/".join(loop.run.path.parts[-2:])
-
-
-def choose_lines(*, quiet: bool, json: bool) -> Display:
-    """The display for where the program writes; JSON leaves standard output alone.
-
-    Args:
-        quiet: Show nothing.
-        json: Standard output is for JSON.
-    """
-    if quiet or (json and not sys.stderr.isatty()):
-        return Display()
-    return RunLines(Terminal(stderr=json))
-
-
-class Curve(Moving):
+class TrainScreen(LiveDisplay):
     """A training: its metrics, and a bar for the accuracy after each of the last epochs."""
 
     def __init__(self, terminal: Terminal) -> None:
@@ -280,27 +248,47 @@ class Curve(Moving):
         self._accuracies: list[float] = []
         self._part = ""
 
-    def on_start(self, loop: Any) -> None:
+    def on_start(self, loop: AnyLoop) -> None:
         self._part = loop.measured_on
-        rows = loop.run.metrics() if loop.run is not None else []
-        self._accuracies = [row[self._key] for row in rows if self._key in row]
+        rows, key = loop.run.metrics() if loop.run is not None else [], f"{self._part}_accuracy"
+        self._accuracies = [row[key] for row in rows if key in row]
         super().on_start(loop)
 
-    def on_epoch_end(self, loop: Any, record: Any) -> None:
+    def on_epoch_end(self, loop: AnyLoop, record: Any) -> None:
         if record.evaluation is not None:
             self._accuracies.append(record.evaluation.top1)
         super().on_epoch_end(loop, record)
-
-    @property
-    def _key(self) -> str:
-        return f"{self._part}_accuracy"
 
     def picture(self, room: int) -> list[Text]:
         """The bars and their range, if there is room."""
         if room < 2 or not self._accuracies:
             return []
-        shown = self._accuracies[-self.terminal.width :]
-        best = max(self._accuracies)
-        caption = f"{self._part} accuracy {min(shown):.1%} to {max(shown):.1%}, best so far {best:.1%}"
-        blocks = sparkline(shown, self.terminal.glyphs.levels)
-        return [Text(blocks, "green"), Text(caption, "dim")]
+        shown, levels = self._accuracies[-self.terminal.width :], self.terminal.glyphs.levels
+        low, high, best = min(shown), max(shown), max(self._accuracies)
+        scale = (len(levels) - 1) / (high - low) if high > low else 0.0
+        bars = "".join(levels[round((accuracy - low) * scale)] for accuracy in shown)
+        caption = f"{self._part} accuracy {low:.1%} to {high:.1%}, best so far {best:.1%}"
+        return [Text(bars, "green"), Text(caption, "dim")]
+
+
+def choose_display(
+    *,
+    quiet: bool,
+    json: bool,
+    live: type[LiveDisplay] | None = SearchScreen,
+    lines: type[EpochLines] = EpochLines,
+) -> Display:
+    """The display for where the program writes; JSON leaves standard output alone.
+
+    Args:
+        quiet: Show nothing.
+        json: Standard output is for JSON.
+        live: The display on a terminal; None for `lines` there too.
+        lines: The display elsewhere.
+    """
+    if quiet or (json and not sys.stderr.isatty()):
+        return Display()
+    terminal = Terminal(stderr=json)
+    if live is None or not terminal.is_terminal or terminal.is_dumb_terminal:
+        return lines(terminal)
+    return live(terminal)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.arguments import add_plugins, load_plugins, positive, prepare_device
-from dartboard.cli.render import Terminal, labelled
+from dartboard.cli.arguments import add_plugins, load_images, load_plugins, positive, prepare_device
+from dartboard.cli.render import Terminal, labelled, progress
 
 if TYPE_CHECKING:
     from dartboard.tasks import Evaluation
@@ -48,8 +48,6 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Evaluate the network, and print loss, accuracy and speed."""
-    from dartboard.cli.models import load_images
-    from dartboard.cli.progress import progress
     from dartboard.export.models import find_network
     from dartboard.train.evaluation import choose_images, evaluate_network
 
@@ -77,8 +75,13 @@ def _print_results(results: "NetworkResults", model: str) -> None:
     terminal.write(labelled("loss", f"{evaluation.loss:.4f}"))
     terminal.write(labelled("accuracy", f"{evaluation.top1:.2%}{top5}"))
     terminal.write(labelled("speed", f"{results.speed:,.0f} images a second on {results.device}"))
-    few = len(classes) <= MAX_CLASSES
-    terminal.write(["", *(confusion_lines if few else _worst_class_lines)(evaluation, classes)])
+    if len(classes) <= MAX_CLASSES:
+        terminal.write(["", *confusion_lines(evaluation, classes)])
+        return
+    pairs = zip(evaluation.per_class, classes, strict=True)
+    worst = sorted((accuracy, name) for accuracy, name in pairs if accuracy is not None)[:WORST]
+    terminal.write(["", Text("the classes that it knows least", "dim")])
+    terminal.write(Text(f"{accuracy:6.1%}  {name}") for accuracy, name in worst)
 
 
 def confusion_lines(evaluation: "Evaluation", classes: tuple[str, ...]) -> Iterator[Text]:
@@ -93,15 +96,4 @@ def confusion_lines(evaluation: "Evaluation", classes: tuple[str, ...]) -> Itera
         line = Text.assemble((f"{number:>2} ", "dim"), name[:name_width].ljust(name_width))
         for column, count in enumerate(row):
             line.append(str(count).rjust(width), "bold" if column == number else "" if count else "dim")
-        yield line.append(f"  {_percent(accuracy)}")
-
-
-def _worst_class_lines(evaluation: "Evaluation", classes: tuple[str, ...]) -> Iterator[Text]:
-    pairs = zip(evaluation.per_class, classes, strict=True)
-    worst = sorted((accuracy, name) for accuracy, name in pairs if accuracy is not None)[:WORST]
-    yield Text("the classes that it knows least", "dim")
-    yield from (Text(f"{_percent(accuracy)}  {name}") for accuracy, name in worst)
-
-
-def _percent(fraction: float | None) -> str:
-    return "     -" if fraction is None else f"{fraction:6.1%}"
+        yield line.append("       -" if accuracy is None else f"  {accuracy:6.1%}")

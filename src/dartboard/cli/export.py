@@ -10,14 +10,16 @@ import os
 import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dartboard.cli.arguments import UsageError, add_plugins, load_plugins, positive
+from dartboard.cli.arguments import UsageError, add_plugins, load_images, load_plugins, positive
+from dartboard.cli.render import Terminal, format_bytes, labelled
+from dartboard.utils.text import command
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from dartboard.export import Exported, Format
+    from dartboard.export import Format
     from dartboard.export.models import LoadedModel
     from dartboard.nn import Model
 
@@ -57,8 +59,21 @@ def run(args: Namespace) -> int:
     images, source = _images(loaded.model, data, required=args.data is not None)
     start = time.perf_counter()
     exported = export_model(loaded.model, path, args.format, images=images, opset=args.opset)
-    facts = {"model": args.model, "format": args.format, "data": data, "checked_on": source}
-    _print_exported(exported, facts | {"seconds": time.perf_counter() - start}, args)
+    seconds = time.perf_counter() - start
+    files = {str(path): count for path, count in exported.files.items()}
+    if args.json:
+        facts = {"model": args.model, "format": args.format, "data": data, "checked_on": source}
+        results = {"files": files, "difference": exported.difference, "images": exported.images}
+        print(json.dumps(facts | {"seconds": seconds} | results))
+        return 0
+    terminal = Terminal()
+    for file, count in files.items():
+        terminal.write(labelled("written", f"{file} ({format_bytes(count)})"))
+    difference = f"{exported.difference:.1e} at most between its logits and torch's, on {source}"
+    terminal.write(labelled("difference", difference, terminal.width))
+    images_name = data if isinstance(data, str) else "DATA"
+    evaluate = command("evaluate", next(iter(files)), "--data", images_name, plugins=args.plugin)
+    terminal.write(labelled("next", evaluate))
     return 0
 
 
@@ -81,51 +96,26 @@ def _output_file(args: Namespace, form: "Format", loaded: "LoadedModel") -> Path
     return path
 
 
-def _images(model: "Model", data: object, *, required: bool) -> tuple["Tensor", str]:
+def _images(model: "Model", name: object, *, required: bool) -> tuple["Tensor", str]:
     """Images to check the export with, and a description; noise if there are none, unless `required`."""
-    from dartboard.errors import DartboardError, one_line
-    from dartboard.export import noise_images
-
-    if not isinstance(data, str):
-        noise = noise_images(model)
-        return noise, f"{len(noise)} images of noise: the model does not say its data"
-    try:
-        return _real_images(model, data)
-    except (DartboardError, OSError) as error:
-        if required:
-            raise
-        noise, reason = noise_images(model), one_line(error)
-        return noise, f"{len(noise)} images of noise: its data cannot be had ({reason})"
-
-
-def _real_images(model: "Model", name: str) -> tuple["Tensor", str]:
     import torch
 
-    from dartboard.cli.models import load_images
-    from dartboard.export import model_metadata
+    from dartboard.errors import DartboardError, one_line
+    from dartboard.export import model_metadata, noise_images
     from dartboard.train.evaluation import choose_images, network_batches
 
-    metadata = model_metadata(model)
-    chosen = choose_images(load_images(name, metadata))
-    cpu = torch.device("cpu")
-    (batch,) = network_batches(chosen.images, metadata, batch=CHECKED, device=cpu, limit=CHECKED)
-    return batch.x, f"{len(batch.y)} of the {chosen}"
-
-
-def _print_exported(exported: "Exported", facts: dict[str, Any], args: Namespace) -> None:
-    from dartboard.cli.render import Terminal, format_bytes, labelled
-    from dartboard.utils.text import command
-
-    files = {str(path): count for path, count in exported.files.items()}
-    if args.json:
-        results = {"files": files, "difference": exported.difference, "images": exported.images}
-        print(json.dumps(facts | results))
-        return
-    terminal = Terminal()
-    for file, count in files.items():
-        terminal.write(labelled("written", f"{file} ({format_bytes(count)})"))
-    difference = f"{exported.difference:.1e} at most between its logits and torch's, on {facts['checked_on']}"
-    terminal.write(labelled("difference", difference, terminal.width))
-    data = facts["data"] if isinstance(facts["data"], str) else "DATA"
-    following = command("evaluate", next(iter(files)), "--data", data, plugins=args.plugin)
-    terminal.write(labelled("next", following))
+    reason = "the model does not say its data"
+    if isinstance(name, str):
+        try:
+            metadata = model_metadata(model)
+            chosen = choose_images(load_images(name, metadata))
+            cpu = torch.device("cpu")
+            (batch,) = network_batches(chosen.images, metadata, batch=CHECKED, device=cpu, limit=CHECKED)
+        except (DartboardError, OSError) as error:
+            if required:
+                raise
+            reason = f"its data cannot be had ({one_line(error)})"
+        else:
+            return batch.x, f"{len(batch.y)} of the {chosen}"
+    noise = noise_images(model)
+    return noise, f"{len(noise)} images of noise: {reason}"

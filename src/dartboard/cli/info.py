@@ -8,11 +8,11 @@ the cells, or all candidates of the space, to a file.
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
@@ -35,8 +35,10 @@ from dartboard.space import (
     mean_source,
     width,
 )
-from dartboard.space.spec import Cell
 from dartboard.viz.terminal import draw_cell
+
+if TYPE_CHECKING:
+    from dartboard.nn.costs import NetworkCosts
 
 ENDINGS = (".png", ".svg", ".pdf")
 MAX_DIGITS = 60
@@ -45,126 +47,78 @@ SIZES = ("channels", "cells", "classes", "input")
 """Flags that set the size of a network."""
 
 
-@dataclass(frozen=True)
-class Build:
-    """The numbers a network is built with, apart from its space."""
-
-    channels: int
-    classes: int
-    input: tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class NetworkFacts:
-    """The size of a network: parameters, and FLOPs for one image, two for a multiply-add."""
-
-    parameters: int
-    parameters_auxiliary: int
-    flops: int
-
-
-@dataclass(frozen=True)
-class CellFacts:
-    """The shape of a discrete cell as a graph."""
-
-    width: float
-    depth: int
-    mean_source: float
-
-
-@dataclass(frozen=True)
-class ChoiceFacts:
-    """What there is to choose in a cell."""
-
-    nodes: int
-    inputs: int
-    edges: int
-    ops: tuple[str, ...]
-    architectures: int
-
-
-@dataclass(frozen=True)
-class SpaceFacts:
-    """What there is to choose in a space; nodes and edges are those of its first cell."""
-
-    architectures: int
-    nodes: int
-    edges: int
-    ops: tuple[str, ...]
-    cells: dict[str, ChoiceFacts]
-
-
 def configure(parser: ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "cell",
         nargs="?",
         metavar="CELL",
         help=f"a published cell ({', '.join(PUBLISHED)}), a genotype in any notation, a file with one, or "
         "the directory of a run",
     )
-    parser.add_argument(
+    add(
         "--space",
         metavar="S",
         help=f"the space to describe, or whose stack the cell goes into: {', '.join(SPACES)}, or a file",
     )
-    parser.add_argument(
-        "--channels",
-        type=positive,
-        metavar="N",
-        help="channels of the first cell (default: 36, or 16 where blocks reduce)",
-    )
-    parser.add_argument(
-        "--cells",
-        type=positive,
-        metavar="N",
-        help="cells in the stack (default: 20, or the space's own where blocks reduce)",
-    )
-    parser.add_argument("--classes", type=positive, metavar="N", help="number of classes (default: 10)")
-    parser.add_argument(
-        "--input", type=image_shape, metavar="CxHxW", help="shape of an image (default: 3x32x32)"
-    )
-    add_picture_flags(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    about = "channels of the first cell (default: 36, or 16 where blocks reduce)"
+    add("--channels", type=positive, metavar="N", help=about)
+    about = "cells in the stack (default: 20, or the space's own where blocks reduce)"
+    add("--cells", type=positive, metavar="N", help=about)
+    add("--classes", type=positive, metavar="N", help="number of classes (default: 10)")
+    add("--input", type=image_shape, metavar="CxHxW", help="shape of an image (default: 3x32x32)")
+    add("--out", type=Path, metavar="FILE", help=f"draw it to a file ({', '.join(ENDINGS)})")
+    about = "draw all candidates of a search, each as thick as it was strong after the last epoch"
+    add("--strengths", action="store_true", help=about)
+    add("--json", action="store_true", help="print one JSON object instead")
 
 
 def run(args: Namespace) -> int:
     """Describe the cell, or the space if there is no cell."""
     sys.set_int_max_str_digits(0)  # a space of many unshared cells has a very long count
-    check_picture(args)
+    out: Path | None = args.out
+    if args.strengths and (out is None or args.cell is None):
+        raise UsageError("--strengths needs the directory of a search as CELL, and --out FILE")
+    if out is not None and out.suffix not in ENDINGS:
+        raise UsageError(f"--out {out}: the ending must be one of {', '.join(ENDINGS)}")
+    if out is not None and not out.parent.is_dir():
+        raise UsageError(f"--out {out}: there is no folder {out.parent}; make it first")
     if args.cell is not None:
         _describe_cell(args)
     elif args.space is not None:
         _describe_space(args)
     else:
         raise UsageError("info needs a CELL or --space; see dartboard info --help")
+    if out is not None and not args.json:
+        print(f"\nwritten to {out}")
     return 0
 
 
 def _describe_cell(args: Namespace) -> None:
+    """Print what the network of a cell is, by default with 20 cells if shared cells reduce."""
     genotype = find_genotype(args.cell)
-    space = _space_of(genotype, args)
-    drawing = draw(genotype, args)
-    reducing = space.stack.reduce == "cell"
-    build = Build(args.channels or (36 if reducing else 16), args.classes or 10, args.input or (3, 32, 32))
-    network = network_facts(space, build)
-    cells = {group: cell_facts(cell) for group, cell in space.groups}
-    if args.json:
-        facts = asdict(network) | asdict(next(iter(cells.values())))
-        facts |= {"genotype": json.loads(GENOTYPE_FORMATS["json"].encode(genotype)), "space": space.name}
-        facts |= {"cells": {group: asdict(cell) for group, cell in cells.items()}}
-        print(json.dumps(facts | {"build": asdict(build), "stack": asdict(space.stack)}))
-    else:
-        print_cell(args.cell, space, build, network, cells)
-        _print_drawing(drawing)
-
-
-def _space_of(genotype: Genotype, args: Namespace) -> SearchSpace:
-    """The space to build the genotype in: 20 cells where shared cells reduce, else as many as it has."""
     space = load_space(args.space) if args.space else space_of_run(args.cell) or home_of(genotype)
-    stack = space.stack
-    usual = 20 if stack.reduce == "cell" and stack.shared else stack.cells
-    return adopt(space, genotype).resized(args.cells or usual)
+    reducing = space.stack.reduce == "cell"
+    usual = 20 if reducing and space.stack.shared else space.stack.cells
+    space = adopt(space, genotype).resized(args.cells or usual)
+    draw(genotype, args)
+    from dartboard.nn.costs import network_costs
+    from dartboard.nn.network import NetConfig
+
+    build: dict[str, Any] = {"channels": args.channels or (36 if reducing else 16)}
+    build |= {"classes": args.classes or 10, "input": args.input or (3, 32, 32)}
+    costs = network_costs(space, NetConfig(**build, auxiliary=True))
+    shapes = {
+        group: {"width": width(cell), "depth": depth(cell), "mean_source": mean_source(cell)}
+        for group, cell in space.groups
+    }
+    if args.json:
+        facts = asdict(costs) | next(iter(shapes.values()))
+        facts |= {"genotype": json.loads(GENOTYPE_FORMATS["json"].encode(genotype)), "space": space.name}
+        print(json.dumps(facts | {"cells": shapes, "build": build, "stack": asdict(space.stack)}))
+    else:
+        print_cell(args.cell, space, build, costs, shapes)
 
 
 def _describe_space(args: Namespace) -> None:
@@ -172,94 +126,56 @@ def _describe_space(args: Namespace) -> None:
     if idle:
         raise UsageError(f"{', '.join(idle)} needs a CELL: a space is described as it is")
     space = load_space(args.space)
-    facts, drawing = space_facts(space), draw(space, args)
+    facts = space_facts(space)
+    draw(space, args)
     if args.json:
-        print(json.dumps({"space": space.name} | asdict(facts) | {"stack": asdict(space.stack)}))
+        print(json.dumps({"space": space.name} | facts | {"stack": asdict(space.stack)}))
     else:
         print_space(space, facts)
-        _print_drawing(drawing)
 
 
-def _print_drawing(file: Path | None) -> None:
-    if file is not None:
-        print(f"\nwritten to {file}")
-
-
-def network_facts(space: SearchSpace, build: Build) -> NetworkFacts:
-    """The size of the network of a space, counted on the meta device."""
-    import torch
-
-    from dartboard.nn import CellNet, NetConfig, count_flops, count_parameters
-
-    config = NetConfig(channels=build.channels, classes=build.classes, input=build.input, auxiliary=True)
-    with torch.device("meta"):
-        net = CellNet(space, config)
-    with_head = count_parameters(net, auxiliary=True)
-    return NetworkFacts(count_parameters(net), with_head, count_flops(space, config))
-
-
-def cell_facts(cell: Cell) -> CellFacts:
-    """The shape of a cell."""
-    return CellFacts(width(cell), depth(cell), mean_source(cell))
-
-
-def choice_facts(cell: Cell) -> ChoiceFacts:
-    """What there is to choose in a cell."""
-    ops = tuple(dict.fromkeys(op for edge in cell.edges for op in edge.ops))
-    return ChoiceFacts(cell.nodes, cell.inputs, len(cell.edges), ops, count_cell(cell))
-
-
-def space_facts(space: SearchSpace) -> SpaceFacts:
-    """What there is to choose in a space."""
-    cells = {group: choice_facts(cell) for group, cell in space.groups}
+def space_facts(space: SearchSpace) -> dict[str, Any]:
+    """What there is to choose in a space and in each of its cells; nodes and edges are of the first cell."""
+    cells = {
+        group: {
+            "nodes": cell.nodes,
+            "inputs": cell.inputs,
+            "edges": len(cell.edges),
+            "ops": tuple(dict.fromkeys(op for edge in cell.edges for op in edge.ops)),
+            "architectures": count_cell(cell),
+        }
+        for group, cell in space.groups
+    }
     first = next(iter(cells.values()))
-    return SpaceFacts(count(space), first.nodes, first.edges, space.ops, cells)
+    facts = {"architectures": count(space), "nodes": first["nodes"], "edges": first["edges"]}
+    return facts | {"ops": space.ops, "cells": cells}
 
 
-def add_picture_flags(parser: ArgumentParser) -> None:
-    """Declare where a drawing goes, and what is drawn."""
-    add = parser.add_argument
-    add("--out", type=Path, metavar="FILE", help=f"draw it to a file ({', '.join(ENDINGS)})")
-    add(
-        "--strengths",
-        action="store_true",
-        help="draw all candidates of a search, each as thick as it was strong after the last epoch",
-    )
-
-
-def check_picture(args: Namespace) -> None:
-    """Raise UsageError before anything is computed if the drawing cannot be made or written."""
-    out: Path | None = args.out
-    if args.strengths and (out is None or args.cell is None):
-        raise UsageError("--strengths needs the directory of a search as CELL, and --out FILE")
-    if out is None:
-        return
-    if out.suffix not in ENDINGS:
-        raise UsageError(f"--out {out}: the ending must be one of {', '.join(ENDINGS)}")
-    if not out.parent.is_dir():
-        raise UsageError(f"--out {out}: there is no folder {out.parent}; make it first")
-
-
-def draw(cells: Genotype | SearchSpace, args: Namespace) -> Path | None:
-    """Write the drawing that `--out` requests, and return its file; None without `--out`."""
+def draw(cells: Genotype | SearchSpace, args: Namespace) -> None:
+    """Write the drawing that `--out` requests, if it does."""
     if args.out is None:
-        return None
+        return
     from dartboard.viz.cells import cell_figure
     from dartboard.viz.figures import save_as
 
-    if not args.strengths:
-        return save_as(cell_figure(cells), args.out)
-    space, weights = mixture_of(args.cell)
-    return save_as(cell_figure(space, weights=weights), args.out)
+    if args.strengths:
+        space, weights = mixture_of(args.cell)
+        save_as(cell_figure(space, weights=weights), args.out)
+    else:
+        save_as(cell_figure(cells), args.out)
 
 
 def mixture_of(path: str) -> tuple[SearchSpace, dict[str, list[list[float]]]]:
     """The space of a search, and by group the weight of each op of each edge after the last epoch.
 
+    A weight is the strength of the op times that of the edge.
+
     Raises:
         UsageError: If it is no search.
         RunError: If no epoch is over, or its strengths are damaged.
     """
+    import numpy as np
+
     from dartboard.runs import SPACE, RunReader, is_run
 
     run = RunReader.read(path) if is_run(Path(path)) else None
@@ -269,76 +185,71 @@ def mixture_of(path: str) -> tuple[SearchSpace, dict[str, list[list[float]]]]:
     if not epochs:
         raise RunError(f"the run {path} has no strengths yet; its first epoch is not over")
     space, number = load_space(Path(path) / SPACE), epochs[-1]["epoch"]
+    weights = {}
     try:
-        return space, _weights(space, run.epoch(number)["strengths"])
+        strengths = run.epoch(number)["strengths"]
+        for group, cell in space.groups:
+            ops, edges = (np.array(strengths[group][key], dtype=float) for key in ("ops", "edges"))
+            weights[group] = [
+                (ops[index, : len(edge.ops)] * edges[index]).tolist() for index, edge in enumerate(cell.edges)
+            ]
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise RunError(f"{path}: the strengths of epoch {number} cannot be read: {error!r}") from None
-
-
-def _weights(space: SearchSpace, strengths: dict[str, Any]) -> dict[str, list[list[float]]]:
-    """By group and edge, the strength of each op times that of the edge."""
-    import numpy as np
-
-    weights = {}
-    for group, cell in space.groups:
-        ops, edges = (np.array(strengths[group][key], dtype=float) for key in ("ops", "edges"))
-        weights[group] = [
-            (ops[index, : len(edge.ops)] * edges[index]).tolist() for index, edge in enumerate(cell.edges)
-        ]
-    return weights
+    return space, weights
 
 
 def print_cell(
-    name: str, space: SearchSpace, build: Build, network: NetworkFacts, cells: Mapping[str, CellFacts]
+    name: str,
+    space: SearchSpace,
+    build: Mapping[str, Any],
+    costs: "NetworkCosts",
+    shapes: Mapping[str, Mapping[str, float]],
 ) -> None:
-    """Print the shape of a cell and the size of its network."""
+    """Print the shape of a cell and the size of its network.
+
+    Args:
+        name: The cell as it was typed.
+        space: The space with nothing left to choose.
+        build: `channels`, `classes` and `input` of the network.
+        costs: What the network costs.
+        shapes: `width`, `depth` and `mean_source` of each cell.
+    """
     terminal = Terminal()
     if name in PUBLISHED:
         terminal.write([Text(name, "bold"), Text(PUBLISHED[name].paper, "dim"), ""])
-    terminal.write(_network_lines(space, build, network))
-    terminal.write(_shape_lines(cells, terminal.width))
+    size = "x".join(map(str, build["input"]))
+    with_head = costs.parameters_auxiliary
+    more = f" ({with_head:,} with the auxiliary head)" if with_head != costs.parameters else ""
+    values = {
+        "stack": f"{space.name}, {_describe_stack(space.stack)}",
+        "network": f"{build['channels']} channels, {build['classes']} classes, input {size}",
+        "parameters": f"{costs.parameters:,}{more}",
+        "FLOPs": f"{costs.flops:,} an image, or {costs.flops // 2:,} multiply-adds",
+    }
+    for label, value in values.items():
+        terminal.write(labelled(label, value))
+    forms = {"width": "{:g}c", "depth": "{}", "mean source": "{:g}"}
+    for label, form in forms.items():
+        texts = {group: form.format(shape[label.replace(" ", "_")]) for group, shape in shapes.items()}
+        each = ", ".join(f"{group} {text}" for group, text in texts.items())
+        text = each if len(set(texts.values())) > 1 else next(iter(texts.values()))
+        terminal.write(labelled(label, text, terminal.width))
     terminal.write(["", *draw_cells(space.groups, terminal)])
 
 
-def print_space(space: SearchSpace, facts: SpaceFacts) -> None:
-    """Print what there is to choose in a space."""
+def print_space(space: SearchSpace, facts: Mapping[str, Any]) -> None:
+    """Print what there is to choose in a space, see `space_facts`."""
     terminal = Terminal()
     terminal.write([Text(f"space {space.name}", "bold")])
-    terminal.write(labelled("architectures", _number(facts.architectures)))
+    terminal.write(labelled("architectures", _number(facts["architectures"])))
     terminal.write(labelled("stack", _describe_stack(space.stack)))
-    terminal.write(labelled("ops", ", ".join(facts.ops), terminal.width))
+    terminal.write(labelled("ops", ", ".join(facts["ops"]), terminal.width))
     for cell, groups in group_cells(space.groups):
-        drawing = draw_cell(cell, terminal.glyphs)
-        terminal.write(["", _choice(groups, facts.cells[groups[0]]), *drawing])
-
-
-def _network_lines(space: SearchSpace, build: Build, network: NetworkFacts) -> Iterator[Text]:
-    shape = "x".join(map(str, build.input))
-    auxiliary = network.parameters_auxiliary
-    more = f" ({auxiliary:,} with the auxiliary head)" if auxiliary != network.parameters else ""
-    yield from labelled("stack", f"{space.name}, {_describe_stack(space.stack)}")
-    yield from labelled("network", f"{build.channels} channels, {build.classes} classes, input {shape}")
-    yield from labelled("parameters", f"{network.parameters:,}{more}")
-    yield from labelled("FLOPs", f"{network.flops:,} an image, or {network.flops // 2:,} multiply-adds")
-
-
-def _shape_lines(cells: Mapping[str, CellFacts], width: int) -> Iterator[Text]:
-    shapes = {
-        "width": {group: f"{facts.width:g}c" for group, facts in cells.items()},
-        "depth": {group: f"{facts.depth}" for group, facts in cells.items()},
-        "mean source": {group: f"{facts.mean_source:g}" for group, facts in cells.items()},
-    }
-    for label, values in shapes.items():
-        each = ", ".join(f"{group} {value}" for group, value in values.items())
-        yield from labelled(
-            label, each if len(set(values.values())) > 1 else next(iter(values.values())), width
-        )
-
-
-def _choice(groups: list[str], facts: ChoiceFacts) -> Text:
-    each = "each " if len(groups) > 1 else ""
-    text = f"  {each}{facts.nodes} nodes, {facts.edges} edges, {_number(facts.architectures)} ways to choose"
-    return Text.assemble((join_names(groups), "bold"), (text, "dim"))
+        choice, each = facts["cells"][groups[0]], "each " if len(groups) > 1 else ""
+        ways = f"{_number(choice['architectures'])} ways to choose"
+        sizes = f"  {each}{choice['nodes']} nodes, {choice['edges']} edges, {ways}"
+        head = Text.assemble((join_names(groups), "bold"), (sizes, "dim"))
+        terminal.write(["", head, *draw_cell(cell, terminal.glyphs)])
 
 
 def _number(number: int) -> str:

@@ -9,25 +9,26 @@ import json
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.progress import progress
-from dartboard.cli.render import Terminal, align_columns
+from dartboard.cli.render import Terminal, align_columns, progress
 from dartboard.errors import TableError
 from dartboard.runs.lookup import find_genotype
-from dartboard.space import GENOTYPE_FORMATS, Genotype
+from dartboard.space import GENOTYPE_FORMATS
 
 if TYPE_CHECKING:
     from dartboard.tables import Record, Standing, Table
 
-HEAD = ("", "valid", "test", "best", "regret", "rank", "percentile", "parameters", "FLOPs")
+HEAD: tuple[str, ...] = ("", "valid", "test", "best", "regret", "rank", "percentile", "parameters", "FLOPs")
 """Names of the columns."""
 SHOWN = 8
 """Isomorphic architectures that are shown."""
+Results = dict[str, tuple["Record", "Standing", float]]
+"""By data set: record and standing of an architecture, and the best test accuracy of all."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -52,44 +53,29 @@ def configure(parser: ArgumentParser) -> None:
     convert.set_defaults(run=_import)
 
 
-@dataclass(frozen=True)
-class DatasetResult:
-    """Record and standing of an architecture on one data set, and the best test accuracy there."""
-
-    record: "Record"
-    standing: "Standing"
-    best: float
-
-    def facts(self) -> dict[str, Any]:
-        """All of it as plain values."""
-        return asdict(self.record) | asdict(self.standing) | {"best": self.best}
-
-    def cells(self) -> tuple[str, ...]:
-        """Columns of the table for people, accuracies in percent, in the order of `HEAD`."""
-        record, standing = self.record, self.standing
-        fractions = (record.valid, record.test, self.best, standing.regret)
-        percents = ("-" if fraction is None else f"{100 * fraction:.2f}" for fraction in fractions)
-        flops = "-" if record.flops is None else f"{record.flops:,}"
-        rank = (f"{standing.rank:,}", f"{100 * standing.percentile:.2f}")
-        return (*percents, *rank, f"{record.parameters:,}", flops)
-
-
 def _query(args: Namespace) -> int:
-    from dartboard.tables import load_table
+    from dartboard.tables import SupportsIsomorphic, load_table
 
     genotype = find_genotype(args.genotype)
     oracle = load_table(args.oracle, args.table)
-    results = {}
+    results: Results = {}
     for dataset in oracle.datasets:
         record, ranking = oracle.query(genotype, dataset), oracle.ranking(dataset)
-        results[dataset] = DatasetResult(record, ranking.standing(record.test), ranking.best)
-    same = _isomorphic(oracle, genotype)
-    if args.json:
-        facts = {"oracle": oracle.name, "architectures": len(oracle)}
-        facts |= {"genotype": json.loads(GENOTYPE_FORMATS["json"].encode(genotype)), "isomorphic": same}
-        print(json.dumps(facts | {"datasets": {name: result.facts() for name, result in results.items()}}))
-    else:
+        results[dataset] = record, ranking.standing(record.test), ranking.best
+    same: list[str] | None = None  # other architectures that count as this one, where that is known
+    if isinstance(oracle, SupportsIsomorphic):
+        codec = GENOTYPE_FORMATS.get(oracle.space.name, GENOTYPE_FORMATS["json"])
+        same = [codec.encode(twin) for twin in oracle.isomorphic(genotype)]
+    if not args.json:
         Terminal().write(_lines(oracle, results, same))
+        return 0
+    facts = {"oracle": oracle.name, "architectures": len(oracle)}
+    facts |= {"genotype": json.loads(GENOTYPE_FORMATS["json"].encode(genotype)), "isomorphic": same}
+    datasets = {
+        dataset: asdict(record) | asdict(standing) | {"best": best}
+        for dataset, (record, standing, best) in results.items()
+    }
+    print(json.dumps(facts | {"datasets": datasets}))
     return 0
 
 
@@ -107,21 +93,15 @@ def _import(args: Namespace) -> int:
     return 0
 
 
-def _isomorphic(oracle: "Table", genotype: Genotype) -> list[str] | None:
-    """The other architectures that count as the same one, as texts; None where that is not known."""
-    from dartboard.tables import SupportsIsomorphic
-
-    if not isinstance(oracle, SupportsIsomorphic):
-        return None
-    codec = GENOTYPE_FORMATS.get(oracle.space.name, GENOTYPE_FORMATS["json"])
-    return [codec.encode(twin) for twin in oracle.isomorphic(genotype)]
-
-
-def _lines(
-    oracle: "Table", results: dict[str, DatasetResult], same: list[str] | None
-) -> Iterator[Text | str]:
+def _lines(oracle: "Table", results: Results, same: list[str] | None) -> Iterator[Text | str]:
     yield Text(f"{oracle.name}, {len(oracle):,} architectures; accuracies and percentiles in %", "bold")
-    rows = [HEAD, *((name, *result.cells()) for name, result in results.items())]
+    rows = [HEAD]
+    for dataset, (record, standing, best) in results.items():
+        fractions = (record.valid, record.test, best, standing.regret)
+        percents = ("-" if fraction is None else f"{100 * fraction:.2f}" for fraction in fractions)
+        rank = (f"{standing.rank:,}", f"{100 * standing.percentile:.2f}")
+        flops = "-" if record.flops is None else f"{record.flops:,}"
+        rows.append((dataset, *percents, *rank, f"{record.parameters:,}", flops))
     for number, (name, *cells) in enumerate(align_columns(rows, 1)):
         text = "".join(f"  {cell}" for cell in cells)
         yield Text.assemble((name, "cyan"), (text, "" if number else "dim"))

@@ -1,17 +1,24 @@
-"""Searches and trainings that several processes share: the flag, starting them, and which of them prints."""
+"""Processes that share a search or a training, and the signals that stop them.
+
+Of several processes rank 0 prints for all. What can be resumed stops and saves at the first Ctrl-C or
+SIGTERM, and ends at once at the second.
+"""
 
 import os
 import signal
+import sys
 import time
-from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from signal import SIGINT, SIGTERM, Signals
 from typing import TYPE_CHECKING
 
-from dartboard.cli.arguments import UsageError, positive
+from dartboard.cli.arguments import UsageError
 from dartboard.distributed import world_size
 from dartboard.errors import DistributedError
-from dartboard.utils.processes import cpu_count
+from dartboard.runs.directory import RunReader
+from dartboard.utils.processes import cpu_count, handling
 
 if TYPE_CHECKING:
     import torch
@@ -23,12 +30,10 @@ GRACE = 20.0
 LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "remote process exited")
 """Parts of torch's error messages when another process is gone."""
 GONE = "another process that shared the work has ended"
-
-
-def add_flag(parser: ArgumentParser) -> None:
-    """Declare `--processes`."""
-    about = "processes that share every batch, one for each GPU if there are any (default: 1)"
-    parser.add_argument("--processes", type=positive, metavar="N", help=about)
+NOTICE = b"dartboard: stopping after this step; once more to stop at once\n"
+SHARED = b"dartboard: stopping as soon as all processes have agreed on a step\n"
+SIGNALS = (SIGINT, SIGTERM)
+SIGNALLED = 128  # a shell adds the number of the signal
 
 
 def is_launched() -> bool:
@@ -59,34 +64,29 @@ def launch(args: Namespace) -> int | None:
     """Start the processes that share the work and return their exit code.
 
     Returns None in one of these processes, or if one process is enough: then this one does the work.
+
+    Raises:
+        UsageError: If the batch size of a resumed run cannot be divided by the number of processes.
     """
     from dartboard import distributed
 
     count = process_count(args)
-    if args.resume is not None:
-        _check_share(args.resume, count)
+    batch = None if args.resume is None else RunReader.read(args.resume).config.get("batch")
+    # A batch size that is no number is refused when all settings are read.
+    if isinstance(batch, int) and batch >= 1 and batch % count:
+        divisors = [number for number in range(1, batch + 1) if batch % number == 0]
+        below = max(number for number in divisors if number < count)
+        near = [below, *[number for number in divisors if number > count][:1]]
+        raise UsageError(
+            f"the run's batch of {batch} cannot be shared out evenly among {count} processes; resume with "
+            f"--processes {' or '.join(map(str, near))}"
+        )
     if is_launched():
         distributed.end_with_launcher()
         args.quiet = args.quiet or is_silent()
     if count == 1 or is_launched():
         return None
     return distributed.launch(count, args.words)
-
-
-def _check_share(path: str, count: int) -> None:
-    """Raise UsageError if the batch size of a run cannot be divided by the number of processes."""
-    from dartboard.runs import Run
-
-    batch = Run.read(path).config.get("batch")
-    if not isinstance(batch, int) or batch < 1 or batch % count == 0:
-        return  # a batch size that is no number is refused when all settings are read
-    divisors = [number for number in range(1, batch + 1) if batch % number == 0]
-    below = max(number for number in divisors if number < count)
-    near = [below, *[number for number in divisors if number > count][:1]]
-    raise UsageError(
-        f"the run's batch of {batch} cannot be shared out evenly among {count} processes; go on with "
-        f"--processes {' or '.join(map(str, near))}"
-    )
 
 
 def is_silent() -> bool:
@@ -128,29 +128,19 @@ def joined(device: "torch.device") -> Iterator["Group"]:
 
     try:
         with ExitStack() as stack:
-            with _interrupts_end_process():
+            # Torch ignores interrupts while it waits for another process, which may have been interrupted
+            # itself: until the group is there, Ctrl-C ends a process that others were started with.
+            before = signal.signal(SIGINT, signal.SIG_DFL) if is_launched() else None
+            try:
                 group = stack.enter_context(process_group.join_group(device))
+            finally:
+                if is_launched():
+                    signal.signal(SIGINT, before)
             yield group
     except RuntimeError as error:
         if not is_lost(error):
             raise
         raise DistributedError(GONE) from error
-
-
-@contextmanager
-def _interrupts_end_process() -> Iterator[None]:
-    """Inside, Ctrl-C ends a process at once if others were started with it.
-
-    Torch ignores interrupts while it waits for another process, which may have been interrupted itself.
-    """
-    if not is_launched():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def is_lost(error: RuntimeError) -> bool:
@@ -162,3 +152,54 @@ def wait_for_rank_zero() -> None:
     """Leave rank 0 time to print an error that all ranks have; the others are ended when it exits."""
     if is_silent():
         time.sleep(GRACE)
+
+
+@contextmanager
+def stop_on_signals(stop: Callable[[], None]) -> Iterator[list[Signals]]:
+    """Inside, a first signal calls `stop` and a second raises KeyboardInterrupt.
+
+    Yields:
+        The signals that came, in order.
+    """
+    stopping = False
+
+    def handle(_: Signals) -> None:
+        nonlocal stopping
+        if stopping:
+            raise KeyboardInterrupt
+        stopping = True
+        if not is_silent():
+            os.write(2, SHARED if is_launched() else NOTICE)  # not print: it may be in the middle of one
+        stop()
+
+    with handling(SIGNALS, handle) as caught:
+        yield caught
+
+
+@contextmanager
+def interrupt_on_signals() -> Iterator[list[Signals]]:
+    """Inside, every signal raises KeyboardInterrupt, SIGTERM too: for work whose finished parts are saved.
+
+    Yields:
+        The signals that came, in order.
+    """
+
+    def handle(_: Signals) -> None:
+        raise KeyboardInterrupt
+
+    with handling(SIGNALS, handle) as caught:
+        yield caught
+
+
+def report_stop(
+    stop: BaseException, signals: list[Signals], resume: str = "run the same command to resume"
+) -> int:
+    """Print that the work has stopped and how to resume it, and return the exit code.
+
+    Args:
+        stop: The `Stopped` or `KeyboardInterrupt` that ended it.
+        signals: The signals that came, in order.
+        resume: How to resume.
+    """
+    print(f"{str(stop) or 'interrupted'}; {resume}", file=sys.stderr)
+    return SIGNALLED + signals[0] if signals else 0

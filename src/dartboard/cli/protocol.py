@@ -2,15 +2,15 @@
 
 The three-stage protocol: N searches; each network they found is trained for a few epochs, the clearly bad
 are dropped, the others trained to the end; the best by held-out images is trained anew with many seeds.
-Random architectures are given the same. Settings of the searches are words such as search.epochs=50, those
-of the trainings train.net.channels=36, the protocol's own searches=5 short=20 keep=3 seeds=10 random=time.
-All runs are in one directory. Ctrl-C saves and stops; --resume goes on.
+Random architectures are given the same. Settings of the searches are written like search.epochs=50, those
+of the trainings like train.net.channels=36, the protocol's own like searches=5 short=20 keep=3 seeds=10
+random=time. All runs are in one directory. Ctrl-C saves and stops; --resume continues.
 """
 
 import json
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +22,14 @@ from dartboard.cli.arguments import (
     prepare_device,
     split_executor_words,
 )
-from dartboard.cli.render import LABEL_WIDTH, Terminal, labelled, run_lines, table_lines
+from dartboard.cli.render import LABEL_WIDTH, Terminal, labelled, progress, run_lines, table_lines
 from dartboard.cli.run_loop import (
     add_run_flags,
-    add_tensorboard_flag,
     check_flags,
     claim_directory,
     device_and_threads,
     fit,
-    forecast_text,
+    resumed,
     search_name,
 )
 from dartboard.jobs.job import JobResult
@@ -69,7 +68,7 @@ class JobLines(Monitor):
     def on_end(self, result: JobResult, again: bool) -> None:
         if again:
             reason = result.error or "no reason given"
-            self._display.say([f"{result.job.name}  {result.state}, begun again: {reason}"])
+            self._display.say([f"{result.job.name}  {result.state}, retried: {reason}"])
         elif result.state == "finished":
             self._display.say([f"{result.job.name}  finished"])
 
@@ -88,7 +87,6 @@ def configure(parser: ArgumentParser) -> None:
     add("--data", metavar="D", help="images to search, train and test with; see dartboard list datasets")
     add("--seed", type=int, metavar="N", help="the first seed of the searches and of the trainings")
     add_executor_flags(parser, "searches and trainings")
-    add_tensorboard_flag(parser)
     add_run_flags(parser, out="runs/protocol-METHOD-SPACE-DATA-sSEED")
 
 
@@ -98,47 +96,49 @@ def run(args: Namespace) -> int:
     check_flags(args, SETTINGS, "protocol")
     if args.config is not None and (args.search_config or args.train_config):
         raise UsageError("--config has the searches and the trainings; leave out the other configurations")
-    from dartboard.cli.display import choose_lines
+    from dartboard.cli.display import RunLines, choose_display
+    from dartboard.sweep.protocol.jobs import forecast
 
     device = prepare_device(*device_and_threads(args))
-    display = choose_lines(quiet=args.quiet, json=args.json)
+    display = choose_display(quiet=args.quiet, json=args.json, live=None, lines=RunLines)
     executor = make_executor(args, words, threads=args.threads)
     if executor is not None and (args.tensorboard or args.live):
         flag = "--tensorboard" if args.tensorboard else "--live"
         raise UsageError(f"{flag} follows jobs of this process; leave it out, or --executor and --jobs")
-    protocol, run = (_start if args.resume is None else _resume)(args, device, display, executor)
+    protocol, run = _open(args, device, display, executor)
     with run:
         display.say([_description(protocol), f"writing to {run.path}"])
-        result = fit(protocol, run, args, display, lambda: _forecast(protocol))
+        result = fit(protocol, run, args, display, lambda: forecast(protocol.jobs))
     if isinstance(result, int):
         return result
     if args.json:
         print(json.dumps({"run": str(run.path)} | result.facts()))
     else:
-        print_protocol(result, run.path, args.plugin)
+        _print_result(result, run.path, args.plugin)
     return 0
 
 
-def _start(
+def _open(
     args: Namespace, device: "torch.device", display: "Display", executor: "Executor | None"
 ) -> tuple["Protocol", "Run"]:
-    """A new protocol in a new run; nothing is written if one of its jobs cannot be made."""
-    from dartboard.cli.progress import progress
+    """The protocol of the run `args.resume`, or a new one; nothing is written if a job cannot be made."""
     from dartboard.runs import Run
     from dartboard.sweep.protocol.config import resolved
-    from dartboard.sweep.protocol.protocol import Protocol
+    from dartboard.sweep.protocol.protocol import Protocol, reopen
 
+    options: dict[str, Any] = {
+        "device": device,
+        "hooks": [display],
+        "message": lambda text: display.say([text]),
+        "executor": executor,
+        "monitor": JobLines(display),
+    }
+    if args.resume is not None:
+        with resumed(args, device) as (run, report_progress):
+            return reopen(run, progress=report_progress, **options), run
     config = _load_config(args, load_plugins(args.plugin))
-    with progress(quiet=args.quiet) as tell:
-        protocol = Protocol(
-            config,
-            device=device,
-            hooks=[display],
-            message=lambda text: display.say([text]),
-            progress=tell,
-            executor=executor,
-            monitor=JobLines(display),
-        )
+    with progress(quiet=args.quiet) as report_progress:
+        protocol = Protocol(config, progress=report_progress, **options)
     path = claim_directory(args.out, f"protocol-{search_name(config.search)}")
     space = protocol.jobs.searched_space
     protocol.run = Run.create(path, resolved(config), space=space, device=str(device))
@@ -166,33 +166,6 @@ def _load_config(args: Namespace, plugins: list[str]) -> "ProtocolConfig":
     )
 
 
-def _resume(
-    args: Namespace, device: "torch.device", display: "Display", executor: "Executor | None"
-) -> tuple["Protocol", "Run"]:
-    """The protocol of the run `args.resume`."""
-    from dartboard.cli.progress import progress
-    from dartboard.runs import Run
-    from dartboard.sweep.protocol.protocol import reopen
-
-    load_plugins(args.plugin)
-    run = Run.resume(args.resume, device=str(device))
-    try:
-        with progress(quiet=args.quiet) as tell:
-            protocol = reopen(
-                run,
-                device=device,
-                hooks=[display],
-                message=lambda text: display.say([text]),
-                progress=tell,
-                executor=executor,
-                monitor=JobLines(display),
-            )
-    except BaseException:
-        run.close()
-        raise
-    return protocol, run
-
-
 def _description(protocol: "Protocol") -> str:
     config = protocol.config
     search, train = config.search, config.train
@@ -204,18 +177,16 @@ def _description(protocol: "Protocol") -> str:
     )
 
 
-def _forecast(protocol: "Protocol") -> str:
-    from dartboard.sweep.protocol.jobs import forecast
-
-    return forecast_text(lambda: forecast(protocol.jobs))
-
-
-def print_protocol(result: "ProtocolResult", path: Path, plugins: Sequence[str] = ()) -> None:
+def _print_result(result: "ProtocolResult", path: Path, plugins: Sequence[str]) -> None:
     """Print every search, every network and every seed, and whether searching was worth it."""
     terminal = Terminal()
-    terminal.write(["", *_labelled_table("searches", list(_search_rows(result)))])
+    rows = [("seed", "supernet", "cell alone", "time", "network")]
+    for search in result.searches:
+        accuracies = _percent(search.valid_accuracy), _percent(search.discrete_accuracy)
+        rows.append((str(search.seed), *accuracies, span(search.seconds), search.network))
+    terminal.write(["", *_labelled_table("searches", rows)])
     for name, arm in result.arms.items():
-        terminal.write(["", *_labelled_table(name, list(_network_rows(arm, result.examples)))])
+        terminal.write(["", *_labelled_table(name, _network_rows(arm, result.examples))])
     terminal.write([""])
     for name, arm in result.arms.items():
         for label, value in _arm_values(name, arm, result.measured_on):
@@ -234,25 +205,21 @@ def _labelled_table(label: str, rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _search_rows(result: "ProtocolResult") -> Iterator[tuple[str, ...]]:
-    yield ("seed", "supernet", "cell alone", "time", "network")
-    for search in result.searches:
-        accuracies = _percent(search.valid_accuracy), _percent(search.discrete_accuracy)
-        yield (str(search.seed), *accuracies, span(search.seconds), search.network)
-
-
-def _network_rows(arm: "Arm", examples: int) -> Iterator[tuple[str, ...]]:
-    yield ("network", "short", "end", "time", f"accuracies of {examples:,} held-out images")
+def _network_rows(arm: "Arm", examples: int) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [
+        ("network", "short", "end", "time", f"accuracies of {examples:,} held-out images")
+    ]
     for network in arm.networks:
         name = network.run.rpartition("/")[2]
         remark = "the best" if name == arm.best else ""
         if network.dropped is not None:
             remark = f"dropped: {network.dropped}"
         accuracies = _percent(network.short_accuracy), _percent(network.accuracy)
-        yield (name, *accuracies, span(network.seconds), remark)
+        rows.append((name, *accuracies, span(network.seconds), remark))
+    return rows
 
 
-def _arm_values(name: str, arm: "Arm", part: str) -> Iterator[tuple[str, str]]:
+def _arm_values(name: str, arm: "Arm", part: str) -> list[tuple[str, str]]:
     """The results of an arm: labels and values."""
     from dartboard.train.build import TEST
 
@@ -261,11 +228,13 @@ def _arm_values(name: str, arm: "Arm", part: str) -> Iterator[tuple[str, str]]:
     seeds = f"{arm.summary.count} seed{'s' if arm.summary.count > 1 else ''}"
     images = "test images" if part == TEST else "validation images, for there are no test images"
     accuracies = ", ".join(f"{100 * final.accuracy:.2f}" for final in arm.finals)
-    yield name, f"{100 * mean:.2f}{spread} % of {images}, {arm.best} with {seeds}: {accuracies}"
-    yield "", f"{arm.parameters:,} parameters, {arm.flops:,} FLOPs an image"
     times = {key: span(seconds) for key, seconds in arm.seconds.items()}
     search = f"{times['search']} to search, " if arm.seconds["search"] else ""
-    yield "", f"{times['total']}: {search}{times['choose']} to choose, {times['final']} for the seeds"
+    return [
+        (name, f"{100 * mean:.2f}{spread} % of {images}, {arm.best} with {seeds}: {accuracies}"),
+        ("", f"{arm.parameters:,} parameters, {arm.flops:,} FLOPs an image"),
+        ("", f"{times['total']}: {search}{times['choose']} to choose, {times['final']} for the seeds"),
+    ]
 
 
 def _percent(fraction: float | None) -> str:

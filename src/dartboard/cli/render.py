@@ -1,11 +1,16 @@
-"""How commands print: the terminal, numbers, tables, labelled lines and drawings of cells."""
+"""How commands print: the terminal, progress, numbers, tables, labelled lines, drawings of cells, JSON."""
 
+import json
+import math
 import sys
+import time
+from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -13,7 +18,19 @@ from rich.text import Text
 from dartboard.space import Cell
 from dartboard.space.graph import has_node_ops
 from dartboard.space.spec import NONE
+from dartboard.utils.progress import Progress, no_progress
 from dartboard.viz.terminal import Glyphs, draw_cell, glyphs_for, side_by_side
+
+if TYPE_CHECKING:
+    import rich.progress
+    from matplotlib.figure import Figure
+
+PATIENCE = 1.0
+"""Seconds before progress is shown: shorter work needs no bar."""
+BETWEEN = 5.0
+"""Seconds between two lines of progress where there is no terminal."""
+REFRESH = 0.1
+"""Seconds between two changes of a bar."""
 
 METRICS = {
     "train_loss": "loss {:.3f}",
@@ -54,6 +71,83 @@ class Terminal(Console):
         raise BrokenPipeError
 
 
+@contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Progress]:
+    """Inside, a callback that shows progress on standard error once the work takes a while.
+
+    Args:
+        quiet: Show nothing.
+    """
+    if quiet:
+        yield no_progress
+        return
+    terminal = Terminal(stderr=True)
+    view: ProgressBar | ProgressLines = ProgressBar(terminal) if terminal.is_terminal else ProgressLines()
+    started = time.monotonic()
+
+    def report(what: str, done: int, total: int) -> None:
+        if time.monotonic() - started >= PATIENCE:
+            view.show(what, done, total)
+
+    try:
+        yield report
+    finally:
+        view.close()
+
+
+class ProgressLines:
+    """A line every few seconds."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """Print a line if the last is old enough."""
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + BETWEEN
+            amount = f"{min(done / total, 1):.0%}" if total else f"{done:,}"
+            print(f"{what}: {amount}", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+
+class ProgressBar:
+    """A bar that is removed when the work is done."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal, self._next = terminal, 0.0
+        self._bars: rich.progress.Progress | None = None
+        self._task: tuple[str, rich.progress.TaskID] | None = None
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """Move the bar, or begin another one for other work."""
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        if self._bars is None:
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeRemainingColumn(),
+            )
+            self._bars = Progress(*columns, console=self._terminal, transient=True)
+            self._bars.start()
+        if self._task is None or self._task[0] != what:
+            if self._task is not None:
+                self._bars.remove_task(self._task[1])
+            self._task = what, self._bars.add_task(what)
+        elif time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + REFRESH
+        self._bars.update(self._task[1], completed=done, total=total or None)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._bars is not None:
+            self._bars.stop()
+
+
 def format_bytes(count: int) -> str:
     """A number of bytes in the largest unit of which there is at least one."""
     units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
@@ -63,13 +157,6 @@ def format_bytes(count: int) -> str:
 def format_metrics(metrics: Mapping[str, Any]) -> str:
     """The metrics of an epoch that are shown, as far as they are present."""
     return "  ".join(form.format(metrics[name]) for name, form in METRICS.items() if name in metrics)
-
-
-def sparkline(values: Sequence[float], levels: str) -> str:
-    """One character a value, the first of `levels` for the smallest and the last for the largest."""
-    low, high = min(values), max(values)
-    scale = (len(levels) - 1) / (high - low) if high > low else 0.0
-    return "".join(levels[round((value - low) * scale)] for value in values)
 
 
 def align_columns(rows: Sequence[Sequence[str]], left: int) -> Iterator[tuple[str, ...]]:
@@ -128,8 +215,15 @@ def fit_cells(groups: Groups, terminal: Terminal, height: int) -> list[Text]:
 
 
 def _op_count_lines(groups: Groups, width: int) -> list[Text]:
-    """How often each different cell has each op, the commonest first, cut at `width`."""
-    counts = {join_names(names): _op_counts(cell) for cell, names in group_cells(groups)}
+    """How often each different discrete cell has each op, the commonest first, cut at `width`.
+
+    Plain wires between ops on vertices are not counted.
+    """
+    counts = {}
+    for cell, names in group_cells(groups):
+        wires = has_node_ops(cell)
+        edges = [edge for edge in cell.edges if edge.ops != (NONE,) and not (wires and edge.target % 2)]
+        counts[join_names(names)] = Counter(edge.ops[0] for edge in edges)
     label = max(map(len, counts)) + 2
     lines = []
     for name, ops in counts.items():
@@ -144,13 +238,6 @@ def _op_count_lines(groups: Groups, width: int) -> list[Text]:
     return lines
 
 
-def _op_counts(cell: Cell) -> Counter[str]:
-    """How often a discrete cell has each op, not counting plain wires between ops on vertices."""
-    on_vertices = has_node_ops(cell)
-    edges = [edge for edge in cell.edges if edge.ops != (NONE,) and not (on_vertices and edge.target % 2)]
-    return Counter(edge.ops[0] for edge in edges)
-
-
 def join_names(groups: list[str]) -> str:
     """All names, or the first and the last of many."""
     return ", ".join(groups) if len(groups) < 4 else f"{groups[0]} to {groups[-1]}"
@@ -162,3 +249,58 @@ def group_cells(groups: Groups) -> list[tuple[Cell, list[str]]]:
     for name, cell in groups:
         names.setdefault(cell, []).append(name)
     return list(names.items())
+
+
+def print_results(
+    args: Namespace,
+    facts: Mapping[str, Any],
+    lines: Iterable[Text | str],
+    figures: "Callable[[], Mapping[str, Figure]]",
+    file: str,
+) -> None:
+    """Print lines, or facts with `--json`; with `--out` write pictures and facts to that folder.
+
+    Args:
+        args: The parsed arguments, with `out` and `json`.
+        facts: See `as_json`.
+        lines: What people read.
+        figures: Draws the pictures, by name without endings.
+        file: Name of the file for the facts.
+    """
+    if args.out is not None:
+        write_all(args.out, figures(), file, facts)
+    if args.json:
+        print(as_json(facts))
+    else:
+        Terminal().write([*lines, *([] if args.out is None else [f"written to {args.out}"])])
+
+
+def write_all(folder: Path, figures: "Mapping[str, Figure]", name: str, numbers: Mapping[str, Any]) -> None:
+    """Write pictures as SVG and PNG, and numbers as JSON, to a folder that is made if need be.
+
+    Args:
+        folder: The folder.
+        figures: By name, without endings.
+        name: Name of the file with the numbers.
+        numbers: See `as_json`.
+    """
+    from dartboard.utils.atomic import write_text
+    from dartboard.viz.figures import save_figure
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for stem, figure in figures.items():
+        save_figure(figure, folder / stem)
+    write_text(folder / name, as_json(numbers, indent=1) + "\n")
+
+
+def as_json(numbers: Mapping[str, Any], indent: int | None = None) -> str:
+    """The numbers in JSON, which has none that are infinite or no numbers: those are null."""
+    return json.dumps(_finite(numbers), indent=indent, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value

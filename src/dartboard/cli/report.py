@@ -25,18 +25,22 @@ def configure(parser: ArgumentParser) -> None:
         help=f"the file to write (default: {NAME} in RUN, or here of several)",
     )
     add("--table", type=Path, metavar="PATH", help="the file of the benchmark that knows the space")
-    add("--live", action="store_true", help="write it again after every epoch, as long as a run goes on")
+    add("--live", action="store_true", help="write it again after every epoch, as long as a run is running")
 
 
 def run(args: Namespace) -> int:
     """Write the page, and say where it is."""
     from dartboard.report import watch, write_report
 
-    out = _place(args)
+    out: Path = args.out or (Path(args.runs[0]) / NAME if len(args.runs) == 1 else Path(NAME))
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder; name a file, such as {out / NAME}")
+    if args.out is not None and not out.parent.is_dir():
+        raise UsageError(f"{out}: there is no folder {out.parent}; make it first")
     if not args.live:
         print(f"written to {write_report(args.runs, out, table=args.table)}")
         return 0
-    print(f"writing to {out} as long as a run goes on; Ctrl-C ends it", flush=True)
+    print(f"writing to {out} as long as a run is running; Ctrl-C ends it", flush=True)
     try:
         watch(args.runs, out, table=args.table)
     except KeyboardInterrupt:
@@ -44,12 +48,3 @@ def run(args: Namespace) -> int:
         raise
     print(f"written to {out}")
     return 0
-
-
-def _place(args: Namespace) -> Path:
-    out: Path = args.out or (Path(args.runs[0]) / NAME if len(args.runs) == 1 else Path(NAME))
-    if out.is_dir():
-        raise UsageError(f"{out} is a folder; name a file, such as {out / NAME}")
-    if args.out is not None and not out.parent.is_dir():
-        raise UsageError(f"{out}: there is no folder {out.parent}; make it first")
-    return out

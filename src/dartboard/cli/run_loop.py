@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from dartboard.cli import processes
 from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive
-from dartboard.cli.render import format_bytes
-from dartboard.cli.signals import SIGNALLED, report_stop, stop_on_signals
+from dartboard.cli.processes import SIGNALLED, report_stop, stop_on_signals
+from dartboard.cli.render import format_bytes, progress
 from dartboard.errors import DistributedError, Stopped
 from dartboard.utils.text import command, printable, span
 
@@ -20,21 +20,17 @@ if TYPE_CHECKING:
 
     from dartboard.cli.display import Display
     from dartboard.distributed.group import Group
-    from dartboard.engine.loop import Loop, LoopResult
+    from dartboard.engine.loop import LoopResult
     from dartboard.runs import Run
     from dartboard.search.config import SearchConfig
     from dartboard.search.forecast import Forecast
     from dartboard.search.hooks import AnyHook
-    from dartboard.space import SearchSpace
     from dartboard.train.config import TrainConfig
     from dartboard.utils.progress import Progress
 
 MAX_CELL_NAME = 60
 """Characters of a typed cell that can name a directory."""
 E = TypeVar("E", bound="LoopResult")
-L = TypeVar("L", bound="Loop[Any, Any]")
-MakeLoop = Callable[["Run", "SearchSpace", "Progress"], L]
-"""Makes the loop of a run in its space; the last argument receives how far the loading of images is."""
 E_co = TypeVar("E_co", bound="LoopResult", covariant=True)
 
 
@@ -63,15 +59,9 @@ def add_flags(parser: ArgumentParser, *, out: str) -> None:
     add("--data", metavar="D", help="images: a folder, a file, or one of dartboard list datasets")
     add("--epochs", type=positive, metavar="N", help="passes over the images")
     add("--seed", type=int, metavar="N", help="random seed")
-    add_tensorboard_flag(parser)
-    processes.add_flag(parser)
+    about = "processes that share every batch, one for each GPU if there are any (default: 1)"
+    add("--processes", type=positive, metavar="N", help=about)
     add_run_flags(parser, out=out)
-
-
-def add_tensorboard_flag(parser: ArgumentParser) -> None:
-    """Declare `--tensorboard`."""
-    about = "write curves, strengths and cells for TensorBoard to a folder in DIR, named after the run"
-    parser.add_argument("--tensorboard", type=Path, metavar="DIR", help=about)
 
 
 def add_run_flags(parser: ArgumentParser, *, out: str) -> None:
@@ -82,6 +72,8 @@ def add_run_flags(parser: ArgumentParser, *, out: str) -> None:
         out: The default name of the run directory.
     """
     add = parser.add_argument
+    about = "write curves, strengths and cells for TensorBoard to a folder in DIR, named after the run"
+    add("--tensorboard", type=Path, metavar="DIR", help=about)
     add_plugins(parser)
     add("--out", metavar="DIR", help=f"run directory (default: {out})")
     add("--resume", metavar="DIR", help="resume a run that was stopped or killed")
@@ -108,7 +100,7 @@ def check_flags(args: Namespace, settings: Sequence[str], kind: str) -> None:
     names = [name for name in (*settings, "recipe", "config", "out") if getattr(args, name, None) is not None]
     if args.resume is not None and (names or args.overrides):
         words = ", ".join([*(f"--{name.replace('_', '-')}" for name in names), *args.overrides])
-        raise UsageError(f"--resume goes on with the settings of the run; leave out {words}")
+        raise UsageError(f"--resume takes the settings of the run; leave out {words}")
     if args.live and args.no_report:
         raise UsageError("--live writes a report and --no-report writes none; leave out one of them")
     if args.fall_back and args.resume is None:
@@ -125,7 +117,7 @@ def check_flags(args: Namespace, settings: Sequence[str], kind: str) -> None:
         actual = Run.read(args.resume).config.get("kind", "search")
         if actual != kind:
             again = f"dartboard {actual} --resume {args.resume}"
-            raise UsageError(f"{args.resume} is a run of dartboard {actual}; go on with: {again}")
+            raise UsageError(f"{args.resume} is a run of dartboard {actual}; resume it with: {again}")
 
 
 def search_name(config: "SearchConfig") -> str:
@@ -163,34 +155,31 @@ def claim_directory(out: str | None, name: str) -> Path:
     raise AssertionError("numbers never end")
 
 
-def reopen(
-    args: Namespace, device: "torch.device", make: "MakeLoop[L]", group: "Group"
-) -> tuple[L, "Run | None"]:
-    """The loop of the run `args.resume`, in the space that the run has recorded, and the run.
+@contextmanager
+def resumed(
+    args: Namespace, device: "torch.device", group: "Group | None" = None
+) -> Iterator[tuple["Run", "Progress"]]:
+    """Inside, its loop is made from the run `args.resume`; an error closes the run.
 
     Args:
         args: The parsed arguments.
         device: The device to compute on.
-        make: Makes the loop.
-        group: The processes that share it; only rank 0 writes to the run, other ranks get None.
+        group: The processes that share the loop; only rank 0 opens the run to write.
+
+    Yields:
+        The run, and a callback that shows how far the loading of images is.
     """
-    from dartboard.cli.display import Changes
-    from dartboard.cli.progress import progress
-    from dartboard.runs import SPACE, Run
-    from dartboard.space import load_space
+    from dartboard.runs import Run
 
     load_plugins(args.plugin)
-    run = Run.read(args.resume) if group.rank else Run.resume(args.resume, device=str(device))
+    reads = group is not None and group.rank > 0
+    run = Run.read(args.resume) if reads else Run.resume(args.resume, device=str(device))
     try:
         with progress(quiet=args.quiet) as report_progress:
-            loop = make(run, load_space(str(run.path / SPACE)), report_progress)
+            yield run, report_progress
     except BaseException:
         run.close()
         raise
-    loop.run = None if group.rank else run
-    if not group.rank:
-        loop.hooks = (Changes(), *loop.hooks)  # first: before a display draws
-    return loop, loop.run
 
 
 @contextmanager
@@ -207,7 +196,7 @@ def opened(run: "Run | None", args: Namespace) -> Iterator[None]:
         except KeyboardInterrupt:
             if run is None:
                 raise
-            raise KeyboardInterrupt(f"go on with: {_resume_command(run.path, args)}") from None
+            raise KeyboardInterrupt(_how_to_resume(run.path, args)) from None
 
 
 def device_and_threads(args: Namespace) -> tuple[str | None, int | None]:
@@ -238,7 +227,7 @@ def fit(
     run: "Run | None",
     args: Namespace,
     display: "Display",
-    forecast: Callable[[], str],
+    forecast: "Callable[[], Forecast]",
     group: "Group | None" = None,
 ) -> "E | int":
     """Run a loop; returns its result, or the exit code if a signal stopped it.
@@ -248,14 +237,14 @@ def fit(
         run: The run that it writes; None on all ranks but the first.
         args: The parsed arguments.
         display: What is shown of it.
-        forecast: Measures a few steps and returns how long the loop will take, in words.
+        forecast: Measures a few steps, and returns what the loop will need.
         group: The processes that share it; None if it is never shared.
     """
     with _hooks(loop, run, args), stop_on_signals(loop.stop) as caught:
         try:
             shows = display.shows and args.resume is None
             if shows if group is None else group.broadcast(lambda: shows):  # all ranks take the steps
-                display.say([forecast()])
+                display.say([forecast_text(forecast, group)])
             with display:
                 result = loop.fit(fall_back=args.fall_back)
             _write_report(run, args)
@@ -265,14 +254,13 @@ def fit(
                 return SIGNALLED + caught[0] if caught else 0
             if args.live:
                 _write_report(run, args)
-            return report_stop(stop, caught, f"go on with: {_resume_command(run.path, args)}")
+            return report_stop(stop, caught, _how_to_resume(run.path, args))
         except RuntimeError as error:
             if run is None and caught and processes.is_lost(error):
-                return SIGNALLED + caught[0]  # rank 0 was interrupted too, and has said how to go on
+                return SIGNALLED + caught[0]  # rank 0 was interrupted too, and has said how to resume
             if run is None or not processes.is_lost(error):
                 raise
-            resume = f"go on with: {_resume_command(run.path, args)}"
-            raise DistributedError(f"{processes.GONE}; {resume}") from error
+            raise DistributedError(f"{processes.GONE}; {_how_to_resume(run.path, args)}") from error
 
 
 @contextmanager
@@ -302,12 +290,12 @@ def _write_report(run: "Run | None", args: Namespace) -> None:
         print(f"dartboard: warning: {printable(reason)}", file=sys.stderr)
 
 
-def _resume_command(path: Path, args: Namespace) -> str:
+def _how_to_resume(path: Path, args: Namespace) -> str:
     tensorboard = [] if args.tensorboard is None else ["--tensorboard", str(args.tensorboard)]
-    return command(args.command, "--resume", path, *tensorboard, plugins=args.plugin)
+    return f"resume with: {command(args.command, '--resume', path, *tensorboard, plugins=args.plugin)}"
 
 
-def forecast_text(forecast: "Callable[[], Forecast]", group: "Group | None" = None) -> str:
+def forecast_text(forecast: "Callable[[], Forecast]", group: "Group | None") -> str:
     """What a loop will need, or that memory is short.
 
     Args:

@@ -1,8 +1,8 @@
 """Search a space for a cell.
 
 Settings come from, later ones winning: defaults, a recipe, a YAML file, environment variables such as
-DARTBOARD_SEARCH_WEIGHTS__LR=0.05, the flags below, and words such as weights.lr=0.05 or space.without=[none].
-Everything is written to a run directory. Ctrl-C saves and stops; --resume goes on.
+DARTBOARD_SEARCH_WEIGHTS__LR=0.05, the flags below, and settings such as weights.lr=0.05 or
+space.without=[none]. Everything is written to a run directory. Ctrl-C saves and stops; --resume continues.
 """
 
 import json
@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING
 
 from dartboard.cli import processes
 from dartboard.cli.arguments import load_plugins, prepare_device
-from dartboard.cli.render import Terminal, draw_cells, labelled, run_lines
+from dartboard.cli.render import Terminal, draw_cells, labelled, progress, run_lines
 from dartboard.cli.run_loop import (
     add_flags,
     check_flags,
     claim_directory,
     device_and_threads,
     fit,
-    forecast_text,
     opened,
-    reopen,
+    resumed,
     search_name,
 )
-from dartboard.space import SPACES
+from dartboard.space import SPACES, load_space
 from dartboard.utils.text import command, span
 
 if TYPE_CHECKING:
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from dartboard.distributed.group import Group
     from dartboard.runs import Run
     from dartboard.search import Searcher, SearchResult
-    from dartboard.space import SearchSpace
-    from dartboard.utils.progress import Progress
 
 SETTINGS = ("space", "method", "data", "epochs", "seed")
 """Flags that are settings of the search."""
@@ -59,6 +56,8 @@ def run(args: Namespace) -> int:
     if (code := processes.launch(args)) is not None:
         return code
     from dartboard.cli.display import choose_display
+    from dartboard.search.config import validate
+    from dartboard.search.forecast import forecast
 
     device = prepare_device(*processes.local_device(*device_and_threads(args)))
     with processes.joined(device) as group:
@@ -67,8 +66,13 @@ def run(args: Namespace) -> int:
         searcher, run = start(args, device, display, group)
         with opened(run, args):
             if run is not None:
-                display.say([_description(searcher, run), f"writing to {run.path}"])
-            result = fit(searcher, run, args, display, lambda: _forecast(searcher), group)
+                plan, config = searcher.plan, validate(run.config)
+                what = f"{config.space.name} with {config.method.name} on {config.data.name}"
+                length = (
+                    f"{plan.epochs} epochs of {plan.steps} steps" if plan.epochs else "nothing is trained"
+                )
+                display.say([f"searching {what}: {length}, on {device}", f"writing to {run.path}"])
+            result = fit(searcher, run, args, display, lambda: forecast(searcher), group)
     if isinstance(result, int):
         return result
     if run is not None and args.json:
@@ -82,7 +86,6 @@ def _start(
     args: Namespace, device: "torch.device", display: "Display", group: "Group"
 ) -> tuple["Searcher", "Run | None"]:
     """A new search in a new run; nothing is written if the search cannot be made."""
-    from dartboard.cli.progress import progress
     from dartboard.runs import Run
     from dartboard.search import Searcher
     from dartboard.search.config import build, load_config, resolved
@@ -106,29 +109,17 @@ def _resume(
     args: Namespace, device: "torch.device", display: "Display", group: "Group"
 ) -> tuple["Searcher", "Run | None"]:
     """The search of the run `args.resume`."""
+    from dartboard.cli.display import Changes
+    from dartboard.runs import SPACE
     from dartboard.search import Searcher
     from dartboard.search.config import build, validate
 
-    def make(run: "Run", space: "SearchSpace", report_progress: "Progress") -> "Searcher":
-        parts = build(validate(run.config), space, report_progress)
-        return Searcher(*parts, device=device, hooks=[display], group=group)
-
-    return reopen(args, device, make, group)
-
-
-def _description(searcher: "Searcher", run: "Run") -> str:
-    from dartboard.search.config import validate
-
-    plan, config = searcher.plan, validate(run.config)
-    what = f"{config.space.name} with {config.method.name} on {config.data.name}"
-    length = f"{plan.epochs} epochs of {plan.steps} steps" if plan.epochs else "nothing is trained"
-    return f"searching {what}: {length}, on {searcher.device}"
-
-
-def _forecast(searcher: "Searcher") -> str:
-    from dartboard.search import forecast
-
-    return forecast_text(lambda: forecast.forecast(searcher), searcher.group)
+    with resumed(args, device, group) as (run, report_progress):
+        parts = build(validate(run.config), load_space(str(run.path / SPACE)), report_progress)
+        hooks = [Changes(), display] if group.rank == 0 else [display]
+        searcher = Searcher(*parts, device=device, hooks=hooks, group=group)
+    searcher.run = run if group.rank == 0 else None
+    return searcher, searcher.run
 
 
 def _print_result(result: "SearchResult", path: Path, plugins: Sequence[str]) -> None:

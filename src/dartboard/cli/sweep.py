@@ -1,29 +1,36 @@
 """Do many searches and trainings, and compare them.
 
 SWEEP is a YAML file with grids and lists over methods, spaces, seeds, images and any other setting, or the
-directory of a sweep that goes on. Runs are ordinary runs in DIR/STAGE, done on this machine, on Ray or on
-Slurm. Words such as epochs=25 are settings of all runs, screen.epochs=50 those of a stage, tries=1,
-grid.seed=0..9 or executor.partition=gpu the sweep's own. The same command again goes on: what is finished is
-kept. Ctrl-C saves and stops.
+directory of a sweep to resume. Runs are ordinary runs in DIR/STAGE, done on this machine, on Ray or on Slurm.
+Settings such as epochs=25 are of all runs, screen.epochs=50 of a stage, tries=1, grid.seed=0..9 or
+executor.partition=gpu of the sweep itself. Ctrl-C saves and stops; the same command resumes, and finished
+runs are kept.
 """
 
 import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive
-from dartboard.cli.render import Terminal, labelled, table_lines
-from dartboard.cli.signals import report_stop, stop_on_signals
+from dartboard.cli.processes import report_stop, stop_on_signals
+from dartboard.cli.render import Terminal, labelled, progress, table_lines
 from dartboard.errors import RunError, Stopped
-from dartboard.runs.directory import is_run
+from dartboard.jobs.job import Job, JobResult
+from dartboard.jobs.monitor import Monitor
+from dartboard.runs.directory import METRICS, is_run
+from dartboard.runs.text_files import rows_from_end
 from dartboard.utils.atomic import is_leftover
 from dartboard.utils.text import command, printable, span
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from dartboard.sweep.config import SweepConfig
     from dartboard.sweep.plan import PlannedRun, SweepPlanner
     from dartboard.sweep.results import PointSummary, RunRow
@@ -34,6 +41,8 @@ NOTHING = "-"
 FAILED = 1
 EXECUTOR_FLAGS = ("jobs", "threads", "device")
 """Flags that are options of the executor."""
+REFRESH = 1.0
+"""Seconds between two looks at how far runs are."""
 RUN_FLAGS = ("executor", *EXECUTOR_FLAGS, "dry_run", "fall_back")
 """Flags that only matter if runs are done."""
 
@@ -48,7 +57,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--jobs", type=positive, metavar="N", help="runs at a time (default: one a GPU, or as cores allow)")
     add("--threads", type=positive, metavar="N", help="threads of each run on a CPU (default: cores shared)")
     add("--device", metavar="D", help="device to compute on (default: cuda if there is one, else cpu)")
-    add("--fall-back", action="store_true", help="go on from older checkpoints if the last are damaged")
+    add("--fall-back", action="store_true", help="resume from older checkpoints if the last are damaged")
     add("--dry-run", action="store_true", help="do nothing; list the runs that there would be")
     add("--show", action="store_true", help="do nothing; print the tables of what is there")
     add_plugins(parser)
@@ -59,36 +68,31 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Do the runs that are missing, and print the tables."""
     from dartboard.jobs.executors import check_executor
+    from dartboard.sweep.plan import SweepPlanner
+    from dartboard.sweep.results import read_results
 
-    _check_flags(args)
-    if args.show:
-        from dartboard.sweep.results import read_results
-
-        return _print_results(args, read_results(_folder(args)), _folder(args))
-    planner = _make_planner(args)
-    check_executor(planner.config.executor.name, planner.config.executor.options)
-    _check_folder(planner.folder)
-    planned = _rehearse(args, planner)
-    _check_others(args, planner.folder, planned)
-    return _print_planned(args, planned) if args.dry_run else _run_sweep(args, planner)
-
-
-def _check_flags(args: Namespace) -> None:
     if args.sweep.is_dir() and args.out is not None:
-        raise UsageError(f"{args.sweep} is a directory that a sweep goes on in; leave out --out {args.out}")
+        raise UsageError(f"{args.sweep} is the directory of a sweep to resume; leave out --out {args.out}")
     ignored = [name for name in RUN_FLAGS if getattr(args, name) not in (None, False)]
     if args.show and ignored:
         raise UsageError(f"--show does no runs; leave out --{ignored[0].replace('_', '-')}")
-
-
-def _file(args: Namespace) -> Path:
-    from dartboard.runs.directory import SWEEP
-    from dartboard.sweep.sweep import read_sweep
-
-    if args.sweep.is_dir():
-        read_sweep(args.sweep)  # raises if it is none
-        return Path(args.sweep / SWEEP)
-    return Path(args.sweep)
+    if args.show:
+        folder = _folder(args)
+        return _print_results(args, read_results(folder), folder)
+    plugins = tuple(load_plugins(args.plugin))
+    planner = SweepPlanner(_load(args), _folder(args), plugins, fall_back=args.fall_back)
+    check_executor(planner.config.executor.name, planner.config.executor.options)
+    _check_folder(planner.folder)
+    with progress(quiet=args.quiet) as planner.progress:
+        planner.release_images()
+        planned = planner.rehearse()
+    planner.progress = None
+    planner.release_images()
+    _check_others(args, planner.folder, planned)
+    if args.dry_run:
+        print_plan(planned, as_json=args.json)
+        return 0
+    return _run_sweep(args, planner)
 
 
 def _folder(args: Namespace) -> Path:
@@ -99,18 +103,17 @@ def _folder(args: Namespace) -> Path:
 
 
 def _load(args: Namespace) -> "SweepConfig":
+    from dartboard.runs.directory import SWEEP
     from dartboard.sweep.config import load_sweep
+    from dartboard.sweep.sweep import read_sweep
 
+    file: Path = args.sweep
+    if file.is_dir():
+        read_sweep(file)  # raises if it is none
+        file = file / SWEEP
     executor = {key: value for key in EXECUTOR_FLAGS if (value := getattr(args, key)) is not None}
     executor |= {"name": args.executor} if args.executor is not None else {}
-    return load_sweep(_file(args), args.overrides, {"executor": executor} if executor else {})
-
-
-def _make_planner(args: Namespace) -> "SweepPlanner":
-    from dartboard.sweep.plan import SweepPlanner
-
-    plugins = tuple(load_plugins(args.plugin))
-    return SweepPlanner(_load(args), _folder(args), plugins, fall_back=args.fall_back)
+    return load_sweep(file, args.overrides, {"executor": executor} if executor else {})
 
 
 def _check_folder(folder: Path) -> None:
@@ -124,17 +127,6 @@ def _check_folder(folder: Path) -> None:
     names = sorted(path.name for path in inner if path.name != LOCK and not is_leftover(path))
     if names and not is_sweep(folder):
         raise RunError(f"{folder} holds {names[0]} and no sweep; name another directory with --out")
-
-
-def _rehearse(args: Namespace, planner: "SweepPlanner") -> "dict[str, list[PlannedRun]]":
-    from dartboard.cli.progress import progress
-
-    with progress(quiet=args.quiet) as planner.progress:
-        planner.release_images()
-        planned = planner.rehearse()
-    planner.progress = None
-    planner.release_images()
-    return planned
 
 
 def _check_others(args: Namespace, folder: Path, planned: "dict[str, list[PlannedRun]]") -> None:
@@ -162,18 +154,7 @@ def _check_others(args: Namespace, folder: Path, planned: "dict[str, list[Planne
     print(f"dartboard: {notice}, such as {printable(others[0])}; nothing is done with them", file=sys.stderr)
 
 
-def _print_planned(args: Namespace, planned: "dict[str, list[PlannedRun]]") -> int:
-    if args.json:
-        runs = [run for runs in planned.values() for run in runs]
-        facts = [{"name": run.name, "stage": run.stage, "config": run.config} for run in runs]
-        print(json.dumps({"runs": facts}))
-    else:
-        print_plan(planned)
-    return 0
-
-
 def _run_sweep(args: Namespace, planner: "SweepPlanner") -> int:
-    from dartboard.cli.sweep_display import choose_monitor
     from dartboard.jobs.executors import make_executor
     from dartboard.sweep.sweep import Sweep
 
@@ -206,8 +187,13 @@ def _print_results(args: Namespace, rows: "list[RunRow]", folder: Path) -> int:
     return FAILED if failed else 0
 
 
-def print_plan(planned: "Mapping[str, Sequence[PlannedRun]]") -> None:
+def print_plan(planned: "Mapping[str, Sequence[PlannedRun]]", *, as_json: bool = False) -> None:
     """Print the runs that a sweep would have; cells that are not known yet are called any."""
+    if as_json:
+        every = [run for runs in planned.values() for run in runs]
+        facts = [{"name": run.name, "stage": run.stage, "config": run.config} for run in every]
+        print(json.dumps({"runs": facts}))
+        return
     terminal = Terminal()
     for stage, runs in planned.items():
         per_cell = " for each cell that is found" if any(run.is_placeholder for run in runs) else ""
@@ -244,3 +230,112 @@ def _point_cells(point: "PointSummary") -> tuple[str, ...]:
     images = "test images" if point.measured_on == "test" else "held-out images"
     time = NOTHING if point.seconds is None else span(point.seconds)
     return point.stage, printable(point.label) or NOTHING, runs, mean, interval, images, time
+
+
+class SweepLines(Monitor):
+    """A line for each run that ends, with how many are left and for how long.
+
+    Args:
+        planner: The sweep.
+        terminal: Where to write.
+    """
+
+    def __init__(self, planner: "SweepPlanner", terminal: Terminal) -> None:
+        self.terminal, self._folder, self._reports = terminal, planner.folder, planner.config.reports
+        self._left, self._busy = set[str](), set[str]()
+        self._start, self._done = monotonic(), 0
+
+    def message(self, text: str) -> None:
+        self.terminal.write([printable(text)])
+
+    def on_stage(self, name: str, runs: Sequence[str]) -> None:
+        self._left, self._done, self._start = set(runs), 0, monotonic()
+        self.message(f"{name}: {len(runs)} run{'' if len(runs) == 1 else 's'}, in {self._folder / name}")
+
+    def on_end(self, result: JobResult, again: bool) -> None:
+        name, reason = result.job.name, result.error or "no reason given"
+        self._done += not again
+        if result.state == "busy":
+            if name not in self._busy:
+                self.message(f"{name}  waits: {reason}")
+            self._busy.add(name)
+        elif again:
+            self.message(f"{name}  {result.state}, retried: {reason}")
+        elif result.state == "paused":
+            self.message(f"{name}  paused after epoch {result.job.until}")
+
+    def on_row(self, row: Mapping[str, Any]) -> None:
+        self._left.discard(row["name"])
+        path, finished = Path(row["path"]), row["state"] == "finished"
+        if self._reports and finished:
+            from dartboard.report import REPORT, try_report
+
+            if not (path / REPORT).is_file() and (mistake := try_report(path)) is not None:
+                self.message(f"{path.name}  {mistake}")
+        if finished and not self._done:
+            return  # before this sweep began
+        outcome = f"{row['state']}: {row['reason']}"
+        if finished:
+            parts = [("test", row.get("test_accuracy")), ("valid", row.get("valid_accuracy"))]
+            accuracy = next((f"{part} {value:.2%}  " for part, value in parts if value is not None), "")
+            outcome = f"{accuracy}{span(row['seconds'])}"
+        pace = (monotonic() - self._start) / max(self._done, 1)
+        ahead = f"{len(self._left)} left, {span(pace * len(self._left))}" if self._left else "none left"
+        self.message(f"{row['name']}  {outcome}  {ahead}")
+
+
+class SilentSweep(SweepLines):
+    """Shows nothing; pages of runs are written all the same."""
+
+    def message(self, text: str) -> None:
+        """Shows nothing."""
+
+
+class SweepBars(SweepLines):
+    """The lines, and below them a bar for each run under way."""
+
+    def __init__(self, planner: "SweepPlanner", terminal: Terminal, bars: "Progress") -> None:
+        super().__init__(planner, terminal)
+        self._bars = bars
+        self._tasks: dict[str, TaskID] = {}
+        self._next = 0.0
+
+    def on_start(self, job: Job) -> None:
+        self._tasks[job.name] = self._bars.add_task(job.name, total=job.config["epochs"])
+
+    def on_end(self, result: JobResult, again: bool) -> None:
+        self._bars.remove_task(self._tasks.pop(result.job.name))
+        super().on_end(result, again)
+
+    def on_poll(self, running: Sequence[Job]) -> None:
+        if monotonic() < self._next:
+            return
+        self._next = monotonic() + REFRESH
+        for job in running:
+            epochs = 0
+            with suppress(RunError, OSError):  # what cannot be read is reported when the run ends
+                last: Mapping[str, Any] = next(rows_from_end(job.path / METRICS), {"epoch": -1})
+                epochs = int(last["epoch"]) + 1
+            self._bars.update(self._tasks[job.name], completed=epochs)
+
+
+@contextmanager
+def choose_monitor(planner: "SweepPlanner", *, quiet: bool, json: bool) -> Iterator[Monitor]:
+    """Inside, what shows a sweep where the program writes; JSON leaves standard output alone.
+
+    Args:
+        planner: The sweep.
+        quiet: Show nothing.
+        json: Standard output is for JSON.
+    """
+    terminal = Terminal(stderr=json)
+    if quiet or (json and not sys.stderr.isatty()):
+        yield SilentSweep(planner, terminal)
+    elif not terminal.is_terminal:
+        yield SweepLines(planner, terminal)
+    else:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        with Progress(*columns, console=terminal, transient=True) as bars:
+            yield SweepBars(planner, terminal, bars)

@@ -2,8 +2,9 @@
 
 CELL is the directory of a search, a published cell, a file with a genotype, or a genotype itself. Settings
 come from, later ones winning: defaults, a recipe, a YAML file, environment variables such as
-DARTBOARD_TRAIN_WEIGHTS__LR=0.05, the flags below, and words such as net.channels=36. Everything is written
-to a run directory, the best network and the last one among it. Ctrl-C saves and stops; --resume goes on.
+DARTBOARD_TRAIN_WEIGHTS__LR=0.05, the flags below, and settings such as net.channels=36. Everything is
+written to a run directory, the best network and the last one among it. Ctrl-C saves and stops; --resume
+continues.
 """
 
 import json
@@ -16,16 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from dartboard.cli import processes
 from dartboard.cli.arguments import UsageError, load_plugins, prepare_device
-from dartboard.cli.render import Terminal, labelled, run_lines
+from dartboard.cli.render import Terminal, labelled, progress, run_lines
 from dartboard.cli.run_loop import (
     add_flags,
     check_flags,
     claim_directory,
     device_and_threads,
     fit,
-    forecast_text,
     opened,
-    reopen,
+    resumed,
     train_name,
 )
 from dartboard.utils.text import command, span
@@ -36,10 +36,9 @@ if TYPE_CHECKING:
     from dartboard.cli.display import Display
     from dartboard.distributed.group import Group
     from dartboard.runs import Run
-    from dartboard.space import SearchSpace
+    from dartboard.search.hooks import AnyHook
     from dartboard.train import Trainer, TrainResult
-    from dartboard.train.config import TrainConfig, TrainParts
-    from dartboard.utils.progress import Progress
+    from dartboard.train.config import TrainParts
 
 SETTINGS = ("space", "data", "epochs", "seed")
 """Flags that are settings of the training."""
@@ -61,17 +60,23 @@ def run(args: Namespace) -> int:
     check_flags(args, SETTINGS, "train")
     if (code := processes.launch(args)) is not None:
         return code
-    from dartboard.cli.display import Curve, choose_display
+    from dartboard.cli.display import TrainScreen, choose_display
+    from dartboard.train.forecast import forecast
 
     device = prepare_device(*processes.local_device(*device_and_threads(args)))
     with processes.joined(device) as group:
-        display = choose_display(quiet=args.quiet or group.rank > 0, json=args.json, screen=Curve)
+        display = choose_display(quiet=args.quiet or group.rank > 0, json=args.json, live=TrainScreen)
         start = _start if args.resume is None else _resume
         trainer, run = start(args, device, display, group)
         with opened(run, args):
             if run is not None:
-                display.say([_description(trainer), f"writing to {run.path}"])
-            result = fit(trainer, run, args, display, lambda: _forecast(trainer), group)
+                plan, cells = trainer.plan, trainer.space.stack.cells
+                what = (
+                    f"{cells} cell{'s' if cells > 1 else ''} of {trainer.space.name} on {trainer.data.name}"
+                )
+                length = f"{plan.epochs} epochs of {plan.steps} steps"
+                display.say([f"training {what}: {length}, on {device}", f"writing to {run.path}"])
+            result = fit(trainer, run, args, display, lambda: forecast(trainer), group)
     if isinstance(result, int):
         return result
     if run is not None and args.json:
@@ -88,7 +93,7 @@ def _find_cell(args: Namespace) -> None:
         args.cell = None
     if args.resume is not None:
         if args.cell is not None:
-            raise UsageError(f"--resume goes on with the cell of the run; leave out {args.cell}")
+            raise UsageError(f"--resume takes the cell of the run; leave out {args.cell}")
         return
     if args.cell is None and args.config is not None:
         from dartboard.config.loader import read_file
@@ -104,16 +109,25 @@ def _start(
     args: Namespace, device: "torch.device", display: "Display", group: "Group"
 ) -> tuple["Trainer", "Run | None"]:
     """A new training in a new run; nothing is written if it cannot be made."""
-    from dartboard.cli.progress import progress
     from dartboard.runs import Run
     from dartboard.runs.lookup import space_name
+    from dartboard.train.arguments import load_config
     from dartboard.train.config import build, resolved
 
-    plugins = load_plugins(args.plugin)
-    config, space = _load_config(args, plugins)
+    flags: dict[str, Any] = {name: value for name in SETTINGS if (value := getattr(args, name)) is not None}
+    if args.plugin:
+        flags["plugins"] = load_plugins(args.plugin)
+    config, space = load_config(
+        args.cell,
+        recipe=args.recipe,
+        file=args.config,
+        environment=os.environ,
+        flags=flags,
+        words=args.overrides,
+    )
     with progress(quiet=args.quiet) as report_progress:
         parts = build(config, space, report_progress)
-    trainer = _make_trainer(parts, device, display, group)
+    trainer = _make_trainer(parts, device, [display], group)
     if group.rank == 0:
         path = claim_directory(args.out, train_name(args.cell, config))
         name = space_name(args.cell, config.space.name, space)
@@ -122,61 +136,30 @@ def _start(
     return trainer, trainer.run
 
 
-def _load_config(args: Namespace, plugins: list[str]) -> tuple["TrainConfig", "SearchSpace"]:
-    """The settings of the training, and the space whose stack the cells go into."""
-    from dartboard.train.arguments import load_config
-
-    flags: dict[str, Any] = {name: value for name in SETTINGS if (value := getattr(args, name)) is not None}
-    flags |= {"plugins": plugins} if plugins else {}
-    return load_config(
-        args.cell,
-        recipe=args.recipe,
-        file=args.config,
-        environment=os.environ,
-        flags=flags,
-        words=args.overrides,
-    )
-
-
 def _resume(
     args: Namespace, device: "torch.device", display: "Display", group: "Group"
 ) -> tuple["Trainer", "Run | None"]:
     """The training of the run `args.resume`."""
+    from dartboard.cli.display import Changes
+    from dartboard.runs import SPACE
+    from dartboard.space import load_space
     from dartboard.train.config import TRAIN, build
 
-    def make(run: "Run", space: "SearchSpace", report_progress: "Progress") -> "Trainer":
-        parts = build(TRAIN.validate(run.config), space, report_progress)
-        return _make_trainer(parts, device, display, group)
-
-    return reopen(args, device, make, group)
+    with resumed(args, device, group) as (run, report_progress):
+        parts = build(TRAIN.validate(run.config), load_space(str(run.path / SPACE)), report_progress)
+        trainer = _make_trainer(parts, device, [Changes(), display] if group.rank == 0 else [display], group)
+    trainer.run = run if group.rank == 0 else None
+    return trainer, trainer.run
 
 
 def _make_trainer(
-    parts: "TrainParts", device: "torch.device", display: "Display", group: "Group"
+    parts: "TrainParts", device: "torch.device", hooks: "list[AnyHook]", group: "Group"
 ) -> "Trainer":
     from dartboard.train import Trainer
 
     return Trainer(
-        parts.space,
-        parts.data,
-        parts.options,
-        device=device,
-        hooks=[display],
-        facts=parts.facts,
-        group=group,
+        parts.space, parts.data, parts.options, device=device, hooks=hooks, facts=parts.facts, group=group
     )
-
-
-def _description(trainer: "Trainer") -> str:
-    plan, cells = trainer.plan, trainer.space.stack.cells
-    what = f"{cells} cell{'s' if cells > 1 else ''} of {trainer.space.name} on {trainer.data.name}"
-    return f"training {what}: {plan.epochs} epochs of {plan.steps} steps, on {trainer.device}"
-
-
-def _forecast(trainer: "Trainer") -> str:
-    from dartboard.train.forecast import forecast
-
-    return forecast_text(lambda: forecast(trainer), trainer.group)
 
 
 def _print_result(result: "TrainResult", path: Path, plugins: Sequence[str]) -> None:

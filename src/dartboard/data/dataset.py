@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor
@@ -230,6 +230,29 @@ class Dataset:
         splits = (self.train, self.valid, self.test)
         parts = [None if images is None else images.fingerprint() for images in splits]
         return hashlib.sha256(repr((self.classes, parts)).encode()).hexdigest()
+
+    def facts(self) -> dict[str, Any]:
+        """Classes, counts, shape and statistics, ready for JSON."""
+        channels, height, width = self.shape
+        splits = {"train": self.train, "valid": self.valid, "test": self.test}
+        counts = {
+            split: images.labels.bincount(minlength=len(self.classes)).tolist()
+            for split, images in splits.items()
+            if images is not None
+        }
+        return {
+            "name": self.name,
+            "classes": {
+                name: {split: numbers[label] for split, numbers in counts.items()}
+                for label, name in enumerate(self.classes)
+            },
+            "images": {split: sum(numbers) for split, numbers in counts.items()},
+            "channels": channels,
+            "height": height,
+            "width": width,
+            "mean": self.mean,
+            "deviation": self.std,
+        }
 
 
 def moments(images: Images) -> Moments:

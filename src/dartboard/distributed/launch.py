@@ -52,7 +52,7 @@ def launch(count: int, arguments: Sequence[str]) -> int:
         rank, failure = error.get_first_failure()
         if failure.exitcode < 0:  # killed, so it could not report this itself
             message = f"process {rank} of {count} was ended by signal {-failure.exitcode}"
-            sys.stderr.write(f"dartboard: error: {message}; --resume goes on with the run\n")
+            sys.stderr.write(f"dartboard: error: {message}; resume the run with --resume\n")
         return failure.exitcode if failure.exitcode > 0 else 1
     except SignalException as signal:
         return SIGNAL_EXIT + int(signal.sigval)

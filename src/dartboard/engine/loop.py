@@ -246,7 +246,7 @@ class Loop(ABC, Generic[R, E]):
                 raise
             if self.group.size > 1:  # the others are in the middle of a step that this rank cannot end
                 raise DistributedError(
-                    f"out of memory on rank {self.group.rank}; go on with more than "
+                    f"out of memory on rank {self.group.rank}; resume with more than "
                     f"{self.group.size * self.objective.micro_batches} processes, or start again with "
                     f"pieces={pieces}"
                 ) from error

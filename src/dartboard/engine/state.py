@@ -48,7 +48,7 @@ def restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
     if state.get("version") != VERSION:
         raise CheckpointError(
             f"the state has version {state.get('version')}, and this dartboard reads version {VERSION}; "
-            "go on with the dartboard that wrote it (environment.json says which)"
+            "resume with the dartboard that wrote it (environment.json says which)"
         )
     _check_settings(loop, state["settings"])
     try:

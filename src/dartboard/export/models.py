@@ -67,7 +67,7 @@ def _missing_model(path: Path) -> str:
     folder = path.parent
     kind = Run.read(folder).config.get("kind", "search") if is_run(folder) else None
     if kind == "train":
-        return f"the training {folder} has no {path.name} yet; go on with: dartboard train --resume {folder}"
+        return f"the training {folder} has no {path.name} yet; resume with: dartboard train --resume {folder}"
     if kind == "search":
         train = f"dartboard train {folder} --recipe quick"
         return f"the run {folder} has found a cell, but it is not trained; train it: {train}"

@@ -1,10 +1,29 @@
 """Cost of a network: parameters and floating-point operations."""
 
+from dataclasses import dataclass
+
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from dartboard.nn.network import CellNet, NetConfig
 from dartboard.space.spec import SearchSpace
+
+
+@dataclass(frozen=True)
+class NetworkCosts:
+    """Parameters of a network, without and with its auxiliary head, and FLOPs for one image."""
+
+    parameters: int
+    parameters_auxiliary: int
+    flops: int
+
+
+def network_costs(space: SearchSpace, config: NetConfig) -> NetworkCosts:
+    """The costs of the network of a space, counted on the meta device."""
+    with torch.device("meta"):
+        net = CellNet(space, config)
+    with_head = count_parameters(net, auxiliary=True)
+    return NetworkCosts(count_parameters(net), with_head, count_flops(space, config))
 
 
 def count_parameters(net: CellNet, *, auxiliary: bool = False) -> int:

@@ -182,7 +182,7 @@ def test_a_signal_stops_it_and_says_how_to_go_on(data: str, program: Path, jobs:
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGTERM
     assert out == ""
-    assert err.splitlines()[-1].endswith("; the same command goes on")
+    assert err.splitlines()[-1].endswith("; run the same command to resume")
     run = Run.read("out/runs/darts-v2-lr0.025-s0")
     assert run.state == "stopped"
     done = len(run.metrics())

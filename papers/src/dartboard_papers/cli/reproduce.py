@@ -1,8 +1,8 @@
 """Redo figures and tables of the papers, and set what comes out beside what they report.
 
 Each finishes in minutes by default, and says before how many; --full takes the paper's own numbers, for
-a GPU. Numbers, pictures and a page are written to OUT/NAME. The same command again goes on where it was
-stopped. Words such as epochs=5 change how large it is; --list says what there is.
+a GPU. Numbers, pictures and a page are written to OUT/NAME. The same command resumes what was
+stopped. Settings such as epochs=5 change how large it is; --list says what there is.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.arguments import RUNS, UsageError, add_executor_flags, positive, split_executor_words
-from dartboard.cli.signals import SIGNALLED
+from dartboard.cli.processes import SIGNALLED
 from dartboard.errors import DartboardError, one_line
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def run(args: Namespace) -> int:
     if args.name == ALL and args.overrides:
         raise UsageError(f"all of them have no {args.overrides[0]!r} in common; name one")
     from dartboard.cli.arguments import choose_executor, prepare_device
-    from dartboard.cli.signals import interrupt_on_signals
+    from dartboard.cli.processes import interrupt_on_signals
     from dartboard.jobs.executors import check_executor
     from dartboard_papers import REPRODUCTIONS, RunOptions
 
@@ -80,7 +80,7 @@ def run(args: Namespace) -> int:
         try:
             return _run_all(args, options) if chosen is None else _run_one(args, chosen, options)
         except KeyboardInterrupt:
-            print("interrupted; the same command goes on", file=sys.stderr)
+            print("interrupted; run the same command to resume", file=sys.stderr)
             return SIGNALLED + caught[0]
 
 
@@ -107,7 +107,7 @@ def _run_all(args: Namespace, options: "RunOptions") -> int:
 
 def _run_one(args: Namespace, reproduction: "Reproduction[Any]", options: "RunOptions") -> int:
     """Runs a reproduction and prints its result."""
-    from dartboard.cli.progress import progress
+    from dartboard.cli.render import progress
     from dartboard_papers.cli.render import print_heading, print_record
     from dartboard_papers.runner import check_options, choose_scale, reproduce
 

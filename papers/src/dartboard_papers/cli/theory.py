@@ -12,10 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dartboard.cli.analyse.output import as_json, write_all
 from dartboard.cli.arguments import above_zero, positive
-from dartboard.cli.progress import progress
-from dartboard.cli.render import Terminal, align_columns
+from dartboard.cli.render import Terminal, align_columns, as_json, progress, write_all
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.analyse.output import add_supernet_flags, as_json, write_all
-from dartboard.cli.progress import progress
-from dartboard.cli.render import Terminal
+from dartboard.cli.analyse.networks import add_supernet_flags
+from dartboard.cli.arguments import prepare_device
+from dartboard.cli.render import print_results, progress
 
 if TYPE_CHECKING:
     from dartboard.analysis.attention import AttentionMap
@@ -28,23 +28,13 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the strongest ops of each cell, and draw."""
-    from dartboard.analysis.attention import attention
-    from dartboard.cli.arguments import prepare_device
+    from dartboard.analysis.attention import attention, plot_attention
 
     device = prepare_device(args.device, None)
-    with progress() as tell:
-        maps = attention(args.search, device, fall_back=args.fall_back, progress=tell)
+    with progress() as report_progress:
+        maps = attention(args.search, device, fall_back=args.fall_back, progress=report_progress)
     facts = {"run": args.search, "maps": [heat_map.facts() for heat_map in maps]}
-    if args.out is not None:
-        from dartboard.analysis.attention import plot_attention
-
-        write_all(args.out, {"attention": plot_attention(maps)}, NUMBERS, facts)
-    if args.json:
-        print(as_json(facts))
-    else:
-        Terminal().write(_lines(maps))
-        if args.out is not None:
-            print(f"written to {args.out}")
+    print_results(args, facts, _lines(maps), lambda: {"attention": plot_attention(maps)}, NUMBERS)
     return 0
 
 

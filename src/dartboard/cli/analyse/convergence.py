@@ -2,21 +2,20 @@
 
 Each CELL is a published cell, a run's directory, a file with a genotype, or a genotype itself; --variants
 adds random variants of each. All are trained from each of the seeds at each of the learning rates, without
-regularisation, on small networks unless words such as epochs=50 net.channels=16 net.cells=8 say otherwise.
+regularisation, on small networks unless settings such as epochs=50 net.channels=16 net.cells=8 say otherwise.
 Trainings are ordinary runs in OUT/runs; curves and numbers are written to OUT. Ctrl-C saves and stops, and
-the same command goes on; more cells, rates or seeds add to what is there.
+the same command resumes; more cells, rates or seeds add to what is there.
 """
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.text import Text
 
 from dartboard.cli.analyse.networks import SETTING, SMALL, candidates
-from dartboard.cli.analyse.output import as_json, write_all
 from dartboard.cli.arguments import (
     RUNS,
     UsageError,
@@ -26,22 +25,18 @@ from dartboard.cli.arguments import (
     make_executor,
     number,
     positive,
+    prepare_device,
     split_executor_words,
 )
-from dartboard.cli.render import Terminal, align_columns
-from dartboard.cli.signals import report_stop, stop_on_signals
+from dartboard.cli.processes import report_stop, stop_on_signals
+from dartboard.cli.render import Terminal, align_columns, as_json, progress, write_all
 from dartboard.errors import Stopped
 from dartboard.runs.lookup import find_genotype, home_of, space_name, space_of_run
-from dartboard.space import Genotype
-
-if TYPE_CHECKING:
-    from dartboard.analysis.comparison import Comparison
-    from dartboard.analysis.convergence import Comparer
-    from dartboard.train.config import TrainSettings
+from dartboard.space import Genotype, load_space
 
 PLAIN = re.compile(r"[A-Za-z0-9][\w.+-]*")
-LONGEST = 40
-"""Characters of a word that names a cell."""
+MAX_LABEL = 40
+"""Characters of an argument that can name a cell."""
 KINDS = ("connections", "operations", "widest")
 NUMBERS = "convergence.json"
 HEAD = ("", "width", "depth", "parameters", "loss area", "loss", "accuracy", "epochs to loss", "to accuracy")
@@ -51,7 +46,7 @@ def configure(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     add = parser.add_argument
     add("cells", nargs="+", metavar="CELL", help="a published cell, a run, a file, or a genotype")
-    parser.set_defaults(overrides=[])  # words such as epochs=10 that stand behind flags
+    parser.set_defaults(overrides=[])  # settings such as epochs=10 that stand behind flags
     add("--variants", type=positive, metavar="N", help="add so many random variants of each cell")
     add("--kind", choices=KINDS, help="what varies (default: connections); of the widest there is one")
     add("--seed", type=int, metavar="N", help="random seed of the variants (default: 0)")
@@ -92,33 +87,43 @@ def seeds(text: str) -> tuple[int, ...]:
 
 def run(args: Namespace) -> int:
     """Train what is missing, write the curves and print the table."""
-    args.executor_words, words = split_executor_words([*args.cells, *args.overrides])
+    executor_words, words = split_executor_words([*args.cells, *args.overrides])
     named = [word for word in words if not SETTING.match(word)]
     settings = [word for word in words if SETTING.match(word)]
     _check(args, named, settings)
     plugins = load_plugins(args.plugin)
-    cells = _with_variants(args, _cells(named))
-    from dartboard.analysis.convergence import Comparer, ComparisonPlan
-    from dartboard.cli.arguments import prepare_device
+    cells = _cells(args, named)
+    from dartboard.analysis.convergence import Comparer, ComparisonPlan, make_settings
 
-    config = _settings(args, named[0], next(iter(cells.values())), settings, plugins)
+    first, genotype = next(iter(cells.items()))
+    space = load_space(args.space) if args.space else space_of_run(named[0]) or home_of(genotype)
+    flags: dict[str, Any] = {"space": space_name(named[0], args.space, space), "plugins": plugins}
+    flags |= {} if args.data is None else {"data": {"name": args.data}}
+    config = make_settings(SMALL, flags, words=settings)
     plan, device = ComparisonPlan.of(cells, config), prepare_device(args.device, None)
-    out = args.out or RUNS / f"convergence-{next(iter(cells))}-{Path(config.data.name).stem}"
-    comparison = _compare(args, Comparer(plan, out, device), config)
-    return comparison if isinstance(comparison, int) else _report(args, comparison, out)
+    out: Path = args.out or RUNS / f"convergence-{first}-{Path(config.data.name).stem}"
+    comparer = Comparer(plan, out, device)
+    lrs, first_seeds = args.lr or (config.weights.lr,), args.seeds or (config.seed,)
+    executor = make_executor(args, executor_words, threads=1)
+    with stop_on_signals(comparer.stop) as caught:
+        try:
+            with progress(quiet=args.quiet) as report_progress:
+                comparison = comparer.run(lrs, first_seeds, executor=executor, progress=report_progress)
+        except (Stopped, KeyboardInterrupt) as stop:
+            return report_stop(stop, caught)
+    facts = comparison.facts(loss=args.loss, accuracy=args.accuracy)
+    write_all(out, {"curves": comparison.plot()}, NUMBERS, facts)
+    if args.json:
+        print(as_json({"out": str(out)} | facts))
+    else:
+        Terminal().write([*_lines(facts), f"written to {out}"])
+    return 0
 
 
 def _check(args: Namespace, named: Sequence[str], settings: Sequence[str]) -> None:
+    """Raise UsageError if arguments contradict each other."""
     if not named:
         raise UsageError("convergence needs a CELL: a published cell, a run, a file, or a genotype")
-    _check_variants(args)
-    flags = {"weights.lr": "--lr", "seed": "--seeds", "data": "--data", "data.name": "--data"}
-    for word in settings:
-        if flag := flags.get(word.partition("=")[0]):
-            raise UsageError(f"{word}: give that with {flag}")
-
-
-def _check_variants(args: Namespace) -> None:
     drawn = {"--variants": args.variants is not None, "--seed": args.seed is not None}
     if args.kind == "widest" and any(drawn.values()):
         flag = next(flag for flag, is_set in drawn.items() if is_set)
@@ -126,33 +131,26 @@ def _check_variants(args: Namespace) -> None:
     if args.kind != "widest" and args.variants is None and (args.kind is not None or drawn["--seed"]):
         flag = "--kind" if args.kind is not None else "--seed"
         raise UsageError(f"{flag} is of variants; say how many with --variants")
+    flags = {"weights.lr": "--lr", "seed": "--seeds", "data": "--data", "data.name": "--data"}
+    for word in settings:
+        key = word.partition("=")[0]
+        if key in flags:
+            raise UsageError(f"{word}: give that with {flags[key]}")
 
 
-def _cells(words: Sequence[str]) -> dict[str, tuple[str, Genotype]]:
-    """By labels that can name directories, what was typed and the cell that it means."""
-    cells: dict[str, tuple[str, Genotype]] = {}
+def _cells(args: Namespace, words: Sequence[str]) -> dict[str, Genotype]:
+    """By labels that can name directories the cells that `words` name, each followed by its variants."""
+    cells: dict[str, Genotype] = {}
     for position, word in enumerate(words, 1):
         plain = Path(word).name.removesuffix(".json").removesuffix(".txt")
-        short = len(word) < LONGEST or "/" in word
-        label = plain if short and len(plain) < LONGEST and PLAIN.fullmatch(plain) else f"cell-{position}"
-        _check_label(label, cells)
-        cells[label] = word, find_genotype(word)
+        short = (len(word) < MAX_LABEL or "/" in word) and len(plain) < MAX_LABEL
+        label = plain if short and PLAIN.fullmatch(plain) else f"cell-{position}"
+        genotype = find_genotype(word)
+        for name, variant in [(label, genotype), *_variants(args, label, word, genotype)]:
+            if name in cells:
+                raise UsageError(f"two cells are called {name}; name different ones")
+            cells[name] = variant
     return cells
-
-
-def _check_label(label: str, labels: Container[str]) -> None:
-    if label in labels:
-        raise UsageError(f"two cells are called {label}; name different ones")
-
-
-def _with_variants(args: Namespace, cells: Mapping[str, tuple[str, Genotype]]) -> dict[str, Genotype]:
-    """The cells, each followed by its variants."""
-    genotypes: dict[str, Genotype] = {}
-    for label, (word, genotype) in cells.items():
-        for name, variant in ((label, genotype), *_variants(args, label, word, genotype)):
-            _check_label(name, genotypes)
-            genotypes[name] = variant
-    return genotypes
 
 
 def _variants(args: Namespace, label: str, word: str, genotype: Genotype) -> Iterator[tuple[str, Genotype]]:
@@ -171,44 +169,6 @@ def _variants(args: Namespace, label: str, word: str, genotype: Genotype) -> Ite
     yield from ((f"{label}-{count}", variant) for count, variant in enumerate(drawn, 1))
 
 
-def _settings(
-    args: Namespace, word: str, first: Genotype, words: Sequence[str], plugins: list[str]
-) -> "TrainSettings":
-    """The settings of all trainings; the stack is the first cell's own unless another is named."""
-    from dartboard.analysis.convergence import make_settings
-    from dartboard.space import load_space
-
-    space = load_space(args.space) if args.space else space_of_run(word) or home_of(first)
-    flags: dict[str, Any] = {"space": space_name(word, args.space, space), "plugins": plugins}
-    flags |= {} if args.data is None else {"data": {"name": args.data}}
-    return make_settings(SMALL, flags, words=words)
-
-
-def _compare(args: Namespace, comparer: "Comparer", config: "TrainSettings") -> "Comparison | int":
-    """What came of it, or the exit code where a signal stopped it."""
-    from dartboard.cli.progress import progress
-
-    lrs, first = args.lr or (config.weights.lr,), args.seeds or (config.seed,)
-    executor = make_executor(args, args.executor_words, threads=1)
-    with stop_on_signals(comparer.stop) as caught:
-        try:
-            with progress(quiet=args.quiet) as tell:
-                return comparer.run(lrs, first, executor=executor, progress=tell)
-        except (Stopped, KeyboardInterrupt) as stop:
-            return report_stop(stop, caught)
-
-
-def _report(args: Namespace, comparison: "Comparison", out: Path) -> int:
-
-    facts = comparison.facts(loss=args.loss, accuracy=args.accuracy)
-    write_all(out, {"curves": comparison.plot()}, NUMBERS, facts)
-    if args.json:
-        print(as_json({"out": str(out)} | facts))
-    else:
-        Terminal().write([*_lines(facts), f"written to {out}"])
-    return 0
-
-
 def _lines(facts: dict[str, Any]) -> Iterator[Text | str]:
     """A table for each learning rate, the fastest cell first."""
     for rate in facts["rates"]:
@@ -221,16 +181,12 @@ def _lines(facts: dict[str, Any]) -> Iterator[Text | str]:
         for row, (name, *cells) in enumerate(align_columns(rows, 1)):
             text = "".join(f"  {cell}" for cell in cells)
             yield Text.assemble((name, "cyan"), (text, "" if row else "dim"))
-        yield from _faults(rate["cells"])
+        for name, cell in rate["cells"].items():
+            for training in cell["trainings"]:
+                if training["fault"] is not None:
+                    fault = f"{name} with seed {training['seed']} broke off: {training['fault']}"
+                    yield Text(fault, "yellow")
         yield ""
-
-
-def _faults(cells: Mapping[str, Any]) -> Iterator[Text]:
-    """Which trainings broke off, and why."""
-    for name, cell in cells.items():
-        for training in cell["trainings"]:
-            if training["fault"] is not None:
-                yield Text(f"{name} with seed {training['seed']} broke off: {training['fault']}", "yellow")
 
 
 def _row(name: str, cell: dict[str, Any], result: dict[str, Any]) -> tuple[str, ...]:

@@ -1,34 +1,37 @@
 """Say how curved a loss is: the largest eigenvalues of its Hessian, and the smallest.
 
 WHAT is the run of a training, a model's file, or a cell (published, in a file, or typed), which is trained
-first, on a small network unless words such as epochs=30 net.channels=16 say otherwise, as an ordinary run in
-OUT/runs; then the Hessian is that in the weights. Or it is the run of a search, and the Hessian that in the
-architecture parameters, on held-out images in batches as large as those that the search took its steps with.
-Products with it are exact.
+first, on a small network unless settings such as epochs=30 net.channels=16 say otherwise, as an ordinary run
+in OUT/runs; then the Hessian is that in the weights. Or it is the run of a search, and the Hessian that in
+the architecture parameters, on held-out images in batches as large as those that the search took its steps
+with. Products with it are exact.
 """
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.analyse.networks import add_network_flags, is_trained, open_network, plain, trained
-from dartboard.cli.arguments import RUNS, UsageError, positive
-from dartboard.cli.progress import progress
-from dartboard.cli.render import Terminal
-from dartboard.cli.signals import interrupt_on_signals, report_stop
+from dartboard.cli.analyse.networks import (
+    add_network_flags,
+    directory_name,
+    is_trained,
+    open_network,
+    train_cell,
+)
+from dartboard.cli.arguments import RUNS, UsageError, positive, prepare_device
+from dartboard.cli.processes import interrupt_on_signals, report_stop
+from dartboard.cli.render import Terminal, progress
+from dartboard.runs.directory import is_run
 from dartboard.utils.progress import Progress
 
 if TYPE_CHECKING:
     import torch
 
     from dartboard.analysis.hessian import Spectrum
-    from dartboard.arch.objective import Batch
-    from dartboard.search import Searcher
 
 OF_WEIGHTS = ("which", "data", "part", "statistics", "batch", "out")
 """Flags that a search has no use for."""
@@ -54,43 +57,36 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the eigenvalues."""
-    from dartboard.cli.arguments import prepare_device
-
-    device, searched = prepare_device(args.device, args.threads), _is_search(args.what)
+    device, searched = prepare_device(args.device, args.threads), False
+    with suppress(OSError):  # a genotype can be too long for a file name
+        searched = is_run(Path(args.what)) and not is_trained(args.what)
     with interrupt_on_signals() as caught:
         try:
-            with progress(quiet=args.quiet) as tell:
-                spectrum, words = (_of_architecture if searched else _of_weights)(args, device, tell)
+            with progress(quiet=args.quiet) as report_progress:
+                measure = _of_architecture if searched else _of_weights
+                spectrum, images = measure(args, device, report_progress)
         except KeyboardInterrupt as stop:
             return report_stop(stop, caught)
-    return _report(args, spectrum, "architecture parameters" if searched else "weights", words)
-
-
-def _is_search(text: str) -> bool:
-    """Whether a text names the run of a search."""
-    from dartboard.runs import is_run
-
-    with suppress(OSError):  # a genotype can be too long for a file name
-        return is_run(Path(text)) and not is_trained(text)
-    return False
-
-
-def _report(args: Namespace, spectrum: "Spectrum", where: str, words: str) -> int:
+    where = "architecture parameters" if searched else "weights"
     if args.json:
-        print(json.dumps({"what": args.what, "in": where, "images": words} | spectrum.facts()))
-    else:
-        Terminal().write(_lines(spectrum, where, words))
+        print(json.dumps({"what": args.what, "in": where, "images": images} | spectrum.facts()))
+        return 0
+    head = Text.assemble((f"Hessian in {spectrum.size:,} {where}", "bold"), (f"  {images}", "dim"))
+    values = (f"largest {number}  {value:.5g}" for number, value in enumerate(spectrum.largest, 1))
+    Terminal().write([head, *values, f"smallest   {spectrum.smallest:.5g}"])
     return 0
 
 
-def _of_weights(args: Namespace, device: "torch.device", tell: Progress) -> tuple["Spectrum", str]:
+def _of_weights(args: Namespace, device: "torch.device", progress: Progress) -> tuple["Spectrum", str]:
+    """The spectrum in the weights of a trained network, and what its images are."""
     from dartboard.analysis.hessian import weight_spectrum
 
     if args.fall_back:
         raise UsageError(f"--fall-back chooses among the checkpoints of a search; {args.what} is none")
     if args.out is not None and is_trained(args.what):
         raise UsageError(f"--out is where a cell is trained; {args.what} is trained already")
-    where = trained(args, args.out or RUNS / f"hessian-{plain(args.what)}", device, tell)
+    out = args.out or RUNS / f"hessian-{directory_name(args.what)}"
+    where = train_cell(args, out, device, progress)
     network = open_network(where, args, examples=args.examples, which=args.which)
     spectrum = weight_spectrum(
         network.model,
@@ -100,14 +96,16 @@ def _of_weights(args: Namespace, device: "torch.device", tell: Progress) -> tupl
         batch=args.batch or 64,
         statistics=args.statistics or "kept",
         device=device,
-        progress=tell,
+        progress=progress,
     )
-    return spectrum, network.words
+    return spectrum, network.description
 
 
-def _of_architecture(args: Namespace, device: "torch.device", tell: Progress) -> tuple["Spectrum", str]:
+def _of_architecture(args: Namespace, device: "torch.device", progress: Progress) -> tuple["Spectrum", str]:
+    """The spectrum in the architecture parameters of a search, and what its images are."""
     from dartboard.analysis.hessian import arch_spectrum
     from dartboard.runs import Run
+    from dartboard.search.build import make_evaluation_batches
     from dartboard.search.searcher import load_searcher
 
     for name in OF_WEIGHTS:
@@ -117,31 +115,14 @@ def _of_architecture(args: Namespace, device: "torch.device", tell: Progress) ->
         raise UsageError(
             f"{args.what} is a search, whose settings are settled; leave out {args.overrides[0]}"
         )
-    searcher = load_searcher(Run.read(args.what), device, fall_back=args.fall_back, progress=tell)
-    spectrum = arch_spectrum(
-        searcher.objective, _batches(searcher, args.examples), count=args.count, progress=tell
+    searcher = load_searcher(Run.read(args.what), device, fall_back=args.fall_back, progress=progress)
+    batches = make_evaluation_batches(  # of held-out images, spread evenly
+        searcher.loaders.valid,
+        searcher.data,
+        searcher.options.data,
+        batch=max(searcher.options.batch // searcher.objective.micro_batches, 1),  # one piece of a step
+        device=searcher.device,
+        limit=args.examples,
     )
+    spectrum = arch_spectrum(searcher.objective, list(batches), count=args.count, progress=progress)
     return spectrum, f"{spectrum.examples:,} held-out images of {searcher.data.name}"
-
-
-def _batches(searcher: "Searcher", examples: int) -> "list[Batch]":
-    """At most so many held-out images, spread evenly, in batches as large as one piece of a step."""
-    from dartboard.search.build import make_evaluation_batches
-
-    return list(
-        make_evaluation_batches(
-            searcher.loaders.valid,
-            searcher.data,
-            searcher.options.data,
-            batch=max(searcher.options.batch // searcher.objective.micro_batches, 1),
-            device=searcher.device,
-            limit=examples,
-        )
-    )
-
-
-def _lines(spectrum: "Spectrum", where: str, words: str) -> Iterator[Text | str]:
-    yield Text.assemble((f"Hessian in {spectrum.size:,} {where}", "bold"), (f"  {words}", "dim"))
-    for number, value in enumerate(spectrum.largest, 1):
-        yield f"largest {number}  {value:.5g}"
-    yield f"smallest   {spectrum.smallest:.5g}"

@@ -1,45 +1,31 @@
 """Look around a trained network: its loss, or its gradients, on a grid of points about its weights.
 
 WHAT is the run of a training or a model's file; or a cell (published, of a search, in a file, or typed),
-which is trained first, on a small network unless words such as epochs=30 net.channels=16 say otherwise, as an
-ordinary run in OUT/runs. Values, pictures and numbers are written to OUT. What is stopped goes on with the
-same command. All is computed with one thread a process, so that the numbers do not depend on --jobs.
+which is trained first, on a small network unless settings such as epochs=30 net.channels=16 say otherwise, as
+an ordinary run in OUT/runs. Values, pictures and numbers are written to OUT. The same command resumes
+what was stopped. All is computed with one thread a process, so that the numbers do not depend on --jobs.
 """
 
-import json
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.analyse.networks import add_network_flags, open_network, plain, trained
-from dartboard.cli.arguments import RUNS, above_zero, positive
-from dartboard.cli.progress import progress
-from dartboard.cli.render import Terminal
-from dartboard.cli.signals import interrupt_on_signals, report_stop
-from dartboard.utils.progress import Progress
+from dartboard.cli.analyse.networks import add_network_flags, directory_name, open_network, train_cell
+from dartboard.cli.arguments import RUNS, above_zero, positive, prepare_device
+from dartboard.cli.processes import interrupt_on_signals, report_stop
+from dartboard.cli.render import Terminal, as_json, progress, write_all
 
 if TYPE_CHECKING:
-    import torch
-
-    from dartboard.analysis.grid import GridOptions
     from dartboard.analysis.landscape import Landscape
 
 MEASURES = ("loss", "variance", "gradient", "smoothness")
 OPTIONS = (
-    "of",
-    "grid",
-    "radius",
-    "directions",
-    "vectors",
-    "statistics",
-    "examples",
-    "batch",
-    "fresh",
-    "seed",
+    *("of", "grid", "radius", "directions", "vectors"),
+    *("statistics", "examples", "batch", "fresh", "seed"),
 )
+"""Flags that are options of the grid."""
 WORDS = {
     "centre": "at the trained weights",
     "sharpness": "sharpness, % (largest rise within the radius)",
@@ -92,72 +78,52 @@ def odd(text: str) -> int:
 
 def run(args: Namespace) -> int:
     """Measure what is missing, draw, and print the shape in a few numbers."""
-    from dartboard.cli.arguments import prepare_device
-
-    device = prepare_device(args.device, None)
-    out = args.out or RUNS / f"landscape-{plain(args.what)}"
-    with interrupt_on_signals() as caught:
-        try:
-            with progress(quiet=args.quiet) as tell:
-                measured, images = _measure(args, out, device, tell)
-        except KeyboardInterrupt as stop:
-            return report_stop(stop, caught)
-    return _report(args, measured, out, images)
-
-
-def _measure(args: Namespace, out: Path, device: "torch.device", tell: Progress) -> tuple["Landscape", str]:
-    """The landscape, and what it was measured on in words."""
-    from dartboard.analysis.landscape import landscape
-
-    options = _options(args)
-    where = trained(args, out, device, tell)
-    network = open_network(where, args, examples=options.examples, which=args.which, fresh=options.fresh)
-    measured = landscape(
-        network.model,
-        network.images,
-        options,
-        train=network.train,
-        folder=out,
-        device=device,
-        jobs=args.jobs,
-        progress=tell,
-    )
-    return measured, network.words
-
-
-def _options(args: Namespace) -> "GridOptions":
     from dartboard.analysis.grid import GridOptions
+    from dartboard.analysis.landscape import landscape
     from dartboard.config.loader import ConfigLoader
 
-    return ConfigLoader(GridOptions, {}, "").validate({name: getattr(args, name) for name in OPTIONS})
-
-
-def _report(args: Namespace, measured: "Landscape", out: Path, images: str) -> int:
-    """Write pictures and numbers, and print."""
-    from dartboard.analysis.landscape import summary, surfaces
-    from dartboard.cli.analyse.output import write_all
-    from dartboard.viz.plots import plot_contours, plot_heat, plot_surfaces
-
-    shape, drawn = summary(measured), surfaces({plain(args.what): measured})
-    flat = plot_contours if args.of == "loss" else plot_heat
-    figures = {f"{args.of}-flat": flat(drawn), f"{args.of}-surface": plot_surfaces(drawn)}
-    facts = {"what": args.what, "images": images, "shape": _finite(shape), **measured.facts()}
-    write_all(out, figures, f"{args.of}-numbers.json", facts)
-    if args.json:
-        print(json.dumps({"out": str(out)} | facts))
-    else:
-        Terminal().write([*_lines(measured, shape, images), f"written to {out}"])
+    device = prepare_device(args.device, None)
+    out: Path = args.out or RUNS / f"landscape-{directory_name(args.what)}"
+    values = {name: getattr(args, name) for name in OPTIONS}
+    with interrupt_on_signals() as caught:
+        try:
+            with progress(quiet=args.quiet) as report_progress:
+                options = ConfigLoader(GridOptions, {}, "").validate(values)
+                where = train_cell(args, out, device, report_progress)
+                network = open_network(
+                    where, args, examples=options.examples, which=args.which, fresh=options.fresh
+                )
+                measured = landscape(
+                    network.model,
+                    network.images,
+                    options,
+                    train=network.train,
+                    folder=out,
+                    device=device,
+                    jobs=args.jobs,
+                    progress=report_progress,
+                )
+        except KeyboardInterrupt as stop:
+            return report_stop(stop, caught)
+    _report(args, measured, out, network.description)
     return 0
 
 
-def _finite(shape: dict[str, float]) -> dict[str, float | None]:
-    """The numbers, ready for JSON: None for what is infinite."""
-    return {name: value if abs(value) < float("inf") else None for name, value in shape.items()}
+def _report(args: Namespace, measured: "Landscape", out: Path, images: str) -> None:
+    """Write pictures and numbers, and print."""
+    from dartboard.analysis.landscape import summary, surfaces
+    from dartboard.viz.plots import plot_contours, plot_heat, plot_surfaces
 
-
-def _lines(measured: "Landscape", shape: dict[str, float], images: str) -> Iterator[Text | str]:
-    options = measured.options
-    grid = f"{options.grid}x{options.grid} points, radius {options.radius:g}, {images}"
-    yield Text.assemble((options.of, "bold"), (f"  {grid}", "dim"))
+    shape, drawn = summary(measured), surfaces({directory_name(args.what): measured})
+    flat = plot_contours if args.of == "loss" else plot_heat
+    figures = {f"{args.of}-flat": flat(drawn), f"{args.of}-surface": plot_surfaces(drawn)}
+    facts = {"what": args.what, "images": images, "shape": shape, **measured.facts()}
+    write_all(out, figures, f"{args.of}-numbers.json", facts)
+    if args.json:
+        print(as_json({"out": str(out)} | facts))
+        return
+    grid = f"{args.grid}x{args.grid} points, radius {args.radius:g}, {images}"
     longest = max(len(WORDS[name]) for name in shape)
-    yield from (f"{WORDS[name].ljust(longest)}  {value:.4g}" for name, value in shape.items())
+    lines = (f"{WORDS[name].ljust(longest)}  {value:.4g}" for name, value in shape.items())
+    head = Text.assemble((args.of, "bold"), (f"  {grid}", "dim"))
+    Terminal().write([head, *lines, f"written to {out}"])

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.analyse.output import add_supernet_flags, as_json, write_all
-from dartboard.cli.progress import progress
-from dartboard.cli.render import Terminal
+from dartboard.cli.analyse.networks import add_supernet_flags
+from dartboard.cli.arguments import prepare_device
+from dartboard.cli.render import print_results, progress
 
 if TYPE_CHECKING:
     from dartboard.analysis.stability import Stabilities
@@ -30,19 +30,12 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print the mean and the worst change of each run, and draw."""
     from dartboard.analysis.stability import stability
-    from dartboard.cli.arguments import prepare_device
 
     device = prepare_device(args.device, None)
-    with progress() as tell:
-        stabilities = stability(*args.runs, device=device, fall_back=args.fall_back, progress=tell)
-    if args.out is not None:
-        write_all(args.out, {"stability": stabilities.plot()}, NUMBERS, stabilities.facts())
-    if args.json:
-        print(as_json(stabilities.facts()))
-    else:
-        Terminal().write(_lines(stabilities))
-        if args.out is not None:
-            print(f"written to {args.out}")
+    with progress() as report_progress:
+        stabilities = stability(*args.runs, device=device, fall_back=args.fall_back, progress=report_progress)
+    facts, lines = stabilities.facts(), _lines(stabilities)
+    print_results(args, facts, lines, lambda: {"stability": stabilities.plot()}, NUMBERS)
     return 0
 
 

@@ -25,29 +25,19 @@ from dartboard.analysis.topology import (
     shape_of,
 )
 from dartboard.cli.analyse.networks import searched_space
-from dartboard.cli.analyse.output import as_json, write_all
-from dartboard.cli.progress import progress
-from dartboard.cli.render import Terminal, align_columns
+from dartboard.cli.render import align_columns, print_results, progress
 from dartboard.errors import GenotypeError
 from dartboard.runs.lookup import find_genotype, home_of
-from dartboard.space import PUBLISHED, SPACES, Genotype, SearchSpace, load_space
+from dartboard.space import PUBLISHED, SPACES, Genotype, load_space
 from dartboard.utils.progress import Progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NUMBERS = "topology.json"
-HEAD = (
-    "",
-    "",
-    "width",
-    "depth",
-    "mean source",
-    "connections",
-    "from inputs",
-    "wider",
-    "shallower",
-    "pattern",
+HEAD: tuple[str, ...] = (
+    *("", "", "width", "depth", "mean source", "connections", "from inputs"),
+    *("wider", "shallower", "pattern"),
 )
 FEW = 3
 """Groups that have columns of their own in a table over epochs."""
@@ -72,7 +62,13 @@ class CellReport:
                 percentiles = {"width": standing.width.percentile, "depth": standing.depth.percentile}
                 more = {"percentile": percentiles, "common": standing.common}
                 cells[group]["standing"] = asdict(standing) | more
-        epochs = [{"epoch": epoch.epoch, "cells": _shapes(epoch.shapes)} for epoch in self.epochs]
+        epochs = [
+            {
+                "epoch": epoch.epoch,
+                "cells": {group: asdict(shape) for group, shape in epoch.shapes.items()},
+            }
+            for epoch in self.epochs
+        ]
         return {"name": self.name, "cells": cells, "epochs": epochs}
 
 
@@ -88,100 +84,80 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the shapes, and draw."""
-    with progress() as tell:
-        named = enumerate(args.cells or PUBLISHED, 1)
-        reports = [make_report(text, args.space, number, tell) for number, text in named]
+    with progress() as report_progress:
+        reports = [
+            make_report(text, args.space, number, report_progress)
+            for number, text in enumerate(args.cells or PUBLISHED, 1)
+        ]
     facts = {"cells": [report.facts() for report in reports]}
-    if args.out is not None:
-        write_all(args.out, dict(_figures(reports, every=bool(args.cells))), NUMBERS, facts)
-    if args.json:
-        print(as_json(facts))
-    else:
-        Terminal().write(_lines(reports))
-        if args.out is not None:
-            print(f"written to {args.out}")
+    print_results(args, facts, _lines(reports), lambda: _figures(reports, every=bool(args.cells)), NUMBERS)
     return 0
 
 
-def make_report(text: str, space: str | None, number: int, tell: Progress) -> CellReport:
+def make_report(text: str, space: str | None, number: int, progress: Progress) -> CellReport:
     """The cell that `text` names, and its kinds: in `space`, else in its own space, else none."""
     genotype = find_genotype(text)
     known = searched_space(text)
-    epochs = epoch_shapes(text) if known is not None else []
+    kinds: dict[str, ShapeDistribution] = {}
     if space is not None:
-        kinds = shape_distributions(genotype, load_space(space), progress=tell)
+        kinds = shape_distributions(genotype, load_space(space), progress=progress)
     else:
-        kinds = _kinds(genotype, known, tell)
-    return CellReport(_name(text, number), genotype, kinds, epochs)
-
-
-def _kinds(genotype: Genotype, known: SearchSpace | None, tell: Progress) -> dict[str, ShapeDistribution]:
-    with suppress(GenotypeError):
-        return shape_distributions(genotype, known or home_of(genotype), progress=tell)
-    with suppress(GenotypeError):  # of no space: by its own connections
-        return shape_distributions(genotype)
-    return {}
-
-
-def _name(text: str, number: int) -> str:
-    if text in PUBLISHED:
-        return text
+        try:
+            kinds = shape_distributions(genotype, known or home_of(genotype), progress=progress)
+        except GenotypeError:
+            with suppress(GenotypeError):  # of no space: by its own connections
+                kinds = shape_distributions(genotype)
+    name = text if text in PUBLISHED else f"genotype {number}"
     with suppress(OSError):  # a genotype can be too long for a file name
-        if Path(text).exists():
-            return Path(text).resolve().name
-    return f"genotype {number}"
-
-
-def _shapes(shapes: Mapping[str, Shape]) -> dict[str, Any]:
-    return {group: asdict(shape) for group, shape in shapes.items()}
+        if text not in PUBLISHED and Path(text).exists():
+            name = Path(text).resolve().name
+    return CellReport(name, genotype, kinds, epoch_shapes(text) if known is not None else [])
 
 
 def _lines(reports: Sequence[CellReport]) -> Iterator[Text | str]:
-    rows = [HEAD, *(row for report in reports for row in _rows(report))]
-    yield from _table(rows)
+    yield from _table([HEAD, *(row for report in reports for row in _rows(report))])
     yield ""
-    for words in dict.fromkeys(_counted(kind) for report in reports for kind in report.kinds.values()):
-        yield Text(f"wider, shallower: shares of {words}", "dim")
+    counted = (
+        f"{'all' if kind.exact else 'a sample of'} {kind.total:,} {kind.about}"
+        for report in reports
+        for kind in report.kinds.values()
+    )
+    for cells in dict.fromkeys(counted):
+        yield Text(f"wider, shallower: shares of {cells}", "dim")
     for report in reports:
         if report.epochs:
             yield ""
             yield Text(f"{report.name} over its epochs: width, depth, mean source", "bold")
-            yield from _table(list(_epoch_rows(report.epochs)))
-
-
-def _counted(kind: ShapeDistribution) -> str:
-    return f"{'all' if kind.exact else 'a sample of'} {kind.total:,} {kind.about}"
+            yield from _table(_epoch_rows(report.epochs))
 
 
 def _rows(report: CellReport) -> Iterator[tuple[str, ...]]:
     for group, cell in report.genotype.groups:
         shape = shape_of(cell)
-        numbers = (
-            f"{shape.width:.3g}c",
-            f"{shape.depth}",
-            f"{shape.mean_source:.3g}",
-            f"{shape.connections}",
-        )
-        standing = report.kinds[group].rank(cell) if group in report.kinds else None
+        sizes = f"{shape.width:.3g}c", f"{shape.depth}", f"{shape.mean_source:.3g}"
+        connections = f"{shape.connections}", f"{shape.from_inputs:.0%}"
         stands = ("-", "-", "-")
-        if standing is not None:
+        if group in report.kinds:
+            standing = report.kinds[group].rank(cell)
             pattern = "yes" if standing.common else "no"
             pattern = "widest" if standing.extreme and standing.common else pattern
             stands = (f"{standing.width.above:.1%}", f"{standing.depth.below:.1%}", pattern)
-        yield (report.name, group, *numbers, f"{shape.from_inputs:.0%}", *stands)
+        yield (report.name, group, *sizes, *connections, *stands)
 
 
-def _epoch_rows(epochs: Sequence[EpochShapes]) -> Iterator[tuple[str, ...]]:
+def _epoch_rows(epochs: Sequence[EpochShapes]) -> list[tuple[str, ...]]:
     """A line for each epoch: all groups, or where there are many their mean."""
     groups = list(epochs[-1].shapes)
     few = len(groups) <= FEW
-    yield ("epoch", *(groups if few else [f"mean of {len(groups)} cells"]))
+    rows = [("epoch", *(groups if few else [f"mean of {len(groups)} cells"]))]
     for epoch in epochs:
-        rows = [[epoch.shapes[group]] for group in groups] if few else [list(epoch.shapes.values())]
-        yield (str(epoch.epoch), *(_mean(row) for row in rows))
+        columns = [[epoch.shapes[group]] for group in groups] if few else [list(epoch.shapes.values())]
+        rows.append((str(epoch.epoch), *(_mean(shapes) for shapes in columns)))
+    return rows
 
 
 def _mean(shapes: Sequence[Shape]) -> str:
+    """Means of width, depth and source index."""
     wide, deep, source = (
         fmean(getattr(shape, name) for shape in shapes) for name in ("width", "depth", "mean_source")
     )
@@ -194,7 +170,7 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[Text]:
         yield Text("  ".join(row).rstrip(), "" if number else "dim")
 
 
-def _figures(reports: Sequence[CellReport], *, every: bool) -> "Iterator[tuple[str, Figure]]":
+def _figures(reports: Sequence[CellReport], *, every: bool) -> "dict[str, Figure]":
     """Where the cells stand; with `every` also a drawing of each and its epochs."""
     from dartboard.analysis.topology import plot_epochs, plot_shape_ranks
     from dartboard.viz.cells import cell_figure
@@ -204,9 +180,9 @@ def _figures(reports: Sequence[CellReport], *, every: bool) -> "Iterator[tuple[s
         for group, kind in report.kinds.items():
             key = (group, kind.about, tuple(sorted(kind.ways.items())))
             panels.setdefault(key, (group, kind, {}))[2][report.name] = report.genotype.cells[group]
-    if panels:
-        yield "standing", plot_shape_ranks(list(panels.values()))
+    figures = {"standing": plot_shape_ranks(list(panels.values()))} if panels else {}
     for number, report in enumerate(reports if every else (), 1):
-        yield f"cell-{number}", cell_figure(report.genotype)
+        figures[f"cell-{number}"] = cell_figure(report.genotype)
         if report.epochs:
-            yield f"epochs-{number}", plot_epochs(report.epochs)
+            figures[f"epochs-{number}"] = plot_epochs(report.epochs)
+    return figures

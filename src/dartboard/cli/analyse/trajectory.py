@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.analyse.output import as_json, write_all
-from dartboard.cli.render import Terminal
+from dartboard.cli.render import print_results
 
 if TYPE_CHECKING:
     from dartboard.analysis.trajectory import Trajectories
@@ -34,20 +33,8 @@ def run(args: Namespace) -> int:
     from dartboard.analysis.trajectory import read_trajectories
 
     trajectories = read_trajectories(*args.runs)
-    if args.out is not None:
-        _write(trajectories, args.out)
-    if args.json:
-        print(as_json(trajectories.facts()))
-    else:
-        Terminal().write(_lines(trajectories))
-        if args.out is not None:
-            print(f"written to {args.out}")
+    print_results(args, trajectories.facts(), _lines(trajectories), trajectories.plot, NUMBERS)
     return 0
-
-
-def _write(trajectories: "Trajectories", folder: Path) -> None:
-
-    write_all(folder, trajectories.plot(), NUMBERS, trajectories.facts())
 
 
 def _lines(trajectories: "Trajectories") -> Iterator[Text | str]:
@@ -60,10 +47,8 @@ def _lines(trajectories: "Trajectories") -> Iterator[Text | str]:
         for name in QUANTITIES:
             band = trajectories.band(label, name)
             if band is not None:
-                first, last = band.mean[0], band.mean[-1]
+                first = f"after epoch {band.x[0]:.0f}: {band.mean[0]:.4f}"
                 spread = f" +- {band.std[-1]:.4f}" if len(group) > 1 else ""
-                after = (
-                    f"after epoch {band.x[0]:.0f}: {first:.4f}, after {band.x[-1]:.0f}: {last:.4f}{spread}"
-                )
-                yield Text.assemble((f"  {name.ljust(wide)}", "cyan"), f"  {after}")
+                last = f"after {band.x[-1]:.0f}: {band.mean[-1]:.4f}{spread}"
+                yield Text.assemble((f"  {name.ljust(wide)}", "cyan"), f"  {first}, {last}")
         yield ""

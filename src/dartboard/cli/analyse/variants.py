@@ -7,18 +7,15 @@ same seed gives the same variants, all different. What is printed can be given t
 
 import json
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
 
 from rich.text import Text
 
 from dartboard.analysis.topology import shapes_of
 from dartboard.analysis.variants import random_connections, random_operations, widest
 from dartboard.cli.analyse.networks import candidates
-from dartboard.cli.analyse.output import as_json
 from dartboard.cli.arguments import UsageError, positive
-from dartboard.cli.render import Terminal, draw_cells
+from dartboard.cli.render import Terminal, as_json, draw_cells
 from dartboard.errors import GenotypeError
 from dartboard.runs.lookup import find_genotype
 from dartboard.space import GENOTYPE_FORMATS, SPACES, Genotype
@@ -32,37 +29,44 @@ def configure(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("cell", metavar="CELL", help="a published cell, a genotype, a file with one, or a run")
     add("--kind", choices=KINDS, default=KINDS[0], help="what varies (default: connections)")
-    add(
-        "--count",
-        type=positive,
-        metavar="N",
-        help=f"how many (default: {COUNT}); of the widest there is one",
-    )
+    about = f"how many (default: {COUNT}); of the widest there is one"
+    add("--count", type=positive, metavar="N", help=about)
     add("--seed", type=_seed, default=0, metavar="N", help="chooses which (default: 0)")
     add("--only", metavar="ARCH", help="vary this cell alone, such as normal (default: all)")
-    add(
-        "--no-repeats",
-        action="store_true",
-        help="connections: a node reads different nodes, as in DARTS' space",
-    )
+    about = "connections: a node reads different nodes, as in DARTS' space"
+    add("--no-repeats", action="store_true", help=about)
     add("--space", metavar="S", help=f"operations: whose ops are candidates: {', '.join(SPACES)}, or a file")
     add("--json", action="store_true", help="print one JSON object instead")
 
 
 def run(args: Namespace) -> int:
     """Print the variants, and sketch them."""
-    _check(args)
-    genotype = find_genotype(args.cell)
-    made = _made(genotype, args)
+    idle = {
+        "--no-repeats": args.no_repeats and args.kind != "connections",
+        "--space": args.space is not None and args.kind != "operations",
+        "--count": args.count is not None and args.kind == "widest",
+    }
+    for flag, is_set in idle.items():
+        if is_set:
+            raise UsageError(f"{flag} says nothing about variants of kind {args.kind}; leave it out")
+    variants = _variants(find_genotype(args.cell), args)
     if args.json:
-        print(
-            as_json({"kind": args.kind, "seed": args.seed, "variants": [_facts(variant) for variant in made]})
-        )
+        facts = [
+            {
+                "genotype": json.loads(GENOTYPE_FORMATS["json"].encode(variant)),
+                "text": text_of(variant),
+                "cells": {group: asdict(shape) for group, shape in shapes_of(variant).items()},
+            }
+            for variant in variants
+        ]
+        print(as_json({"kind": args.kind, "seed": args.seed, "variants": facts}))
         return 0
     terminal = Terminal()
-    for number, variant in enumerate(made, 1):
-        terminal.write(_lines(args.kind, number, variant))
-        terminal.write([*draw_cells(variant.groups, terminal), ""])
+    for number, variant in enumerate(variants, 1):
+        shapes = (f"{group} {shape.width:.3g}c, {shape.depth}" for group, shape in shapes_of(variant).items())
+        name = args.kind if args.kind == "widest" else f"{args.kind} {number}"
+        head = Text.assemble((name, "bold"), (f"  width, depth: {', '.join(shapes)}", "dim"))
+        terminal.write([head, text_of(variant), *draw_cells(variant.groups, terminal), ""])
     return 0
 
 
@@ -72,37 +76,15 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def _check(args: Namespace) -> None:
-    """Refuses what the kind would not look at."""
-    idle = {
-        "--no-repeats": args.no_repeats and args.kind != "connections",
-        "--space": args.space is not None and args.kind != "operations",
-        "--count": args.count is not None and args.kind == "widest",
-    }
-    for name, is_set in idle.items():
-        if is_set:
-            raise UsageError(f"{name} says nothing about variants of kind {args.kind}; leave it out")
-
-
-def _made(genotype: Genotype, args: Namespace) -> list[Genotype]:
+def _variants(genotype: Genotype, args: Namespace) -> list[Genotype]:
     groups = None if args.only is None else [args.only]
     if args.kind == "widest":
         return [widest(genotype, groups=groups)]
     count = args.count or COUNT
     if args.kind == "operations":
-        return random_operations(
-            genotype, count, seed=args.seed, ops=candidates(args.cell, genotype, args.space), groups=groups
-        )
+        ops = candidates(args.cell, genotype, args.space)
+        return random_operations(genotype, count, seed=args.seed, ops=ops, groups=groups)
     return random_connections(genotype, count, seed=args.seed, repeats=not args.no_repeats, groups=groups)
-
-
-def _facts(genotype: Genotype) -> dict[str, Any]:
-    shapes = {group: asdict(shape) for group, shape in shapes_of(genotype).items()}
-    return {
-        "genotype": json.loads(GENOTYPE_FORMATS["json"].encode(genotype)),
-        "text": text_of(genotype),
-        "cells": shapes,
-    }
 
 
 def text_of(genotype: Genotype) -> str:
@@ -113,12 +95,3 @@ def text_of(genotype: Genotype) -> str:
         except GenotypeError:
             continue
     return GENOTYPE_FORMATS["json"].encode(genotype)
-
-
-def _lines(kind: str, number: int, genotype: Genotype) -> Iterator[Text | str]:
-    shapes = ", ".join(
-        f"{group} {shape.width:.3g}c, {shape.depth}" for group, shape in shapes_of(genotype).items()
-    )
-    name = kind if kind == "widest" else f"{kind} {number}"
-    yield Text.assemble((name, "bold"), (f"  width, depth: {shapes}", "dim"))
-    yield text_of(genotype)

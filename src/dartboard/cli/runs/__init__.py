@@ -7,15 +7,14 @@ written ./show. Only the files of runs are read; runs that others are writing ar
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from dartboard.cli.commands import add_commands
-from dartboard.cli.packages import package_commands
+from dartboard.cli.commands import add_commands, package_commands
 
 ACTIONS = {
     "list": "dartboard.cli.runs.list",
     "show": "dartboard.cli.runs.show",
     "compare": "dartboard.cli.runs.compare",
     "tail": "dartboard.cli.runs.tail",
-    "rm": "dartboard.cli.runs.remove",
+    "rm": "dartboard.cli.runs.rm",
 }
 """The module of each action."""
 

@@ -2,7 +2,7 @@
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ CELL = "cell"
 MAX_VALUE = 40
 """Characters of a value."""
 NOTHING = "-"
-Rows = list[tuple[str, ...]]
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -41,12 +40,18 @@ def run(args: Namespace) -> int:
     differing = differences([RunReader.read(path).config for path in paths])
     entries, cells = [summarize_run(path) for path in paths], [genotype_of(path) for path in paths]
     if args.json:
-        print(json.dumps(_facts(entries, cells, differing), default=str))
+        encode = GENOTYPE_FORMATS["json"].encode
+        runs = [
+            facts(entry) | {"genotype": None if cell is None else json.loads(encode(cell))}
+            for entry, cell in zip(entries, cells, strict=True)
+        ]
+        print(json.dumps({"runs": runs, "settings": differing}, default=str))
         return 0
     terminal = Terminal()
-    head = ("", *(printable(str(path)) for path in paths))
-    terminal.write(_table(head, [*_numbers(entries), *_settings(differing)]))
-    terminal.write(_drawn(paths, cells, terminal))
+    settings = [(name, *map(_shorten, values)) for name, values in differing.items() if name != CELL]
+    rows = [("", *(printable(str(path)) for path in paths)), *_numbers(entries), *settings]
+    head, *lines = table_lines(rows)
+    terminal.write([Text(head, "bold"), *map(Text, lines), *_drawn(paths, cells, terminal)])
     return 0
 
 
@@ -58,52 +63,32 @@ def differences(configs: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {name: values for name, values in settings.items() if any(value != values[0] for value in values)}
 
 
-def _facts(
-    entries: Sequence[RunSummary], cells: Sequence[Genotype | None], differing: Mapping[str, list[Any]]
-) -> dict[str, Any]:
-    encode = GENOTYPE_FORMATS["json"].encode
-    runs = [
-        facts(entry) | {"genotype": None if cell is None else json.loads(encode(cell))}
-        for entry, cell in zip(entries, cells, strict=True)
-    ]
-    return {"runs": runs, "settings": differing}
-
-
-def _numbers(entries: Sequence[RunSummary]) -> Rows:
-    results = [_result(entry) for entry in entries]
-    return [
+def _numbers(entries: Sequence[RunSummary]) -> list[tuple[str, ...]]:
+    """State, epoch and accuracy of the runs, and those of their results that one of them has."""
+    rows: list[tuple[str, ...]] = [
         ("state", *(entry.state for entry in entries)),
         ("epoch", *(_shorten(entry.epoch) for entry in entries)),
         ("accuracy", *(NOTHING if entry.accuracy is None else f"{entry.accuracy:.2%}" for entry in entries)),
-        *_where_known("entropy", [result.get("entropy") for result in results], "{:.4f}".format),
-        *_where_known("parameters", [result.get("parameters") for result in results], "{:,}".format),
-        *_where_known("time", [result.get("seconds") for result in results], span),
     ]
-
-
-def _result(entry: RunSummary) -> dict[str, Any]:
-    return {} if entry.mistake is not None else RunReader.read(entry.path).result() or {}
-
-
-def _where_known(name: str, values: Sequence[Any], form: Any) -> Rows:
-    """A row of numbers, if one of them is known."""
-    known = [isinstance(value, int | float) for value in values]
-    cells = (form(value) if is_known else NOTHING for value, is_known in zip(values, known, strict=True))
-    return [(name, *cells)] if any(known) else []
-
-
-def _settings(differing: Mapping[str, list[Any]]) -> Rows:
-    return [(name, *map(_shorten, values)) for name, values in differing.items() if name != CELL]
+    results = [
+        {} if entry.mistake is not None else RunReader.read(entry.path).result() or {} for entry in entries
+    ]
+    forms: dict[str, tuple[str, Callable[[Any], str]]] = {
+        "entropy": ("entropy", "{:.4f}".format),
+        "parameters": ("parameters", "{:,}".format),
+        "time": ("seconds", span),
+    }
+    for name, (key, form) in forms.items():
+        values = [result.get(key) for result in results]
+        if any(isinstance(value, int | float) for value in values):
+            texts = (form(value) if isinstance(value, int | float) else NOTHING for value in values)
+            rows.append((name, *texts))
+    return rows
 
 
 def _shorten(value: object) -> str:
     text = NOTHING if value is None else printable(str(value))
     return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 3]}..."
-
-
-def _table(head: tuple[str, ...], rows: Rows) -> list[Text]:
-    lines = table_lines([head, *rows])
-    return [Text(lines[0], "bold"), *map(Text, lines[1:])]
 
 
 def _drawn(paths: Sequence[Path], cells: Sequence[Genotype | None], terminal: Terminal) -> list[Text]:

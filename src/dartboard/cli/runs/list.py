@@ -7,7 +7,6 @@ row unless DIR is the protocol itself or --all is given. A run whose files are d
 import json
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,7 +37,16 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the runs that there are."""
-    entries = sorted(_filtered(args), key=lambda entry: entry.changed, reverse=True)
+    folder: Path = args.dir
+    if not folder.is_dir():
+        hint = "" if folder == RUNS else "; the actions are list, show, compare, tail and rm"
+        raise UsageError(f"there is no folder {folder} to list runs of{hint}")
+    found = map(summarize_run, find_runs(folder, inside=args.all or is_run(folder)))
+    entries = [
+        entry
+        for entry in sorted(found, key=lambda entry: entry.changed, reverse=True)
+        if args.state in (None, entry.state) and args.method in (None, entry.method)
+    ]
     if args.json:
         print(json.dumps({"runs": [facts(entry) for entry in entries]}))
         return 0
@@ -46,22 +54,16 @@ def run(args: Namespace) -> int:
     if not entries:
         state = "" if args.state is None else f"{args.state} "
         method = "" if args.method is None else f" of {args.method}"
-        terminal.write([f"no {state}runs{method} in {printable(str(args.dir))}"])
+        terminal.write([f"no {state}runs{method} in {printable(str(folder))}"])
         return 0
-    terminal.write(table(entries, args.dir, time.time()))
-    terminal.write(_mistakes(entries, args.dir))
+    now = time.time()
+    lines = table_lines([COLUMNS, *(_cells(entry, folder, now) for entry in entries)])
+    styles = ["bold", *(STYLES[entry.state] for entry in entries)]
+    terminal.write(Text(line, style) for line, style in zip(lines, styles, strict=True))
+    damaged = [entry for entry in entries if entry.mistake is not None]
+    mistakes = (f"{_name(entry.path, folder)}: {printable(entry.mistake or '')}" for entry in damaged)
+    terminal.write([Text(), *(Text(line, "red") for line in mistakes)] if damaged else [])
     return 0
-
-
-def _filtered(args: Namespace) -> Iterator[RunSummary]:
-    folder: Path = args.dir
-    if not folder.is_dir():
-        hint = "" if folder == RUNS else "; the actions are list, show, compare, tail and rm"
-        raise UsageError(f"there is no folder {folder} to list runs of{hint}")
-    for path in find_runs(folder, inside=args.all or is_run(folder)):
-        entry = summarize_run(path)
-        if args.state in (None, entry.state) and args.method in (None, entry.method):
-            yield entry
 
 
 def facts(entry: RunSummary) -> dict[str, Any]:
@@ -70,24 +72,11 @@ def facts(entry: RunSummary) -> dict[str, Any]:
     return asdict(entry) | {"path": str(entry.path), "changed": changed}
 
 
-def table(entries: Sequence[RunSummary], folder: Path, now: float) -> list[Text]:
-    """A line for each run below a heading, with aligned columns.
-
-    Args:
-        entries: The runs, at least one.
-        folder: The folder that their names are relative to.
-        now: The time, in seconds since 1970.
-    """
-    rows = [COLUMNS, *(_cells(entry, folder, now) for entry in entries)]
-    styles = ["bold", *(STYLES[entry.state] for entry in entries)]
-    return [Text(line, style) for line, style in zip(table_lines(rows), styles, strict=True)]
-
-
 def _cells(entry: RunSummary, folder: Path, now: float) -> tuple[str, ...]:
     done = NOTHING if entry.epoch is None else f"{entry.epoch}"
     values = (entry.kind, entry.method, entry.space, entry.data, entry.seed)
     return (
-        name_in(entry.path, folder),
+        _name(entry.path, folder),
         entry.state,
         *(NOTHING if value is None else printable(str(value)) for value in values),
         done if entry.epochs is None else f"{done} of {entry.epochs}",
@@ -96,12 +85,6 @@ def _cells(entry: RunSummary, folder: Path, now: float) -> tuple[str, ...]:
     )
 
 
-def name_in(path: Path, folder: Path) -> str:
+def _name(path: Path, folder: Path) -> str:
     """The name of a run relative to a folder."""
     return printable(str(path.relative_to(folder) if path != folder else path))
-
-
-def _mistakes(entries: Sequence[RunSummary], folder: Path) -> list[Text]:
-    damaged = [entry for entry in entries if entry.mistake is not None]
-    lines = [f"{name_in(entry.path, folder)}: {printable(entry.mistake or '')}" for entry in damaged]
-    return [Text(), *(Text(line, "red") for line in lines)] if lines else []

@@ -1,9 +1,9 @@
-"""Say what a run is: its settings, its last epochs, what came out, and the commands to go on with it."""
+"""Say what a run is: its settings, its last epochs, what came out, and the commands that can follow."""
 
 import json
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +43,11 @@ def run(args: Namespace) -> int:
         print(json.dumps(facts(entry) | more, default=str))
         return 0
     terminal = Terminal()
-    terminal.write(_head(entry, terminal))
-    terminal.write(_settings(reading.config, terminal))
+    terminal.write(_head(entry, reading.config, terminal.width))
     if entry.mistake is None:
-        terminal.write(_epochs(reading))
-        terminal.write(_result(reading))
+        lines = epoch_lines(reading.metrics()[-EPOCHS:], reading.config.get("epochs"))
+        terminal.write([Text(), *map(Text, lines)] if lines else [])
+        terminal.write(_result(reading.result() or {}, entry.accuracy))
     if genotype is not None:
         terminal.write(["", *draw_cells(genotype.groups, terminal), ""])
     for line in following:
@@ -63,41 +63,27 @@ def genotype_of(path: Path) -> Genotype | None:
         return None
 
 
-def _head(entry: RunSummary, terminal: Terminal) -> Iterator[Text]:
+def _head(entry: RunSummary, config: Mapping[str, Any], width: int) -> Iterator[Text]:
+    """The path, the state and the settings of a run."""
     age = f"{entry.state}, last changed {span(time.time() - entry.changed)} ago"
-    yield Text(printable(str(entry.path)), "bold")
-    yield from _label("state", age, terminal, STYLES[entry.state])
+    values = [("state", age, STYLES[entry.state])]
     if entry.mistake is not None:
-        yield from _label("damaged", entry.mistake, terminal, "red")
-    for name in ("kind", "method", "space", "data", "seed"):
-        if (value := getattr(entry, name)) is not None:
-            yield from _label(name, str(value), terminal)
-
-
-def _label(name: str, value: str, terminal: Terminal, style: str = "") -> list[Text]:
-    lines = labelled(name, printable(value), terminal.width)
-    for line in lines:
-        line.stylize(style)
-    return lines
-
-
-def _settings(config: dict[str, Any], terminal: Terminal) -> Iterator[Text]:
+        values.append(("damaged", entry.mistake, "red"))
+    names = ("kind", "method", "space", "data", "seed")
+    values += [(name, str(getattr(entry, name)), "") for name in names if getattr(entry, name) is not None]
     for name in SETTINGS:
         if name in config:
-            value = config[name]
-            pairs = value.items() if isinstance(value, dict) else ()
-            text = ", ".join(f"{key} {inner}" for key, inner in pairs) or str(value)
-            yield from _label(name, text, terminal)
+            pairs = config[name].items() if isinstance(config[name], dict) else ()
+            text = ", ".join(f"{key} {value}" for key, value in pairs) or str(config[name])
+            values.append((name, text, ""))
+    yield Text(printable(str(entry.path)), "bold")
+    for name, text, style in values:
+        for line in labelled(name, printable(text), width):
+            line.stylize(style)
+            yield line
 
 
-def _epochs(reading: RunReader) -> list[Text]:
-    lines = epoch_lines(reading.metrics()[-EPOCHS:], reading.config.get("epochs"))
-    return [Text(), *map(Text, lines)] if lines else []
-
-
-def _result(reading: RunReader) -> Iterator[Text]:
-    result = reading.result() or {}
-    accuracy = summarize_run(reading.path).accuracy
+def _result(result: Mapping[str, Any], accuracy: float | None) -> Iterator[Text]:
     if result and accuracy is not None:
         alone = result.get("discrete_accuracy")
         more = f"; {alone:.2%} with the cell alone" if isinstance(alone, int | float) else ""

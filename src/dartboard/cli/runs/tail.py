@@ -6,7 +6,7 @@ not the run.
 
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,37 +27,25 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Print the epochs."""
+    """Print the last epochs; then those that end, and again those that the run goes back to."""
     reading = RunReader.read(args.path)
-    rows = reading.metrics()
-    _print(reading, rows[-args.lines :])
+    epochs, rows = reading.config.get("epochs"), reading.metrics()
+    for line in epoch_lines(rows[-args.lines :], epochs):
+        print(line, flush=True)
     if not rows and not args.follow:
         print(f"{args.path} has no epoch yet; it is {reading.state}")
-    if args.follow:
-        _follow(reading, _newest(rows))
-    return 0
-
-
-def _follow(reading: RunReader, last: int) -> None:
-    """Print what comes after epoch `last`; epochs that the run goes back to are printed again."""
-    going = True
+    going = args.follow
     while going:
+        last = rows[-1]["epoch"] if rows else -1
         going = reading.state == "running"  # before the look, so that the last epochs are not missed
         rows = reading.metrics()
-        _print(reading, [row for row in rows if row["epoch"] > last])
-        last = _newest(rows)
+        for line in epoch_lines([row for row in rows if row["epoch"] > last], epochs):
+            print(line, flush=True)
         if going:
             time.sleep(LOOK)
-    print(f"{reading.path} is {reading.state}")
-
-
-def _newest(rows: Sequence[Mapping[str, Any]]) -> int:
-    return int(rows[-1]["epoch"]) if rows else -1
-
-
-def _print(reading: RunReader, rows: Sequence[Mapping[str, Any]]) -> None:
-    for line in epoch_lines(rows, reading.config.get("epochs")):
-        print(line, flush=True)
+    if args.follow:
+        print(f"{reading.path} is {reading.state}")
+    return 0
 
 
 def epoch_lines(rows: Iterable[Mapping[str, Any]], epochs: object) -> list[str]:

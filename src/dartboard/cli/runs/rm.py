@@ -6,6 +6,7 @@ A run that somebody is writing is not removed, nor is anything that dartboard di
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 from pathlib import Path
 
 from dartboard.cli.arguments import UsageError
@@ -34,9 +35,15 @@ def run(args: Namespace) -> int:
         _check(path)
     for path in paths:
         print(_describe(path))
-    if not args.yes and not _agreed(len(paths)):
-        print("nothing was removed")
-        return 0
+    if not args.yes:
+        if not sys.stdin.isatty():
+            raise UsageError("runs rm asks before it removes, and there is no terminal to ask at; add --yes")
+        what, answer = "it" if len(paths) == 1 else f"these {len(paths)} runs", ""
+        with suppress(EOFError):
+            answer = input(f"remove {what} for good? [y/N] ")
+        if answer.strip().lower() not in ("y", "yes"):
+            print("nothing was removed")
+            return 0
     for path in paths:
         with Lock(path):  # nothing can begin to write to it meanwhile
             atomic.discard(path)
@@ -65,13 +72,3 @@ def _describe(path: Path) -> str:
     what = f"{entry.state} {entry.kind or 'run'}{more}"
     files = (Path(folder) / name for folder, _, names in os.walk(path) for name in names)
     return f"{printable(str(path))}: {what}, {format_bytes(sum(file.lstat().st_size for file in files))}"
-
-
-def _agreed(count: int) -> bool:
-    if not sys.stdin.isatty():
-        raise UsageError("runs rm asks before it removes, and there is no terminal to ask at; add --yes")
-    what = "it" if count == 1 else f"these {count} runs"
-    try:
-        return input(f"remove {what} for good? [y/N] ").strip().lower() in ("y", "yes")
-    except EOFError:
-        return False
