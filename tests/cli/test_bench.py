@@ -453,10 +453,8 @@ def test_a_kill_and_a_signal_lose_nothing(program: Path, tiny: list[str], capsys
     sender.start()
     assert main([*words, "--out", "out", "--quiet"]) == 128 + signal.SIGTERM
     sender.join()
-    assert (
-        capsys.readouterr().err
-        == "stopped; runs not begun: 0; saved: darts-s0; run the same command to resume\n"
-    )
+    stopped = "stopped; runs not begun: 0; saved: darts-s0; run the same command to resume\n"
+    assert capsys.readouterr().err == stopped
     assert Run.read(path).state == "stopped"
     assert main([*words, "--out", "out", "--quiet"]) == 0
     assert len(Run.read(path).environment()) == 3

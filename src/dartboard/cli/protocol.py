@@ -206,9 +206,8 @@ def _labelled_table(label: str, rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _network_rows(arm: "Arm", examples: int) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [
-        ("network", "short", "end", "time", f"accuracies of {examples:,} held-out images")
-    ]
+    images = f"accuracies of {examples:,} held-out images"
+    rows: list[tuple[str, ...]] = [("network", "short", "end", "time", images)]
     for network in arm.networks:
         name = network.run.rpartition("/")[2]
         remark = "the best" if name == arm.best else ""
