@@ -224,7 +224,7 @@ def test_other_settings_are_refused(tmp_path: Path, words: list[str], difference
     with pytest.raises(OptionError) as caught:
         write_config(tmp_path, two_methods(*words))
     assert str(caught.value) == (
-        f"{tmp_path} is a bench with other settings: {difference}; name another --out, or go on with its own "
+        f"{tmp_path} is a bench with other settings: {difference}; name another --out, or keep its own "
         f"by --config {tmp_path / CONFIG}"
     )
     with pytest.raises(OptionError):

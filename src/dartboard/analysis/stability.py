@@ -89,7 +89,7 @@ def measure(
     """
     run = run if isinstance(run, Run) else Run.read(run)
     if (result := run.result()) is None:
-        raise RunError(f"{run.path} is not finished, and has chosen nothing yet; go on with it first")
+        raise RunError(f"{run.path} is not finished, and has chosen nothing yet; resume it first")
     try:
         genotype = GENOTYPE_FORMATS["json"].decode(json.dumps(result["genotype"]))
     except (KeyError, GenotypeError):

@@ -210,7 +210,7 @@ def join_config(folder: Path, config: BenchConfig) -> BenchConfig:
     fixed = ({key: value for key, value in values.items() if key not in GROWING} for values in (old, new))
     if changes := differences(*fixed) or _method_differences(before, config):
         raise OptionError(
-            f"{folder} is a bench with other settings: {changes}; name another --out, or go on with its own "
+            f"{folder} is a bench with other settings: {changes}; name another --out, or keep its own "
             f"by --config {folder / CONFIG}"
         )
     added = {label: method for label, method in new["methods"].items() if label not in old["methods"]}
