@@ -39,6 +39,7 @@ class Objective:
         micro_batches: The number of parts that a batch passes the network in, to save memory; all is as for
             the whole batch but for batch-norms, which see one part at a time, as with as many ranks.
         forward: What computes logits: the network, or a compiled form of it with the same parameters.
+        net_weights: The network's parameters, in the order of `probe`.
         weights: All that is trained as weights: the network's parameters, then the relaxation's.
     """
 
@@ -60,17 +61,13 @@ class Objective:
 
     def refresh(self) -> None:
         """Reads the network's parameters and buffers again, after some have left it."""
-        self._named = dict(self.net.named_parameters())
-        self.weights: list[nn.Parameter] = [*self._named.values(), *self.relaxation.weight_parameters()]
+        self.net_weights = list(self.net.parameters())
+        self.weights: list[nn.Parameter] = [*self.net_weights, *self.relaxation.weight_parameters()]
+        self._names = [name for name, _ in self.net.named_parameters()]
         buffers = list(self.net.buffers())
         self._buffers = [[b for b in buffers if b.dtype is dtype] for dtype in {b.dtype for b in buffers}]
         self._saved_buffers = [[torch.empty_like(buffer) for buffer in group] for group in self._buffers]
         self._data_parallel: DistributedDataParallel | None = None
-
-    @property
-    def net_weights(self) -> list[nn.Parameter]:
-        """The network's parameters, in the order of `probe`."""
-        return list(self._named.values())
 
     def logits(self, x: Tensor, mixture: Mixture) -> Tensor:
         """The logits of images [B, classes], in full precision."""
@@ -98,7 +95,7 @@ class Objective:
         batch-norms move as in any forward pass; see `preserve_buffers`.
         """
         x, y = batch
-        named, auxiliary = dict(zip(self._named, weights, strict=True)), bool(self.task.auxiliary)
+        named, auxiliary = dict(zip(self._names, weights, strict=True)), bool(self.task.auxiliary)
         with torch.random.fork_rng([x.device] if x.is_cuda else []):
             outputs = self._outputs(x, self.relaxation(), auxiliary=auxiliary, rows=rows, weights=named)
         return self.task.loss(outputs, y)
@@ -213,6 +210,8 @@ def gradients(loss: Tensor, inputs: Sequence[Tensor], *, create_graph: bool = Fa
     """The gradients of a scalar, zeros where it does not depend on an input."""
     if not loss.requires_grad:
         return [torch.zeros_like(x) for x in inputs]
-    found = torch.autograd.grad(loss, list(inputs), create_graph=create_graph, allow_unused=True)
-    grads = cast("Sequence[Tensor | None]", found)  # torch's annotation has no None of an unused input
+    grads = cast(  # torch's annotation has no None of an unused input
+        "Sequence[Tensor | None]",
+        torch.autograd.grad(loss, list(inputs), create_graph=create_graph, allow_unused=True),
+    )
     return [torch.zeros_like(x) if grad is None else grad for x, grad in zip(inputs, grads, strict=True)]

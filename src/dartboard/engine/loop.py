@@ -9,7 +9,6 @@ from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
 import torch
-from torch import Tensor
 from torch.optim import Optimizer
 
 from dartboard.arch.objective import Objective
@@ -20,7 +19,7 @@ from dartboard.engine.process import RngScope, deterministic, is_out_of_memory, 
 from dartboard.engine.run_directory import RunDirectory
 from dartboard.engine.schedule import ScheduleLengths
 from dartboard.engine.state import IMAGES, capture, copied, restore
-from dartboard.engine.step import Meter, Stepper, check_finite, check_state
+from dartboard.engine.step import Meter, Stepper, check_state
 from dartboard.errors import DistributedError, Stopped
 from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
@@ -28,8 +27,6 @@ from dartboard.space import SearchSpace
 
 log = logging.getLogger(__name__)
 
-CHECK_STEPS = 50
-"""Steps between two checks for numbers that are not finite, on devices that the host would wait for."""
 UNSTARTED = "stopped before the first step"
 AGREE_STEPS = 10
 """Steps after which the processes that share a loop agree whether to stop."""
@@ -280,27 +277,17 @@ class Loop(ABC, Generic[R, E]):
             by_steps = checkpoint.steps and self.step % checkpoint.steps == 0
             if (by_steps or monotonic() - self._saved > checkpoint.seconds) and self.step < end:
                 self._save()
-        self._check_state()
+        check_state(self)
         if self.group.size > 1:  # all processes must hold the same network and the same architecture
             state = {"net": dict(self.net.state_dict()), **self.extra_state()}
             self.group.check_same(f"the state after step {self.step}", digest(state))
-
-    def _guard(self, numbers: Mapping[str, Tensor]) -> None:
-        if self.device.type == "cpu" or self.step % CHECK_STEPS == 0:  # the same on all ranks
-            check_finite(self.objective, numbers, epoch=self.epoch, step=self.step)
-
-    def _check_state(self) -> None:
-        """Raises if anything that would be written is not finite."""
-        numbers = {"mean loss": self.meter.sums.sum()}
-        check_finite(self.objective, numbers, epoch=self.epoch, step=self.step)
-        check_state(self.objective, epoch=self.epoch, step=self.step)
 
     def _set_lr(self, lr: float) -> None:
         for group in self.optimizer.param_groups:
             group["lr"] = lr
 
     def _save(self) -> None:
-        self._check_state()
+        check_state(self)
         self._saved = monotonic()
         if self.run is not None:
             self.run.save(self.step, capture(self), keep=self.options.checkpoint.keep)

@@ -15,22 +15,17 @@ from dartboard.space import SearchSpace
 class RunDirectory:
     """A directory that is created as a run, or that holds a run with the same settings.
 
-    Args:
-        path: The directory.
-        config: The configuration that the run records, every default written out.
+    Its configuration has every default written out.
     """
 
     path: Path
     config: Mapping[str, Any]
 
     def check(self, normalize: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
-        """Fails fast on a directory that cannot be used.
+        """Fails fast on a directory that holds other files, or a run with other settings; names them.
 
         Args:
             normalize: Adds the defaults of settings that an older run does not record.
-
-        Raises:
-            RunError: If the directory holds other files, or a run with other settings; names them.
         """
         if not is_run(self.path):
             check_free(self.path)

@@ -13,26 +13,26 @@ SCHEDULES: Registry[Schedule] = Registry("schedule")
 
 
 @SCHEDULES.register("cosine")
-def cosine(start: float, end: float, share: float) -> float:
+def cosine(start: float, end: float, fraction: float) -> float:
     """Half a wave down: slow, quick, slow."""
-    left = (1 + math.cos(math.pi * share)) / 2
+    left = (1 + math.cos(math.pi * fraction)) / 2
     return start * left + end * (1 - left)
 
 
 @SCHEDULES.register("linear")
-def linear(start: float, end: float, share: float) -> float:
+def linear(start: float, end: float, fraction: float) -> float:
     """A straight line."""
-    return start * (1 - share) + end * share  # in this form both ends are exact
+    return start * (1 - fraction) + end * fraction  # in this form both ends are exact
 
 
 @SCHEDULES.register("exponential")
-def exponential(start: float, end: float, share: float) -> float:
+def exponential(start: float, end: float, fraction: float) -> float:
     """The same factor every epoch; an end of zero is reached as a millionth of the start."""
-    return float(start * (max(end, 1e-6 * start) / start) ** share)
+    return float(start * (max(end, 1e-6 * start) / start) ** fraction)
 
 
 @SCHEDULES.register("constant")
-def constant(start: float, _end: float, _share: float) -> float:
+def constant(start: float, _end: float, _fraction: float) -> float:
     """The start, all the way."""
     return start
 

@@ -5,7 +5,7 @@ Nothing here waits for the device, unless a check does.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -18,20 +18,19 @@ from dartboard.arch.objective import Batch, Objective, frozen
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import DivergedError
 
+if TYPE_CHECKING:
+    from dartboard.engine.loop import Loop
+
+CHECK_STEPS = 50
+"""Steps between two checks for numbers that are not finite, on devices that the host would wait for."""
 ADVICE = "start again with a smaller weights.lr (or method.lr), weights.clip=5, or precision=full"
 
 
 def check_finite(objective: Objective, numbers: Mapping[str, Tensor], *, epoch: int, step: int) -> None:
     """Raises if a number is not finite; waits for the device.
 
-    Args:
-        objective: Its network and relaxation are searched for the tensor that is not finite.
-        numbers: By name.
-        epoch: For the message.
-        step: For the message.
-
     Raises:
-        DivergedError: Says the step, the tensor and what to try.
+        DivergedError: Says the step, the tensor of the objective that is not finite and what to try.
     """
     bad = next((name for name, number in numbers.items() if not number.isfinite().all()), None)
     if bad is None:
@@ -43,15 +42,18 @@ def check_finite(objective: Objective, numbers: Mapping[str, Tensor], *, epoch: 
     )
 
 
-def check_state(objective: Objective, *, epoch: int, step: int) -> None:
-    """Raises if anything that would be saved is not finite; waits for the device.
+def check_step(loop: "Loop[Any, Any]", numbers: Mapping[str, Tensor]) -> None:
+    """Raises if a number of a loop's current step is not finite, at steps that are checked."""
+    if loop.device.type == "cpu" or loop.step % CHECK_STEPS == 0:  # the same on all ranks
+        check_finite(loop.objective, numbers, epoch=loop.epoch, step=loop.step)
 
-    Raises:
-        DivergedError: Says the step, the tensor and what to try.
-    """
-    tensor = _not_finite(objective)
+
+def check_state(loop: "Loop[Any, Any]") -> None:
+    """Raises if anything that would be saved of a loop is not finite; waits for the device."""
+    check_finite(loop.objective, {"mean loss": loop.meter.sums.sum()}, epoch=loop.epoch, step=loop.step)
+    tensor = _not_finite(loop.objective)
     if tensor is not None:
-        raise DivergedError(f"{tensor} is not finite after step {step} (epoch {epoch}); {ADVICE}")
+        raise DivergedError(f"{tensor} is not finite after step {loop.step} (epoch {loop.epoch}); {ADVICE}")
 
 
 def _not_finite(objective: Objective) -> str | None:
@@ -75,9 +77,7 @@ def _not_finite(objective: Objective) -> str | None:
 class Meter:
     """Means over an epoch, summed on the device: training loss and accuracy, and the architecture's loss.
 
-    Args:
-        device: Device of the sums.
-        group: The processes that share the batches; all of them hold the same sums.
+    All processes of the group, which share the batches, hold the same sums.
     """
 
     def __init__(self, device: torch.device, group: Group = SINGLE) -> None:

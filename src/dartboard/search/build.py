@@ -87,11 +87,11 @@ def make_train_loader(
     device: torch.device,
     group: Group = SINGLE,
 ) -> BatchLoader:
-    """Endless batches of images of a data set, varied and normalised.
+    """Endless batches of images of a data set, or of a part of it, varied and normalized.
 
     Args:
-        images: Those to take; all of `data`, or a part.
-        data: Whose mean and deviation are those of the images.
+        images: Those to take.
+        data: The data set, which has their mean and std.
         chosen: How images are varied.
         batch: Examples in a batch, over all ranks.
         seed: Random seed, together with `name`.
@@ -134,14 +134,8 @@ def make_evaluation_batches(
 ) -> Iterator[Batch]:
     """One pass over images of a data set to measure with, in their order.
 
-    Args:
-        images: Those to take.
-        data: Whose mean and deviation are those of the training images.
-        chosen: How training images are varied: who trains on parts of images is shown the middle of others.
-        batch: Examples in a batch; the last can be smaller.
-        device: Where batches are made.
-        limit: At most so many examples, spread evenly; None for all.
-        group: The processes that share the batches, each of which has some of them.
+    At most `limit` images are taken, spread evenly; the last batch can be smaller. Each rank of the group has
+    some of the batches. Who trains on parts of images is shown the middle of others.
     """
     return evaluation_batches(
         images,
@@ -167,31 +161,27 @@ def check_classes(data: Dataset) -> None:
 
 
 def _split(data: Dataset, method: Method, chosen: DataOptions, device: torch.device) -> tuple[Images, Images]:
-    """Images to train on and images held out, each on the device once; all of them twice for no share."""
+    """Images to train on and images held out, on the device; all of them twice where none are held out."""
     if chosen.valid is None and data.valid is not None:
         return data.train.to(device), data.valid.to(device)
-    share = chosen.valid
-    if share is None:
-        share = 0.5 if method.bilevel else 0.1
-    elif method.bilevel and not share:
+    fraction = chosen.valid
+    if fraction is None:
+        fraction = 0.5 if method.bilevel else 0.1
+    elif method.bilevel and not fraction:
         raise CompositionError("bilevel judges the architecture by held-out images; set data.valid > 0")
-    if not share:
+    if not fraction:
         train = data.train.to(device)
         return train, train
-    rest, held_out = hold_out(data, share, chosen.seed)
+    rest, held_out = hold_out(data, fraction, chosen.seed)
     return rest.to(device), held_out.to(device)
 
 
-def hold_out(data: Dataset, share: float, seed: int) -> tuple[Images, Images]:
-    """The training images that are left, and the share of them that is held out.
-
-    Raises:
-        DataError: If the share is of less than one image.
-    """
-    rest, chosen = split(data.train.labels, share, seed)
+def hold_out(data: Dataset, fraction: float, seed: int) -> tuple[Images, Images]:
+    """The training images that are left, and the fraction that is held out; raises if that is none."""
+    rest, chosen = split(data.train.labels, fraction, seed)
     if not len(chosen):
         raise DataError(
-            f"a share of {share:g} of the {len(rest):,} training images of {data.name!r} holds out none; "
+            f"a share of {fraction:g} of the {len(rest):,} training images of {data.name!r} holds out none; "
             "set a larger data.valid, or 0 to hold out none"
         )
     return data.train.take(rest), data.train.take(chosen)

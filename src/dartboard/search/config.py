@@ -75,8 +75,8 @@ class DataChoice(DataOptions, SourceOptions):
 
     def loading(self, progress: Progress | None = None) -> LoadOptions:
         """What the source is asked with; parts of images are parts of what is in files, at its own size."""
-        asked = super().loading(progress)
-        return replace(asked, memory=0) if self.area else asked
+        loading = super().loading(progress)
+        return replace(loading, memory=0) if self.area else loading
 
 
 class SearchConfig(SearchOptions):
@@ -118,7 +118,7 @@ def build(
         DartboardError: If there is no such space, method or data set, or an option does not fit it.
     """
     check_plugins(config.plugins)
-    SCHEDULES[config.weights.schedule]  # a wrong name is better known before the first epoch
+    SCHEDULES[config.weights.schedule]  # fail fast on an unknown schedule
     method = make_method(config.method.name, config.method.options)
     space = space or build_space(config.space)
     data = (images or ImageCache(progress)).images(config.data)
@@ -157,10 +157,10 @@ class ImageCache:
 
     def images(self, choice: DataChoice) -> Dataset:
         """The images that are meant."""
-        asked = (choice.name, choice.loading())
-        if self._images is None or self._images[0] != asked:
+        source = (choice.name, choice.loading())
+        if self._images is None or self._images[0] != source:
             self._images = None  # before others are loaded: there may be room for one alone
-            self._images = asked, load_images(choice.name, choice.loading(self.progress))
+            self._images = source, load_images(choice.name, choice.loading(self.progress))
         return self._images[1]
 
 

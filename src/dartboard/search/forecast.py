@@ -41,16 +41,23 @@ def forecast(searcher: Searcher, steps: int = 3) -> Forecast:
         searcher: A search that has not begun; afterwards it goes as if this had not been.
         steps: How many steps are timed; one more comes before them.
     """
-    if not searcher.plan.epochs:
-        return Forecast(0.0, 0.0, peak_memory(searcher.device))
-    plan = searcher.plan
+    plan, device = searcher.plan, searcher.device
+    if not plan.epochs:
+        return Forecast(0.0, 0.0, peak_memory(device))
+    objective, method, health = searcher.objective, searcher.method, searcher.options.health
     with put_back(searcher):
         moving = _step_seconds(searcher, plan.warmup, steps)
-        resting = _step_seconds(searcher, 0, steps) if plan.warmup else 0.0
-        epoch, end = _evaluation_seconds(searcher)
-    training = plan.steps * (plan.warmup * resting + (plan.epochs - plan.warmup) * moving)
-    seconds = training + plan.epochs * epoch + end
-    return Forecast(seconds, moving, peak_memory(searcher.device))
+        frozen = _step_seconds(searcher, 0, steps) if plan.warmup else 0.0
+        batch, rng = next(iter(searcher.valid_batches())), Random(0)
+        select = seconds_of(device, lambda: method.select(objective, lambda: [batch], rng))
+        preview = select
+        if (early := method.preview) is not None:
+            preview = seconds_of(device, lambda: early(objective, lambda: [batch], rng))
+        measure = seconds_of(device, lambda: accuracy(objective, objective.relaxation, [batch]))
+    batches = math.ceil(min(len(searcher.loaders.valid), health.examples) / batch.size)
+    training = plan.steps * (plan.warmup * frozen + (plan.epochs - plan.warmup) * moving)
+    epoch, end = batches * (preview + measure * (1 + health.discrete)), batches * (select + measure)
+    return Forecast(training + plan.epochs * epoch + end, moving, peak_memory(device))
 
 
 @contextmanager
@@ -71,21 +78,6 @@ def _step_seconds(searcher: Searcher, epoch: int, steps: int) -> float:
     searcher.net.train()
     searcher.relaxation.train()
     return median([seconds_of(searcher.device, searcher.train_step) for _ in range(steps + 1)][1:])
-
-
-def _evaluation_seconds(searcher: Searcher) -> tuple[float, float]:
-    """The time of what is measured after an epoch, and at the end."""
-    objective, method, health = searcher.objective, searcher.method, searcher.options.health
-    batch = next(iter(searcher.valid_batches()))
-    batches = math.ceil(min(len(searcher.loaders.valid), health.examples) / batch.size)
-    device, rng = searcher.device, Random(0)
-    select = seconds_of(device, lambda: method.select(objective, lambda: [batch], rng))
-    preview = method.preview
-    early = (
-        select if preview is None else seconds_of(device, lambda: preview(objective, lambda: [batch], rng))
-    )
-    measure = seconds_of(device, lambda: accuracy(objective, objective.relaxation, [batch]))
-    return batches * (early + measure * (1 + health.discrete)), batches * (select + measure)
 
 
 def seconds_of(device: torch.device, act: Callable[[], object]) -> float:

@@ -1,9 +1,8 @@
 """Hooks of a search: a base class of no-ops, and the hooks of methods."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import CompositionError, OptionError
@@ -55,20 +54,6 @@ class Hook(LoopHook["Searcher", "EpochRecord", "SearchResult"]):
     """Things to do at certain times of a search; see `LoopHook`."""
 
 
-class HasTemperature(Protocol):
-    """A relaxation whose samples have a temperature: `has_temperature` is true."""
-
-    temperature: float
-
-
-class DropsCandidates(Protocol):
-    """An update rule that drops candidates."""
-
-    def dropped(self) -> Sequence[Sequence[tuple[int, int]]]:
-        """Edge and index of the candidates that have been dropped, for each group."""
-        ...
-
-
 @dataclass(frozen=True)
 class Temperature(Hook):
     """Anneals the temperature of samples from epoch to epoch (GDAS).
@@ -98,7 +83,7 @@ class Temperature(Hook):
 
     def on_epoch_start(self, searcher: "Searcher") -> None:
         fraction = searcher.epoch / max(searcher.plan.epochs - 1, 1)
-        relaxation = cast(HasTemperature, searcher.relaxation)  # see `check`
+        relaxation: Any = searcher.relaxation  # it has a temperature: see `check`
         relaxation.temperature = SCHEDULES[self.schedule](self.start, self.end, fraction)
 
 
@@ -128,8 +113,8 @@ class Wipeout(Hook):
     def on_step_end(self, searcher: "Searcher") -> None:
         if searcher.step % self.every and searcher.step % searcher.plan.steps:
             return
-        relaxation, update = searcher.relaxation, cast(DropsCandidates, searcher.update)  # see `check`
-        removed = False
+        relaxation, removed = searcher.relaxation, False
+        update: Any = searcher.update  # it has `dropped`, the edges and ops of each group: see `check`
         for (group, cell), dropped in zip(searcher.space.groups, update.dropped(), strict=True):
             for edge, index in dropped:
                 live = relaxation.live(group)[edge]

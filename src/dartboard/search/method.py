@@ -149,19 +149,15 @@ def check_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in options.items():
         if key not in known:
             raise UnknownNameError(f"option of method {name}", key, known)
-        checked[key] = _checked(name, key, known[key].annotation, value)
-    return checked
-
-
-def _checked(name: str, key: str, kind: Any, value: Any) -> Any:
-    try:
-        check_number(kind, value)
-        checked = TypeAdapter(kind).validate_python(value)
-    except PydanticCustomError as error:
-        raise OptionError(f"method.{key}={format_value(value)} of {name}: {error.message()}") from None
-    except ValidationError as error:
-        reason = error.errors()[0]["msg"].lower()
-        raise OptionError(f"method.{key}={format_value(value)} of {name}: {reason}") from None
-    if isinstance(checked, float) and not math.isfinite(checked):
-        raise OptionError(f"method.{key}={value!r} of {name}: input should be a finite number")
+        kind = known[key].annotation
+        try:
+            check_number(kind, value)
+            checked[key] = TypeAdapter(kind).validate_python(value)
+        except PydanticCustomError as error:
+            raise OptionError(f"method.{key}={format_value(value)} of {name}: {error.message()}") from None
+        except ValidationError as error:
+            reason = error.errors()[0]["msg"].lower()
+            raise OptionError(f"method.{key}={format_value(value)} of {name}: {reason}") from None
+        if isinstance(checked[key], float) and not math.isfinite(checked[key]):
+            raise OptionError(f"method.{key}={value!r} of {name}: input should be a finite number")
     return checked

@@ -1,6 +1,7 @@
 """The search loop, and loading one from its run."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from dartboard.engine.loop import Loop
 from dartboard.engine.process import RngScope
 from dartboard.engine.schedule import SCHEDULES, ScheduleLengths
 from dartboard.engine.state import restore
-from dartboard.engine.step import Stepper
+from dartboard.engine.step import Stepper, check_step
 from dartboard.errors import CheckpointError, OptionError, RunError
 from dartboard.runs import SPACE, Run
 from dartboard.search.build import build_objective, build_optimizer, make_evaluation_batches, make_loaders
@@ -110,7 +111,7 @@ class Searcher(Loop[EpochRecord, SearchResult]):
         self.update: Optimizer | None = None if make is None else make(self.relaxation, self.plan)
         scaler = GradScaler(self.device.type) if options.precision == "fp16" else None
         parts = self.method.gradient, self.update, options.weights.clip, scaler
-        self.stepper = Stepper(self.objective, self.optimizer, *parts, guard=self._guard)
+        self.stepper = Stepper(self.objective, self.optimizer, *parts, guard=partial(check_step, self))
 
     def valid_batches(self) -> Iterator[Batch]:
         """One pass over held-out images, at most `health.examples`; stops if that was asked."""
@@ -174,7 +175,7 @@ class Searcher(Loop[EpochRecord, SearchResult]):
 
     def prune(self) -> None:
         """Removes from the network and its optimizer the candidates that the relaxation has no more."""
-        live = {arch: self.relaxation.live(arch) for arch in self.space.cells}
+        live = {group: self.relaxation.live(group) for group in self.space.cells}
         removed = {id(parameter): parameter for parameter in self.net.prune(live)}
         for parameter in removed.values():
             self.optimizer.state.pop(parameter, None)
@@ -184,15 +185,11 @@ class Searcher(Loop[EpochRecord, SearchResult]):
 
 
 def restore_search(searcher: Searcher, run: Run, *, fall_back: bool = False) -> None:
-    """Restores a searcher from the last checkpoint of a run.
-
-    Args:
-        searcher: Made from the settings of the run.
-        run: A finished one.
-        fall_back: Whether an older checkpoint will do where the last is damaged.
+    """Restores a searcher, made from the settings of a run, from the run's last checkpoint.
 
     Raises:
-        CheckpointError: If the run has no checkpoint, or one that is damaged or of other settings.
+        CheckpointError: If the run has no checkpoint, or one that is damaged (unless an older one does, by
+            `fall_back`) or of other settings.
     """
     checkpoint = run.load(fall_back=fall_back)
     if checkpoint is None:

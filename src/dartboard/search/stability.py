@@ -43,15 +43,15 @@ def stability(objective: Objective, genotype: Genotype, valid: Batches) -> list[
         valid: Held-out images.
     """
     mixed = accuracy(objective, objective.relaxation, valid())
-    found = []
+    stabilities = []
     for group, chosen in decisions(objective.net.space, genotype).items():
         cell = objective.net.space.cells[group]
         for index, edge in enumerate(cell.edges):
             op = chosen.get(index)
             place = None if op is None else edge.ops.index(op)
             now = accuracy(objective, partial(EdgeDecided, objective, group, index, place), valid())
-            found.append(EdgeStability(group, index, op, now, now - mixed))
-    return found
+            stabilities.append(EdgeStability(group, index, op, now, now - mixed))
+    return stabilities
 
 
 class EdgeDecided:
@@ -91,5 +91,5 @@ def decide(blend: Blend, edge: int, place: int | None) -> Blend:
     return replace(blend, live=tuple(live), ops=ops, edges=edges, attend=attend)
 
 
-def _attend_elsewhere(attend: Attend, edge: int, asked: int, outputs: Sequence[Tensor]) -> Tensor:
-    return outputs[0].new_ones(len(outputs[0]), 1) if asked == edge else attend(asked, outputs)
+def _attend_elsewhere(attend: Attend, decided: int, edge: int, outputs: Sequence[Tensor]) -> Tensor:
+    return outputs[0].new_ones(len(outputs[0]), 1) if edge == decided else attend(edge, outputs)

@@ -28,7 +28,7 @@ def adam(lr: float, weight_decay: float) -> Update:
 def exponentiated_gradient(lr: float, floor: float = 0.0) -> Update:
     """Exponentiated gradient; for weights on the simplex (gaea 3.2)."""
     check_not_negative("lr", lr)
-    check_number("floor", floor, "a number >= 0 and < 1", lambda own: 0 <= own < 1)
+    check_number("floor", floor, "a number >= 0 and < 1", lambda value: 0 <= value < 1)
 
     def make(relaxation: Relaxation, _: ScheduleLengths) -> Optimizer:
         check_simplex(relaxation, "the exponentiated gradient")
@@ -45,8 +45,8 @@ def expert_advice(bound: float, zeta: float, lr: float | None = None) -> Update:
         zeta: Less than 1 drops candidates sooner.
         lr: A rate for all groups instead.
     """
-    check_number("bound", bound, "a number > 0", lambda own: own > 0)
-    check_number("zeta", zeta, "a number > 0 and <= 1", lambda own: 0 < own <= 1)
+    check_number("bound", bound, "a number > 0", lambda value: value > 0)
+    check_number("zeta", zeta, "a number > 0 and <= 1", lambda value: 0 < value <= 1)
     if lr is not None:
         check_not_negative("lr", lr)
 

@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from dartboard.data import Batch, Dataset
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.loop import Loop
 from dartboard.engine.schedule import ScheduleLengths
-from dartboard.engine.step import Stepper
+from dartboard.engine.step import Stepper, check_step
 from dartboard.errors import ModelError
 from dartboard.nn.costs import count_flops, count_parameters
 from dartboard.nn.model_file import BEST, LAST, Model, load_model, pack_model, unpack_model
@@ -116,7 +117,11 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         self.optimizer = build_optimizer(self.objective, options.weights)
         scaler = GradScaler(self.device.type) if options.precision == "fp16" else None
         self.stepper = Stepper(
-            self.objective, self.optimizer, clip=options.weights.clip, scaler=scaler, guard=self._guard
+            self.objective,
+            self.optimizer,
+            clip=options.weights.clip,
+            scaler=scaler,
+            guard=partial(check_step, self),
         )
         self.average: AveragedModel | None = None
         if options.weights.ema:
