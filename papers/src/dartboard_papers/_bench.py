@@ -119,24 +119,18 @@ def choose_benchmark(options: RunOptions, scale: BenchScale) -> Benchmark:
     if not scale.needs_inputs:
         check_alone(options, scale)
     elif options.table is None:
-        _check_nano(options, scale)
+        if options.full:
+            raise OptionError(
+                "the paper's own numbers are of NAS-Bench-201; name --table nb201.csv.gz, or its folder "
+                "(docs/oracles.md), or leave out --full, and nano is searched"
+            )
+        if options.data is not None:
+            raise OptionError(
+                "nano has accuracies of its own images alone; with --data name --table nb201.csv.gz"
+            )
+        if scale.pixels != type(scale)().pixels:
+            raise OptionError(f"pixels={scale.pixels} does nothing to nano's own images; leave it out")
     return NANO if options.table is None else NB201
-
-
-def _check_nano(options: RunOptions, scale: BenchScale) -> None:
-    """Refuses options that do not apply to nano, whose accuracies are of its own images alone."""
-    default = type(scale)().pixels
-    if options.full:
-        raise OptionError(
-            "the paper's own numbers are of NAS-Bench-201; name --table nb201.csv.gz, or its folder "
-            "(docs/oracles.md), or leave out --full, and nano is searched"
-        )
-    if options.data is not None:
-        raise OptionError(
-            "nano has accuracies of its own images alone; with --data name --table nb201.csv.gz"
-        )
-    if scale.pixels != default:
-        raise OptionError(f"pixels={scale.pixels} does nothing to nano's own images; leave it out")
 
 
 def run_bench(

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 from torch import Tensor
 
 from dartboard.arch.optim.expert_advice import expert_rewards, softmax_rewards, update_log_weights
-from dartboard.viz.line_styles import LineStyle, line_styles
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers.base import Scale
 
 XNAS, GD = "XNAS", "GD with softmax"
@@ -114,9 +113,17 @@ def draw_plane(
     """
     figure = Figure((12, 3.8), layout="constrained")
     plane, middle, right = figure.subplots(1, 3)
-    _draw_loss(plane, contours)
+    x, y = np.meshgrid(np.linspace(-0.1, 1.1, 121), np.linspace(-0.1, 1.1, 121))
+    lines = plane.contour(x, y, contours(x, y), levels=10, colors="0.75", linewidths=0.8)
+    plane.clabel(lines, fontsize=6)
+    plane.plot([0, 1], [1, 0], "--", color="0.4", linewidth=1)
+    plane.set(xlabel="x", ylabel="y", aspect="equal")
     for index, (rule, style) in enumerate(line_styles(paths).items()):
-        _draw_path(plane, paths[rule], style, rule, 0.035 * (index - 0.5))
+        offset = 0.035 * (index - 0.5)  # two paths on the same line are both visible
+        x, y = (paths[rule].points[:, axis].numpy() + offset for axis in (0, 1))
+        plane.plot(x, y, style.line, color=style.color, label=rule, linewidth=2)
+        plane.plot(x[0], y[0], "o", color=style.color, fillstyle="none")
+        plane.plot(x[-1], y[-1], "o", color=style.color)
         middle.plot(paths[rule].distance, style.line, color=style.color, label=rule)
         right.plot(paths[rule].magnitude, style.line, color=style.color, label=rule)
     middle.set(xlabel="step", ylabel="distance from (1, 0)", ylim=(0, None))
@@ -124,19 +131,3 @@ def draw_plane(
     plane.legend(loc="upper right", fontsize=8)
     middle.legend(fontsize=8)
     return figure
-
-
-def _draw_loss(axes: Axes, contours: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
-    x, y = np.meshgrid(np.linspace(-0.1, 1.1, 121), np.linspace(-0.1, 1.1, 121))
-    lines = axes.contour(x, y, contours(x, y), levels=10, colors="0.75", linewidths=0.8)
-    axes.clabel(lines, fontsize=6)
-    axes.plot([0, 1], [1, 0], "--", color="0.4", linewidth=1)
-    axes.set(xlabel="x", ylabel="y", aspect="equal")
-
-
-def _draw_path(axes: Axes, path: Trajectory, style: LineStyle, label: str, offset: float) -> None:
-    """A trajectory along the simplex, with an offset so that two on the same line are both visible."""
-    x, y = (path.points[:, axis].numpy() + offset for axis in (0, 1))
-    axes.plot(x, y, style.line, color=style.color, label=label, linewidth=2)
-    axes.plot(x[0], y[0], "o", color=style.color, fillstyle="none")
-    axes.plot(x[-1], y[-1], "o", color=style.color)

@@ -152,19 +152,15 @@ def _settings(scale: Entropy, space: str, method: str, seed: int) -> dict[str, A
 
 def entropies(runs: Mapping[str, Run], seeds: int) -> Curves:
     """Mean entropy after each epoch, by space, method and seed."""
-    return {
-        space: {
-            method: [_curve(runs[f"{space}-{method}-s{seed}"]) for seed in range(seeds)]
-            for method in (panel.base, panel.gaea)
-        }
-        for space, panel in PANELS.items()
-    }
-
-
-def _curve(run: Run) -> list[float]:
-    values = read_trajectory(run).curve("entropy")
-    assert values is not None  # noqa: S101  # every epoch has one
-    return [float(value) for value in values]
+    curves: dict[str, dict[str, list[list[float]]]] = {}
+    for space, panel in PANELS.items():
+        curves[space] = {panel.base: [], panel.gaea: []}
+        for method, of_seeds in curves[space].items():
+            for seed in range(seeds):
+                values = read_trajectory(runs[f"{space}-{method}-s{seed}"]).curve("entropy")
+                assert values is not None  # noqa: S101  # every epoch has one
+                of_seeds.append([float(value) for value in values])
+    return curves
 
 
 def together(curves: Sequence[Sequence[float]]) -> Band:
@@ -172,12 +168,6 @@ def together(curves: Sequence[Sequence[float]]) -> Band:
     mean_curve = common_band([(range(1, len(curve) + 1), np.array(curve)) for curve in curves])
     assert mean_curve is not None  # noqa: S101  # all are known
     return mean_curve
-
-
-def is_sparser(panel: Panel, bands: Mapping[str, Band], rest: int) -> bool:
-    """True if GAEA's entropy is lower, at the end and on average since the architecture is trained."""
-    base, gaea, first = bands[panel.base].mean, bands[panel.gaea].mean, rest if panel.rests else 0
-    return bool(gaea[-1] < base[-1] and gaea[first:].mean() < base[first:].mean())
 
 
 @reproduction(
@@ -201,15 +191,21 @@ def judge(curves: Curves, scale: Entropy, data: str) -> ReproductionResult:
     bands_by_space = {
         space: {name: together(seeds) for name, seeds in methods.items()} for space, methods in curves.items()
     }
-    sparser = [
-        space for space, panel in PANELS.items() if is_sparser(panel, bands_by_space[space], scale.rest)
-    ]
+    sparser, sizes = [], []
+    for space, panel in PANELS.items():
+        base, gaea = (bands_by_space[space][method].mean for method in (panel.base, panel.gaea))
+        first = scale.rest if panel.rests else 0  # epoch from which on the architecture is trained
+        if gaea[-1] < base[-1] and gaea[first:].mean() < base[first:].mean():
+            sparser.append(space)
+        supernet = scale.of(space)
+        cells = f"{supernet.cells} cell{'s' * (supernet.cells > 1)}{' a stage' * (space != 'darts')}"
+        sizes.append(f"{space}: {cells}, {supernet.epochs} epochs of batches of {supernet.batch}")
     return ReproductionResult(
         rows=[row for space in PANELS for row in _rows(space, bands_by_space[space])],
         verdict=Verdict.HELD if len(sparser) == len(PANELS) else Verdict.NOT_HELD,
         sentence=f"the entropy fell faster with GAEA on {len(sparser)} of {len(PANELS)} spaces "
         f"({', '.join(sparser) or 'none'})",
-        size=f"{scale.channels} channels, {data}; {'; '.join(_size(space, scale) for space in PANELS)}",
+        size=f"{scale.channels} channels, {data}; {'; '.join(sizes)}",
         seeds=scale.seeds,
         figures={"entropy": draw(bands_by_space)},
         numbers={"entropy of each seed": curves},
@@ -219,12 +215,6 @@ def judge(curves: Curves, scale: Entropy, data: str) -> ReproductionResult:
             "the paper gives its figure alone, without numbers",
         ],
     )
-
-
-def _size(space: str, scale: Entropy) -> str:
-    supernet = scale.of(space)
-    cells = f"{supernet.cells} cell{'s' * (supernet.cells > 1)}{' a stage' * (space != 'darts')}"
-    return f"{space}: {cells}, {supernet.epochs} epochs of batches of {supernet.batch}"
 
 
 def _rows(space: str, bands: Mapping[str, Band]) -> list[Row]:

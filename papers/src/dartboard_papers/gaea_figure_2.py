@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from pydantic import Field
@@ -173,7 +172,10 @@ def draw(benches: Benches) -> Figure:
     panels: Any = figure.subplots(1, len(benches), squeeze=False)[0]
     for axes, (space, bench) in zip(panels, benches.items(), strict=True):
         for label in bench.groups:
-            _line(axes, _band(bench, label), label)
+            band, style = _band(bench, label), line_styles((PLAIN, GAEA))[label]
+            low, high = 100 * (band.mean - band.std), 100 * (band.mean + band.std)
+            axes.plot(band.x, 100 * band.mean, style.line, color=style.color, label=title(label))
+            axes.fill_between(band.x, np.maximum(low, 0), high, color=style.color, alpha=0.2, lw=0)
         if bench.oracle is not None:
             random = 100 * one_random_cell(bench.oracle).regrets[0]
             axes.axhline(random, color="0.45", linestyle=(0, (4, 2)), label="a random cell")
@@ -183,10 +185,3 @@ def draw(benches: Benches) -> Figure:
     panels[0].set_ylabel("test regret (points)")
     panels[-1].legend(frameon=False)
     return figure
-
-
-def _line(axes: Axes, band: Band, label: str) -> None:
-    style = line_styles((PLAIN, GAEA))[label]
-    low, high = 100 * (band.mean - band.std), 100 * (band.mean + band.std)
-    axes.plot(band.x, 100 * band.mean, style.line, color=style.color, label=title(label))
-    axes.fill_between(band.x, np.maximum(low, 0), high, color=style.color, alpha=0.2, lw=0)

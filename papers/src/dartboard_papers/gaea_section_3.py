@@ -67,7 +67,7 @@ def reproduce(options: RunOptions, scale: Dimensions) -> ReproductionResult:
     within_guarantee = [within(item, scale.most) for items in counts.values() for item in items]
     slow, fast = bounded(slopes[ENTROPY], most=SLOW), bounded(slopes[EUCLIDEAN], least=FAST)
     return ReproductionResult(
-        rows=[*_rows(counts), *_slope_rows(slopes)],
+        rows=_rows(counts, slopes),
         verdict=judge(slow, fast, *within_guarantee),
         sentence=f"At the larger dimensions iterations grow {in_words(slopes[ENTROPY])} with exponentiated "
         f"gradient and {in_words(slopes[EUCLIDEAN])} with projected gradient descent; "
@@ -137,9 +137,9 @@ def in_words(slope: float) -> str:
     return "in a way that too few tell" if isnan(slope) else f"like k^{slope:.2f}"
 
 
-def _rows(counts: Counted) -> list[Row]:
-    """Iterations beside their guarantees."""
-    return [
+def _rows(counts: Counted, slopes: dict[str, float]) -> list[Row]:
+    """Iterations beside their guarantees, and their exponents."""
+    rows = [
         Row(
             f"{item.dimension} ops, {NAMES[name]}: iterations",
             f"<= {item.guarantee:,.0f}",
@@ -148,11 +148,8 @@ def _rows(counts: Counted) -> list[Row]:
         for name, items in counts.items()
         for item in items
     ]
-
-
-def _slope_rows(slopes: dict[str, float]) -> list[Row]:
     paper = {ENTROPY: "that of a logarithm", EUCLIDEAN: "at most 1"}
-    return [Row(f"{NAMES[name]}: exponent of k", paper[name], slope) for name, slope in slopes.items()]
+    return rows + [Row(f"{NAMES[name]}: exponent of k", paper[name], slope) for name, slope in slopes.items()]
 
 
 def _remarks(counts: Counted, noiseless: Counted) -> list[str]:

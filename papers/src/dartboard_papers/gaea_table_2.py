@@ -18,10 +18,8 @@ from matplotlib.lines import Line2D
 from pydantic import Field
 
 from dartboard.config.schema import Count
-from dartboard.scoreboard import BenchRecord
 from dartboard.scoreboard.baselines import run_baseline
 from dartboard.scoreboard.published_results import DIRECT, TRANSFER, PublishedResult
-from dartboard.tables import Table
 from dartboard.utils.statistics import Summary, summarize
 from dartboard.viz.line_styles import line_styles
 from dartboard_papers._bench import BenchResults, BenchScale, choose_benchmark, run_bench
@@ -98,16 +96,11 @@ def measure(bench: BenchResults, draws: int) -> dict[str, dict[str, Summary]]:
         label: {dataset: accuracies(group, dataset) for dataset in bench.datasets}
         for label, group in bench.groups.items()
     }
-    return summaries if bench.oracle is None else summaries | ask(bench.oracle, bench.queries, draws)
-
-
-def ask(oracle: Table, queries: int, draws: int) -> dict[str, dict[str, Summary]]:
-    """Test accuracies of random search and evolution, which query the benchmark, by name and data set."""
-    baselines = {name: run_baseline(name, oracle, queries, draws).tests for name in BASELINES}
-    return {
-        name: {dataset: summarize(values) for dataset, values in tests.items()}
-        for name, tests in baselines.items()
-    }
+    if bench.oracle is not None:
+        for name in BASELINES:
+            tests = run_baseline(name, bench.oracle, bench.queries, draws).tests
+            summaries[name] = {dataset: summarize(values) for dataset, values in tests.items()}
+    return summaries
 
 
 def orderings(summaries: Summaries, datasets: Sequence[str]) -> dict[str, bool | None]:
@@ -183,18 +176,12 @@ def others(bench: BenchResults) -> Iterator[str]:
     yield "The paper's numbers are of searches on CIFAR-10, save for GDAS and GAEA GDAS: on each data set."
     yield "Above is any difference of the means, however small beside the deviations; level allows one."
     for label, group in bench.groups.items():
-        yield from broken(label, group)
-
-
-def broken(label: str, group: Sequence[BenchRecord]) -> Iterator[str]:
-    """In a sentence, how many of a method's cells let nothing through, and with what rate they were found."""
-    count = sum(is_cut_off(record.final) for record in group)
-    if not count:
-        return
-    words = f"{title(label)} broke down with {count} of {len(group)} seeds: in its cells nothing reaches the"
-    rate, paper = group[0].settings["method"].get("lr"), METHOD_SETTINGS[label].rate
-    often = f"; its rate is {rate:g}, {rate / paper:.0f} times the paper's" if rate and paper else ""
-    yield f"{words} output, so that their networks guess{often}."
+        count = sum(is_cut_off(record.final) for record in group)
+        if count:
+            words = f"{title(label)} broke down with {count} of {len(group)} seeds: in its cells nothing"
+            rate, paper = group[0].settings["method"].get("lr"), METHOD_SETTINGS[label].rate
+            often = f"; its rate is {rate:g}, {rate / paper:.0f} times the paper's" if rate and paper else ""
+            yield f"{words} reaches the output, so that their networks guess{often}."
 
 
 def numbers(bench: BenchResults, summaries: Summaries) -> dict[str, Any]:
@@ -234,19 +221,12 @@ def _panel(
         axes.plot(seeds, [place] * len(seeds), "o", color=look[label].color, alpha=0.6)
         mean = 100 * (best - summaries[label][dataset].mean)
         axes.plot([mean], [place], "|", ms=18, mew=2.5, color=look[label].color)
-    papers = [(_papers_regret(label, dataset), place) for place, label in enumerate(labels)]
-    known = [(regret, place) for regret, place in papers if regret is not None]
-    axes.plot([regret for regret, _ in known], [place for _, place in known], "D", mfc="none", mec="black")
+        row = published(label)
+        if row is not None and dataset in row.means:
+            below = 100 * (TRANSFER["best cell"].means[dataset] - row.means[dataset])
+            axes.plot([below], [place], "D", mfc="none", mec="black")
     axes.set_xscale("symlog", linthresh=0.1, linscale=0.5)
     axes.set_xlim(left=-0.02)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set(xlabel=f"test regret on {dataset} (points)")
     axes.grid(alpha=0.3)
-
-
-def _papers_regret(label: str, dataset: str) -> float | None:
-    """The paper's mean below the best cell, in points; None where it has none on this data set."""
-    row, best = published(label), TRANSFER["best cell"]
-    if row is None or dataset not in row.means:
-        return None
-    return 100 * (best.means[dataset] - row.means[dataset])

@@ -133,7 +133,17 @@ def judge(entropies: Entropies, size: str) -> ReproductionResult:
     none, most = np.mean(entropies[min(entropies)]), np.mean(entropies[max(entropies)])
     rises = rank >= LEAST and most > none
     return ReproductionResult(
-        rows=[*_rows(entropies), Row("rank correlation of decay and entropy", "rises", rank)],
+        rows=[
+            *(
+                Row(
+                    f"weight decay {decay:g}{' (DARTS)' if decay == DARTS else ''}",
+                    None,
+                    f"{np.mean(seeds):.4f} ({', '.join(f'{entropy:.4f}' for entropy in sorted(seeds))})",
+                )
+                for decay, seeds in entropies.items()
+            ),
+            Row("rank correlation of decay and entropy", "rises", rank),
+        ],
         verdict=Verdict.HELD if rises else Verdict.NOT_HELD,
         sentence=(
             f"the rank correlation of decay and entropy was {rank:.2f}; the entropy was {none:.4f} with a "
@@ -148,18 +158,6 @@ def judge(entropies: Entropies, size: str) -> ReproductionResult:
         },
         remarks=REMARKS,
     )
-
-
-def _rows(entropies: Entropies) -> list[Row]:
-    words = {decay: f"weight decay {decay:g}{' (DARTS)' if decay == DARTS else ''}" for decay in entropies}
-    return [
-        Row(
-            words[decay],
-            None,
-            f"{np.mean(seeds):.4f} ({', '.join(f'{entropy:.4f}' for entropy in sorted(seeds))})",
-        )
-        for decay, seeds in entropies.items()
-    ]
 
 
 def draw(entropies: Entropies) -> Figure:

@@ -3,13 +3,12 @@
 from typing import Any
 
 import torch
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 from torch import Tensor
 
 from dartboard.arch.optim.expert_advice import wipeout
-from dartboard.viz.line_styles import LineStyle, line_styles
+from dartboard.viz.line_styles import line_styles
 from dartboard_papers._xnas_toys import GD, RULES, XNAS, Trajectory, follow, numbers
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 
@@ -75,47 +74,37 @@ def reproduce(options: RunOptions, scale: Turn) -> ReproductionResult:  # noqa: 
     """Both paths, when which axis leads, and the update terms of the z axis."""
     paths = {rule: walk(rule, scale) for rule in RULES}
     leading = {rule: leads(path, "z", scale.before) for rule, path in paths.items()}
-    held = _decays(paths[GD], scale) and _late(leading, paths, scale)
+    xnas_step, gd_step, between = leading[XNAS], leading[GD], leads(paths[XNAS], "y", scale.before + 1)
+    decays = bool((paths[GD].terms[: scale.before, 2].diff() < 0).all())  # while the slope is constant
+    in_turn = between is not None and xnas_step is not None and between < xnas_step
+    later = gd_step is None or (xnas_step is not None and gd_step > xnas_step)
+    words = {
+        rule: "never leads" if step is None else f"leads from step {step}" for rule, step in leading.items()
+    }
+    ends = {rule: path.points[-1, 2].item() for rule, path in paths.items()}
+    gone = ", ".join(f"{axis} after step {step}" for axis, step in wiped(paths[XNAS], scale.lr).items())
     return ReproductionResult(
         rows=_rows(paths, leading, scale),
-        verdict=Verdict.HELD if held else Verdict.NOT_HELD,
-        sentence=_sentence(leading, paths),
+        verdict=Verdict.HELD if decays and in_turn and later else Verdict.NOT_HELD,
+        sentence="; ".join(f"with {rule} z {words[rule]} and ends at {ends[rule]:.3f}" for rule in RULES)
+        + ".",
         size=f"three axes; {scale.before} steps with 2z, then {scale.after} with -y - 2z; lr {scale.lr:g}",
         seeds=0,
         figures={"paths": draw(paths)},
         numbers=numbers(paths),
-        remarks=_remarks(paths[XNAS], scale),
+        remarks=[
+            "The paper does not say the step size of this problem.",
+            f"The paths are those of the update rules; Algorithm 1's wipeout would drop {gone or 'no axis'}.",
+        ],
     )
-
-
-def _decays(path: Trajectory, scale: Turn) -> bool:
-    """True if the term of the z axis shrinks while the slope is constant."""
-    return bool((path.terms[: scale.before, 2].diff() < 0).all())
-
-
-def _late(leading: dict[str, int | None], paths: dict[str, Trajectory], scale: Turn) -> bool:
-    """True if z leads at the end with XNAS, after y, and does so later or never with GD."""
-    xnas_step, gd_step, between = leading[XNAS], leading[GD], leads(paths[XNAS], "y", scale.before + 1)
-    return (
-        xnas_step is not None
-        and between is not None
-        and between < xnas_step
-        and (gd_step is None or gd_step > xnas_step)
-    )
-
-
-def _sentence(leading: dict[str, int | None], paths: dict[str, Trajectory]) -> str:
-    ends = {rule: path.points[-1, 2].item() for rule, path in paths.items()}
-    when = {
-        rule: "never leads" if step is None else f"leads from step {step}" for rule, step in leading.items()
-    }
-    return "; ".join(f"with {rule} z {when[rule]} and ends at {ends[rule]:.3f}" for rule in RULES) + "."
 
 
 def _rows(paths: dict[str, Trajectory], leading: dict[str, int | None], scale: Turn) -> list[Row]:
     terms, turn = paths[GD].terms[:, 2], scale.before
+    distinct = sorted(set(paths[XNAS].terms[:, 2].tolist()), reverse=True)
+    values = " and ".join(f"{value:g}" for value in distinct)
     rows = [
-        Row("XNAS, terms of z before and after the turn", "constant", _values(paths[XNAS].terms[:, 2])),
+        Row("XNAS, terms of z before and after the turn", "constant", values),
         Row("GD, term of z at the first step", None, terms[0].item()),
         Row("GD, term of z at the last step before the turn", "decays", terms[turn - 1].item()),
         Row("GD, term of z at the first step after it", "attenuated", terms[turn].item()),
@@ -124,56 +113,23 @@ def _rows(paths: dict[str, Trajectory], leading: dict[str, int | None], scale: T
     rows += [Row(f"{rule}, z at the turn", None, paths[rule].points[turn, 2].item()) for rule in RULES]
     rows += [Row(f"{rule}, z leads from step", None, _step_or_never(leading[rule])) for rule in RULES]
     rows += [Row(f"{rule}, z at the end", None, paths[rule].points[-1, 2].item()) for rule in RULES]
-    return rows + [
-        Row(f"{rule} with lr {lr:g}, z leads from step", None, _step_or_never(_leads_with(rule, scale, lr)))
-        for lr in scale.others
-        for rule in RULES
-    ]
-
-
-def _leads_with(rule: str, scale: Turn, lr: float) -> int | None:
-    """Step from which z leads with another step size."""
-    return leads(walk(rule, scale.model_copy(update={"lr": lr})), "z", scale.before)
-
-
-def _values(terms: Tensor) -> str:
-    """The distinct values as text."""
-    return " and ".join(f"{value:g}" for value in sorted(set(terms.tolist()), reverse=True))
+    for lr in scale.others:
+        for rule in RULES:
+            step = leads(walk(rule, scale.model_copy(update={"lr": lr})), "z", turn)
+            rows.append(Row(f"{rule} with lr {lr:g}, z leads from step", None, _step_or_never(step)))
+    return rows
 
 
 def _step_or_never(step: int | None) -> int | str:
     return "never" if step is None else step
 
 
-def _remarks(path: Trajectory, scale: Turn) -> list[str]:
-    gone = ", ".join(f"{axis} after step {step}" for axis, step in wiped(path, scale.lr).items())
-    return [
-        "The paper does not say the step size of this problem.",
-        f"The paths are those of the update rules; Algorithm 1's wipeout would drop {gone or 'no axis'}.",
-    ]
-
-
 def draw(paths: dict[str, Trajectory]) -> Figure:
-    """Paths in space, on the simplex, and the terms of the z axis."""
+    """Paths in space, on the simplex (the later, the lighter), and the terms of the z axis."""
     figure = Figure((13, 4.2), layout="constrained")
-    space = figure.add_subplot(1, 3, 1, projection="3d")
+    space: Any = figure.add_subplot(1, 3, 1, projection="3d")
     plane, terms = figure.add_subplot(1, 3, 2), figure.add_subplot(1, 3, 3, xlabel="step", ylabel="term of z")
-    _frame(space, plane)
-    for rule, style in line_styles(RULES).items():
-        path = paths[rule]
-        space.plot(*path.points.T.numpy(), style.line, color=style.color, label=rule)
-        _draw_plane(plane, path, style, rule)
-        terms.plot(path.terms[:, 2].numpy(), style.line, color=style.color, label=rule)
-    terms.axhline(0, color="0.6", linewidth=0.8)
-    terms.legend()
-    space.legend(loc="upper left", fontsize=8)
-    return figure
-
-
-def _frame(space: Any, plane: Axes) -> None:
-    """The edges of the simplex in both."""
-    edges = torch.eye(3)[[0, 1, 2, 0]]
-    space.plot(*edges.T.numpy(), "--", color="0.5", linewidth=1)
+    space.plot(*torch.eye(3)[[0, 1, 2, 0]].T.numpy(), "--", color="0.5", linewidth=1)
     space.set(xlabel="x", ylabel="y", zlabel="z")
     space.view_init(25, 45)
     plane.plot(*CORNERS[[0, 1, 2, 0]].T.numpy(), "--", color="0.5", linewidth=1)
@@ -181,21 +137,19 @@ def _frame(space: Any, plane: Axes) -> None:
         plane.annotate(axis, corner, xytext=(0, -12 if corner[1] == 0 else 6), textcoords="offset points")
     plane.set_aspect("equal")
     plane.axis("off")
-
-
-def _draw_plane(plane: Axes, path: Trajectory, style: LineStyle, label: str) -> None:
-    """A path on the simplex; the later, the lighter."""
-    flat = (path.points @ CORNERS).numpy()
-    plane.plot(*flat.T, "-", color=style.color, linewidth=4, alpha=0.4)
-    plane.annotate(
-        label,
-        flat[-1],
-        xytext=(-8, 0),
-        textcoords="offset points",
-        ha="right",
-        color=style.color,
-        fontsize=8,
-    )
-    plane.scatter(
-        flat[:, 0], flat[:, 1], c=range(len(flat)), cmap="viridis", s=14, marker=style.marker, zorder=3
-    )
+    for rule, style in line_styles(RULES).items():
+        path, color = paths[rule], style.color
+        flat = (path.points @ CORNERS).numpy()
+        space.plot(*path.points.T.numpy(), style.line, color=color, label=rule)
+        plane.plot(*flat.T, "-", color=color, linewidth=4, alpha=0.4)
+        plane.annotate(
+            rule, flat[-1], (-8, 0), textcoords="offset points", ha="right", color=color, fontsize=8
+        )
+        plane.scatter(
+            flat[:, 0], flat[:, 1], c=range(len(flat)), cmap="viridis", s=14, marker=style.marker, zorder=3
+        )
+        terms.plot(path.terms[:, 2].numpy(), style.line, color=color, label=rule)
+    terms.axhline(0, color="0.6", linewidth=0.8)
+    terms.legend()
+    space.legend(loc="upper left", fontsize=8)
+    return figure

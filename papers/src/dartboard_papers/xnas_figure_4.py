@@ -30,9 +30,16 @@ def reproduce(options: RunOptions, scale: Steps) -> ReproductionResult:  # noqa:
     shrink = bool((paths[GD].magnitude.diff() < 0).all())
     constant = len(set(paths[XNAS].magnitude.tolist())) == 1
     faster = bool((paths[XNAS].distance[1:] < paths[GD].distance[1:]).all())
+    first, last = paths[GD].magnitude[[0, -1]].tolist()
     ends = {rule: path.points[-1, 0].item() for rule, path in paths.items()}
     return ReproductionResult(
-        rows=_rows(paths),
+        rows=[
+            Row("size of XNAS' terms", "constant", paths[XNAS].magnitude[0].item()),
+            Row("size of GD's first term", "shrinks", first),
+            Row("size of GD's last term", "shrinks", last),
+            Row("XNAS, distance at the end", "smaller", paths[XNAS].distance[-1].item()),
+            Row(f"{GD}, distance at the end", "larger", paths[GD].distance[-1].item()),
+        ],
         verdict=Verdict.HELD if shrink and constant and faster else Verdict.NOT_HELD,
         sentence=f"After {scale.steps} steps XNAS is at x = {ends[XNAS]:.4f}, GD at {ends[GD]:.4f}; "
         f"GD's terms {'shrink' if shrink else 'do not shrink'} at every step, XNAS' are "
@@ -43,16 +50,3 @@ def reproduce(options: RunOptions, scale: Steps) -> ReproductionResult:  # noqa:
         numbers=numbers(paths),
         remarks=[REMARK],
     )
-
-
-def _rows(paths: dict[str, Trajectory]) -> list[Row]:
-    first, last = paths[GD].magnitude[[0, -1]].tolist()
-    rows = [
-        Row("size of XNAS' terms", "constant", paths[XNAS].magnitude[0].item()),
-        Row("size of GD's first term", "shrinks", first),
-        Row("size of GD's last term", "shrinks", last),
-    ]
-    return rows + [
-        Row(f"{rule}, distance at the end", "smaller" if rule == XNAS else "larger", path.distance[-1].item())
-        for rule, path in paths.items()
-    ]

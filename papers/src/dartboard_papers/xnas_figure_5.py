@@ -22,6 +22,8 @@ from dartboard_papers._xnas_toys import (
 )
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
 
+SLOPES = "The section begins with slopes that are each other's negatives, -1 and +1: the figure's, it seems."
+
 
 class Imbalanced(Steps):
     """Steps from weights that differ."""
@@ -54,8 +56,14 @@ def reproduce(options: RunOptions, scale: Imbalanced) -> ReproductionResult:  # 
     words = {
         name: f"x = {by_rule[XNAS].points[-1, 0].item():.4f} with {name}" for name, by_rule in paths.items()
     }
+    paper = {XNAS: "at the minimum", GD: "no progress"}
+    moved = f"lr times steps, {scale.lr * scale.steps:g}, and x starts {scale.behind:g} behind"
     return ReproductionResult(
-        rows=[row for name, by_rule in paths.items() for row in _rows(name, by_rule)],
+        rows=[
+            Row(f"{rule}, {name}, x at the end", paper[rule], path.points[-1, 0].item())
+            for name, by_rule in paths.items()
+            for rule, path in by_rule.items()
+        ],
         verdict=Verdict.HELD if stuck and reached["-x"] else Verdict.NOT_HELD,
         sentence=f"GD {'makes hardly any' if stuck else 'makes'} progress; XNAS ends at "
         f"{' and at '.join(words.values())}.",
@@ -66,21 +74,8 @@ def reproduce(options: RunOptions, scale: Imbalanced) -> ReproductionResult:  # 
             "opposed": draw_plane(paths["y - x"], lambda x, y: y - x),
         },
         numbers={name: numbers(by_rule) for name, by_rule in paths.items()},
-        remarks=_remarks(scale),
+        remarks=[
+            f"With the stated loss XNAS moves the difference of the logarithms by {moved}.",
+            SLOPES,
+        ],
     )
-
-
-def _remarks(scale: Imbalanced) -> list[str]:
-    moved = f"lr times steps, {scale.lr * scale.steps:g}, and x starts {scale.behind:g} behind"
-    return [
-        f"With the stated loss XNAS moves the difference of the logarithms by {moved}.",
-        "The section begins with slopes that are each other's negatives, -1 and +1: the figure's, it seems.",
-    ]
-
-
-def _rows(name: str, paths: dict[str, Trajectory]) -> list[Row]:
-    paper = {XNAS: "at the minimum", GD: "no progress"}
-    return [
-        Row(f"{rule}, {name}, x at the end", paper[rule], path.points[-1, 0].item())
-        for rule, path in paths.items()
-    ]

@@ -43,8 +43,13 @@ def reproduce(options: RunOptions, scale: Line) -> ReproductionResult:  # noqa: 
     order = (x - 0.5).abs().argsort(stable=True)
     falls = bool((factors[order].diff() <= 1e-12).all())
     same = bool(torch.allclose(factors, x * (1 - x), rtol=1e-9))
+    half, end = scale.reach / 2, scale.reach
+    places = {"x = 1/2": 0.0, f"a logit of {half:g}": half, f"a logit of {end:g}": end}
     return ReproductionResult(
-        rows=_rows(scale.reach),
+        rows=[
+            Row(f"factor at {name}", None if place else CENTRE, factor(logits.new_tensor(place)).item())
+            for name, place in places.items()
+        ],
         verdict=Verdict.HELD if falls and same else Verdict.NOT_HELD,
         sentence=f"The factor {'is' if same else 'is not'} x (1 - x), and "
         f"{'falls' if falls else 'does not fall'} all the way from the dense solution to the corners.",
@@ -53,17 +58,6 @@ def reproduce(options: RunOptions, scale: Line) -> ReproductionResult:  # noqa: 
         figures={"factor": draw(logits, factors)},
         numbers={"logit": logits.tolist(), "x": x.tolist(), "factor": factors.tolist()},
     )
-
-
-def _rows(reach: float) -> list[Row]:
-    places = {"x = 1/2": 0.0, f"a logit of {reach / 2:g}": reach / 2, f"a logit of {reach:g}": reach}
-    factors = {
-        name: factor(torch.tensor(logit, dtype=torch.float64)).item() for name, logit in places.items()
-    }
-    return [
-        Row(f"factor at {name}", CENTRE if not places[name] else None, value)
-        for name, value in factors.items()
-    ]
 
 
 def draw(logits: Tensor, factors: Tensor) -> Figure:

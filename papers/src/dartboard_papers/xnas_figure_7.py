@@ -37,22 +37,18 @@ def reproduce(options: RunOptions, scale: Steps) -> ReproductionResult:  # noqa:
     behind = bool((paths[XNAS].distance[1:] < paths[GD].distance[1:]).all())
     lower = paths[GD].points[-1, 0].item() < straight[GD].points[-1, 0].item()
     held = behind and lower and shares[GD] < _share(straight[GD])
+    ends = {name: f"{path.points[-1, 0].item():.3f}" for name, path in paths.items()}
     return ReproductionResult(
         rows=[row for rule in RULES for row in _rows(rule, paths[rule], straight[rule])],
         verdict=Verdict.HELD if held else Verdict.NOT_HELD,
-        sentence=f"After {scale.steps} steps GD is at x = {_end(paths[GD])}, where the linear loss had "
-        f"brought it to {_end(straight[GD])}; XNAS is at {_end(paths[XNAS])}.",
+        sentence=f"After {scale.steps} steps GD is at x = {ends[GD]}, where the linear loss had "
+        f"brought it to {straight[GD].points[-1, 0].item():.3f}; XNAS is at {ends[XNAS]}.",
         size=f"two axes, {scale.steps} steps with lr {scale.lr:g}",
         seeds=0,
         figures={"paths": draw_plane(paths, lambda x, y: 0.5 * (x - 1) ** 2 + 0.5 * y**2)},
         numbers=numbers(paths),
         remarks=["XNAS slows down as well where the loss curves: its terms are the slopes, which shrink."],
     )
-
-
-def _end(path: Trajectory) -> str:
-    """The last x in words."""
-    return f"{path.points[-1, 0].item():.3f}"
 
 
 def _share(path: Trajectory) -> float:

@@ -93,12 +93,6 @@ def misfit(values: Sequence[float], shape: Sequence[float]) -> float:
     return math.sqrt(float(residual @ residual) / float(data @ data))
 
 
-def growths(curve: RegretCurve, forecaster: str) -> dict[str, float]:
-    """Misfit of the regret along the numbers of experts to each shape."""
-    regrets = curve.of(forecaster, "regret")
-    return {name: misfit(regrets, [shape(n) for n in curve.grid]) for name, shape in SHAPES.items()}
-
-
 def conclude(left: RegretCurve, right: RegretCurve, runs: int) -> tuple[Verdict, str, list[Row], list[str]]:
     """Verdict, sentence, rows and remarks of curves whose points are means over a number of runs.
 
@@ -109,7 +103,13 @@ def conclude(left: RegretCurve, right: RegretCurve, runs: int) -> tuple[Verdict,
     """
     both = left, right
     same, best = below(both, XNAS, GD), below(both, BEST_XNAS, BEST_GD)
-    shapes = {name: growths(left, name) for name in (XNAS, GD)}
+    shapes = {
+        name: {
+            shape: misfit(left.of(name, "regret"), [growth(n) for n in left.grid])
+            for shape, growth in SHAPES.items()
+        }
+        for name in (XNAS, GD)
+    }
     nearest = {name: min(misfits, key=lambda shape: misfits[shape]) for name, misfits in shapes.items()}
     held = same[0] == same[1] and best[0] == best[1]
     grows = nearest[XNAS] == "sqrt(ln N)" and nearest[GD] == "sqrt(N)"
@@ -119,7 +119,13 @@ def conclude(left: RegretCurve, right: RegretCurve, runs: int) -> tuple[Verdict,
         f"best rates; with the same rate its regret is nearest to {nearest[XNAS]}, GD's to {nearest[GD]}; "
         f"where regret grows, correct selection {'falls' if falls else 'does not always fall'}."
     )
-    rows = [*_shape_rows(shapes), *(row for curve in both for row in _rows(curve))]
+    paper = {(XNAS, "sqrt(ln N)"): "like it", (GD, "sqrt(N)"): "like it"}
+    rows = [
+        Row(f"{name}: misfit of the regret to {shape}", paper.get((name, shape)), value)
+        for name, misfits in shapes.items()
+        for shape, value in misfits.items()
+    ]
+    rows += [row for curve in both for row in _rows(curve)]
     verdict = Verdict.HELD if held and grows and falls else Verdict.NOT_HELD
     return verdict, sentence, rows, _remarks(both)
 
@@ -132,15 +138,6 @@ LATE = (
 
 def _of(count: tuple[int, int]) -> str:
     return f"{count[0]} of {count[1]}"
-
-
-def _shape_rows(shapes: Mapping[str, Mapping[str, float]]) -> list[Row]:
-    paper = {(XNAS, "sqrt(ln N)"): "like it", (GD, "sqrt(N)"): "like it"}
-    return [
-        Row(f"{name}: misfit of the regret to {shape}", paper.get((name, shape)), value)
-        for name, misfits in shapes.items()
-        for shape, value in misfits.items()
-    ]
 
 
 def _rows(curve: RegretCurve) -> list[Row]:
@@ -184,15 +181,11 @@ def _falls_with_regret(curve: RegretCurve, name: str, runs: int | None = None) -
         runs: Number of runs behind each fraction; rises within two standard errors are then ignored.
     """
     pairs = sorted(zip(curve.of(name, "regret"), curve.of(name, "correct"), strict=True))
-    shares = [correct for _, correct in pairs]
-    return all(
-        later - earlier <= _two_standard_errors(earlier, later, runs) for earlier, later in pairwise(shares)
-    )
-
-
-def _two_standard_errors(a: float, b: float, runs: int | None) -> float:
-    """Two standard errors of the difference of two fractions; 0 without runs."""
-    return 0.0 if runs is None else 2 * math.sqrt((a * (1 - a) + b * (1 - b)) / runs)
+    for (_, a), (_, b) in pairwise(pairs):
+        allowance = 0.0 if runs is None else 2 * math.sqrt((a * (1 - a) + b * (1 - b)) / runs)
+        if b - a > allowance:
+            return False
+    return True
 
 
 def draw(left: RegretCurve, right: RegretCurve) -> Figure:
@@ -207,7 +200,12 @@ def draw(left: RegretCurve, right: RegretCurve) -> Figure:
         for panel in axes[:, column]:
             panel.set_xscale("log", base=2)
             panel.set_xlabel({"experts": "experts, N", "noise": "noise, sigma"}[curve.name])
-    _draw_shapes(axes[0][0], left)
+    half = len(left.grid) // 2
+    for (shape, growth), name in zip(SHAPES.items(), (XNAS, GD), strict=True):
+        values = [growth(n) for n in left.grid]
+        factor = left.of(name, "regret")[half] / values[half]  # through the middle of those at the same rate
+        scaled = [factor * value for value in values]
+        axes[0][0].plot(left.grid, scaled, "--", color="0.5", linewidth=1, label=shape)
     axes[1][0].legend(*axes[0][0].get_legend_handles_labels(), fontsize=8, loc="lower left")
     return figure
 
@@ -221,17 +219,6 @@ def _draw_curve(axes: Axes, curve: RegretCurve, field: str) -> None:
         if field == "regret":
             low, high = ([v + sign * e for v, e in zip(values, errors, strict=True)] for sign in (-1, 1))
             axes.fill_between(curve.grid, low, high, color=style.color, alpha=0.2, linewidth=0)
-
-
-def _draw_shapes(axes: Axes, curve: RegretCurve) -> None:
-    """What the paper says that regrets grow like, through the middle of those at the same rate."""
-    half = len(curve.grid) // 2
-    for (shape, growth), name in zip(SHAPES.items(), (XNAS, GD), strict=True):
-        values = [growth(n) for n in curve.grid]
-        factor = curve.of(name, "regret")[half] / values[half]
-        axes.plot(
-            curve.grid, [factor * value for value in values], "--", color="0.5", linewidth=1, label=shape
-        )
 
 
 Above = Annotated[float, Field(gt=0)]
@@ -348,23 +335,19 @@ def reproduce(options: RunOptions, scale: MonteCarlo) -> ReproductionResult:
     measured = _measured(options, scale, sorted(set(grid)))
     left = RegretCurve("experts", scale.experts, [measured[count, scale.noise] for count in scale.experts])
     right = RegretCurve("noise", scale.noises, [measured[scale.among, noise] for noise in scale.noises])
+    rates = ", ".join(f"{rate:g}" for rate in scale.rates)
     verdict, sentence, rows, remarks = conclude(left, right, scale.runs)
     return ReproductionResult(
         rows=rows,
         verdict=verdict,
         sentence=sentence,
-        size=_size(scale),
+        size=f"{scale.runs:,} runs of {scale.steps:,} steps; noise {scale.noise:g} while experts vary, "
+        f"{scale.among} experts while noise varies; best of the rates {rates}",
         seeds=scale.runs,
         figures={"regret": draw(left, right)},
         numbers={curve.name: curve.facts() for curve in (left, right)},
         remarks=remarks,
     )
-
-
-def _size(scale: MonteCarlo) -> str:
-    rates = ", ".join(f"{rate:g}" for rate in scale.rates)
-    grids = f"noise {scale.noise:g} while experts vary, {scale.among} experts while noise varies"
-    return f"{scale.runs:,} runs of {scale.steps:,} steps; {grids}; best of the rates {rates}"
 
 
 def _measured(
