@@ -114,12 +114,7 @@ def _with_progress(batches: Iterable[Batch], total: int, progress: Progress) -> 
 
 
 def attention_maps(objective: Objective, valid: Batches) -> list[AttentionMap]:
-    """The heat maps of a trained network under its relaxation, of which nothing is changed.
-
-    Args:
-        objective: The network and its relaxation.
-        valid: Held-out images.
-    """
+    """The heat maps of a trained network under its relaxation, from held-out images; nothing is changed."""
     space, relaxation = objective.net.space, objective.relaxation
     searched = [index for index, slot in enumerate(space.slots) if slot.group]
     numbers = {index: number for number, index in enumerate(searched, 1)}

@@ -145,9 +145,7 @@ def _evaluator(
 def surfaces(landscapes: Mapping[str, Landscape], *, top: float | None = None) -> "Surfaces":
     """Landscapes of one measure by title, ready for `plot_contours`, `plot_heat` and `plot_surfaces`.
 
-    Args:
-        landscapes: By title.
-        top: Values above are cut off; None for four times the median of all finite values.
+    Values above `top` are cut off; None for four times the median of all finite values.
     """
     from dartboard.viz.plots import Surfaces
 
@@ -163,11 +161,8 @@ def surfaces(landscapes: Mapping[str, Landscape], *, top: float | None = None) -
 def sharpness(surface: Landscape, radius: float | None = None) -> float:
     """How much the loss rises within a radius, in percent: 100 (max f - f*) / (1 + f*).
 
-    That is the sharpness of Keskar et al. (2017), with the maximum over the points of the grid.
-
-    Args:
-        surface: A landscape of losses.
-        radius: In units of the directions; None for that of the grid.
+    That is the sharpness of Keskar et al. (2017), with the maximum over the points of the grid. The radius
+    is in units of the directions; None for that of the grid.
     """
     near = surface.distances <= (surface.options.radius if radius is None else radius)
     return 100 * (float(surface.values[near].max()) - surface.center) / (1 + surface.center)

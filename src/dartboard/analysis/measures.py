@@ -121,12 +121,9 @@ def count_examples(batches: Sequence[Batch]) -> int:
 
 
 def per_example(net: CellNet, batches: Sequence[Batch], *, max_bytes: int = MAX_BYTES) -> Tensor:
-    """The variance over all examples; a scalar in double precision.
+    """The variance over all examples, for a network in evaluation mode; a scalar in double precision.
 
-    Args:
-        net: A network in evaluation mode.
-        batches: Normalized images with labels.
-        max_bytes: Bytes that gradients of single examples may take at once.
+    At most `max_bytes` of gradients of single examples exist at once.
     """
     weights = {name: weight.detach() for name, weight in weights_of(net).items()}
     size = sum(weight.numel() * weight.element_size() for weight in weights.values())

@@ -195,10 +195,7 @@ def shapes_of(genotype: Genotype) -> dict[str, Shape]:
 
 
 def epoch_shapes(run: str | Path) -> list[EpochShapes]:
-    """What a search would have chosen after each epoch recorded so far, with its shapes.
-
-    Args:
-        run: The directory of a search, finished or not.
+    """What a search, finished or not, would have chosen after each epoch recorded so far, with its shapes.
 
     Raises:
         RunError: If it is no run, a run that chooses nothing, or damaged.

@@ -205,10 +205,7 @@ class Trajectory:
 
 
 def read_trajectory(run: Run | str | Path) -> Trajectory:
-    """The trajectory of a search.
-
-    Args:
-        run: The run, finished or not.
+    """The trajectory of a search, finished or not.
 
     Raises:
         RunError: If it is no run of a search, has no epochs, or is damaged.
@@ -344,14 +341,10 @@ def common_band(curves: Sequence[tuple[Sequence[int], Floats | None]]) -> Band |
 
 
 def read_trajectories(*runs: Run | str | Path) -> Trajectories:
-    """The trajectories of searches; those that differ only in their seed form a group.
-
-    Args:
-        runs: Runs of searches, finished or not; groups stand in the order in which they come.
+    """The trajectories of searches; those that differ only in their seed form a group, in their order.
 
     Raises:
-        RunError: If there are none, one is no run of a search, has no epochs or is damaged, or two are the
-            same search with the same seed.
+        RunError: If there are none, one cannot be read, or two are the same search with the same seed.
     """
     if not runs:
         raise RunError("no runs to look at; name the directories of some")

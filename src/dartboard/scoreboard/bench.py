@@ -120,11 +120,7 @@ def plan_jobs(config: BenchConfig) -> list[BenchSearch]:
 
 
 def resolved(config: BenchConfig) -> dict[str, Any]:
-    """The configuration as plain values, every default written out and files by full paths.
-
-    Raises:
-        DartboardError: As `searches`.
-    """
+    """The configuration as plain values, with all defaults and full paths of files; raises as `searches`."""
     shared = search_config.resolved(common_search(config))
     methods = {}
     for label, search in searches(config).items():
@@ -147,11 +143,7 @@ def oracle_name(config: BenchConfig) -> str:
 
 
 def check_space(config: BenchConfig, oracle: Table) -> None:
-    """Refuses a benchmark table that does not have the cells of the space.
-
-    Raises:
-        TableError: Says so.
-    """
+    """Raises TableError for a benchmark table that does not have the cells of the space."""
     choice = common_search(config).space
     try:
         restrict(oracle.space, sample(build_space(choice), Random(0)))
@@ -170,11 +162,7 @@ def portable(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_config(folder: Path) -> BenchConfig | None:
-    """The configuration of the bench in a directory; None if there is none.
-
-    Raises:
-        DartboardError: If its configuration is damaged.
-    """
+    """The configuration of the bench in a directory; None if there is none, DartboardError if damaged."""
     path = folder / CONFIG
     return BENCH.validate(read_bench(path)) if path.exists() else None
 
@@ -187,16 +175,12 @@ def write_config(folder: Path, config: BenchConfig) -> BenchConfig:
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / CONFIG
-
-    def content() -> bytes | None:
-        return path.read_bytes() if path.exists() else None
-
     while True:  # other processes may extend it at the same time
-        before = content()
+        before = path.read_bytes() if path.exists() else b""
         extended = join_config(folder, config)
         text = yaml.safe_dump(resolved(extended), sort_keys=False)  # takes longer than a lock is waited for
         with Lock(folder):
-            if content() == before:
+            if (path.read_bytes() if path.exists() else b"") == before:
                 write_text(path, text)
                 return extended
 

@@ -36,12 +36,7 @@ class BenchResult:
     baselines: tuple[Baseline, ...]
 
     def write(self, folder: Path, oracle: Table) -> list[Path]:
-        """Writes tables and plots, and returns their paths.
-
-        Args:
-            folder: Their folder, which is created if it does not exist.
-            oracle: The benchmark table.
-        """
+        """Writes tables and plots into a folder, which is created if need be, and returns their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         facts = json.dumps(self.table.facts(), indent=1)
         texts = {"md": self.table.markdown(), "csv": self.table.csv(), "json": facts + "\n"}
@@ -52,12 +47,7 @@ class BenchResult:
 
 
 def score_bench(config: BenchConfig, folder: Path, oracle: Table) -> BenchResult:
-    """The result of a bench from the records in a folder.
-
-    Args:
-        config: The bench, which says which records are expected.
-        folder: Folder of the records.
-        oracle: The benchmark table.
+    """The result of a bench from the records in a folder; the bench says which are expected.
 
     Raises:
         TableError: If a record is of other settings, or the budget of the baselines is unknown.

@@ -37,11 +37,7 @@ SEEDS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
-    """The seeds in a text such as `0-9`, `0,3,5` or `7`.
-
-    Raises:
-        ValueError: If it is no such text.
-    """
+    """The seeds in a text such as `0-9`, `0,3,5` or `7`; raises ValueError if it is no such text."""
     seeds: list[int] = []
     for part in text.split(","):
         match = SEEDS.fullmatch(part.strip())
@@ -184,11 +180,7 @@ def load_bench(
 
 
 def read_bench(path: Path) -> dict[str, Any]:
-    """The settings of a bench in a YAML file.
-
-    Raises:
-        OptionError: If it cannot be read, or a value cannot be used; names the file.
-    """
+    """The settings of a bench in a YAML file; raises OptionError, which names the file, for a mistake."""
     layer = read_file(path)
     try:
         parts = _split(layer)

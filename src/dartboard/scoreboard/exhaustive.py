@@ -80,14 +80,7 @@ class MeasureCurves(TrainHook):
 def train(
     space: SearchSpace, genotype: Genotype, data: Dataset, options: TrainOptions, *, every: int = 1
 ) -> BenchmarkTraining:
-    """Trains one architecture from scratch.
-
-    Args:
-        space: The space whose stack the cells go into.
-        genotype: The architecture.
-        data: The images.
-        options: Options of the training.
-        every: Number of epochs between two measurements.
+    """Trains one architecture from scratch in the stack of a space, measured every so many epochs.
 
     Raises:
         TableError: If the data set lacks validation or test images.

@@ -111,11 +111,7 @@ class BenchRecord:
 
     @staticmethod
     def read(path: Path) -> "BenchRecord":
-        """The record in a file.
-
-        Raises:
-            TableError: If there is none, or its name is not that of the file.
-        """
+        """The record in a file; raises TableError if there is none, or its name is not that of the file."""
         try:
             record = _reader().validate_json(path.read_bytes())
         except OSError as error:

@@ -48,12 +48,12 @@ def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
         first: At least one value.
         second: At least one value.
     """
-    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    gap = float(one.mean() - other.mean())
-    if min(one.size, other.size) < 2:
+    left, right = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    gap = float(left.mean() - right.mean())
+    if min(left.size, right.size) < 2:
         return Difference(gap, None, None)
     rng = np.random.default_rng(SEED)
-    gaps = resampled_means(one, rng) - resampled_means(other, rng)
+    gaps = resampled_means(left, rng) - resampled_means(right, rng)
     return Difference(gap, *percentile_interval(gaps))
 
 
@@ -120,13 +120,7 @@ class RowBuilder:
     def of_searches(
         self, label: str, seeds: Sequence[int], records: Mapping[int, BenchRecord]
     ) -> ScoreboardRow:
-        """The row of a method.
-
-        Args:
-            label: Name of the method.
-            seeds: All its seeds.
-            records: Records of the finished ones, by seed.
-        """
+        """The row of a method with all its seeds, from the records of the finished ones by seed."""
         finished = [records[seed] for seed in seeds if seed in records]
         tests = {name: [record.final.test[name] for record in finished] for name in self._datasets}
         correlations = [record.correlation for record in finished]
@@ -249,10 +243,7 @@ def row_values(row: ScoreboardRow, datasets: Sequence[str]) -> dict[str, Any]:
 def remarks(rows: Sequence[ScoreboardRow], baselines: Sequence[Baseline], left_out: int) -> Iterator[str]:
     """Sentences that say which methods beat random, what is missing, and what the numbers mean.
 
-    Args:
-        rows: All rows.
-        baselines: The baselines among them.
-        left_out: Number of records that are in no row.
+    `left_out` is the number of records that are in no row.
     """
     yield from _verdict_remarks(rows, baselines)
     if gaps := [f"{row.label} {in_ranges(row.missing)}" for row in rows if row.missing]:

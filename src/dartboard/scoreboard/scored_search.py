@@ -93,11 +93,7 @@ class Scoring:
         )
 
     def record(self, search: BenchSearch) -> BenchRecord | None:
-        """The record of a search; None if it is not there yet.
-
-        Raises:
-            DartboardError: If it is damaged or of other settings; names them.
-        """
+        """The record of a search, as `find_record`; None if it is not there yet."""
         return find_record(search, self.records, self.oracle)
 
 
@@ -172,13 +168,7 @@ def _epoch_choices() -> TypeAdapter[EpochChoice]:
 
 
 def score_run(search: BenchSearch, run: Run, oracle: Table, correlation: Correlation | None) -> BenchRecord:
-    """The record of a finished search.
-
-    Args:
-        search: The search.
-        run: Its run.
-        oracle: The benchmark table.
-        correlation: Rank correlations of its shared weights, if they were measured.
+    """The record of a finished search, scored by a benchmark table.
 
     Raises:
         RunError: If the run is not finished, or is damaged.

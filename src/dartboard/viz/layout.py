@@ -287,8 +287,8 @@ def _ports(paths: Sequence[tuple[Rect, ...]], end: int) -> list[float]:
     ports = []
     for index, path in enumerate(paths):
         box = path[end]
-        sharing = [other for other, rects in enumerate(paths) if rects[end] == box]
-        place = sorted(sharing, key=lambda other: paths[other][near].y).index(index)
+        sharing = [edge for edge, rects in enumerate(paths) if rects[end] == box]
+        place = sorted(sharing, key=lambda edge: paths[edge][near].y).index(index)
         step = box.height * PORT_SPAN / max(len(sharing), 4)
         ports.append(box.y + (place - (len(sharing) - 1) / 2) * step)
     return ports
