@@ -35,10 +35,6 @@ class Group:
         local = self.local_batch(batch)
         return slice(self.rank * local, (self.rank + 1) * local)
 
-    def global_batch(self, local: int) -> int:
-        """The rows of the global batch of which each rank has `local`."""
-        return self.size * local
-
     def local_batch(self, batch: int) -> int:
         """The rows that each rank has of a global batch of `batch` rows.
 

@@ -176,7 +176,8 @@ class Stepper:
         return loss, logits
 
     def _set_scale(self) -> None:
-        if self.scaler is not None and self.objective.precision is not None:
+        if self.scaler is not None:
+            assert self.objective.precision is not None  # noqa: S101  # a scale is part of a precision
             one = torch.ones((), device=self.objective.weights[0].device)
             self.objective.precision.scale = self.scaler.scale(one)
 

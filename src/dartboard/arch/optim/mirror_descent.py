@@ -156,11 +156,6 @@ def choose_block(iteration: int, blocks: int, *, order: str, seed: int = 0) -> i
     return random.Random(f"{seed}/{iteration}").randrange(blocks)
 
 
-def step_size(lr: float, iteration: int, *, schedule: str) -> float:
-    """The step size of iteration (from 0): `lr`, or lr / sqrt(t) for t = 1, 2, ..."""
-    return lr / math.sqrt(iteration + 1) if schedule == "inverse-sqrt" else lr
-
-
 class MirrorDescent(UpdateRule):
     """Mirror descent on one block at a time, each with its own geometry (GAEA Algorithm 1).
 
@@ -236,7 +231,9 @@ class MirrorDescent(UpdateRule):
     def _update(self) -> None:
         group = self.param_groups[self.block]
         geometry = GEOMETRIES[group["geometry"]]
-        lr = step_size(group["lr"], group["iteration"], schedule=group["schedule"])
+        lr = group["lr"]
+        if group["schedule"] == "inverse-sqrt":
+            lr /= math.sqrt(group["iteration"] + 1)
         for x in group["params"]:
             if x.grad is not None:
                 geometry.step_(x, -x.grad if group["maximize"] else x.grad, self.state[x], lr=lr)
