@@ -8,9 +8,9 @@ from dartboard.space import enumerate_genotypes, get_space, restrict
 from dartboard.space.graph import count
 from dartboard.sweep.protocol.config import load_protocol
 from dartboard.sweep.protocol.jobs import (
-    Candidate,
+    ProtocolCell,
     ProtocolJobs,
-    distinct_candidates,
+    distinct_cells,
     draw_genotypes,
     forecast,
     total_seconds,
@@ -21,9 +21,9 @@ from protocols import few, settings
 
 def test_equal_genotypes_are_one_network() -> None:
     a, b = {"cell": {"edges": [["x", 0, 1]]}}, {"cell": {"edges": [["y", 0, 1]]}}
-    assert distinct_candidates({3: b, 4: a, 5: b}) == [
-        Candidate("found-0", b, [3, 5]),
-        Candidate("found-1", a, [4]),
+    assert distinct_cells({3: b, 4: a, 5: b}) == [
+        ProtocolCell("found-0", b, [3, 5]),
+        ProtocolCell("found-1", a, [4]),
     ]
 
 

@@ -45,8 +45,8 @@ FOUND, RANDOM = "found", "random"
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """An architecture that is trained in stage 2.
+class ProtocolCell:
+    """An architecture that is trained in stage 2, as decisions record it.
 
     Args:
         name: Name of its run.
@@ -59,14 +59,14 @@ class Candidate:
     seeds: Sequence[int]
 
     @property
-    def cells(self) -> Genotype:
+    def decoded(self) -> Genotype:
         """Its genotype."""
         return decode(json.dumps(self.genotype))
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Result of a candidate in stage 2.
+    """Result of a cell in stage 2.
 
     Args:
         short: Accuracy on held-out images after the short training; None if there was none.
@@ -86,17 +86,17 @@ class Selection:
     """Result of stage 2.
 
     Args:
-        best: The best candidate by held-out images.
-        candidates: All that it was selected among.
+        best: The best cell by held-out images.
+        cells: All that it was selected among.
         trials: The result of each, by name.
     """
 
-    best: Candidate
-    candidates: Sequence[Candidate]
+    best: ProtocolCell
+    cells: Sequence[ProtocolCell]
     trials: Mapping[str, Trial]
 
 
-def distinct_candidates(genotypes: Mapping[int, Any]) -> list[Candidate]:
+def distinct_cells(genotypes: Mapping[int, Any]) -> list[ProtocolCell]:
     """The distinct ones among the genotypes that searches found.
 
     Args:
@@ -106,7 +106,7 @@ def distinct_candidates(genotypes: Mapping[int, Any]) -> list[Candidate]:
     for seed, genotype in genotypes.items():
         groups.setdefault(json.dumps(genotype), []).append(seed)
     return [
-        Candidate(f"{FOUND}-{number}", json.loads(text), seeds)
+        ProtocolCell(f"{FOUND}-{number}", json.loads(text), seeds)
         for number, (text, seeds) in enumerate(groups.items())
     ]
 
@@ -172,7 +172,7 @@ class ProtocolJobs:
         values = search_config.resolved(config)
         return self._job(f"search/s{seed}", "search", values, config.plugins, self.searched_space)
 
-    def screening(self, name: str, genotype: Genotype, until: int | None = None) -> Job:
+    def screening(self, name: str, genotype: Genotype) -> Job:
         """A training of stage 2: measured on images held out of the training images, never on test images.
 
         Its seed is none of stage 3, so that the luck by which a network is selected is not counted again.
@@ -180,7 +180,7 @@ class ProtocolJobs:
         train = self.config.train
         values = hold_out(train.model_dump(), [self.config.short], has_valid=self._has_valid)
         seed = train.seed + self.config.seeds
-        return self._training(f"train/{name}", values, genotype, seed, until=until, test=False)
+        return self._training(f"train/{name}", values, genotype, seed, test=False)
 
     @cached_property
     def _has_valid(self) -> bool:
@@ -193,21 +193,14 @@ class ProtocolJobs:
         return self._training(f"final/{arm}-s{seed}", self.config.train.model_dump(), genotype, seed)
 
     def _training(
-        self,
-        name: str,
-        values: dict[str, Any],
-        genotype: Genotype,
-        seed: int,
-        *,
-        until: int | None = None,
-        test: bool = True,
+        self, name: str, values: dict[str, Any], genotype: Genotype, seed: int, *, test: bool = True
     ) -> Job:
         cell = {"cell": GENOTYPE_FORMATS["json"].encode(genotype), "seed": seed}
         config: TrainConfig = TRAIN.validate(values | cell)
         home = config.space.name or self.config.search.space.name
         cells = config.net.cells or adopt(self.stack_space, genotype).stack.cells
         resolved = train_config.resolved(config, home, cells)
-        return self._job(name, "train", resolved, config.plugins, self.stack_space, until=until, test=test)
+        return self._job(name, "train", resolved, config.plugins, self.stack_space, test=test)
 
     def _job(
         self,
@@ -217,7 +210,6 @@ class ProtocolJobs:
         plugins: tuple[str, ...],
         space: SearchSpace,
         *,
-        until: int | None = None,
         test: bool = True,
     ) -> Job:
         return Job(
@@ -225,7 +217,6 @@ class ProtocolJobs:
             str(self.folder.resolve()),
             kind,
             config,
-            until,
             device=str(self.device),
             plugins=plugins,
             test=test,

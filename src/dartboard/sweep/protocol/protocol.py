@@ -6,8 +6,9 @@ the same budget go through the same, so that the benefit of the search can be se
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from random import Random
 from statistics import fmean
 from typing import Any
@@ -27,25 +28,19 @@ from dartboard.search.hooks import AnyHook
 from dartboard.search.record import to_json
 from dartboard.space import SearchSpace, load_space, space_from_json, space_to_json
 from dartboard.sweep.decision_log import DecisionLog
+from dartboard.sweep.driver import run_stages
 from dartboard.sweep.protocol.config import PROTOCOL, ProtocolConfig
 from dartboard.sweep.protocol.jobs import (
     FOUND,
     RANDOM,
-    Candidate,
+    ProtocolCell,
     ProtocolJobs,
     Selection,
     Trial,
-    distinct_candidates,
+    distinct_cells,
     draw_genotypes,
 )
-from dartboard.sweep.protocol.results import (
-    ProtocolResult,
-    arm,
-    candidate_facts,
-    conclude,
-    measured_on,
-    search_facts,
-)
+from dartboard.sweep.protocol.results import ProtocolResult, conclude
 from dartboard.sweep.pruning import DIVERGED, sift
 from dartboard.train.build import VALID
 from dartboard.utils.progress import Progress
@@ -57,137 +52,167 @@ ROUNDING = 1 + 1e-9
 """Tolerance of comparisons of sums of times."""
 
 
-@dataclass(frozen=True, eq=False)
-class Stages:
-    """Runs the stages of a protocol.
+STACK = "stack"
+"""Name of the decision that holds the space whose stack the cells go into."""
+
+
+@dataclass(eq=False)
+class ProtocolPlan:
+    """The plan of a protocol, a preset of a sweep: `search`, then `train` and `final` of each arm.
 
     Args:
         jobs: Makes its jobs.
-        queue: Runs them.
         log: Log of the decisions.
         examples: Number of images that networks are selected with.
         message: Called with one line for each stage and decision.
     """
 
     jobs: ProtocolJobs
-    queue: JobQueue
     log: DecisionLog
     examples: int
     message: Callable[[str], None]
+    _jobs: dict[str, list[Job]] = field(default_factory=dict, init=False)
+    _diverged: set[str] = field(default_factory=set, init=False)
 
-    def search(self) -> tuple[list[Run], list[Candidate]]:
-        """Stage 1: the searches, and the distinct networks that they found."""
-        config = self.jobs.config
-        self._message(f"stage 1: {config.searches} searches")
-        runs = self._finish([self.jobs.search(number) for number in range(config.searches)])
-        genotypes = {run.config["seed"]: _result(run)["genotype"] for run in runs}
-        decided = self.log.once(
-            FOUND, lambda: [asdict(candidate) for candidate in distinct_candidates(genotypes)]
-        )
-        candidates = [Candidate(**values) for values in decided]
-        for candidate in candidates:
-            if len(candidate.seeds) > 1:
-                seeds = ", ".join(map(str, candidate.seeds))
+    def __post_init__(self) -> None:
+        self.arms = (FOUND,) if self.jobs.config.random == "none" else (FOUND, RANDOM)
+        self.stages = ["search", *(f"{kind} {arm}" for kind in ("train", "final") for arm in self.arms)]
+
+    def begin(self, stage: str) -> list[Job]:
+        """The jobs of a stage; first decides what follows from the stages before it."""
+        config, (kind, _, arm) = self.jobs.config, stage.partition(" ")
+        if kind == "search":
+            self._message(f"stage 1: {config.searches} searches")
+            jobs = [self.jobs.search(number) for number in range(config.searches)]
+        elif kind == "train":
+            cells = self._found_cells() if arm == FOUND else self._random_cells()
+            self._message(f"stage 2, {arm}: {len(cells)} networks")
+            left = cells if self.log.get(f"best {arm}") is None else []
+            jobs = [self.jobs.screening(cell.name, cell.decoded) for cell in left]
+        else:
+            best = {name: self.selection(name).best for name in self.arms}[arm]
+            self._message(f"stage 3, {arm}: {best.name} with {config.seeds} seeds")
+            jobs = [self.jobs.final(arm, best.decoded, number) for number in range(config.seeds)]
+        self._jobs[stage] = jobs
+        return jobs
+
+    def runs(self, stage: str) -> list[Run]:
+        """The runs of a stage that has been run, in the order of its jobs."""
+        return [Run.read(job.path) for job in self._jobs[stage]]
+
+    def _found_cells(self) -> list[ProtocolCell]:
+        """The distinct cells that the searches found."""
+        genotypes = {run.config["seed"]: _result(run)["genotype"] for run in self.runs("search")}
+        decided = self.log.once(FOUND, lambda: [asdict(cell) for cell in distinct_cells(genotypes)])
+        cells = [ProtocolCell(**values) for values in decided]
+        for cell in cells:
+            if len(cell.seeds) > 1:
+                seeds = ", ".join(map(str, cell.seeds))
                 self._message(f"the searches with seeds {seeds} found the same network: it is trained once")
-        return runs, candidates
+        return cells
 
-    def draw(self, runs: Sequence[Run], trials: Mapping[str, Trial]) -> list[Candidate]:
-        """Random networks: as many as searches, or as many as the searches and trainings took time for.
+    def _random_cells(self) -> list[ProtocolCell]:
+        """Random cells: as many as searches, or as many as the searches and trainings took time for."""
+        config, trials = self.jobs.config, self.selection(FOUND).trials
 
-        Args:
-            runs: The searches.
-            trials: Results of the networks that they found.
+        def budget() -> dict[str, Any]:
+            if config.random == "count":
+                return {"networks": config.searches}
+            seconds = sum(_result(run)["seconds"] for run in self.runs("search"))
+            costs = [trial.short_seconds for trial in trials.values() if trial.short_seconds is not None]
+            more = affordable(seconds, costs)
+            self._message(f"{seconds:.0f} s of searching pay for {more} more random networks in stage 2")
+            return {"search_seconds": seconds, "short_seconds": costs, "networks": len(trials) + more}
+
+        count = self.log.once("budget", budget)["networks"]
+
+        def draw() -> list[dict[str, Any]]:
+            rng = Random(f"{config.seed} random architectures")
+            genotypes = map(to_json, draw_genotypes(self.jobs.searched_space, count, rng))
+            return [
+                asdict(ProtocolCell(f"{RANDOM}-{number}", genotype, ()))
+                for number, genotype in enumerate(genotypes)
+            ]
+
+        return [ProtocolCell(**values) for values in self.log.once(RANDOM, draw)]
+
+    def rungs(self, stage: str) -> Sequence[int]:
+        """Stage 2 has one, after the short trainings."""
+        return (self.jobs.config.short,) if stage.startswith("train") else ()
+
+    def prune(self, stage: str, epochs: int, jobs: Sequence[Job], queue: JobQueue) -> Collection[str]:
+        """Names of the jobs that are dropped after the short trainings, or that no time is left for.
+
+        A training that is no longer than a short one is not paused, and none is dropped.
         """
-        budget = self.log.once("budget", lambda: self._budget(runs, trials))
-        rng = Random(f"{self.jobs.config.seed} random architectures")
-
-        def drawn() -> list[dict[str, Any]]:
-            genotypes = map(to_json, draw_genotypes(self.jobs.searched_space, budget["networks"], rng))
-            return [asdict(Candidate(f"{RANDOM}-{n}", genotype, ())) for n, genotype in enumerate(genotypes)]
-
-        return [Candidate(**values) for values in self.log.once(RANDOM, drawn)]
-
-    def _budget(self, runs: Sequence[Run], trials: Mapping[str, Trial]) -> dict[str, Any]:
-        config = self.jobs.config
-        if config.random == "count":
-            return {"networks": config.searches}
-        seconds = sum(_result(run)["seconds"] for run in runs)
-        costs = [trial.short_seconds for trial in trials.values() if trial.short_seconds is not None]
-        more = affordable(seconds, costs)
-        self._message(f"{seconds:.0f} s of searching pay for {more} more random networks in stage 2")
-        return {"search_seconds": seconds, "short_seconds": costs, "networks": len(trials) + more}
-
-    def select(self, arm: str, candidates: Sequence[Candidate]) -> Selection:
-        """Stage 2: trains candidates for a while, drops the clearly bad, and trains the others to the end.
-
-        Raises:
-            DivergedError: If no training came to its end.
-        """
-        self._message(f"stage 2, {arm}: {len(candidates)} networks")
-        first = self.log.once(f"kept {arm}", lambda: self._screen(arm, candidates))
-        candidates = [candidate for candidate in candidates if candidate.name in first]
-        last = self.log.once(f"best {arm}", lambda: self._best(arm, candidates, first))
-        trials = {name: Trial(**{**first[name], **last["trials"].get(name, {})}) for name in first}
-        best = next(candidate for candidate in candidates if candidate.name == last["name"])
-        return Selection(best, candidates, trials)
-
-    def _screen(self, arm: str, candidates: Sequence[Candidate]) -> dict[str, Any]:
-        """Results of each candidate after a short training; `dropped` is the reason if it is dropped."""
-        config = self.jobs.config
+        arm = stage.partition(" ")[2]
         nothing = {"short": None, "short_seconds": None, "accuracy": None, "dropped": None}
-        if config.short >= config.train.epochs:
-            return {candidate.name: nothing for candidate in candidates}
-        rows = self._train_short(arm, candidates)
-        reasons = sift({name: row["short"] for name, row in rows.items()}, self.examples, config.keep)
-        for name, reason in reasons.items():
-            if reason is not None:
-                self._message(f"train/{name} is dropped at epoch {config.short}: {reason}")
-        return {name: {**nothing, **row, "dropped": reasons[name]} for name, row in rows.items()}
 
-    def _train_short(self, arm: str, candidates: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
-        """Short trainings; of random networks no more than the time pays for, should they be slower.
+        def screen() -> dict[str, Any]:
+            if epochs >= self.jobs.config.train.epochs:
+                return {job.path.name: nothing for job in jobs}
+            rows = self._train_short(arm, [replace(job, until=epochs) for job in jobs], queue)
+            accuracies = {name: row["short"] for name, row in rows.items()}
+            reasons = sift(accuracies, self.examples, self.jobs.config.keep)
+            for name, reason in reasons.items():
+                if reason is not None:
+                    self._message(f"train/{name} is dropped at epoch {epochs}: {reason}")
+            return {name: {**nothing, **row, "dropped": reasons[name]} for name, row in rows.items()}
+
+        kept = self.log.once(f"kept {arm}", screen)
+        staying = [name for name, row in kept.items() if row["dropped"] is None]
+        return [job.name for job in jobs if job.path.name not in staying]
+
+    def _train_short(self, arm: str, jobs: Sequence[Job], queue: JobQueue) -> dict[str, dict[str, Any]]:
+        """Results of short trainings; of random cells no more than the time pays for, should they be slower.
 
         As many are trained at a time as the executor takes. Which of them count is decided in their order, so
         that it does not depend on how many that are.
         """
         budget = (self.log.get("budget") or {}) if arm == RANDOM else {}
         costs = budget.get("short_seconds", [])
-        short, size = self.jobs.config.short, max(self.queue.executor.capacity, 1)
+        allowed = (budget["search_seconds"] + sum(costs)) * ROUNDING if costs else math.inf
+        size = max(queue.executor.capacity if costs else len(jobs), 1)
         rows: dict[str, dict[str, Any]] = {}
-        for start in range(0, len(candidates), size if costs else max(len(candidates), 1)):
-            batch = candidates[start : start + size] if costs else candidates
-            jobs = [self.jobs.screening(candidate.name, candidate.cells, short) for candidate in batch]
-            results = {result.job.name: result for result in self._run(jobs)}
-            for candidate, job in zip(batch, jobs, strict=True):
+        for start in range(0, len(jobs), size):
+            batch = jobs[start : start + size]
+            for result in queue.run(batch):
+                self._check(result)
+            for job in batch:
                 spent = sum(row.get("short_seconds", 0.0) for row in rows.values())
-                allowed = (budget["search_seconds"] + sum(costs)) * ROUNDING if costs else 0.0
                 if rows and costs and spent + fmean(costs) > allowed:
                     self._message(f"the time is spent after {len(rows)} random networks")
                     return rows
-                if _diverged(results[job.name]):
-                    rows[candidate.name] = {"short": None}
-                else:
-                    row = Run.read(job.path).metrics()[short - 1]
-                    rows[candidate.name] = {
-                        "short": row[f"{VALID}_accuracy"],
-                        "short_seconds": row["seconds"],
-                    }
+                if job.name in self._diverged:
+                    rows[job.path.name] = {"short": None}
+                    continue
+                row = Run.read(job.path).metrics()[(job.until or 0) - 1]
+                accuracy, seconds = row[f"{VALID}_accuracy"], row["seconds"]
+                rows[job.path.name] = {"short": accuracy, "short_seconds": seconds}
         return rows
 
-    def _best(self, arm: str, candidates: Sequence[Candidate], first: Mapping[str, Any]) -> dict[str, Any]:
-        """Trains those that were not dropped to the end, and names the best."""
-        jobs = {
-            candidate.name: self.jobs.screening(candidate.name, candidate.cells)
-            for candidate in candidates
-            if first[candidate.name]["dropped"] is None
-        }
-        results = {result.job.name: result for result in self._run(list(jobs.values()))}
+    def selection(self, arm: str) -> Selection:
+        """Result of stage 2, whose trainings have ended.
+
+        Raises:
+            DivergedError: If none of them came to its end.
+        """
+        kept = self.log.get(f"kept {arm}")
+        cells = [ProtocolCell(**values) for values in self.log.get(arm) if values["name"] in kept]
+        last = self.log.once(f"best {arm}", lambda: self._best(arm, kept))
+        trials = {name: Trial(**{**kept[name], **last["trials"].get(name, {})}) for name in kept}
+        best = next(cell for cell in cells if cell.name == last["name"])
+        return Selection(best, cells, trials)
+
+    def _best(self, arm: str, kept: Mapping[str, Any]) -> dict[str, Any]:
+        """The results of the cells that were trained to the end, and the name of the best."""
         trials: dict[str, dict[str, Any]] = {}
-        for name, job in jobs.items():
-            if _diverged(results[job.name]):
+        for name in [name for name, row in kept.items() if row["dropped"] is None]:
+            if f"train/{name}" in self._diverged:
                 trials[name] = {"accuracy": None, "dropped": DIVERGED}
                 continue
-            result, seconds = _result(Run.read(job.path)), first[name]["short_seconds"]
+            result = _result(Run.read(self.jobs.folder / "train" / name))
+            seconds = kept[name]["short_seconds"]
             trials[name] = {
                 "accuracy": result["last"][VALID]["top1"],
                 "short_seconds": result["seconds"] if seconds is None else seconds,
@@ -203,54 +228,33 @@ class Stages:
         self._message(f"train/{best} is the best {arm} network: {accuracies[best]:.2%} of held-out images")
         return {"name": best, "trials": trials}
 
-    def retrain(self, arm: str, candidate: Candidate) -> list[Run]:
-        """Stage 3: trains the best network again, with every seed."""
-        seeds = self.jobs.config.seeds
-        self._message(f"stage 3, {arm}: {candidate.name} with {seeds} seeds")
-        return self._finish([self.jobs.final(arm, candidate.cells, number) for number in range(seeds)])
-
-    def _finish(self, jobs: Sequence[Job]) -> list[Run]:
-        """Runs jobs to their ends; their runs in order.
+    def end(self, result: JobResult) -> None:
+        """Takes the result of a job.
 
         Raises:
-            DivergedError: If one of them diverged.
+            DivergedError: If a search or a training of stage 3 diverged.
+            RunError: If a job failed for another reason.
         """
-        for result in self._run(jobs):
-            if _diverged(result):
-                raise DivergedError(result.error)
-        return [Run.read(job.path) for job in jobs]
+        self._check(result)
+        if result.job.name in self._diverged and not result.job.name.startswith("train/"):
+            raise DivergedError(result.error)
 
-    def _run(self, jobs: Sequence[Job]) -> Iterator[JobResult]:
-        """Results of jobs, in the order of completion.
-
-        Raises:
-            Stopped: If the queue was stopped; all states have been saved.
-            RunError: If a job failed for another reason than that it diverged.
-        """
-        for result in self.queue.run(jobs):
-            if _diverged(result):
-                log.warning("%s: %s", result.job.name, result.error)
-            elif result.state == "failed":
-                raise RunError(f"{result.job.name}: {result.error}")
-            yield result
+    def _check(self, result: JobResult) -> None:
+        if result.error_type == DivergedError.__name__:
+            log.warning("%s: %s", result.job.name, result.error)
+            self._diverged.add(result.job.name)
+        elif result.state == "failed":
+            raise RunError(f"{result.job.name}: {result.error}")
 
     def _message(self, text: str) -> None:
         log.info("%s", text)
         self.message(text)
 
 
-def _diverged(result: JobResult) -> bool:
-    return result.error_type == DivergedError.__name__
-
-
 def _result(run: Run) -> dict[str, Any]:
     result = run.result()
     assert result is not None  # noqa: S101  # it is finished
     return result
-
-
-STACK = "stack"
-"""Name of the decision that holds the space whose stack the cells go into."""
 
 
 class Protocol:
@@ -324,32 +328,17 @@ class Protocol:
             queue.stop()
         try:
             with logged(self.run):
-                stages = Stages(self.jobs, queue, DecisionLog(self.run.path), self.examples, self.message)
-                result = self._run_stages(stages)
+                plan = ProtocolPlan(self.jobs, DecisionLog(self.run.path), self.examples, self.message)
+                plan.log.once(STACK, lambda: space_to_json(self.jobs.stack_space))
+                run_stages(plan, queue)
+                selections = {arm: plan.selection(arm) for arm in plan.arms}
+                finals = {arm: plan.runs(f"final {arm}") for arm in plan.arms}
+                result = conclude(plan.runs("search"), selections, finals, self.examples)
                 self.run.finish(result.facts())
                 return result
         finally:
             executor.close()
             self._queue, self._stopping = None, False
-
-    def _run_stages(self, stages: Stages) -> ProtocolResult:
-        stages.log.once(STACK, lambda: space_to_json(self.jobs.stack_space))
-        searches, candidates = stages.search()
-        selections = {FOUND: stages.select(FOUND, candidates)}
-        if self.config.random != "none":
-            drawn = stages.draw(searches, selections[FOUND].trials)
-            selections[RANDOM] = stages.select(RANDOM, drawn)
-        finals = {name: stages.retrain(name, selection.best) for name, selection in selections.items()}
-        rows = [search_facts(run, candidates) for run in searches]
-        search_seconds = {FOUND: sum(row.seconds for row in rows), RANDOM: 0.0}
-        arms = {}
-        for name, selection in selections.items():
-            screened = []
-            for candidate in selection.candidates:
-                run = Run.read(self.jobs.folder / "train" / candidate.name)
-                screened.append(candidate_facts(candidate, selection.trials[candidate.name], run))
-            arms[name] = arm(selection.best, screened, finals[name], search_seconds[name])
-        return conclude(rows, arms, part=measured_on(finals[FOUND][0]), examples=self.examples)
 
 
 def reopen(

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dartboard.runs import Run
-from dartboard.sweep.protocol.jobs import FOUND, RANDOM, Candidate, Trial
+from dartboard.sweep.protocol.jobs import FOUND, RANDOM, Selection
 from dartboard.train.build import TEST, VALID
 from dartboard.utils.statistics import Difference, Summary, compare, summarize
 
@@ -34,7 +34,7 @@ class SearchFacts:
 
 
 @dataclass(frozen=True)
-class CandidateFacts:
+class NetworkFacts:
     """A network of stage 2.
 
     Args:
@@ -88,7 +88,7 @@ class Arm:
         seconds: Seconds spent by stage: `search`, `choose`, `final`, and `total`.
     """
 
-    networks: tuple[CandidateFacts, ...]
+    networks: tuple[NetworkFacts, ...]
     best: str
     genotype: Any
     finals: tuple[FinalFacts, ...]
@@ -123,93 +123,85 @@ class ProtocolResult:
         return {"genotype": self.arms[FOUND].genotype, **asdict(self)}
 
 
-def search_facts(run: Run, candidates: Sequence[Candidate]) -> SearchFacts:
-    """Results of a search."""
-    result, seed = run.result() or {}, run.config["seed"]
-    return SearchFacts(
-        run=_name(run),
-        seed=seed,
-        network=next(candidate.name for candidate in candidates if seed in candidate.seeds),
-        genotype=result["genotype"],
-        valid_accuracy=result["valid_accuracy"],
-        discrete_accuracy=result["discrete_accuracy"],
-        seconds=result["seconds"],
-    )
-
-
-def candidate_facts(candidate: Candidate, trial: Trial, run: Run) -> CandidateFacts:
-    """Results of a network in stage 2."""
-    rows = run.metrics()
-    seconds = (run.result() or {}).get("seconds") or (rows[-1]["seconds"] if rows else 0.0)
-    return CandidateFacts(
-        run=_name(run),
-        genotype=candidate.genotype,
-        seeds=candidate.seeds,
-        short_accuracy=trial.short,
-        accuracy=trial.accuracy,
-        dropped=trial.dropped,
-        seconds=seconds,
-    )
-
-
-def arm(
-    best: Candidate, networks: Sequence[CandidateFacts], finals: Sequence[Run], search_seconds: float
-) -> Arm:
-    """Results of one arm.
-
-    Args:
-        best: The network that was trained in stage 3.
-        networks: The networks of stage 2.
-        finals: The runs of stage 3.
-        search_seconds: Seconds of stage 1 that were spent on them.
-    """
-    rows, first = tuple(map(_final_facts, finals)), finals[0].result() or {}
-    seconds = {
-        "search": search_seconds,
-        "choose": sum(network.seconds for network in networks),
-        "final": sum(row.seconds for row in rows),
-    }
-    return Arm(
-        networks=tuple(networks),
-        best=best.name,
-        genotype=best.genotype,
-        finals=rows,
-        summary=summarize([row.accuracy for row in rows]),
-        parameters=first["parameters"],
-        flops=first["flops"],
-        seconds=seconds | {"total": sum(seconds.values())},
-    )
-
-
-def _final_facts(run: Run) -> FinalFacts:
-    result = run.result() or {}
-    accuracy = result["last"][measured_on(run)]["top1"]
-    return FinalFacts(_name(run), run.config["seed"], accuracy, result["seconds"])
-
-
-def measured_on(run: Run) -> str:
-    """Part that a training of stage 3 is measured on: `test` if there is one, else `valid`."""
-    return TEST if TEST in (run.result() or {})["last"] else VALID
-
-
 def conclude(
-    searches: Sequence[SearchFacts], arms: Mapping[str, Arm], *, part: str, examples: int
+    searches: Sequence[Run],
+    selections: Mapping[str, Selection],
+    finals: Mapping[str, Sequence[Run]],
+    examples: int,
 ) -> ProtocolResult:
     """The result of a protocol, with the comparison of its arms.
 
     Args:
-        searches: The searches of stage 1.
-        arms: One or both arms.
-        part: Part that stage 3 is measured on.
+        searches: The runs of stage 1.
+        selections: Results of stage 2, by arm.
+        finals: The runs of stage 3, by arm.
         examples: Number of images by which networks were selected.
     """
+    rows = []
+    for run in searches:
+        result, seed = run.result() or {}, run.config["seed"]
+        network = next(cell.name for cell in selections[FOUND].cells if seed in cell.seeds)
+        rows.append(
+            SearchFacts(
+                run=_name(run),
+                seed=seed,
+                network=network,
+                genotype=result["genotype"],
+                valid_accuracy=result["valid_accuracy"],
+                discrete_accuracy=result["discrete_accuracy"],
+                seconds=result["seconds"],
+            )
+        )
+    part = TEST if TEST in (finals[FOUND][0].result() or {})["last"] else VALID
+    seconds = {FOUND: sum(row.seconds for row in rows), RANDOM: 0.0}
+    arms = {arm: _conclude_arm(selections[arm], finals[arm], part, seconds[arm]) for arm in selections}
     difference = None
     sentence = "No random architectures were trained to compare with."
     if RANDOM in arms:
         found, random = ([final.accuracy for final in arms[name].finals] for name in (FOUND, RANDOM))
         difference = compare(found, random)
         sentence = verdict(difference)
-    return ProtocolResult(tuple(searches), arms, part, examples, difference, sentence)
+    return ProtocolResult(tuple(rows), arms, part, examples, difference, sentence)
+
+
+def _conclude_arm(selection: Selection, finals: Sequence[Run], part: str, search_seconds: float) -> Arm:
+    """Results of one arm, for which so many seconds of stage 1 were spent."""
+    networks = []
+    for cell in selection.cells:
+        run, trial = Run.read(finals[0].path.parents[1] / "train" / cell.name), selection.trials[cell.name]
+        metrics = run.metrics()
+        networks.append(
+            NetworkFacts(
+                run=_name(run),
+                genotype=cell.genotype,
+                seeds=cell.seeds,
+                short_accuracy=trial.short,
+                accuracy=trial.accuracy,
+                dropped=trial.dropped,
+                seconds=(run.result() or {}).get("seconds") or (metrics[-1]["seconds"] if metrics else 0.0),
+            )
+        )
+    rows = []
+    for run in finals:
+        result = run.result() or {}
+        accuracy = result["last"][part]["top1"]
+        rows.append(FinalFacts(_name(run), run.config["seed"], accuracy, result["seconds"]))
+    seconds = {
+        "search": search_seconds,
+        "choose": sum(network.seconds for network in networks),
+        "final": sum(row.seconds for row in rows),
+    }
+    first = finals[0].result() or {}
+    return Arm(
+        networks=tuple(networks),
+        best=selection.best.name,
+        genotype=selection.best.genotype,
+        finals=tuple(rows),
+        summary=summarize([row.accuracy for row in rows]),
+        parameters=first["parameters"],
+        flops=first["flops"],
+        seconds=seconds | {"total": sum(seconds.values())},
+    )
 
 
 def verdict(difference: Difference) -> str:
