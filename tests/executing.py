@@ -14,10 +14,9 @@ import pytest
 
 from dartboard.jobs.executors import Executor
 from dartboard.jobs.job import Job, JobResult
-from dartboard.jobs.runner import run_job
 from dartboard.plugins import load_plugin
 from dartboard.runs import Run, is_run, list_checkpoints
-from sweeps import digest, search_job, train_job
+from sweeps import digest, run_job, search_job, train_job
 
 PATIENCE = 300
 """Seconds after which something is taken to be stuck."""

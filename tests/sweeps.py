@@ -8,7 +8,8 @@ from typing import Any
 import yaml
 
 from dartboard.jobs.executors import make_executor
-from dartboard.jobs.job import Job
+from dartboard.jobs.job import Job, JobResult
+from dartboard.jobs.runner import JobRunner
 from dartboard.runs import Run, find_runs
 from dartboard.search import config as search_config
 from dartboard.search.config import load_config
@@ -44,6 +45,11 @@ def train_job(folder: Path, data: str, *words: str, name: str = "train/any-s0", 
     config = TRAIN.load(flags={"data": data, "cell": cell}, words=[*TRAINING, "epochs=2", *words])
     cells = get_space("nano").stack.cells
     return Job(name, str(folder), "train", train_config.resolved(config, "nano", cells), **given)
+
+
+def run_job(job: Job) -> JobResult:
+    """How a job ends that runs in this process."""
+    return JobRunner().run(job)
 
 
 def digest(path: Path) -> str:

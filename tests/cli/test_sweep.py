@@ -19,7 +19,7 @@ from dartboard.cli.render import Terminal
 from dartboard.cli.sweep import SweepBars, SweepLines, choose_monitor, print_plan, print_rows
 from dartboard.jobs.job import Job, JobResult
 from dartboard.runs import Run, find_runs, is_locked
-from dartboard.sweep.plan import PlannedRun
+from dartboard.sweep.grid import PlannedRun
 from sweep import chaos
 from sweeps import digests, tiny
 

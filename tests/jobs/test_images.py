@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.jobs.runner import run_job
 from protocols import few
-from sweeps import search_job
+from sweeps import run_job, search_job
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

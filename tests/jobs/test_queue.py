@@ -8,8 +8,7 @@ import pytest
 
 from dartboard.errors import Stopped
 from dartboard.jobs import queue as queue_module
-from dartboard.jobs.job import Job, JobResult, State
-from dartboard.jobs.monitor import Monitor
+from dartboard.jobs.job import Job, JobResult, Monitor, State
 from dartboard.jobs.queue import JobQueue
 
 

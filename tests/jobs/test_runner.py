@@ -10,10 +10,11 @@ import yaml
 from dartboard.cli.main import main
 from dartboard.errors import RunError
 from dartboard.jobs.job import Job
-from dartboard.jobs.runner import JobRunner, run_job, status
+from dartboard.jobs.runner import JobRunner, status
 from dartboard.runs import Run
+from dartboard.search import Hook, Searcher
 from executing import own_method
-from sweeps import SEARCH, TRAINING, digest, search_job, train_job
+from sweeps import SEARCH, TRAINING, digest, run_job, search_job, train_job
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -61,8 +62,15 @@ def test_a_pause_changes_nothing_in_the_end(make: type[Job], data: str, tmp_path
 
 
 def test_a_stop_saves_after_the_step(data: str, tmp_path: Path) -> None:
-    job, steps = search_job(tmp_path, data), iter(range(100))
-    assert run_job(job, lambda: next(steps) == 2).state == "stopped"
+    job, runner, steps = search_job(tmp_path, data), JobRunner(), iter(range(100))
+
+    class StopAtThird(Hook):
+        def on_step_end(self, _: Searcher) -> None:
+            if next(steps) == 2:
+                runner.stop()
+
+    runner.hooks += (StopAtThird(),)
+    assert runner.run(job).state == "stopped"
     run = Run.read(job.path)
     state = run.load()
     assert state is not None

@@ -4,7 +4,6 @@ from random import Random
 import pytest
 
 from dartboard.errors import DartboardError, OptionError, RunError
-from dartboard.jobs.runner import run_job
 from dartboard.runs import Run, RunReader
 from dartboard.search.record import to_json
 from dartboard.space import GENOTYPE_FORMATS, get_published, get_space, sample
@@ -19,7 +18,7 @@ from dartboard.sweep.cells import (
 )
 from dartboard.sweep.config import validate
 from protocols import few
-from sweeps import search_job
+from sweeps import run_job, search_job
 
 
 def stages(cells: object) -> dict[str, object]:

@@ -13,7 +13,8 @@ from dartboard.runs import Run
 from dartboard.space import GENOTYPE_FORMATS, get_space, sample
 from dartboard.sweep.cells import named_cells
 from dartboard.sweep.config import validate
-from dartboard.sweep.plan import PlannedRun, StagePlanner, SweepPlanner
+from dartboard.sweep.grid import PlannedRun
+from dartboard.sweep.plan import StagePlanner, SweepPlanner
 from protocols import few
 from sweeps import tiny
 
@@ -202,7 +203,7 @@ def finish(planner: SweepPlanner, names: Sequence[str], stage: str = "search", *
         if planned.name in names:
             path = planner.folder / planned.name
             with Run.create(path, planned.config, space=get_space("nano")) as run:
-                run.finish({"genotype": json.loads(cell(planned.seed)), **result})
+                run.finish({"genotype": json.loads(cell(planned.config["seed"])), **result})
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from dartboard.errors import RunError
-from dartboard.jobs.runner import run_job
 from dartboard.runs import Run
 from dartboard.runs.directory import SWEEP_RESULTS
-from dartboard.sweep.plan import PlannedRun
+from dartboard.sweep.grid import PlannedRun
 from dartboard.sweep.results import CSV, SUMMARY, read_results, row_of, summary, write_results
 from protocols import few
-from sweeps import search_job, train_job
+from sweeps import run_job, search_job, train_job
 
 
 def row(name: str, seed: int, accuracy: float | None, state: str = "finished", **more: Any) -> dict[str, Any]:

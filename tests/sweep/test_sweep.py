@@ -8,15 +8,13 @@ import pytest
 import yaml
 
 from dartboard.errors import DartboardError, OptionError, RunError, RunInUseError, Stopped
-from dartboard.jobs.job import Job
-from dartboard.jobs.monitor import Monitor
-from dartboard.jobs.runner import run_job
+from dartboard.jobs.job import Job, Monitor
 from dartboard.runs import Lock, Run
 from dartboard.sweep.results import read_results
 from dartboard.sweep.sweep import failures, read_sweep
 from protocols import few, inner_runs, run_protocol, settings
 from sweep.chaos import SLOWLY
-from sweeps import digest, digests, search_job, sweep, tiny
+from sweeps import digest, digests, run_job, search_job, sweep, tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

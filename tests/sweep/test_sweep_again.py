@@ -11,14 +11,12 @@ import yaml
 from dartboard.cli.main import main
 from dartboard.errors import RunError, Stopped
 from dartboard.jobs.executors import make_executor
-from dartboard.jobs.job import Job
-from dartboard.jobs.monitor import Monitor
-from dartboard.jobs.runner import run_job
+from dartboard.jobs.job import Job, Monitor
 from dartboard.sweep.config import validate
 from dartboard.sweep.plan import SweepPlanner
 from dartboard.sweep.results import read_results
 from dartboard.sweep.sweep import Sweep, write_config
-from sweeps import search_job, sweep, tiny
+from sweeps import run_job, search_job, sweep, tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -29,9 +29,8 @@ from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import DivergedError, OptionError, RunError
 from dartboard.jobs.executors.base import Executor
 from dartboard.jobs.executors.inline import InlineExecutor
-from dartboard.jobs.job import Job
+from dartboard.jobs.job import Job, Monitor
 from dartboard.jobs.loops import LoopBuilder
-from dartboard.jobs.monitor import Monitor
 from dartboard.jobs.queue import JobQueue
 from dartboard.jobs.runner import JobRunner
 from dartboard.nn.costs import count_parameters

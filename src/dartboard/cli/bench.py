@@ -34,8 +34,7 @@ from dartboard.cli.arguments import (
 from dartboard.cli.processes import report_stop, stop_on_signals
 from dartboard.cli.render import Terminal, progress
 from dartboard.errors import DartboardError, OptionError, Stopped
-from dartboard.jobs.job import JobResult
-from dartboard.jobs.monitor import Monitor
+from dartboard.jobs.job import JobResult, Monitor
 from dartboard.utils.text import span
 
 if TYPE_CHECKING:

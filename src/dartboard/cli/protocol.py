@@ -32,8 +32,7 @@ from dartboard.cli.run_loop import (
     resumed,
     search_name,
 )
-from dartboard.jobs.job import JobResult
-from dartboard.jobs.monitor import Monitor
+from dartboard.jobs.job import JobResult, Monitor
 from dartboard.utils.text import command, span
 
 if TYPE_CHECKING:

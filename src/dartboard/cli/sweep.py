@@ -21,8 +21,7 @@ from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins,
 from dartboard.cli.processes import report_stop, stop_on_signals
 from dartboard.cli.render import Terminal, labelled, progress, table_lines
 from dartboard.errors import RunError, Stopped
-from dartboard.jobs.job import Job, JobResult
-from dartboard.jobs.monitor import Monitor
+from dartboard.jobs.job import Job, JobResult, Monitor
 from dartboard.runs.directory import METRICS, is_run
 from dartboard.runs.text_files import rows_from_end
 from dartboard.utils.atomic import is_leftover
@@ -32,7 +31,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from dartboard.sweep.config import SweepConfig
-    from dartboard.sweep.plan import PlannedRun, SweepPlanner
+    from dartboard.sweep.grid import PlannedRun
+    from dartboard.sweep.plan import SweepPlanner
     from dartboard.sweep.results import PointSummary, RunRow
 
 SHOWN = 20

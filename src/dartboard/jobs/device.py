@@ -1,12 +1,10 @@
-"""The device and the threads that a job computes with."""
+"""The device that a job computes on."""
 
 import os
 
 import torch
 
-from dartboard.errors import OptionError, RunError
-from dartboard.jobs.job import Job
-from dartboard.runs import RunReader, is_run
+from dartboard.errors import OptionError
 
 
 def find_device(name: str | None, what: str = "the device") -> torch.device:
@@ -28,18 +26,3 @@ def find_device(name: str | None, what: str = "the device") -> torch.device:
         reason = str(error).splitlines()[0].split(". ")[0].rstrip(".")
         raise OptionError(f"{what} {name} cannot be used: {reason}; cpu always can") from None
     return device
-
-
-def device_and_threads(job: Job) -> tuple[str | None, int | None]:
-    """Those of a run that is resumed, whose bits depend on them, else the job's.
-
-    Raises:
-        RunError: If the run does not say what it used.
-    """
-    if not is_run(job.path):
-        return job.device, job.threads
-    last = RunReader.read(job.path).environment()[-1]
-    device, threads = last.get("device"), last.get("threads")
-    if not isinstance(device, str | None) or not isinstance(threads, int | None):
-        raise RunError(f"{job.path}: environment.json does not say device and threads; it was changed")
-    return device or job.device, threads or job.threads

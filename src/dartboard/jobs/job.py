@@ -1,5 +1,6 @@
-"""A job: a description of work whose result is a run directory."""
+"""A job: a description of work whose result is a run directory. Its result, and callbacks for both."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -68,3 +69,25 @@ class JobResult:
     state: State
     error: str = ""
     error_type: str = ""
+
+
+class Monitor:
+    """Callbacks for what happens to jobs; a base class of no-ops."""
+
+    def on_stage(self, name: str, runs: Sequence[str]) -> None:
+        """When a stage begins, with the names of its runs, finished ones among them."""
+
+    def on_start(self, job: Job) -> None:
+        """When a job is submitted, or submitted again."""
+
+    def on_end(self, result: JobResult, again: bool) -> None:
+        """When a job has ended; `again` says whether it will be submitted again."""
+
+    def on_row(self, row: Mapping[str, Any]) -> None:
+        """When a run of a sweep is over for good, with its row of the results."""
+
+    def on_poll(self, running: Sequence[Job]) -> None:
+        """Several times a second, with the jobs that are running."""
+
+    def message(self, text: str) -> None:
+        """When something is decided."""

@@ -16,7 +16,7 @@ from dartboard.engine.loop import Loop
 from dartboard.engine.process import logged
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import DartboardError, DataError, RunError, Stopped
-from dartboard.jobs.device import device_and_threads, find_device
+from dartboard.jobs.device import find_device
 from dartboard.jobs.job import Job, State
 from dartboard.jobs.runner import KINDS, JobRunner
 from dartboard.plugins import check_plugins
@@ -39,11 +39,7 @@ IMAGES = "images"
 
 
 class Pause(LoopHook[Loop[Any, Any], Any, Any]):
-    """Stops a search or a training after an epoch; its state is saved.
-
-    Args:
-        epochs: Number of epochs.
-    """
+    """Stops a search or a training after so many epochs; its state is saved."""
 
     def __init__(self, epochs: int) -> None:
         self.epochs = epochs
@@ -136,14 +132,24 @@ class LoopKind:
 
     @staticmethod
     def run(job: Job, runner: JobRunner) -> State:
-        """Runs the loop of a job from where it was, or from the start."""
-        name, threads = device_and_threads(job)
+        """Runs the loop of a job from where it was, or from the start.
+
+        Raises:
+            RunError: If the run does not say which device and threads it used.
+        """
+        resumed, name, threads = is_run(job.path), job.device, job.threads
+        if resumed:  # with those that it had, on which its bits depend
+            last = RunReader.read(job.path).environment()[-1]
+            old_name, old_threads = last.get("device"), last.get("threads")
+            if not isinstance(old_name, str | None) or not isinstance(old_threads, int | None):
+                fault = "environment.json does not say device and threads; it was changed"
+                raise RunError(f"{job.path}: {fault}")
+            name, threads = old_name or name, old_threads or threads
         device = find_device(name)
         hooks = runner.hooks
         if job.until is not None and job.until < job.config["epochs"]:
             hooks = (*hooks, Pause(job.until))
         with using_threads(threads):
-            resumed = is_run(job.path)
             with Run.resume(job.path, device=str(device)) if resumed else nullcontext() as run:
                 loop = runner.builder(device).build_job(job, hooks)
                 if run is not None:
@@ -174,19 +180,6 @@ def _fit(job: Job, runner: JobRunner, loop: Loop[Any, Any], run: Run) -> State:
     return "finished"
 
 
-def fill_defaults(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration that was written earlier, with defaults for settings that did not exist then.
-
-    Raises:
-        DartboardError: If it is none of this kind.
-    """
-    if kind == "search":
-        return search_config.resolved(SEARCH.validate(config))
-    training = TRAIN.validate(config)
-    space, cells = training.space.name, training.net.cells
-    return train_config.resolved(training, space or "", cells or 0)
-
-
 def check_settings(job: Job, run: RunReader) -> None:
     """Refuses a run with other settings than the job's.
 
@@ -195,8 +188,12 @@ def check_settings(job: Job, run: RunReader) -> None:
     """
     if run.config == job.config:
         return
-    try:
-        before = fill_defaults(loop_kind(job), run.config)
+    try:  # it may have been written when some settings did not exist; these have their defaults
+        if loop_kind(job) == "search":
+            before = search_config.resolved(SEARCH.validate(run.config))
+        else:
+            training = TRAIN.validate(run.config)
+            before = train_config.resolved(training, training.space.name or "", training.net.cells or 0)
     except (DartboardError, AttributeError) as error:  # the latter where there are no settings at all
         raise RunError(f"{run.path} is a run of something else: {error}") from None
     if changes := differences(before, job.config):

@@ -9,8 +9,7 @@ from time import monotonic, sleep
 from dartboard.errors import DartboardError, Stopped
 from dartboard.jobs.executors.base import Executor
 from dartboard.jobs.executors.inline import InlineExecutor
-from dartboard.jobs.job import Job, JobResult
-from dartboard.jobs.monitor import Monitor
+from dartboard.jobs.job import Job, JobResult, Monitor
 from dartboard.jobs.runner import status
 from dartboard.runs import list_checkpoints
 from dartboard.runs.directory import CHECKPOINTS, METRICS
@@ -62,16 +61,6 @@ class JobQueue:
         self._stopping = True
         self.executor.stop()
 
-    def check_stopped(self) -> None:
-        """Raises Stopped if a stop was requested."""
-        if not self._stopping:
-            return
-        text = f"stopped; runs not begun: {len(self._waiting) + len(self._delayed)}"
-        if self._saved:
-            more = f" and {len(self._saved) - NAMED} more" if len(self._saved) > NAMED else ""
-            text += f"; saved: {', '.join(self._saved[:NAMED])}{more}"
-        raise Stopped(text)
-
     def run(self, jobs: Sequence[Job]) -> Iterator[JobResult]:
         """Final result of each job, in the order of completion: `finished`, `paused` or `failed`.
 
@@ -90,10 +79,18 @@ class JobQueue:
             else:
                 yield JobResult(job, done)
         while self._submit_waiting():
-            for result in self._completed():
-                yield from self._final(result)
+            if self._running:
+                for result in self.executor.completed(POLL):
+                    yield from self._final(result)
+            else:
+                sleep(POLL)  # other processes hold what is left
             self.monitor.on_poll(self.running)
-        self.check_stopped()
+        if self._stopping:
+            text = f"stopped; runs not begun: {len(self._waiting) + len(self._delayed)}"
+            if self._saved:
+                more = f" and {len(self._saved) - NAMED} more" if len(self._saved) > NAMED else ""
+                text += f"; saved: {', '.join(self._saved[:NAMED])}{more}"
+            raise Stopped(text)
 
     def _submit_waiting(self) -> bool:
         """Submits as many jobs as the executor takes; whether there is anything to wait for."""
@@ -108,12 +105,6 @@ class JobQueue:
             self.monitor.on_start(job)
             self.executor.submit(job)
         return bool(self._running or self._waiting or self._delayed)
-
-    def _completed(self) -> Sequence[JobResult]:
-        if self._running:
-            return self.executor.completed(POLL)
-        sleep(POLL)  # other processes hold what is left
-        return []
 
     def _final(self, result: JobResult) -> Iterator[JobResult]:
         """The result, unless the job is submitted again or continues with the next invocation."""

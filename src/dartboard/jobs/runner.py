@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dartboard.engine.process import is_out_of_memory, mute_warnings
 from dartboard.errors import DartboardError, RunInUseError, one_line
@@ -11,7 +11,7 @@ from dartboard.jobs.job import Job, JobResult, State
 from dartboard.plugins import load_plugin
 from dartboard.registry import Registry
 from dartboard.runs.directory import LOG
-from dartboard.search.hooks import AnyHook, LoopHook
+from dartboard.search.hooks import AnyHook
 
 if TYPE_CHECKING:
     import torch
@@ -71,19 +71,10 @@ class JobRunner:
     Args:
         hooks: Hooks of every loop.
         builder: Builds loops, if another one shares its images with this runner.
-        should_stop: Called after every step; where it returns True the job saves its state and stops.
     """
 
-    def __init__(
-        self,
-        hooks: Sequence[AnyHook] = (),
-        *,
-        builder: "LoopBuilder | None" = None,
-        should_stop: Callable[[], bool] | None = None,
-    ) -> None:
+    def __init__(self, hooks: Sequence[AnyHook] = (), *, builder: "LoopBuilder | None" = None) -> None:
         self.hooks: tuple[AnyHook, ...] = tuple(hooks)
-        if should_stop is not None:
-            self.hooks += (_StopWhen(self, should_stop),)
         self.stopping = False
         self._stop_current: Callable[[], None] | None = None
         self._builder = builder
@@ -139,24 +130,3 @@ class JobRunner:
                 message = name if message == name else f"{name}: {message}"
                 message += f"; see {file}" if file.is_file() else ""
             return JobResult(job, "failed", message, name)
-
-
-def run_job(job: Job, should_stop: Callable[[], bool] | None = None) -> JobResult:
-    """Runs one job in this process and reports how it ended.
-
-    Args:
-        job: The job.
-        should_stop: Called after every step; where it returns True the job saves its state and stops.
-    """
-    return JobRunner(should_stop=should_stop).run(job)
-
-
-class _StopWhen(LoopHook[Any, Any, Any]):
-    """Stops a runner when a function says so."""
-
-    def __init__(self, runner: JobRunner, should_stop: Callable[[], bool]) -> None:
-        self._runner, self._should_stop = runner, should_stop
-
-    def on_step_end(self, loop: Any) -> None:  # noqa: ARG002
-        if self._should_stop():
-            self._runner.stop()

@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dartboard.errors import (
     DartboardError,
@@ -18,22 +18,18 @@ from dartboard.errors import (
     SpaceError,
     UnknownNameError,
 )
+from dartboard.jobs.job import Job
 from dartboard.runs import SPACE, RunReader, is_run
 from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_name, space_of_run
 from dartboard.search.config import SOURCE, SpaceChoice, build_space
 from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, load_space, sample
 from dartboard.sweep.config import StageConfig
-from dartboard.sweep.grid import CELL
+from dartboard.sweep.grid import CELL, PLACEHOLDER, PlannedRun
 from dartboard.train.build import VALID
-
-if TYPE_CHECKING:
-    from dartboard.sweep.plan import PlannedRun
 
 SEARCH = "search"
 MAX_PATH = 200
 """Longest text that is tried as the path of a file."""
-PLACEHOLDER = "any-"
-"""Prefix of the labels of cells that stand for ones that are not found yet."""
 BEST = re.compile(r"best(?:\s+(\d{1,6}))?\s+of\s+(\S+)")
 MISSPELLED_BEST = re.compile(r"\w+(?:\s+\S+)?\s+of\s+(\S+)")
 
@@ -169,12 +165,12 @@ def found_cells(runs: Mapping[str, RunReader]) -> list[SweepCell]:
     return [SweepCell(label=f"found-{number}", **cell) for number, cell in enumerate(groups.values())]
 
 
-def finished_runs(folder: Path, runs: Sequence["PlannedRun"]) -> dict[str, RunReader]:
+def finished_runs(folder: Path, runs: Iterable[PlannedRun | Job]) -> dict[str, RunReader]:
     """The finished runs by name, without those whose files are damaged.
 
     Args:
         folder: The directory of the sweep.
-        runs: All runs of a stage.
+        runs: Runs of a stage.
     """
     finished = {}
     for planned in runs:
@@ -193,7 +189,7 @@ def finished_runs(folder: Path, runs: Sequence["PlannedRun"]) -> dict[str, RunRe
 
 def select_cells(
     source: CellSource,
-    runs: Sequence["PlannedRun"],
+    runs: Sequence[PlannedRun],
     trained: Sequence[SweepCell],
     finished: Mapping[str, RunReader],
 ) -> list[SweepCell]:

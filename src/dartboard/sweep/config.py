@@ -18,7 +18,8 @@ or, in several stages of which each takes the cells of one before it:
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -49,14 +50,10 @@ NEEDED = ("recipe", "settings", "grid", "runs", "cells", "words", "stages")
 """Settings of which a sweep has at least one; without them it would be one run with all defaults."""
 
 
-def _to_settings(value: object) -> object:
+def _parsed(parse: Callable[[Mapping[str, Any]], object], value: object) -> object:
+    """A group, parsed; what is no group is left for pydantic to refuse."""
     value = {} if value is None else value
-    return parse_settings(value) if isinstance(value, Mapping) else value
-
-
-def _to_grid(value: object) -> object:
-    value = {} if value is None else value
-    return parse_grid(value) if isinstance(value, Mapping) else value
+    return parse(value) if isinstance(value, Mapping) else value
 
 
 def _to_group(value: object) -> object:
@@ -66,7 +63,7 @@ def _to_group(value: object) -> object:
 
 Number = Annotated[Count, Field(strict=True)]
 """A number of times; `true` is refused."""
-Settings = Annotated[dict[str, Any], BeforeValidator(_to_settings)]
+Settings = Annotated[dict[str, Any], BeforeValidator(partial(_parsed, parse_settings))]
 """Settings by dotted name."""
 
 
@@ -96,7 +93,7 @@ class StageConfig(Options):
     do: Literal["search", "train"] = Field(default="search", description="what each run is")
     recipe: str | None = Field(default=None, description="the settings of a paper, below all others")
     settings: Settings = Field(default={}, description="of all runs")
-    grid: Annotated[dict[str, tuple[Any, ...]], BeforeValidator(_to_grid)] = Field(
+    grid: Annotated[dict[str, tuple[Any, ...]], BeforeValidator(partial(_parsed, parse_grid))] = Field(
         default={},
         examples=["{seed: 0..4}"],
         description="by setting, its values; every combination is a run",
@@ -183,7 +180,14 @@ def load_sweep(file: str | Path, words: Iterable[str] = (), flags: Layer | None 
         raise OptionError(f"{file}: {error}") from None
     layer = _merged(layer, flags or {})
     for word in words:
-        layer = _merged(layer, _from_word(word, layer.get("stages") or {}))
+        first, dot, rest = word.partition(".")
+        name = first.partition("=")[0]
+        if name in SweepConfig.model_fields:
+            layer = _merged(layer, from_words([word]))
+        elif dot and name in (layer.get("stages") or {}):
+            layer = _merged(layer, {"stages": {name: {"words": from_words([rest])}}})
+        else:
+            layer = _merged(layer, {"words": from_words([word])})
     config = validate(layer)
     if not any(getattr(config, key) for key in NEEDED):
         example = "a sweep has a grid such as {seed: 0..4}, runs, settings or stages"
@@ -200,7 +204,7 @@ def validate(layer: Layer) -> SweepConfig:
         )
     if stages and (wrong := [key for key in PER_STAGE if key in layer]):
         raise OptionError(f"{wrong[0]}: a sweep of several stages says it in each; move it into one of them")
-    parts = {str(name): _stage(str(name), values) for name, values in stages.items()}
+    parts = {str(name): _validate_stage(str(name), values) for name, values in stages.items()}
     config = SWEEP.validate({**layer, "stages": parts})
     for name, stage in config.parts.items():
         check_count(f"stages.{name}" if parts else "grid", count_points(stage.grid, stage.runs))
@@ -225,7 +229,7 @@ def _check_words(stage: StageConfig, place: str) -> None:
             raise OptionError(f"{short} is in a row of {place}runs; change it there")
 
 
-def _stage(name: str, values: object) -> StageConfig:
+def _validate_stage(name: str, values: object) -> StageConfig:
     if not LABEL.fullmatch(name) or name in RESERVED:
         rule = f"a stage has letters, digits, - and _ in its name, and is not called {' or '.join(RESERVED)}"
         raise OptionError(f"stages.{name}: {rule}")
@@ -238,24 +242,17 @@ def _stage(name: str, values: object) -> StageConfig:
         raise OptionError(f"stages.{name}: {error}") from None
 
 
-def _from_word(word: str, stages: Mapping[str, Any]) -> dict[str, Any]:
-    """The setting in a word, in the group that it belongs to."""
-    first, dot, rest = word.partition(".")
-    name = first.partition("=")[0]
-    if name in SweepConfig.model_fields:
-        return from_words([word])
-    if dot and name in stages:
-        return {"stages": {name: {"words": from_words([rest])}}}
-    return {"words": from_words([word])}
-
-
 def _merged(base: Mapping[str, Any], update: Mapping[str, Any]) -> dict[str, Any]:
     """Two layers of the configuration in one; values of `update` win."""
     merged = dict(base)
     for key, value in update.items():
         before = merged.get(key)
         if key == "executor":
-            merged[key] = _merged_executor(_to_group(before), _to_group(value))
+            old, new = _to_group(before), _to_group(value)
+            merged[key] = new
+            if isinstance(old, Mapping) and isinstance(new, Mapping):
+                same = new.get("name", old.get("name")) == old.get("name", new.get("name"))
+                merged[key] = {**old, **new} if same else new  # another one does not take over options
         elif key in ("settings", "words") and isinstance(before, Mapping):
             merged[key] = overlaid(flattened(before), flattened(value))
         elif key == "grid" and isinstance(before, Mapping):
@@ -265,14 +262,6 @@ def _merged(base: Mapping[str, Any], update: Mapping[str, Any]) -> dict[str, Any
         else:
             merged[key] = value
     return merged
-
-
-def _merged_executor(base: object, update: object) -> object:
-    """An executor with further options; one of another name does not take over the options."""
-    if not isinstance(base, Mapping) or not isinstance(update, Mapping):
-        return update
-    same = update.get("name", base.get("name")) == base.get("name", update.get("name"))
-    return {**base, **update} if same else update
 
 
 def plain(config: SweepConfig) -> dict[str, Any]:

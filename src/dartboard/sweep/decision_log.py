@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from dartboard.errors import RunError
@@ -17,6 +18,7 @@ from dartboard.utils import atomic
 NAME = "decisions.json"
 CHANGED = "it was changed after it was written"
 ELSEWHERE = "name another directory with --out"
+MISSING = object()
 
 
 class DecisionLog:
@@ -124,14 +126,14 @@ def read_rung(log: DecisionLog, stage: str, epochs: int) -> RungDecision | None:
     decision = log.get(key)
     if decision is None:
         return None
-    accuracies = _field(decision, key, "accuracies", _mapping_of(int, float, type(None)))
-    dropped, failed = (_field(decision, key, name, _mapping_of(str)) for name in ("dropped", "failed"))
+    accuracies = _field(decision, key, "accuracies", (int, float, NoneType), dict)
+    dropped, failed = (_field(decision, key, name, str, dict) for name in ("dropped", "failed"))
     late: dict[str, str | None] = {}
     for run in failed:
         if (entry := log.get(late_key(stage, epochs, run))) is not None:
-            late[run] = _field(entry, late_key(stage, epochs, run), "reason", _instance_of(str, type(None)))
+            late[run] = _field(entry, late_key(stage, epochs, run), "reason", (str, NoneType))
     dropped_late = {run: reason for run, reason in late.items() if reason is not None}
-    keep = _field(decision, key, "keep", _instance_of(int))
+    keep = _field(decision, key, "keep", int)
     return RungDecision(keep, accuracies, {**dropped, **dropped_late}, failed, list(late))
 
 
@@ -145,10 +147,10 @@ def read_cells(log: DecisionLog, stage: str) -> CellsDecision | None:
     decision = log.get(key)
     if decision is None:
         return None
-    among = _field(decision, key, "among", _list_of(str))
-    finished = _field({"finished": among, **decision}, key, "finished", _list_of(str))
-    cells = _field(decision, key, "cells", _list_of(dict))
-    best = _field(decision, key, "best", _instance_of(int, type(None)))
+    among = _field(decision, key, "among", str, list)
+    finished = _field({"finished": among, **decision}, key, "finished", str, list)
+    cells = _field(decision, key, "cells", dict, list)
+    best = _field(decision, key, "best", (int, NoneType))
     try:
         return CellsDecision(among, finished, [SweepCell(**cell) for cell in cells], best)
     except TypeError:
@@ -188,22 +190,15 @@ def dropped_runs(log: DecisionLog, stage: str, after: Sequence[int]) -> set[str]
     return {run for decision in decisions if decision is not None for run in decision.dropped}
 
 
-def _field(decision: Any, key: str, name: str, fits: Callable[[Any], bool]) -> Any:
-    """A field of a decision, checked."""
-    if not isinstance(decision, Mapping) or name not in decision or not fits(decision[name]):
+def _field(
+    decision: Any, key: str, name: str, kinds: type | tuple[type, ...], container: type | None = None
+) -> Any:
+    """A field of a decision: a value of one of these kinds, or a dict or a list of such."""
+    value: Any = decision.get(name, MISSING) if isinstance(decision, dict) else MISSING
+    values: list[Any] = [value]
+    if container is not None:
+        items = value.values() if isinstance(value, dict) else value
+        values = [*items] if isinstance(value, container) else [MISSING]
+    if not all(isinstance(item, kinds) for item in values):
         raise RunError(f"{NAME}: {key!r} does not say {name} as it should; {CHANGED}")
-    return decision[name]
-
-
-def _instance_of(*kinds: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, kinds)
-
-
-def _mapping_of(*kinds: type) -> Callable[[Any], bool]:
-    return lambda value: (
-        isinstance(value, Mapping) and all(isinstance(item, kinds) for item in value.values())
-    )
-
-
-def _list_of(kind: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(isinstance(item, kind) for item in value)
+    return value

@@ -4,7 +4,7 @@ The queue begins again what is lost, saves what is asked to stop, and passes ove
 that a plan whose decisions stand goes on where an earlier process left off.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from dartboard.jobs.job import Job, JobResult
@@ -27,7 +27,7 @@ class StagedPlan(Protocol):
         """Numbers of epochs after which the jobs of a stage are compared."""
         ...
 
-    def prune(self, stage: str, epochs: int, jobs: Sequence[Job], queue: JobQueue) -> Collection[str]:
+    def prune(self, stage: str, epochs: int, jobs: Mapping[str, Job], queue: JobQueue) -> Collection[str]:
         """Runs jobs up to a rung, unless they have been compared there; names of those that end there."""
         ...
 
@@ -46,7 +46,7 @@ def run_stages(plan: StagedPlan, queue: JobQueue) -> None:
         jobs = {job.name: job for job in plan.begin(stage)}
         queue.monitor.on_stage(stage, list(jobs))
         for epochs in plan.rungs(stage):
-            for name in plan.prune(stage, epochs, list(jobs.values()), queue):
-                jobs.pop(name, None)
+            for name in plan.prune(stage, epochs, dict(jobs), queue):
+                del jobs[name]
         for result in queue.run(list(jobs.values())):
             plan.end(result)

@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -27,41 +28,60 @@ FIRST = (CELL, *(f"{group}.name" for group in NAMED))
 CHOSEN = tuple(f"{group}.name" for group in CHOICES)
 """Settings that say what the other options of their groups belong to."""
 
+PLACEHOLDER = "any-"
+"""Prefix of the labels of cells that stand for ones that are not found yet."""
+
 Point = dict[str, Any]
 """Settings of a point of the grid by dotted name."""
 
 
-def flattened(values: Mapping[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run of a sweep.
+
+    Args:
+        stage: The stage that it belongs to.
+        name: Its directory inside the sweep's.
+        kind: `search` or `train`.
+        config: Its whole configuration, as plain values.
+        varied: The settings in which it differs from others of its stage, by dotted name, without its seed.
+        test: Whether test images may be measured on.
+    """
+
+    stage: str
+    name: str
+    kind: str
+    config: dict[str, Any]
+    varied: Point
+    test: bool = True
+
+    @property
+    def is_placeholder(self) -> bool:
+        """True if its cell stands for one that is not found yet."""
+        return str(self.varied.get(CELL, "")).startswith(PLACEHOLDER)
+
+
+def flattened(values: Mapping[str, Any], *, keep_groups: bool = False) -> dict[str, Any]:
     """Settings by dotted name; a name alone will do for space, method and data.
+
+    Args:
+        values: Settings, nested or by dotted name.
+        keep_groups: Whether groups in a list of values stay groups, as in a grid.
 
     Raises:
         OptionError: If a setting appears twice, or a group is empty.
     """
-    return _joined(_flat(str(key), value) for key, value in values.items())
-
-
-def _flat(name: str, value: object) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        return {f"{name}.name" if name in NAMED else name: value}
-    if not value:
-        raise OptionError(f"{name}={{}}: expected a value, or a group with something in it")
-    return {f"{name}.{key}": inner for key, inner in flattened(value).items()}
-
-
-def _flat_grid(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A grid by dotted name; groups among the values of a setting stay groups."""
-
-    def parts() -> Iterator[dict[str, Any]]:
-        for key, value in values.items():
-            has_groups = isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value)
-            yield {key: value} if key in NAMED and has_groups else _flat(str(key), value)
-
-    return _joined(parts())
-
-
-def _joined(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     joined: dict[str, Any] = {}
-    for part in parts:
+    for key, value in values.items():
+        has_groups = isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value)
+        if keep_groups and has_groups and key in NAMED:
+            part = {key: value}
+        elif not isinstance(value, Mapping):
+            part = {f"{key}.name" if key in NAMED else str(key): value}
+        elif value:
+            part = {f"{key}.{name}": inner for name, inner in flattened(value).items()}
+        else:
+            raise OptionError(f"{key}={{}}: expected a value, or a group with something in it")
         if twice := [name for name in part if name in joined]:
             raise OptionError(f"{twice[0]} is said twice; leave out one of them")
         joined |= part
@@ -89,7 +109,8 @@ def parse_settings(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def parse_grid(grid: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """The values of each setting of a grid by dotted name; raises as `parse_settings` and `parse_values`."""
-    return {key: parse_values(key, value) for key, value in _refuse_cell(_flat_grid(grid)).items()}
+    values = _refuse_cell(flattened(grid, keep_groups=True))
+    return {key: parse_values(key, value) for key, value in values.items()}
 
 
 def parse_values(name: str, value: object) -> tuple[Any, ...]:
@@ -98,8 +119,18 @@ def parse_values(name: str, value: object) -> tuple[Any, ...]:
     Raises:
         OptionError: If there are none or too many, or one appears twice.
     """
-    items = value if isinstance(value, list | tuple) else (value,)
-    values = [expanded for item in items for expanded in _expand_range(name, item)]
+    values: list[Any] = []
+    for item in value if isinstance(value, list | tuple) else (value,):
+        match = _match_range(item)
+        if match is None:
+            values.append(item)
+            continue
+        first, last = int(match[1]), int(match[2])
+        if first > last:
+            rule = "a range such as 0..4 goes from the smaller number to the larger"
+            raise OptionError(f"grid.{name}={item}: {rule}")
+        check_count(f"grid.{name}={item}", last - first + 1, "values")
+        values += range(first, last + 1)
     if not values or {} in values or value is None:
         raise OptionError(f"grid.{name}={format_value(value)}: expected values such as [1, 2] or 0..4")
     seen: set[str] = set()
@@ -115,22 +146,9 @@ def _match_range(value: object) -> re.Match[str] | None:
     return RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
 
 
-def _expand_range(name: str, value: object) -> Sequence[Any]:
-    match = _match_range(value)
-    if match is None:
-        return (value,)
-    first, last = int(match[1]), int(match[2])
-    if first > last:
-        raise OptionError(
-            f"grid.{name}={value}: a range such as 0..4 goes from the smaller number to the larger"
-        )
-    check_count(f"grid.{name}={value}", last - first + 1, "values")
-    return range(first, last + 1)
-
-
 def regridded(grid: Mapping[str, Any], update: Mapping[str, Any]) -> dict[str, Any]:
     """A grid in which some settings have other values, whether given by name or with their options."""
-    old, new = _flat_grid(grid), _flat_grid(update)
+    old, new = flattened(grid, keep_groups=True), flattened(update, keep_groups=True)
     replaced = {key.removesuffix(".name") for key in new}
     return {key: value for key, value in old.items() if key.removesuffix(".name") not in replaced} | new
 

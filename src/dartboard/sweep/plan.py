@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from dartboard.search import config as search_config
 from dartboard.search.config import SEARCH, DataChoice, SearchConfig
 from dartboard.space import SPACES, load_space
 from dartboard.sweep.cells import (
-    PLACEHOLDER,
     CellSource,
     SweepCell,
     cell_source,
@@ -39,7 +38,17 @@ from dartboard.sweep.decision_log import (
     dropped_runs,
     read_cells,
 )
-from dartboard.sweep.grid import CELL, FIRST, Point, check_count, nested, overlaid, points, run_name
+from dartboard.sweep.grid import (
+    CELL,
+    FIRST,
+    PlannedRun,
+    Point,
+    check_count,
+    nested,
+    overlaid,
+    points,
+    run_name,
+)
 from dartboard.train import Trainer
 from dartboard.train import config as train_config
 from dartboard.train.build import SHARE, VALID
@@ -56,37 +65,6 @@ HasValid = Callable[[DataChoice], bool]
 """Returns True if a data set comes with validation images."""
 NOT_BUILT = ("seed", "weights", "checkpoint")
 """Settings that make no difference to whether a run can be built."""
-
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """A run of a sweep.
-
-    Args:
-        stage: The stage that it belongs to.
-        name: Its directory inside the sweep's.
-        kind: `search` or `train`.
-        config: Its whole configuration, as plain values.
-        varied: The settings in which it differs from others of its stage, by dotted name, without its seed.
-        test: Whether test images may be measured on.
-    """
-
-    stage: str
-    name: str
-    kind: str
-    config: dict[str, Any]
-    varied: dict[str, Any]
-    test: bool = True
-
-    @property
-    def seed(self) -> int:
-        """Random seed of the run."""
-        return int(self.config[SEED])
-
-    @property
-    def is_placeholder(self) -> bool:
-        """True if its cell stands for one that is not found yet."""
-        return str(self.varied.get(CELL, "")).startswith(PLACEHOLDER)
 
 
 @dataclass(frozen=True)
@@ -114,10 +92,10 @@ class StagePlanner:
         """
         if self.stage.cells:
             raise OptionError(f"{self.name}: searches find cells, and take none; leave out cells")
-        runs = []
-        for point in points(self.stage.grid, self.stage.runs):
-            values = self._seeded("search", point, "", self._resolve_search)
-            runs.append(self._planned("search", values, {"method.name": values["method"]["name"]}, point))
+        runs = [
+            self._plan("search", point, self._resolve_search)
+            for point in points(self.stage.grid, self.stage.runs)
+        ]
         return _distinct(runs)
 
     def trainings(self, cells: Iterable[SweepCell], has_valid: HasValid) -> list[PlannedRun]:
@@ -138,9 +116,7 @@ class StagePlanner:
             def resolve(settings: Point, cell: SweepCell = cell) -> dict[str, Any]:
                 return self._resolve_training(cell, settings, has_valid)
 
-            for point in grid:
-                values = self._seeded("train", point, cell.label, resolve)
-                runs.append(self._planned("train", values, {CELL: cell.label}, point))
+            runs += [self._plan("train", point, resolve, cell.label) for point in grid]
         return _distinct(runs)
 
     def _layers(self, kind: str, settings: Point) -> list[Mapping[str, Any]]:
@@ -167,30 +143,35 @@ class StagePlanner:
         stack = cell.stack if config.space.name is None else load_space(home).stack.cells
         return train_config.resolved(config, home, config.net.cells or stack)
 
-    def _seeded(
-        self, kind: str, point: Point, label: str, resolve: Callable[[Point], dict[str, Any]]
-    ) -> dict[str, Any]:
-        """A configuration with its seed; it is resolved once for all seeds.
+    def _plan(
+        self, kind: str, point: Point, resolve: Callable[[Point], dict[str, Any]], label: str = ""
+    ) -> PlannedRun:
+        """The run of a point, named by its resolved values, however they are spelled in the sweep.
+
+        Its configuration is resolved once for all seeds.
+
+        Args:
+            kind: `search` or `train`.
+            point: The point of the grid.
+            resolve: From settings without a seed to a whole configuration.
+            label: That of the cell of a training.
 
         Raises:
             OptionError: If the configuration is impossible; says of which point.
         """
-        settings = _without_seed(point)
+        settings = {name: value for name, value in point.items() if name != SEED}
         try:
             values = self._resolved.get(label + repr(settings)) or resolve(settings)
             self._resolved[label + repr(settings)] = values
-            if SEED not in point:
-                return values
-            loader = SEARCH if kind == "search" else TRAIN
-            return values | {SEED: loader.validate(values | {SEED: point[SEED]}).seed}
+            if SEED in point:
+                loader = SEARCH if kind == "search" else TRAIN
+                values = values | {SEED: loader.validate(values | {SEED: point[SEED]}).seed}
         except DartboardError as error:
             named = re.split("[=:]", str(error))[0]  # an error that begins with a setting needs it once
             words = " ".join(f"{name}={value}" for name, value in point.items() if name != named)
             raise OptionError(f"{self.name}: {words + ': ' if words else ''}{error}") from None
-
-    def _planned(self, kind: str, values: dict[str, Any], first: Point, point: Point) -> PlannedRun:
-        """A run, named by its resolved values, however they are spelled in the sweep."""
-        known, settings = flat(values), _without_seed(point)
+        first = {"method.name": values["method"]["name"]} if kind == "search" else {CELL: label}
+        known = flat(values)
         resolved = {name: known.get(name, value) for name, value in settings.items()}
         name = run_name({**resolved, **first}, values[SEED], KNOWN[kind])
         late = [epoch for epoch in self.stage.stop.after if epoch >= values["epochs"]]
@@ -199,10 +180,6 @@ class StagePlanner:
             raise OptionError(f"{self.name}: stop.after: {words}; set an earlier one, or more epochs")
         varied = first | {key: settings[key] if key in FIRST else value for key, value in resolved.items()}
         return PlannedRun(self.name, f"{self.name}/{name}", kind, values, varied, not self.selects)
-
-
-def _without_seed(point: Point) -> Point:
-    return {name: value for name, value in point.items() if name != SEED}
 
 
 def _check_names(config: SearchConfig | TrainConfig) -> None:
@@ -304,18 +281,22 @@ class SweepPlanner:
         Raises:
             DartboardError: If one of them is impossible, or there is no cell to train.
         """
-        self._cells[name] = self._decide_cells(name)
-        self._runs[name] = self._plan_stage(name)
+        source = self._source(name)
+        if source is not None and source.stage is not None:
+            self._decide_cells(name, source, source.stage)
+        self._plan_stage(name)
         self.release_images()
         return self._runs[name]
 
-    def _plan_stage(self, name: str) -> list[PlannedRun]:
-        stage = self.stages[name]
-        common = self.config.settings if self.config.stages else {}
+    def _plan_stage(self, name: str) -> None:
+        """Plans the runs of a stage, with the cells that are known by now."""
+        self._cells[name] = self._known_cells(name)
+        stage, common = self.stages[name], self.config.settings if self.config.stages else {}
         planner = StagePlanner(name, stage, common, self.selects(name))
         if stage.do == "search":
-            return planner.searches()
-        return planner.trainings(self._cells[name], self._has_valid)
+            self._runs[name] = planner.searches()
+        else:
+            self._runs[name] = planner.trainings(self._cells[name], self._has_valid)
 
     def _has_valid(self, choice: DataChoice) -> bool:
         key = choice.name, choice.size
@@ -323,37 +304,29 @@ class SweepPlanner:
             self._valid[key] = self._builder.images(choice).valid is not None
         return self._valid[key]
 
-    def _decide_cells(self, name: str) -> list[SweepCell]:
-        """The cells that a stage trains: decided once, when the stage before it is over."""
+    def _known_cells(self, name: str) -> list[SweepCell]:
+        """The cells of a stage as far as they are known, with placeholders for the others.
+
+        Raises:
+            RunError: If the stage before has other runs than when its cells were taken, or others of its
+                cells are asked for.
+        """
         source = self._source(name)
         if source is None:
             return []
         if source.stage is None:
-            return _named(name, source)
+            try:
+                return named_cells(source.names)
+            except DartboardError as error:
+                raise OptionError(f"{name}: cells: {error}") from None
         before, runs = source.stage, self._runs[source.stage]
-        finished = finished_runs(self.folder, runs)
-
-        def decide() -> dict[str, Any]:
-            if not finished:
-                raise RunError(f"no run of {before} came to its end, so {name} has no cells; see its errors")
-            cells = [asdict(cell) for cell in select_cells(source, runs, self._cells[before], finished)]
-            among = [run.name for run in runs]
-            return {"best": source.best, "among": among, "finished": list(finished), "cells": cells}
-
-        self.log.once(cells_key(name), decide)
-        self._warn(name, before, finished)
-        return self._decided_cells(name, source) or []
-
-    def _decided_cells(self, name: str, source: CellSource) -> list[SweepCell] | None:
-        """The cells that were taken from the stage before; None if that has not been decided yet.
-
-        Raises:
-            RunError: If the stage before has other runs now, or others of its cells are asked for.
-        """
-        before = source.stage or ""
-        decision, among = read_cells(self.log, name), [run.name for run in self._runs[before]]
+        decision = read_cells(self.log, name)
+        if decision is None and self.stages[before].do == "train":
+            return self._cells[before]
         if decision is None:
-            return None
+            kinds = {repr([run.config["space"], run.config["data"]]): run.config for run in runs}
+            return [placeholder_cell(config, number) for number, config in enumerate(kinds.values())]
+        among = [run.name for run in runs]
         if sorted(decision.among) != sorted(among):
             changed = min({*among} ^ {*decision.among})
             raise RunError(
@@ -369,11 +342,24 @@ class SweepPlanner:
             )
         return list(decision.cells)
 
-    def _warn(self, name: str, before: str, finished: Mapping[str, RunReader]) -> None:
-        """Names the runs that the cells of a stage leave out, though they are finished or failed."""
+    def _decide_cells(self, name: str, source: CellSource, before: str) -> None:
+        """Decides once which cells a stage takes of the one before it, which is over.
+
+        Says which runs they leave out, though they are finished or failed.
+        """
+        runs = self._runs[before]
+        finished = finished_runs(self.folder, runs)
+
+        def decide() -> dict[str, Any]:
+            if not finished:
+                raise RunError(f"no run of {before} came to its end, so {name} has no cells; see its errors")
+            cells = [asdict(cell) for cell in select_cells(source, runs, self._cells[before], finished)]
+            among = [run.name for run in runs]
+            return {"best": source.best, "among": among, "finished": list(finished), "cells": cells}
+
+        self.log.once(cells_key(name), decide)
         decision = read_cells(self.log, name)
-        if decision is None:
-            return
+        assert decision is not None  # noqa: S101  # it was just made
         dropped = dropped_runs(self.log, before, self.stages[before].stop.after)
         for run in decision.among:
             if run in finished and run not in decision.finished:
@@ -381,48 +367,37 @@ class SweepPlanner:
             elif run not in finished and run not in dropped:
                 self.message(f"{name} takes its cells without {run}, which failed")
 
-    def rehearse(self) -> dict[str, list[PlannedRun]]:
-        """By stage, its runs, as far as they are known now; each different kind of run is built once.
+    def rehearse(self, *, build: bool = True) -> dict[str, list[PlannedRun]]:
+        """By stage, its runs, as far as they are known now.
 
         Cells that are not known yet have a random one in their place.
+
+        Args:
+            build: Whether each different kind of run is built once, to see that it can be; not when the sweep
+                holds its lock and looks for progress that another process has made since.
 
         Raises:
             DartboardError: If one of them cannot be built, exists with other settings, or makes a difference
                 to what was decided.
         """
-        return self._plan_all(self._build_each_kind)
-
-    def check_again(self) -> dict[str, list[PlannedRun]]:
-        """As `rehearse`, but nothing is built; for the driver, when it holds the lock of the sweep.
-
-        Another driver may have made progress since the rehearsal.
-        """
         self.log = DecisionLog(self.folder)
-        return self._plan_all(lambda runs: [self._exists(run) for run in runs])
-
-    def _plan_all(self, check: Callable[[Sequence[PlannedRun]], object]) -> dict[str, list[PlannedRun]]:
         for name, stage in self.stages.items():
-            self._cells[name] = self._known_cells(name)
-            self._runs[name] = self._plan_stage(name)
+            self._plan_stage(name)
             check_rungs(self.log, name, stage.stop, [run.name for run in self._runs[name]])
-            check(self._runs[name])
+            built: set[str] = set()
+            for run in self._runs[name]:
+                if self._exists(run) or not build:
+                    continue
+                kind = repr({key: value for key, value in run.config.items() if key not in NOT_BUILT})
+                if kind in built:
+                    continue
+                built.add(kind)
+                try:
+                    self._builder.build(run.kind, run.config, test=run.test)
+                except DartboardError as error:
+                    raise OptionError(f"{run.name}: {error}") from None
         self.release_images()
         return dict(self._runs)
-
-    def _known_cells(self, name: str) -> list[SweepCell]:
-        """The cells of a stage as far as they are known, with placeholders for the others."""
-        source = self._source(name)
-        if source is None:
-            return []
-        if source.stage is None:
-            return _named(name, source)
-        if (decided := self._decided_cells(name, source)) is not None:
-            return decided
-        if self.stages[source.stage].do == "train":
-            return self._cells[source.stage]
-        runs = self._runs[source.stage]
-        kinds = {repr([run.config["space"], run.config["data"]]): run.config for run in runs}
-        return [placeholder_cell(config, number) for number, config in enumerate(kinds.values())]
 
     def _exists(self, run: PlannedRun) -> bool:
         """True if a run has been started, even if it cannot be read, which is left to its job.
@@ -440,22 +415,9 @@ class SweepPlanner:
         check_settings(self.job(run), reader)
         return True
 
-    def _build_each_kind(self, runs: Sequence[PlannedRun]) -> None:
-        """Builds each kind of run once that does not exist yet; refuses those that exist and differ."""
-        built: set[str] = set()
-        for run in runs:
-            kind = repr({key: value for key, value in run.config.items() if key not in NOT_BUILT})
-            if self._exists(run) or kind in built:
-                continue
-            built.add(kind)
-            try:
-                self._builder.build(run.kind, run.config, test=run.test)
-            except DartboardError as error:
-                raise OptionError(f"{run.name}: {error}") from None
-
-    def examples(self, run: PlannedRun) -> int:
-        """Number of held-out images that the epochs of a run are measured on."""
-        loop = self._builder.build(run.kind, run.config, test=run.test)
+    def examples(self, job: Job) -> int:
+        """Number of held-out images that the epochs of a job are measured on."""
+        loop = self._builder.build(job.kind, job.config, test=job.test)
         if isinstance(loop, Trainer):
             return len(loop.loaders.held_out[VALID])
         assert isinstance(loop, Searcher)  # noqa: S101
@@ -474,10 +436,3 @@ class SweepPlanner:
             fall_back=self.fall_back,
             same_images=True,
         )
-
-
-def _named(stage: str, source: CellSource) -> list[SweepCell]:
-    try:
-        return named_cells(source.names)
-    except DartboardError as error:
-        raise OptionError(f"{stage}: cells: {error}") from None

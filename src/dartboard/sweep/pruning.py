@@ -7,19 +7,20 @@ Runs that were finished before there was a comparison take part in it, and stay 
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dartboard.errors import RunError
-from dartboard.jobs.job import JobResult
+from dartboard.jobs.job import Job
+from dartboard.jobs.queue import JobQueue
 from dartboard.runs import RunReader
 from dartboard.sweep.cells import finished_runs
 from dartboard.sweep.decision_log import RungDecision, late_key, read_rung, rung_key
-from dartboard.sweep.plan import PlannedRun, SweepPlanner
+from dartboard.sweep.plan import SweepPlanner
 from dartboard.train.build import VALID
 
-Runs = Mapping[str, PlannedRun]
-"""Runs by name."""
+Jobs = Mapping[str, Job]
+"""Jobs by name."""
 Accuracies = Mapping[str, float | None]
 """Accuracies by name of the run; None for methods that train nothing."""
 Ends = dict[str, tuple[Literal["dropped", "failed"], str]]
@@ -68,49 +69,50 @@ class Pruner:
 
     Args:
         planner: The planner of the sweep.
-        run: Runs jobs until so many epochs are complete.
         message: Called with what is decided.
     """
 
     planner: SweepPlanner
-    run: Callable[[Runs, int], Iterable[JobResult]]
     message: Callable[[str], None]
     _failed: dict[str, dict[str, str]] = field(default_factory=dict, init=False)
 
-    def prune(self, stage: str, epochs: int, runs: Runs) -> Ends:
+    def prune(self, stage: str, epochs: int, jobs: Jobs, queue: JobQueue) -> Ends:
         """The runs of a stage that end at a rung: pruned, or failed before it.
 
         Args:
             stage: Name of the stage.
             epochs: Number of epochs of the rung.
-            runs: The runs that were not pruned at the rungs before.
+            jobs: The jobs that were not pruned at the rungs before.
+            queue: Runs them up to the rung.
         """
         decision = read_rung(self.planner.log, stage, epochs)
         before: dict[str, str] = {}
-        waiting = runs
+        waiting = jobs
         if decision is not None:
             before = dict(decision.dropped)
-            failed_before = [name for name in decision.failed if name in runs]
-            waiting = {name: runs[name] for name in failed_before if name not in decision.late}
-        accuracies, failed = self._train(waiting, epochs)
+            failed_before = [name for name in decision.failed if name in jobs]
+            waiting = {name: jobs[name] for name in failed_before if name not in decision.late}
+        accuracies, failed = self._train(waiting, epochs, queue)
         self._failed.setdefault(stage, {}).update(failed)
         if decision is None:
-            dropped = self._compare(stage, epochs, runs, accuracies)
+            dropped = self._compare(stage, epochs, jobs, accuracies)
         else:
-            dropped = before | self._compare_late(stage, epochs, runs, decision, accuracies)
+            dropped = before | self._compare_late(stage, epochs, jobs, decision, accuracies)
         self.planner.release_images()
         for name, reason in dropped.items():
             if name not in before:
                 self.message(f"{name} is dropped at epoch {epochs}: {reason}")
         ends: Ends = {name: ("failed", reason) for name, reason in failed.items()}
-        return ends | {name: ("dropped", reason) for name, reason in dropped.items() if name in runs}
+        return ends | {name: ("dropped", reason) for name, reason in dropped.items() if name in jobs}
 
-    def _train(self, runs: Runs, epochs: int) -> tuple[dict[str, float | None], dict[str, str]]:
-        """Accuracies of the runs that reach a rung, and errors of those that do not."""
-        results = self.run(runs, epochs) if runs else ()
+    def _train(
+        self, jobs: Jobs, epochs: int, queue: JobQueue
+    ) -> tuple[dict[str, float | None], dict[str, str]]:
+        """Accuracies of the jobs that reach a rung, and errors of those that do not."""
+        results = queue.run([replace(job, until=epochs) for job in jobs.values()]) if jobs else ()
         failed = {result.job.name: result.error for result in results if result.state == "failed"}
         accuracies: dict[str, float | None] = {}
-        for name in runs:
+        for name in jobs:
             if name in failed:
                 continue
             path = self.planner.folder / name
@@ -124,12 +126,12 @@ class Pruner:
                 failed[name] = str(error)
         return accuracies, failed
 
-    def _compare(self, stage: str, epochs: int, runs: Runs, accuracies: Accuracies) -> dict[str, str]:
+    def _compare(self, stage: str, epochs: int, jobs: Jobs, accuracies: Accuracies) -> dict[str, str]:
         """Compares the runs; where all failed there is nothing to decide."""
         dropped: dict[str, str] = {}
-        for group in _same_images(runs, accuracies):
-            dropped |= self._sift(stage, {name: accuracies[name] for name in group}, runs[group[0]])
-        finished = finished_runs(self.planner.folder, [runs[name] for name in dropped])
+        for group in _same_images(jobs, accuracies):
+            dropped |= self._sift(stage, {name: accuracies[name] for name in group}, jobs[group[0]])
+        finished = finished_runs(self.planner.folder, [jobs[name] for name in dropped])
         dropped = {name: reason for name, reason in dropped.items() if name not in finished}
         if accuracies:
             keep, failed = self.planner.stages[stage].stop.keep, self._failed[stage]
@@ -138,31 +140,31 @@ class Pruner:
         return dropped
 
     def _compare_late(
-        self, stage: str, epochs: int, runs: Runs, decision: RungDecision, accuracies: Accuracies
+        self, stage: str, epochs: int, jobs: Jobs, decision: RungDecision, accuracies: Accuracies
     ) -> dict[str, str]:
         """Compares each run that gets there after the others were compared with those."""
         dropped: dict[str, str] = {}
         for name, accuracy in accuracies.items():
             known = {**decision.accuracies, name: accuracy}
-            group = next(names for names in _same_images(runs, known) if name in names)
-            reason = self._sift(stage, {member: known[member] for member in group}, runs[name]).get(name)
+            group = next(names for names in _same_images(jobs, known) if name in names)
+            reason = self._sift(stage, {member: known[member] for member in group}, jobs[name]).get(name)
             entry = {"accuracy": accuracy, "reason": reason}
             self.planner.log.once(late_key(stage, epochs, name), lambda entry=entry: entry)  # type: ignore[misc]
             dropped |= {} if reason is None else {name: reason}
         return dropped
 
-    def _sift(self, stage: str, accuracies: Accuracies, run: PlannedRun) -> dict[str, str]:
+    def _sift(self, stage: str, accuracies: Accuracies, job: Job) -> dict[str, str]:
         """Reasons for which runs on the same images are pruned; those without an accuracy have ended."""
         known = {name: accuracy for name, accuracy in accuracies.items() if accuracy is not None}
         if not known:
             return {}
-        reasons = sift(known, self.planner.examples(run), self.planner.stages[stage].stop.keep)
+        reasons = sift(known, self.planner.examples(job), self.planner.stages[stage].stop.keep)
         return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
-def _same_images(runs: Runs, names: Iterable[str]) -> Iterable[Sequence[str]]:
-    """Groups of names of runs that use the same images."""
+def _same_images(jobs: Jobs, names: Iterable[str]) -> Iterable[Sequence[str]]:
+    """Groups of names of jobs that use the same images."""
     groups: dict[str, list[str]] = {}
     for name in names:
-        groups.setdefault(repr(runs[name].config["data"]), []).append(name)
+        groups.setdefault(repr(jobs[name].config["data"]), []).append(name)
     return groups.values()

@@ -13,7 +13,7 @@ from dartboard.errors import RunError
 from dartboard.runs import RunReader
 from dartboard.runs.directory import SWEEP_RESULTS
 from dartboard.runs.text_files import as_object, parse, plain
-from dartboard.sweep.plan import PlannedRun
+from dartboard.sweep.grid import PlannedRun
 from dartboard.train.build import TEST, VALID
 from dartboard.utils import atomic
 from dartboard.utils.statistics import mean_interval, summarize
@@ -73,7 +73,11 @@ def row_of(planned: PlannedRun, folder: Path, state: End, reason: str = "") -> R
         except (*DAMAGED, OSError) as error:
             metrics, state, reason = {}, "failed", f"{path} has files that cannot be read: {error!r}"
     row: RunRow = {"name": planned.name, "stage": planned.stage, "do": planned.kind, "state": state}
-    row |= {"reason": reason, "seed": planned.seed, "settings": plain(planned.varied, planned.name)}
+    row |= {
+        "reason": reason,
+        "seed": int(planned.config["seed"]),
+        "settings": plain(planned.varied, planned.name),
+    }
     return row | metrics | {"path": str(path)}
 
 
@@ -155,29 +159,30 @@ def summary(rows: Iterable[RunRow]) -> list[PointSummary]:
     groups: dict[str, list[RunRow]] = {}
     for row in rows:
         groups.setdefault(json.dumps([row["stage"], row["settings"]]), []).append(row)
-    return [_summarize_point(group) for group in groups.values()]
-
-
-def _summarize_point(rows: Sequence[RunRow]) -> PointSummary:
-    first, done = rows[0], [row for row in rows if row["state"] == "finished"]
-    part = TEST if any(row.get("test_accuracy") is not None for row in done) else VALID
-    accuracies = [row[f"{part}_accuracy"] for row in done if row.get(f"{part}_accuracy") is not None]
-    stats = summarize(accuracies) if accuracies else None
-    low, high = mean_interval(accuracies) or (None, None)
-    times = [row["seconds"] for row in done if row.get("seconds") is not None]
-    return PointSummary(
-        stage=first["stage"],
-        do=first["do"],
-        settings=first["settings"],
-        runs=len(rows),
-        finished=len(done),
-        measured_on=part,
-        mean=None if stats is None else stats.mean,
-        deviation=None if stats is None else stats.deviation,
-        low=low,
-        high=high,
-        seconds=fmean(times) if times else None,
-    )
+    points = []
+    for group in groups.values():
+        first, done = group[0], [row for row in group if row["state"] == "finished"]
+        part = TEST if any(row.get("test_accuracy") is not None for row in done) else VALID
+        accuracies = [row[f"{part}_accuracy"] for row in done if row.get(f"{part}_accuracy") is not None]
+        stats = summarize(accuracies) if accuracies else None
+        low, high = mean_interval(accuracies) or (None, None)
+        times = [row["seconds"] for row in done if row.get("seconds") is not None]
+        points.append(
+            PointSummary(
+                stage=first["stage"],
+                do=first["do"],
+                settings=first["settings"],
+                runs=len(group),
+                finished=len(done),
+                measured_on=part,
+                mean=None if stats is None else stats.mean,
+                deviation=None if stats is None else stats.deviation,
+                low=low,
+                high=high,
+                seconds=fmean(times) if times else None,
+            )
+        )
+    return points
 
 
 def write_results(folder: Path, rows: Sequence[RunRow]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The driver of a sweep: runs its stages, prunes what is clearly worse, and writes the results.
+"""A sweep: its stages are run, what is clearly worse is pruned, and the results are written.
 
 In its directory are sweep.yaml, plan.json with the names of its runs, a folder for each stage with ordinary
 runs, decisions.json with what was decided, and the tables results.csv, results.jsonl and summary.csv. Running
@@ -6,7 +6,7 @@ it again continues it.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -15,14 +15,15 @@ import yaml
 
 from dartboard.errors import RunError
 from dartboard.jobs.executors.base import Executor
-from dartboard.jobs.job import JobResult
-from dartboard.jobs.monitor import Monitor
+from dartboard.jobs.job import Job, JobResult, Monitor
 from dartboard.jobs.queue import JobQueue
 from dartboard.runs import Lock
 from dartboard.runs.directory import SWEEP as CONFIG
 from dartboard.runs.directory import write_run_names
 from dartboard.sweep.config import SweepConfig, load_sweep, plain
-from dartboard.sweep.plan import PlannedRun, SweepPlanner
+from dartboard.sweep.driver import run_stages
+from dartboard.sweep.grid import PlannedRun
+from dartboard.sweep.plan import SweepPlanner
 from dartboard.sweep.pruning import Pruner
 from dartboard.sweep.results import End, RunRow, read_results, row_of, write_results
 from dartboard.utils import atomic
@@ -62,16 +63,18 @@ class Sweep:
     planner: SweepPlanner
     executor: Executor
     monitor: Monitor = field(default_factory=Monitor)
+    _planned: dict[str, PlannedRun] = field(default_factory=dict, init=False)
     _rows: dict[str, RunRow | None] = field(default_factory=dict, init=False)
     _names: dict[str, list[str]] = field(default_factory=dict, init=False)
     _written: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self.folder, self.planner.message = self.planner.folder, self._message
+        self.stages = list(self.planner.stages)
         self.queue = JobQueue(
             self.executor, tries=self.planner.config.tries, retry_failed=True, monitor=self.monitor
         )
-        self.pruner = Pruner(self.planner, self._run, self._message)
+        self.pruner = Pruner(self.planner, self._message)
 
     def stop(self) -> None:
         """Asks all runs to save their states and to stop; for signal handlers."""
@@ -89,13 +92,16 @@ class Sweep:
             self.folder.mkdir(parents=True, exist_ok=True)
             with Lock(self.folder):
                 atomic.remove_leftovers(self.folder)
-                planned = self.planner.check_again()
-                self._rows = read_known_rows(self.folder, planned)
+                planned = self.planner.rehearse(build=False)
+                try:
+                    known = {row["name"]: row for row in read_results(self.folder)}
+                except RunError:  # there is none yet, or it is damaged: it is written anew
+                    known = {}
+                self._rows = {run.name: known.get(run.name) for runs in planned.values() for run in runs}
                 write_config(self.folder, self.planner.config)
                 self._write_names(planned)
                 try:
-                    for name in self.planner.stages:
-                        self._stage(name)
+                    run_stages(self, self.queue)
                 finally:
                     self._write()
         finally:
@@ -105,21 +111,32 @@ class Sweep:
     @property
     def rows(self) -> list[RunRow]:
         """Rows of the runs that have ended, now or earlier, in the order of the plan."""
-        stages = list(self.planner.stages)
         rows = [row for row in self._rows.values() if row is not None]
-        return sorted(rows, key=lambda row: stages.index(row["name"].partition("/")[0]))
+        return sorted(rows, key=lambda row: self.stages.index(row["name"].partition("/")[0]))
 
-    def _stage(self, name: str) -> None:
-        runs = {run.name: run for run in self.planner.plan(name)}
-        self._rows |= {run: self._rows.get(run) for run in runs}
-        self._write_names({name: list(runs.values())})
-        self.monitor.on_stage(name, list(runs))
-        for epochs in self.planner.stages[name].stop.after:
-            for run, (state, reason) in self.pruner.prune(name, epochs, runs).items():
-                self._end(runs.pop(run), state, reason)
-        for result in self._run(runs, None):
-            ended: End = "finished" if result.state == "finished" else "failed"
-            self._end(runs[result.job.name], ended, result.error)
+    def begin(self, stage: str) -> list[Job]:
+        """The jobs of a stage, planned now that those before it have ended."""
+        runs = self.planner.plan(stage)
+        self._planned |= {run.name: run for run in runs}
+        self._rows |= {run.name: self._rows.get(run.name) for run in runs}
+        self._write_names({stage: runs})
+        return [self.planner.job(run) for run in runs]
+
+    def rungs(self, stage: str) -> Sequence[int]:
+        """Numbers of epochs after which the runs of a stage are compared."""
+        return self.planner.stages[stage].stop.after
+
+    def prune(self, stage: str, epochs: int, jobs: Mapping[str, Job], queue: JobQueue) -> Collection[str]:
+        """Names of the jobs that end at a rung: pruned, or failed before it."""
+        ends = self.pruner.prune(stage, epochs, jobs, queue)
+        for name, (state, reason) in ends.items():
+            self._record(name, state, reason)
+        return ends
+
+    def end(self, result: JobResult) -> None:
+        """Records the result of a job; one that failed does not end others."""
+        state: End = "finished" if result.state == "finished" else "failed"
+        self._record(result.job.name, state, result.error)
 
     def _write_names(self, planned: Mapping[str, Sequence[PlannedRun]]) -> None:
         """Records the names of the runs, as far as they are known."""
@@ -129,12 +146,8 @@ class Sweep:
         self._names |= known
         write_run_names(self.folder, [name for names in self._names.values() for name in names])
 
-    def _run(self, runs: Mapping[str, PlannedRun], until: int | None) -> Iterator[JobResult]:
-        return self.queue.run([self.planner.job(run, until) for run in runs.values()])
-
-    def _end(self, run: PlannedRun, state: End, reason: str = "") -> None:
-        """Records the result of a run that has ended."""
-        self._rows[run.name] = row = row_of(run, self.folder, state, reason)
+    def _record(self, name: str, state: End, reason: str) -> None:
+        self._rows[name] = row = row_of(self._planned[name], self.folder, state, reason)
         self.monitor.on_row(row)
         if monotonic() - self._written > WRITE_INTERVAL:
             self._write()
@@ -146,15 +159,6 @@ class Sweep:
     def _message(self, text: str) -> None:
         log.info("%s", text)
         self.monitor.message(text)
-
-
-def read_known_rows(folder: Path, planned: Mapping[str, Sequence[PlannedRun]]) -> dict[str, RunRow | None]:
-    """By name, the runs of a plan with their rows in the tables, None for those without."""
-    try:
-        known = {row["name"]: row for row in read_results(folder)}
-    except RunError:  # there is none yet, or it is damaged: it is written anew
-        known = {}
-    return {run.name: known.get(run.name) for runs in planned.values() for run in runs}
 
 
 def write_config(folder: Path, config: SweepConfig) -> None:

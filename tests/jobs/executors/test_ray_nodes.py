@@ -24,7 +24,7 @@ pytestmark = [
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    monkeypatch.setattr(ray, "NODES", 0.5)
+    monkeypatch.setattr(ray, "NODE_POLL", 0.5)
     with nodes(1, gpus=2) as own:
         yield own
 

@@ -10,21 +10,23 @@ from pkgutil import iter_modules
 from typing import Any
 
 from dartboard.jobs.executors.base import EXECUTORS, Executor, register_executor
+from dartboard.registry import Registry
 
 __all__ = ["EXECUTORS", "Executor", "check_executor", "list_executors", "make_executor", "register_executor"]
 
 
 @cache
-def _register_all() -> None:
+def _registry() -> Registry[Callable[..., Executor]]:
+    """All executors, of which those of this folder are imported first."""
     for module in iter_modules(__path__):
         if not module.name.startswith("_"):
             import_module(f"{__name__}.{module.name}")
+    return EXECUTORS
 
 
 def list_executors() -> list[str]:
     """Names of the executors."""
-    _register_all()
-    return list(EXECUTORS)
+    return list(_registry())
 
 
 def make_executor(name: str, options: Mapping[str, Any]) -> Executor:
@@ -37,7 +39,7 @@ def make_executor(name: str, options: Mapping[str, Any]) -> Executor:
     Raises:
         DartboardError: If there is none of this name, an option does not fit, or a package is missing.
     """
-    return _executor_class(name)(**options)
+    return _registry()[name](**options)
 
 
 def check_executor(name: str, options: Mapping[str, Any]) -> None:
@@ -46,11 +48,6 @@ def check_executor(name: str, options: Mapping[str, Any]) -> None:
     Raises:
         DartboardError: If there is none of this name, or an option does not fit.
     """
-    check = getattr(_executor_class(name), "check", None)
+    check = getattr(_registry()[name], "check", None)
     if check is not None:
         check(options)
-
-
-def _executor_class(name: str) -> Callable[..., Executor]:
-    _register_all()
-    return EXECUTORS[name]

@@ -5,8 +5,7 @@ save its state and stop, on whatever machine it runs.
 """
 
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from signal import Signals
 from threading import Event, Thread
@@ -32,20 +31,7 @@ def run_flagged(job: Job, flag: Path, signals: Sequence[Signals] = ()) -> JobRes
         return JobResult(job, "failed", f"{error}; put the sweep in a directory that all machines share")
     if not flag.exists():
         return JobResult(job, "stopped")
-    runner = JobRunner()
-    with _stop_without(flag, runner), handling(signals, lambda _: runner.stop()) as caught:
-        result = runner.run(job)
-    if result.state == "stopped" and caught and flag.exists():
-        return JobResult(
-            job, "lost", f"its machine asked it to go, with {caught[0].name}; its state is saved"
-        )
-    return result
-
-
-@contextmanager
-def _stop_without(flag: Path, runner: JobRunner) -> Iterator[None]:
-    """Inside, the runner is stopped when the flag is removed."""
-    over = Event()
+    runner, over = JobRunner(), Event()
 
     def poll() -> None:
         while not over.wait(POLL):
@@ -56,7 +42,12 @@ def _stop_without(flag: Path, runner: JobRunner) -> Iterator[None]:
     thread = Thread(target=poll, daemon=True)
     thread.start()
     try:
-        yield
+        with handling(signals, lambda _: runner.stop()) as caught:
+            result = runner.run(job)
     finally:
         over.set()
         thread.join()
+    if result.state == "stopped" and caught and flag.exists():
+        error = f"its machine asked it to go, with {caught[0].name}; its state is saved"
+        return JobResult(job, "lost", error)
+    return result

@@ -163,7 +163,9 @@ class SubmititQueue:
         handle = self._handles.pop(name, None)
         self._ended_at.pop(name, None)
         if self._cluster == LOCAL and handle is not None:
-            _wait(handle)
+            deadline = time.monotonic() + GRACE
+            while not handle.done() and time.monotonic() < deadline:
+                time.sleep(0.02)
         for path in folder.glob(f"{name}_*"):
             if not keep_logs or not path.name.endswith((".out", ".err")):
                 path.unlink(missing_ok=True)
@@ -194,13 +196,6 @@ def _descendants(process: str) -> list[int]:
     except OSError:
         return []
     return [number for child in children for number in (int(child), *_descendants(child))]
-
-
-def _wait(handle: Any) -> None:
-    """Waits for a local process that is about to exit."""
-    deadline = time.monotonic() + GRACE
-    while not handle.done() and time.monotonic() < deadline:
-        time.sleep(0.02)
 
 
 def _is_submitit(name: str) -> bool:

@@ -47,13 +47,6 @@ def divide_machine(options: PoolOptions, gpus: Sequence[str], cores: int) -> tup
     return assigned, options.threads or max(cores // count, 1)
 
 
-def visible_gpus() -> list[str]:
-    """The GPUs of this process, by the names that other processes see them under."""
-    names = [name.strip() for name in os.environ.get(VISIBLE_DEVICES, "").split(",") if name.strip()]
-    count = torch.cuda.device_count()
-    return (names or [str(index) for index in range(count)])[:count]
-
-
 def make_runner(gpu: str | None) -> JobRunner:
     """The runner of a worker process, which sees one GPU, or all if None."""
     if gpu is not None:
@@ -71,7 +64,10 @@ class PoolExecutor:
 
     def __init__(self, **options: Any) -> None:
         self._options = self.check(options)
-        self.gpus, self.threads = divide_machine(self._options, visible_gpus(), cpu_count())
+        names = [name.strip() for name in os.environ.get(VISIBLE_DEVICES, "").split(",") if name.strip()]
+        count = torch.cuda.device_count()
+        visible = (names or [str(index) for index in range(count)])[:count]
+        self.gpus, self.threads = divide_machine(self._options, visible, cpu_count())
         self.capacity = len(self.gpus)
         self._pool: WorkerPool[Job, JobResult] = WorkerPool([partial(make_runner, gpu) for gpu in self.gpus])
         self._jobs: dict[str, Job] = {}

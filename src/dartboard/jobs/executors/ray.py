@@ -54,18 +54,11 @@ class RayOptions(Options):
 
 
 @dataclass(frozen=True)
-class _Task:
-    """A job that was given to Ray, and its flag."""
+class _RayTask:
+    """A job that was given to Ray, and its flag, which is empty until a process has taken the job."""
 
     job: Job
     flag: Path
-
-    def is_waiting(self) -> bool:
-        """Whether no process has taken it yet."""
-        try:
-            return self.flag.stat().st_size == 0
-        except FileNotFoundError:
-            return False
 
 
 @EXECUTORS.register("ray")
@@ -82,13 +75,15 @@ class RayExecutor:
     def __init__(self, **options: Any) -> None:
         self._options = self.check(options)
         self._ray = find_ray()
-        self._tasks: dict[Any, _Task] = {}
+        self._tasks: dict[Any, _RayTask] = {}
         self._flags: Path | None = None
         self._stopping = False
         self._owner = not self._ray.is_initialized()
         if self._owner:
             _connect(self._ray, self._options)
-        self._gpus = self._count_gpus() if self._options.gpus is None else self._options.gpus
+        self._gpus = self._options.gpus
+        if self._gpus is None:
+            self._gpus = 1.0 if any(node.get("GPU") for node in self._nodes()) else 0.0
         self._looked, self.capacity = time.monotonic(), self._count_capacity()
         resources = {"num_cpus": self._options.cpus, "num_gpus": self._gpus}
         self._run_remote = self._ray.remote(**resources, max_retries=0)(_run)
@@ -100,18 +95,34 @@ class RayExecutor:
 
     def submit(self, job: Job) -> None:
         """Submits a job to Ray, which starts it when a machine has room for it."""
-        flag = self._folder(job) / secrets.token_hex(8)
+        if self._flags is None:
+            self._flags = Path(job.folder) / FLAGS
+            self._flags.mkdir(parents=True, exist_ok=True)
+            for flag in self._flags.iterdir():  # those of an earlier client, whose jobs stop without them
+                flag.unlink(missing_ok=True)
+        flag = self._flags / secrets.token_hex(8)
         flag.touch()
         options = self._options
         device = options.device or (None if self._gpus else "cpu")
         full_job = with_defaults(job, threads=options.threads or options.cpus, device=device)
-        self._tasks[self._run_remote.remote(full_job, str(flag), str(Path.cwd()))] = _Task(job, flag)
+        self._tasks[self._run_remote.remote(full_job, str(flag), str(Path.cwd()))] = _RayTask(job, flag)
 
     def completed(self, seconds: float) -> Sequence[JobResult]:
         """Results of the jobs that have ended, or whose process or machine has."""
         if self._stopping:
-            self._remove_flags()
-        ready = self._ready(seconds)
+            for key, task in self._tasks.items():
+                with suppress(FileNotFoundError):
+                    if task.flag.stat().st_size == 0:  # it would wait for a machine to stop on
+                        self._ray.cancel(key)
+                task.flag.unlink(missing_ok=True)
+        ready: list[Any] = []
+        if self._tasks:
+            keys = list(self._tasks)
+            ready, _ = self._ray.wait(keys, num_returns=1, timeout=seconds)
+            if ready:  # others may have ended too
+                ready, _ = self._ray.wait(keys, num_returns=len(keys), timeout=0)
+        else:
+            time.sleep(seconds)
         if time.monotonic() - self._looked > NODE_POLL:
             self._looked, self.capacity = time.monotonic(), self._count_capacity()
         return [self._collect(key) for key in ready]
@@ -119,13 +130,6 @@ class RayExecutor:
     def stop(self) -> None:
         """Has the flags of all jobs removed at the next call of `completed`; for signal handlers."""
         self._stopping = True
-
-    def _remove_flags(self) -> None:
-        """Removes all flags; a job that no process has taken yet would wait for a machine to stop on."""
-        for key, task in self._tasks.items():
-            if task.is_waiting():
-                self._ray.cancel(key)
-            task.flag.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Ends the processes of all jobs, and the cluster if it was started here."""
@@ -138,25 +142,6 @@ class RayExecutor:
                 self._flags.rmdir()
         if self._owner:
             self._ray.shutdown()
-
-    def _folder(self, job: Job) -> Path:
-        """Folder of the flags; those of an earlier client are removed, which stops its jobs."""
-        if self._flags is None:
-            self._flags = Path(job.folder) / FLAGS
-            self._flags.mkdir(parents=True, exist_ok=True)
-            for flag in self._flags.iterdir():
-                flag.unlink(missing_ok=True)
-        return self._flags
-
-    def _ready(self, seconds: float) -> list[Any]:
-        if not self._tasks:
-            time.sleep(seconds)
-            return []
-        keys = list(self._tasks)
-        ready, _ = self._ray.wait(keys, num_returns=1, timeout=seconds)
-        if ready:  # others may have ended too
-            ready, _ = self._ray.wait(keys, num_returns=len(keys), timeout=0)
-        return list(ready)
 
     def _collect(self, key: Any) -> JobResult:
         """Result of a job that has ended."""
@@ -179,14 +164,15 @@ class RayExecutor:
         """What each machine has that is alive."""
         return [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
 
-    def _count_gpus(self) -> float:
-        return 1.0 if any(node.get("GPU") for node in self._nodes()) else 0.0
-
     def _count_capacity(self) -> int:
         """How many runs the machines take that are there now; at least one, which waits for a machine."""
         if self._options.jobs is not None:
             return self._options.jobs
-        return max(1, sum(_fits(node, self._options.cpus, self._gpus) for node in self._nodes()))
+        count = 0
+        for node in self._nodes():
+            room = node.get("CPU", 0) // self._options.cpus
+            count += int(min(room, node.get("GPU", 0) // self._gpus) if self._gpus else room)
+        return max(1, count)
 
 
 def find_ray() -> ModuleType:
@@ -213,24 +199,13 @@ def _connect(ray: ModuleType, options: RayOptions) -> None:
         ray.init("local", num_cpus=cores, object_store_memory=OBJECT_STORE, include_dashboard=False, **quiet)
         return
     try:
-        _check_reachable(options.address)
+        host, _, port = options.address.removeprefix("ray://").rpartition(":")
+        if host and port.isdigit():  # Ray itself would wait for minutes where nothing listens
+            socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT).close()
         ray.init(options.address, **quiet)
     except (OSError, RuntimeError, ValueError) as error:
         words = f"cannot join the Ray cluster {options.address!r}: {one_line(error)}"
         raise DartboardError(f"{words}; start one with: ray start --head") from None
-
-
-def _check_reachable(address: str) -> None:
-    """Raises OSError if nothing listens at an address with a port; Ray itself would wait for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT).close()
-
-
-def _fits(node: dict[str, float], cpus: int, gpus: float) -> int:
-    """How many runs a machine takes at a time."""
-    room = node.get("CPU", 0) // cpus
-    return int(min(room, node.get("GPU", 0) // gpus) if gpus else room)
 
 
 def _run(job: Job, flag: str, directory: str) -> JobResult:

@@ -57,22 +57,9 @@ class SlurmOptions(Options):
         default=None, description="where to compute; by default a GPU that Slurm gives, else the CPU"
     )
 
-    def parameters(self) -> dict[str, Any]:
-        """The same for submitit."""
-        return {
-            "name": "dartboard",
-            "timeout_min": self.time,
-            "cpus_per_task": self.cpus,
-            "gpus_per_node": self.gpus or None,
-            "mem_gb": self.memory,
-            "slurm_partition": self.partition,
-            "slurm_account": self.account,
-            f"{self.cluster}_setup": list(self.setup) or None,
-        }
-
 
 @dataclass(frozen=True)
-class _Task:
+class _QueuedJob:
     """A job that is in the queue, with its submission."""
 
     job: Job
@@ -93,14 +80,23 @@ class SlurmExecutor:
     """
 
     def __init__(self, **options: Any) -> None:
+        parsed = self._options = self.check(options)
+        parameters: dict[str, Any] = {
+            "name": "dartboard",
+            "timeout_min": parsed.time,
+            "cpus_per_task": parsed.cpus,
+            "gpus_per_node": parsed.gpus or None,
+            "mem_gb": parsed.memory,
+            "slurm_partition": parsed.partition,
+            "slurm_account": parsed.account,
+            f"{parsed.cluster}_setup": list(parsed.setup) or None,
+        }
         extra = {name: value for name, value in options.items() if name.startswith(SUBMITIT_PREFIX)}
-        self._options = self.check(options)
-        parameters = self._options.parameters() | extra
-        self._queue = SubmititQueue(self._options.cluster, parameters, self._options.poll)
-        self.capacity = self._options.jobs
+        self._queue = SubmititQueue(parsed.cluster, parameters | extra, parsed.poll)
+        self.capacity = parsed.jobs
         self._folder: Path | None = None
         self._earlier: dict[str, Submission] = {}
-        self._tasks: list[_Task] = []
+        self._tasks: list[_QueuedJob] = []
         self._refused: list[JobResult] = []
         self._accepted = self._stopping = False
 
@@ -116,16 +112,22 @@ class SlurmExecutor:
         Raises:
             DartboardError: If the queue refuses the first that it is given.
         """
-        folder = self._open(job)
+        if self._folder is None:
+            self._folder = Path(job.folder) / FOLDER
+            (self._folder / LOGS).mkdir(parents=True, exist_ok=True)
+            for submission in list_submissions(self._folder / QUEUE):  # that an earlier client left
+                self._earlier[submission.job().name] = submission
+                if submission.id is not None:
+                    self._queue.adopt(self._folder / LOGS, submission.id)
         options = self._options
         full_job = with_defaults(job, threads=options.threads or options.cpus, device=options.device)
         earlier = self._earlier.pop(job.name, None)
         if earlier is not None and (id_ := earlier.id) is not None and earlier.is_of(full_job):
-            self._tasks.append(_Task(job, earlier, id_))
+            self._tasks.append(_QueuedJob(job, earlier, id_))
             return
         if earlier is not None:
             self._withdraw(earlier)
-        self._submit(job, Submission.create(folder / QUEUE, full_job))
+        self._submit(job, Submission.create(self._folder / QUEUE, full_job))
 
     def completed(self, seconds: float) -> Sequence[JobResult]:
         """Results of the jobs that have ended, or that the queue reports as gone."""
@@ -146,17 +148,6 @@ class SlurmExecutor:
             self._withdraw(submission)
         self._tasks, self._earlier = [], {}
 
-    def _open(self, job: Job) -> Path:
-        """Folder of the submissions inside the client's; those that an earlier client left are adopted."""
-        if self._folder is None:
-            self._folder = Path(job.folder) / FOLDER
-            (self._folder / LOGS).mkdir(parents=True, exist_ok=True)
-            for submission in list_submissions(self._folder / QUEUE):
-                self._earlier[submission.job().name] = submission
-                if submission.id is not None:
-                    self._queue.adopt(self._folder / LOGS, submission.id)
-        return self._folder
-
     def _submit(self, job: Job, submission: Submission, tries: int = TRIES) -> None:
         """Submits a job; one that the queue refuses is lost, unless the queue has never accepted any."""
         try:
@@ -174,7 +165,7 @@ class SlurmExecutor:
             return
         self._accepted = True
         submission.record_id(name)
-        self._tasks.append(_Task(job, submission, name))
+        self._tasks.append(_QueuedJob(job, submission, name))
 
     def _collect(self) -> list[JobResult]:
         """Results of the jobs that have ended since the last call."""
@@ -189,11 +180,15 @@ class SlurmExecutor:
                 self._tasks.remove(task)
         return results
 
-    def _result(self, task: _Task) -> JobResult | None:
+    def _result(self, task: _QueuedJob) -> JobResult | None:
         """Result of a job; None if it has not ended."""
         gone = self._queue.is_gone(task.id)  # before the file is read, which may be written meanwhile
         result = task.submission.result(task.job)
-        if result is None and self._stopping and self._is_waiting(task):
+        # one that still waits in the queue does not notice that it should stop
+        waits = self._stopping and (
+            not task.submission.has_begun() or self._queue.state(task.id) == "PENDING"
+        )
+        if result is None and waits:
             result = JobResult(task.job, "stopped")
         elif result is None and gone:
             logs = self._logs(task.submission) / f"{task.id}_0_log.err"
@@ -202,10 +197,6 @@ class SlurmExecutor:
         if result is not None:
             self._withdraw(task.submission, keep_logs=result.state in LOGS_KEPT)
         return result
-
-    def _is_waiting(self, task: _Task) -> bool:
-        """Whether a job still waits in the queue, where it does not notice that it should stop."""
-        return not task.submission.has_begun() or self._queue.state(task.id) == "PENDING"
 
     def _withdraw(self, submission: Submission, *, keep_logs: bool = False) -> None:
         """Removes a submission and cancels its job; its output stays if `keep_logs`."""

@@ -19,8 +19,7 @@ from dartboard.engine.process import logged
 from dartboard.errors import DivergedError, RunError
 from dartboard.jobs.executors.base import Executor
 from dartboard.jobs.executors.inline import InlineExecutor
-from dartboard.jobs.job import Job, JobResult
-from dartboard.jobs.monitor import Monitor
+from dartboard.jobs.job import Job, JobResult, Monitor
 from dartboard.jobs.queue import JobQueue
 from dartboard.jobs.runner import JobRunner
 from dartboard.runs import SPACE, Run
@@ -140,7 +139,7 @@ class ProtocolPlan:
         """Stage 2 has one, after the short trainings."""
         return (self.jobs.config.short,) if stage.startswith("train") else ()
 
-    def prune(self, stage: str, epochs: int, jobs: Sequence[Job], queue: JobQueue) -> Collection[str]:
+    def prune(self, stage: str, epochs: int, jobs: Mapping[str, Job], queue: JobQueue) -> Collection[str]:
         """Names of the jobs that are dropped after the short trainings, or that no time is left for.
 
         A training that is no longer than a short one is not paused, and none is dropped.
@@ -150,8 +149,8 @@ class ProtocolPlan:
 
         def screen() -> dict[str, Any]:
             if epochs >= self.jobs.config.train.epochs:
-                return {job.path.name: nothing for job in jobs}
-            rows = self._train_short(arm, [replace(job, until=epochs) for job in jobs], queue)
+                return {job.path.name: nothing for job in jobs.values()}
+            rows = self._train_short(arm, [replace(job, until=epochs) for job in jobs.values()], queue)
             accuracies = {name: row["short"] for name, row in rows.items()}
             reasons = sift(accuracies, self.examples, self.jobs.config.keep)
             for name, reason in reasons.items():
@@ -161,7 +160,7 @@ class ProtocolPlan:
 
         kept = self.log.once(f"kept {arm}", screen)
         staying = [name for name, row in kept.items() if row["dropped"] is None]
-        return [job.name for job in jobs if job.path.name not in staying]
+        return [name for name, job in jobs.items() if job.path.name not in staying]
 
     def _train_short(self, arm: str, jobs: Sequence[Job], queue: JobQueue) -> dict[str, dict[str, Any]]:
         """Results of short trainings; of random cells no more than the time pays for, should they be slower.
