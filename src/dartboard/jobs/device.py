@@ -8,11 +8,7 @@ from dartboard.errors import OptionError
 
 
 def find_device(name: str | None, what: str = "the device") -> torch.device:
-    """The device of a name; without one a GPU if there is one, else the CPU.
-
-    Args:
-        name: Its name, if there is one.
-        what: What an error calls it.
+    """The device of a name, which errors call `what`; without one a GPU if there is one, else the CPU.
 
     Raises:
         OptionError: If there is no such device, or it cannot be used.

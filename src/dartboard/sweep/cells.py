@@ -148,12 +148,9 @@ def _images(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def found_cells(runs: Mapping[str, RunReader]) -> list[SweepCell]:
-    """The distinct cells of finished searches, in the order of the runs.
+    """The distinct cells of finished searches by name, in the order of the runs.
 
     Equal genotypes that were searched with different images, or in different stacks, are distinct.
-
-    Args:
-        runs: Finished searches by name.
     """
     groups: dict[str, dict[str, Any]] = {}
     for name, run in runs.items():
@@ -166,12 +163,7 @@ def found_cells(runs: Mapping[str, RunReader]) -> list[SweepCell]:
 
 
 def finished_runs(folder: Path, runs: Iterable[PlannedRun | Job]) -> dict[str, RunReader]:
-    """The finished runs by name, without those whose files are damaged.
-
-    Args:
-        folder: The directory of the sweep.
-        runs: Runs of a stage.
-    """
+    """The finished ones of the runs of a sweep by name, without those whose files are damaged."""
     finished = {}
     for planned in runs:
         path = folder / planned.name

@@ -22,10 +22,7 @@ MISSING = object()
 
 
 class DecisionLog:
-    """The decisions of a run, by name.
-
-    Args:
-        folder: The directory of the run.
+    """The decisions of the run in a directory, by name.
 
     Raises:
         RunError: If the file is damaged.
@@ -51,12 +48,7 @@ class DecisionLog:
         return self._decisions.get(name)
 
     def once(self, name: str, decide: Callable[[], Any]) -> Any:
-        """The decision of this name; makes it and writes it to the file if it has not been made.
-
-        Args:
-            name: Name of the decision.
-            decide: Returns plain values.
-        """
+        """The decision of this name; makes it, as plain values, and writes it if it has not been made."""
         if name not in self._decisions:
             decisions = {**self._decisions, name: decide()}
             text = json.dumps(decisions, indent=1, allow_nan=False)

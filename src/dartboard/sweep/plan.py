@@ -99,11 +99,7 @@ class StagePlanner:
         return _distinct(runs)
 
     def trainings(self, cells: Iterable[SweepCell], has_valid: HasValid) -> list[PlannedRun]:
-        """The runs of a stage of trainings.
-
-        Args:
-            cells: The cells to train.
-            has_valid: Returns True if a data set comes with validation images.
+        """The runs of a stage of trainings of these cells.
 
         Raises:
             DartboardError: If one of them is impossible; says which.

@@ -79,11 +79,7 @@ class Pruner:
     def prune(self, stage: str, epochs: int, jobs: Jobs, queue: JobQueue) -> Ends:
         """The runs of a stage that end at a rung: pruned, or failed before it.
 
-        Args:
-            stage: Name of the stage.
-            epochs: Number of epochs of the rung.
-            jobs: The jobs that were not pruned at the rungs before.
-            queue: Runs them up to the rung.
+        Takes the jobs that were not pruned at the rungs before, and runs them up to this one.
         """
         decision = read_rung(self.planner.log, stage, epochs)
         before: dict[str, str] = {}

@@ -24,28 +24,10 @@ RunRow = dict[str, Any]
 End = Literal["finished", "dropped", "failed"]
 TEXTS = ("name", "stage", "do", "state", "reason")
 COLUMNS = (*TEXTS, "seed", "epochs", "seconds")
-NUMBERS = (
-    "valid_accuracy",
-    "discrete_accuracy",
-    "test_accuracy",
-    "best_accuracy",
-    "entropy",
-    "parameters",
-    "flops",
-    "digest",
-    "genotype",
-    "path",
-)
+ACCURACIES = ("valid_accuracy", "discrete_accuracy", "test_accuracy", "best_accuracy")
+NUMBERS = (*ACCURACIES, "entropy", "parameters", "flops", "digest", "genotype", "path")
 """Columns behind the settings; searches and trainings have some of them each."""
-NUMERIC = (
-    "epochs",
-    "seconds",
-    "valid_accuracy",
-    "discrete_accuracy",
-    "test_accuracy",
-    "best_accuracy",
-    "entropy",
-)
+NUMERIC = ("epochs", "seconds", *ACCURACIES, "entropy")
 """Columns that hold numbers."""
 DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 """Errors that reading a file raises which was changed by hand."""
@@ -54,13 +36,9 @@ SUMMARY_COLUMNS = ("stage", "do", "runs", "finished", "measured_on", "mean", "de
 
 
 def row_of(planned: PlannedRun, folder: Path, state: End, reason: str = "") -> RunRow:
-    """The row of a run that has ended.
+    """The row of a run of the sweep in `folder` that has ended; one whose files are damaged has failed.
 
-    Args:
-        planned: The run.
-        folder: The directory of the sweep.
-        state: How it ended; one whose files are damaged has failed.
-        reason: Why it was dropped, or its error; empty for one that is finished.
+    `reason` says why it was dropped, or its error; it is empty for one that is finished.
     """
     path = folder / planned.name
     metrics: RunRow = {}
@@ -82,11 +60,7 @@ def row_of(planned: PlannedRun, folder: Path, state: End, reason: str = "") -> R
 
 
 def _check_numbers(row: Mapping[str, Any], place: str, needed: Sequence[str] = NUMERIC[:2]) -> None:
-    """Refuses columns that should hold numbers and do not.
-
-    Raises:
-        RunError: Names one.
-    """
+    """Raises a RunError that names a column which should hold a number and does not."""
     wrong = [name for name in needed if row.get(name) is None]
     wrong += [name for name in NUMERIC if not isinstance(row.get(name), int | float | None)]
     if wrong:

@@ -28,11 +28,7 @@ JOB, FLAG, ID, BEGUN, OUTCOME = "job.json", "go", "id", "begun", "outcome.json"
 
 @dataclass(frozen=True)
 class Submission:
-    """A job that was submitted to a queue, or is about to be.
-
-    Args:
-        path: Its directory.
-    """
+    """A job that was submitted to a queue, or is about to be, in a directory of its own."""
 
     path: Path
 
@@ -86,10 +82,9 @@ class Submission:
             atomic.write_text(self.path / OUTCOME, text)
 
     def begin(self, name: str) -> bool:
-        """Records that the job starts, and removes an earlier result; False if it was withdrawn.
+        """Records the name in the queue of a job that starts; False if it was withdrawn.
 
-        Args:
-            name: Its name in the queue.
+        An earlier result is removed.
         """
         with suppress(FileNotFoundError):
             atomic.write_text(self.path / BEGUN, name)

@@ -86,12 +86,7 @@ class SubmititQueue:
         return executor
 
     def submit(self, folder: Path, function: Callable[[str], None], argument: str) -> str:
-        """Submits a function and its argument; returns its name in the queue.
-
-        Args:
-            folder: Where submitit writes.
-            function: A function of a module.
-            argument: Its argument.
+        """Submits a function of a module, with submitit's files in a folder; returns its name in the queue.
 
         Raises:
             DartboardError: If the queue refuses it.
@@ -105,12 +100,7 @@ class SubmititQueue:
         return str(handle.job_id)
 
     def adopt(self, folder: Path, name: str) -> None:
-        """Watches a job that an earlier process has submitted.
-
-        Args:
-            folder: Where submitit wrote then.
-            name: Its name in the queue.
-        """
+        """Watches a job that an earlier process has submitted with submitit's files in this folder."""
         if self._cluster == SLURM:
             self._handles[name] = self._submitit.SlurmJob(folder, name)
 
@@ -153,13 +143,7 @@ class SubmititQueue:
                     os.kill(process, signal.SIGKILL)
 
     def forget(self, name: str, folder: Path, *, keep_logs: bool) -> None:
-        """Stops watching a job and removes its files.
-
-        Args:
-            name: Its name in the queue.
-            folder: Where submitit wrote.
-            keep_logs: Whether the output of its process stays.
-        """
+        """Stops watching a job and removes its files, but for the output of its process if `keep_logs`."""
         handle = self._handles.pop(name, None)
         self._ended_at.pop(name, None)
         if self._cluster == LOCAL and handle is not None:

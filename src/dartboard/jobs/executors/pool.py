@@ -34,13 +34,7 @@ class PoolOptions(Options):
 
 
 def divide_machine(options: PoolOptions, gpus: Sequence[str], cores: int) -> tuple[list[str | None], int]:
-    """For each process the GPU that it sees (None for all, or none needed), and the threads of each.
-
-    Args:
-        options: Options of the pool.
-        gpus: The GPUs of this machine, by the names that processes see them under.
-        cores: The number of cores.
-    """
+    """For each process the GPU that it sees (None for all, or none needed), and the threads of each."""
     on_gpus = bool(gpus) and options.device in (None, "cuda")
     count = options.jobs or (len(gpus) if on_gpus else max(cores // (options.threads or 1), 1))
     assigned = [gpus[slot % len(gpus)] if on_gpus else None for slot in range(count)]

@@ -209,13 +209,7 @@ def _connect(ray: ModuleType, options: RayOptions) -> None:
 
 
 def _run(job: Job, flag: str, directory: str) -> JobResult:
-    """Runs a job in a process of Ray.
-
-    Args:
-        job: The job.
-        flag: The path of its flag.
-        directory: Working directory of the client, which names of images may be relative to.
-    """
+    """Runs a job in a process of Ray, in the directory of the client that names may be relative to."""
     path = Path(flag)
     if path.exists():
         path.write_text(BEGUN)

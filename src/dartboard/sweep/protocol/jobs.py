@@ -1,7 +1,5 @@
 """The jobs of a protocol: its searches, the trainings that select networks, and the final trainings."""
 
-import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,13 +22,10 @@ from dartboard.space import (
     Genotype,
     SearchSpace,
     adopt,
-    decode,
-    enumerate_genotypes,
     load_space,
     sample,
     space_to_json,
 )
-from dartboard.space.graph import count
 from dartboard.sweep.plan import hold_out
 from dartboard.sweep.protocol.config import ProtocolConfig
 from dartboard.train import config as train_config
@@ -39,88 +34,6 @@ from dartboard.train.config import TRAIN, TrainConfig
 from dartboard.train.forecast import forecast as forecast_training
 from dartboard.train.trainer import Trainer
 from dartboard.utils.progress import Progress
-
-FOUND, RANDOM = "found", "random"
-"""The two arms: networks that searches found, and random ones."""
-
-
-@dataclass(frozen=True)
-class ProtocolCell:
-    """An architecture that is trained in stage 2, as decisions record it.
-
-    Args:
-        name: Name of its run.
-        genotype: Its cells, as plain values.
-        seeds: Seeds of the searches that found it; empty for a random one.
-    """
-
-    name: str
-    genotype: Any
-    seeds: Sequence[int]
-
-    @property
-    def decoded(self) -> Genotype:
-        """Its genotype."""
-        return decode(json.dumps(self.genotype))
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Result of a cell in stage 2.
-
-    Args:
-        short: Accuracy on held-out images after the short training; None if there was none.
-        short_seconds: Duration of the short training.
-        accuracy: Accuracy at the end; None for one that was dropped.
-        dropped: Reason for which it was dropped; None for one that was not.
-    """
-
-    short: float | None
-    short_seconds: float | None
-    accuracy: float | None
-    dropped: str | None
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Result of stage 2.
-
-    Args:
-        best: The best cell by held-out images.
-        cells: All that it was selected among.
-        trials: The result of each, by name.
-    """
-
-    best: ProtocolCell
-    cells: Sequence[ProtocolCell]
-    trials: Mapping[str, Trial]
-
-
-def distinct_cells(genotypes: Mapping[int, Any]) -> list[ProtocolCell]:
-    """The distinct ones among the genotypes that searches found.
-
-    Args:
-        genotypes: Genotypes as plain values, by the seed of the search.
-    """
-    groups: dict[str, list[int]] = {}
-    for seed, genotype in genotypes.items():
-        groups.setdefault(json.dumps(genotype), []).append(seed)
-    return [
-        ProtocolCell(f"{FOUND}-{number}", json.loads(text), seeds)
-        for number, (text, seeds) in enumerate(groups.items())
-    ]
-
-
-def draw_genotypes(space: SearchSpace, size: int, rng: Random) -> list[Genotype]:
-    """So many distinct genotypes, drawn uniformly; all of them if the space has no more."""
-    if 2 * size >= count(space):
-        every = list(enumerate_genotypes(space))
-        rng.shuffle(every)
-        return every[:size]
-    genotypes: dict[Genotype, None] = {}
-    while len(genotypes) < size:
-        genotypes.setdefault(sample(space, rng))
-    return list(genotypes)
 
 
 @dataclass(eq=False)
@@ -245,9 +158,6 @@ def forecast(jobs: ProtocolJobs) -> Forecast:
     """Time and memory of a protocol, from a few steps of a search and of a training.
 
     Every search is taken to find another network.
-
-    Args:
-        jobs: The jobs of the protocol.
     """
     genotype = sample(jobs.searched_space, Random(0))
     searcher = jobs.builder.build_job(jobs.search(0))
@@ -260,13 +170,7 @@ def forecast(jobs: ProtocolJobs) -> Forecast:
 
 
 def total_seconds(config: ProtocolConfig, search: float, train: float) -> float:
-    """Upper bound of the duration of all stages of both arms, if all networks take the same time.
-
-    Args:
-        config: The protocol.
-        search: Seconds of one search.
-        train: Seconds of one training to the end.
-    """
+    """Upper bound of the duration of all stages, from the seconds of one search and of one training."""
     short = min(config.short / config.train.epochs, 1.0)
     survivors = min(config.keep, config.searches)
     arm = (config.searches * short + survivors * (1 - short) + config.seeds) * train

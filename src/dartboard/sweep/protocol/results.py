@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dartboard.runs import Run
-from dartboard.sweep.protocol.jobs import FOUND, RANDOM, Selection
+from dartboard.sweep.protocol.plan import FOUND, RANDOM, Selection
 from dartboard.train.build import TEST, VALID
 from dartboard.utils.statistics import Difference, Summary, compare, summarize
 
@@ -20,7 +20,7 @@ class SearchFacts:
         network: Name of the network it found; equal genotypes have one name.
         genotype: The cells it found, as plain values.
         valid_accuracy: Accuracy of the supernet on held-out images; None if nothing was trained.
-        discrete_accuracy: The same with the selected ops alone; None if nothing was trained.
+        discrete_accuracy: The same with the selected ops alone.
         seconds: Its duration.
     """
 
@@ -58,14 +58,7 @@ class NetworkFacts:
 
 @dataclass(frozen=True)
 class FinalFacts:
-    """A training of stage 3.
-
-    Args:
-        run: Its directory inside the protocol's.
-        seed: Its random seed.
-        accuracy: Accuracy after the last epoch.
-        seconds: Its duration.
-    """
+    """A training of stage 3: its directory inside the protocol's, its accuracy after the last epoch."""
 
     run: str
     seed: int
