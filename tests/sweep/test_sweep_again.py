@@ -55,7 +55,7 @@ def test_a_stop_keeps_what_is_known_of_later_stages(data: str, tmp_path: Path) -
         def on_stage(self, name: str, runs: Any) -> None:  # noqa: ARG002
             own.stop()
 
-    own.monitor = Stopper()
+    own.queue.monitor = Stopper()
     with pytest.raises(Stopped):
         own.run()
     assert [row["name"] for row in rows] == ["a/darts-s0", "b/darts-s1"]
