@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from dartboard.analysis.topology import Shape, shape_of
+from dartboard.analysis.topology import shape_of
 from dartboard.space import Cell, Genotype, get_published
 from dartboard.viz.cells import draw_cell
 
@@ -31,11 +31,7 @@ def normal_cell(genotype: Genotype) -> Cell:
 
 def caption(cell: Cell) -> str:
     """Width and depth as the paper writes them: `3.5c, 3`."""
-    return shape_words(shape_of(cell))
-
-
-def shape_words(shape: Shape) -> str:
-    """Width and depth as the paper writes them."""
+    shape = shape_of(cell)
     return f"{shape.width:g}c, {shape.depth}"
 
 

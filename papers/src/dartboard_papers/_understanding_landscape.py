@@ -17,7 +17,7 @@ from statistics import fmean
 
 from pydantic import Field, field_validator
 
-from dartboard.analysis.comparison import Comparison, Entry
+from dartboard.analysis.comparison import Entry
 from dartboard.analysis.convergence import RUNS
 from dartboard.analysis.grid import GridOptions
 from dartboard.analysis.landscape import Landscape, landscape
@@ -101,7 +101,8 @@ def measure_landscapes(options: RunOptions, scale: Landscapes, of: str) -> Lands
     images = load_images(options.data or scale.images, LoadOptions(progress=options.tell)).test
     assert images is not None  # noqa: S101  # or there would have been nothing to measure trainings with
     work = partial(look_around, options.folder, images, scale.options(of), str(options.device))
-    entries, done = _entries(trained), dict[Entry, Landscape]()
+    entries = [training.entry for label in trained.cells for training in trained.of(label)]
+    done: dict[Entry, Landscape] = {}
     options.tell("landscapes", 0, len(entries))
     for entry, surface in parallel_map(work, entries, options.jobs):
         done[entry] = surface
@@ -109,10 +110,6 @@ def measure_landscapes(options: RunOptions, scale: Landscapes, of: str) -> Lands
     return LandscapeSurvey(
         cells, {label: [done[entry] for entry in entries if entry.cell == label] for label in cells}
     )
-
-
-def _entries(trained: Comparison) -> list[Entry]:
-    return [training.entry for label in trained.cells for training in trained.of(label)]
 
 
 def look_around(folder: Path, images: Images, options: GridOptions, device: str, entry: Entry) -> Landscape:

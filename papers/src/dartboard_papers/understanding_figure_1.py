@@ -40,9 +40,11 @@ def reproduce(options: RunOptions, scale: Scale) -> ReproductionResult:  # noqa:
     """Both measures of the five cells beside the paper's, and their standing, counted exactly."""
     cells = {name: normal_cell(popular(name)) for name in NAMES}
     standing = {name: rank_shapes(popular(name))[NORMAL] for name in NAMES}
-    same = [name for name in NAMES if measured(cells[name]) == PAPER[name]]
+    shapes = {name: shape_of(cell) for name, cell in cells.items()}
+    same = [name for name, shape in shapes.items() if (shape.width, shape.depth) == PAPER[name]]
     common = [name for name in NAMES if standing[name].common]
     others = later()
+    without = [name for name, has in others.items() if not has]
     held = len(same) == len(NAMES) and len(common) > len(NAMES) / 2
     return ReproductionResult(
         rows=[
@@ -57,23 +59,11 @@ def reproduce(options: RunOptions, scale: Scale) -> ReproductionResult:  # noqa:
         seeds=0,
         figures={"cells": draw(cells)},
         numbers=numbers(cells, standing) | {"others": others},
-        remarks=[LATE, *lacking_too(others)],
+        remarks=[LATE, *([f"The pattern is no rule: {', '.join(without)} lack it."] if without else [])],
     )
 
 
 LATE = "That more than half make a tendency was settled when it was known which cells have the pattern."
-
-
-def lacking_too(others: Mapping[str, bool]) -> list[str]:
-    """Which of the other published cells lack the pattern, in a sentence; none if all have it."""
-    names = [name for name, has in others.items() if not has]
-    return [f"The pattern is no rule: {', '.join(names)} lack it."] if names else []
-
-
-def measured(cell: Cell) -> tuple[float, int]:
-    """Width and depth."""
-    shape = shape_of(cell)
-    return shape.width, shape.depth
 
 
 def later() -> dict[str, bool]:

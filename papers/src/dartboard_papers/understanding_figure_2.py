@@ -38,7 +38,10 @@ def reproduce(options: RunOptions, scale: Draw) -> ReproductionResult:  # noqa: 
     base = popular("DARTS")
     original = normal_cell(base)
     drawn = random_connections(base, scale.variants, seed=scale.draw, groups=[NORMAL])
-    ordered = from_wide_to_narrow([normal_cell(one) for one in drawn])
+    variants = [
+        normal_cell(genotype) for genotype in drawn
+    ]  # from wide to narrow, of equal width shallow first
+    ordered = sorted(variants, key=lambda cell: (-shape_of(cell).width, shape_of(cell).depth))
     kind = connection_shapes(original)
     place, trend = kind.rank(original), correlation(kind)
     wider, shallower = beyond(original, ordered)
@@ -65,19 +68,9 @@ def reproduce(options: RunOptions, scale: Draw) -> ReproductionResult:  # noqa: 
         figures={"variants": draw(original, ordered)},
         numbers={
             "ways": [[*key, ways] for key, ways in sorted(kind.ways.items())],
-            "shapes": shapes(ordered),
+            "shapes": [[shape_of(cell).width, shape_of(cell).depth] for cell in ordered],
         },
     )
-
-
-def from_wide_to_narrow(cells: Sequence[Cell]) -> list[Cell]:
-    """The widest first; of equally wide ones the shallowest."""
-    return sorted(cells, key=lambda cell: (-shape_of(cell).width, shape_of(cell).depth))
-
-
-def shapes(cells: Sequence[Cell]) -> list[list[float]]:
-    """Width and depth of each."""
-    return [[shape_of(cell).width, shape_of(cell).depth] for cell in cells]
 
 
 def beyond(original: Cell, cells: Sequence[Cell]) -> tuple[int, int]:

@@ -8,13 +8,12 @@ AmoebaNet's is better, which the paper says besides, is reported and not judged.
 learning rate is four times the paper's, so that networks come further in few epochs.
 """
 
-from collections.abc import Sequence
 from statistics import fmean, median
 
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from dartboard.analysis.comparison import ACCURACY, Comparison
+from dartboard.analysis.comparison import ACCURACY
 from dartboard.config.schema import Count
 from dartboard.space import Genotype
 from dartboard.viz.line_styles import line_styles
@@ -70,10 +69,17 @@ def reproduce(options: RunOptions, scale: Figure9) -> ReproductionResult:
     }
     comparison = train(options, scale, cells, [scale.lr])
     ends = {
-        name: [ended(comparison, label) for label in family_cells] for name, family_cells in families.items()
+        name: [
+            100
+            * fmean(training.final(ACCURACY) or 0.0 for training in comparison.of(label))  # 0 if it diverged
+            for label in family_cells
+        ]
+        for name, family_cells in families.items()
     }
     beaten = [name for name, (original, *others) in ends.items() if max(others) > original]
     fair = [name for name, (original, *others) in ends.items() if original >= median(others)]
+    variants, here = scale.variants, "some was" if EXCEPTION in beaten else "none was"
+    by_chance = f"by chance alone with probability {variants / (variants + 1):.2f}"
     held = 2 * len(beaten) > len(BASES) and 2 * len(fair) > len(BASES)
     return ReproductionResult(
         rows=_rows(ends, families),
@@ -84,28 +90,12 @@ def reproduce(options: RunOptions, scale: Figure9) -> ReproductionResult:
         seeds=scale.seeds,
         figures={"accuracy": draw(ends, comparison.part)},
         numbers=comparison.facts() | {"ends": ends},
-        remarks=[KEPT, chance(scale.variants), exception(beaten)],
+        remarks=[
+            KEPT,
+            f"Were all cells equally good, some of {variants} variants would beat the original {by_chance}.",
+            f"That no variant of {EXCEPTION}'s is better in the paper is not judged; here {here}.",
+        ],
     )
-
-
-def ended(comparison: Comparison, label: str) -> float:
-    """Mean final accuracy in percent; diverged trainings count as 0."""
-    return 100 * fmean(training.final(ACCURACY) or 0.0 for training in comparison.of(label))
-
-
-def chance(variants: int) -> str:
-    """What would be seen if all cells were equally good."""
-    share = variants / (variants + 1)
-    return (
-        f"Were all cells equally good, some of {variants} variants would beat the original by chance alone "
-        f"with probability {share:.2f}."
-    )
-
-
-def exception(beaten: Sequence[str]) -> str:
-    """What became of the cell of which the paper says that no variant is better."""
-    here = "some was" if EXCEPTION in beaten else "none was"
-    return f"That no variant of {EXCEPTION}'s is better in the paper is not judged; here {here}."
 
 
 def _rows(ends: dict[str, list[float]], families: dict[str, dict[str, Genotype]]) -> list[Row]:
