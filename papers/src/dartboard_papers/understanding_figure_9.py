@@ -69,9 +69,8 @@ def reproduce(options: RunOptions, scale: Figure9) -> ReproductionResult:
     }
     comparison = train(options, scale, cells, [scale.lr])
     ends = {
-        name: [
-            100
-            * fmean(training.final(ACCURACY) or 0.0 for training in comparison.of(label))  # 0 if it diverged
+        name: [  # mean final accuracies in percent; diverged trainings count as 0
+            100 * fmean(training.final(ACCURACY) or 0.0 for training in comparison.of(label))
             for label in family_cells
         ]
         for name, family_cells in families.items()

@@ -7,7 +7,7 @@ near a search was to a stationary point at its end (GAEA equation 7).
 """
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -203,15 +203,10 @@ def _finish(args: Namespace, facts: Mapping[str, Any], figures: "Mapping[str, Fi
     if args.json:
         print(as_json(facts))
         return 0
-    Terminal().write(lines(rows))
+    Terminal().write("  ".join(row).rstrip() for row in align_columns(rows, len(rows[0])))
     if args.out is not None:
         print(f"written to {args.out}")
     return 0
-
-
-def lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The rows as lines with aligned columns."""
-    yield from ("  ".join(row).rstrip() for row in align_columns(rows, len(rows[0])))
 
 
 def cells_table(surveyed: "Survey") -> Rows:

@@ -90,32 +90,18 @@ class LinearProblem:
 
 def smoothness(cell: str, problem: LinearProblem) -> Tensor:
     """Largest absolute eigenvalue of the mean loss' Hessian in each of the weights, [n]."""
-    hessians = [_block_hessian(cell, problem, block) for block in range(len(problem.weights))]
-    return torch.stack([torch.linalg.eigvalsh(hessian).abs().amax() for hessian in hessians])
+    weights = problem.weights
 
+    def mean_loss(flat: Tensor, block: int) -> Tensor:
+        """Mean loss where one of the weights is another, flat, [d d]."""
+        weight = flat.reshape(weights[block].shape)
+        replaced = torch.cat([weights[:block], weight[None], weights[block + 1 :]])
+        losses = vmap(lambda x, target: problem.loss(CELLS[cell](replaced, x), target))
+        return losses(problem.inputs, problem.targets).mean()
 
-def _block_hessian(cell: str, problem: LinearProblem, block: int) -> Tensor:
-    """Hessian of the mean loss in one of the weights, flat, [d d, d d]."""
-    shape = problem.weights[block].shape
-
-    def mean_loss(weight: Tensor) -> Tensor:
-        return _losses(cell, problem, _replaced(problem.weights, block, weight.reshape(shape))).mean()
-
-    hessian: Tensor = jacrev(grad(mean_loss))(problem.weights[block].flatten())
-    return hessian
-
-
-def _replaced(weights: Tensor, block: int, weight: Tensor) -> Tensor:
-    return torch.cat([weights[:block], weight[None], weights[block + 1 :]])
-
-
-def _losses(cell: str, problem: LinearProblem, weights: Tensor) -> Tensor:
-    """Losses of all examples, [B]."""
-
-    def example_loss(x: Tensor, target: Tensor) -> Tensor:
-        return problem.loss(CELLS[cell](weights, x), target)
-
-    return vmap(example_loss)(problem.inputs, problem.targets)
+    hessian = jacrev(grad(mean_loss))  # [d d, d d]
+    hessians = [hessian(weight.flatten(), block) for block, weight in enumerate(weights)]
+    return torch.stack([torch.linalg.eigvalsh(matrix).abs().amax() for matrix in hessians])
 
 
 def gradients(cell: str, problem: LinearProblem) -> Tensor:
@@ -141,7 +127,8 @@ def claimed_smoothness(lengths: Tensor, widest: Tensor) -> Tensor:
         lengths: lambda: `norms` of the weights, or as the words have it their largest eigenvalues, [n].
         widest: L, the widest cell's constants, [n].
     """
-    return _before(lengths) * widest
+    before = torch.cat([lengths.new_ones(1), lengths[:-1].cumprod(0)])
+    return before * widest
 
 
 def smoothness_bound(lengths: Tensor, widest: Tensor) -> Tensor:
@@ -167,11 +154,6 @@ def variance_bound(lengths: Tensor, widest: Tensor) -> Tensor:
         widest: sigma^2, the variances of the widest cell; those with the weights of `products` make it true.
     """
     return len(lengths) * (_factors(lengths).square() * widest).sum(-1)
-
-
-def _before(lengths: Tensor) -> Tensor:
-    """Products of the lengths before each, [n]."""
-    return torch.cat([lengths.new_ones(1), lengths[:-1].cumprod(0)])
 
 
 def _factors(lengths: Tensor) -> Tensor:

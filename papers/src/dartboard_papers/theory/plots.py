@@ -103,22 +103,18 @@ def _draw(survey: Survey, fields: dict[str, str], what: str) -> Figure:
     figure = Figure((13, 4), layout="constrained")
     left, *others = figure.subplots(1, 3)
     values = {name: survey.stacked(field) for name, field in fields.items()}
-    _draw_ratios(left, survey, values["narrowest"] / values["widest"], what)
+    ratios = values["narrowest"] / values["widest"]  # [lengths, problems, n]
+    names = [f"W{index + 1}" for index in range(ratios.shape[-1])]
+    for index, (name, style) in enumerate(line_styles(names).items()):
+        middle = ratios[..., index].median(1).values.numpy()
+        left.plot(survey.lengths, middle, style.line, color=style.color, marker=style.marker, label=name)
+    left.axhline(1, color="0.6", linewidth=0.8)
+    left.set(xlabel="2-norm of every W", ylabel=f"{what}, narrowest / widest", yscale="log")
+    left.legend()
     for axes, name in zip(others, list(fields)[2:], strict=True):
         _draw_bound(axes, survey, values["narrowest"], values[name])
         axes.set(xlabel=name, ylabel=f"{what} of the narrowest")
     return figure
-
-
-def _draw_ratios(axes: Axes, survey: Survey, ratios: Tensor, what: str) -> None:
-    """Medians over problems, a line for each of the weights, [lengths, problems, n]."""
-    names = [f"W{index + 1}" for index in range(ratios.shape[-1])]
-    for index, (name, style) in enumerate(line_styles(names).items()):
-        middle = ratios[..., index].median(1).values.numpy()
-        axes.plot(survey.lengths, middle, style.line, color=style.color, marker=style.marker, label=name)
-    axes.axhline(1, color="0.6", linewidth=0.8)
-    axes.set(xlabel="2-norm of every W", ylabel=f"{what}, narrowest / widest", yscale="log")
-    axes.legend()
 
 
 def _draw_bound(axes: Axes, survey: Survey, measured: Tensor, bound: Tensor) -> None:

@@ -17,8 +17,7 @@ Before the end there are no weights of the network, only strengths: `movement` s
 epoch.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -162,24 +161,18 @@ def slopes(
     leaves = {name: op_weights.detach().clone().requires_grad_() for name, op_weights in ops.items()}
     inputs = [*leaves.values(), *weights]
     total, sums, images = torch.zeros(()).to(inputs[0]), [torch.zeros_like(leaf) for leaf in inputs], 0
-    with _evaluating(objective):
+    training = objective.net.training
+    objective.net.eval()
+    try:
         for batch in batches:
             loss, count = objective.loss(batch, _mixture(objective, leaves))[0], len(batch[1])
             for total_grad, slope in zip(sums, gradients(loss, inputs), strict=True):
                 total_grad.add_(slope, alpha=count)
             total, images = total + count * loss.detach(), images + count
+    finally:
+        objective.net.train(training)
     means = [total_grad / images for total_grad in sums]
     return Slopes(total / images, means[: len(leaves)], means[len(leaves) :])
-
-
-@contextmanager
-def _evaluating(objective: Objective) -> Iterator[None]:
-    mode = objective.net.training
-    objective.net.eval()
-    try:
-        yield
-    finally:
-        objective.net.train(mode)
 
 
 def _mixture(objective: Objective, ops: Mapping[str, Tensor]) -> ArchMixture:
@@ -210,20 +203,15 @@ def movement(run: Run) -> dict[str, list[float]]:
         RunError: If an epoch is damaged.
     """
     try:
-        return _movement(run)
+        epochs = [run.epoch(row["epoch"])["strengths"] for row in run.metrics()]
+        distances: dict[str, list[float]] = {group: [] for group in (epochs[0] if epochs else ())}
+        for group, distance in distances.items():
+            tables = [torch.tensor(epoch[group]["ops"]).double() for epoch in epochs]
+            for a, b in pairwise(tables):
+                both = (a > 0) & (b > 0)
+                distance.append(((a - b) * (a.log() - b.log()))[both].sum().item())
+        return distances
     except DartboardError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError):
         raise RunError(f"{run.path} is damaged: it has epochs whose strengths cannot be read") from None
-
-
-def _movement(run: Run) -> dict[str, list[float]]:
-    epochs = [run.epoch(row["epoch"])["strengths"] for row in run.metrics()]
-    groups = list(epochs[0]) if epochs else []
-    tables = {group: [torch.tensor(epoch[group]["ops"]).double() for epoch in epochs] for group in groups}
-    return {group: [_between(a, b) for a, b in pairwise(epochs)] for group, epochs in tables.items()}
-
-
-def _between(a: Tensor, b: Tensor) -> float:
-    both = (a > 0) & (b > 0)
-    return ((a - b) * (a.log() - b.log()))[both].sum().item()
