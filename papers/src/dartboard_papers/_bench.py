@@ -11,9 +11,7 @@ from dartboard.config.schema import Count
 from dartboard.data import Dataset, LoadOptions
 from dartboard.errors import OptionError, TableError
 from dartboard.scoreboard import (
-    BenchConfig,
     BenchRecord,
-    BenchSearch,
     Scoring,
     load_bench,
     plan_jobs,
@@ -24,7 +22,7 @@ from dartboard.scoreboard.scoreboard import check_records
 from dartboard.search.config import load_images
 from dartboard.space import get_space
 from dartboard.tables import SHIPPED, Table, load_table
-from dartboard_papers._gaea_settings import METHOD_SETTINGS, MethodSettings
+from dartboard_papers._gaea_settings import METHOD_SETTINGS
 from dartboard_papers._searches import run_jobs
 from dartboard_papers.base import RunOptions, Scale
 
@@ -158,8 +156,11 @@ def run_bench(
     table = find_table(benchmark, options)
     oracle = load_table(benchmark.space, table)
     images = load_images(options.data or benchmark.images, LoadOptions())
-    config = load_bench(flags=_bench(benchmark, labels, options, scale, images, more or {}))
-    records = _search(plan_jobs(config), benchmark, table, options)
+    config = load_bench(flags=_settings(benchmark, labels, options, scale, images, more or {}))
+    searches, folder = plan_jobs(config), options.folder
+    scoring = Scoring(folder / "runs", folder / "records", benchmark.space, table, device=str(options.device))
+    run_jobs([scoring.job(search) for search in searches], options, f"searching {benchmark.space}")
+    records = [record for search in searches if (record := scoring.record(search)) is not None]
     return BenchResults(_grouped(labels, records), oracle, benchmark.queries)
 
 
@@ -182,7 +183,7 @@ def find_table(benchmark: Benchmark, options: RunOptions) -> Path | None:
     return path
 
 
-def _bench(
+def _settings(
     benchmark: Benchmark,
     labels: Sequence[str],
     options: RunOptions,
@@ -204,39 +205,16 @@ def _bench(
         "weights": dict(benchmark.weights or {}),
     }
     cells = scale.cells * get_space(benchmark.space).stack.stages
-    methods = {
-        label: _settings(
-            METHOD_SETTINGS[label], images, {"epochs": scale.epochs, **more.get(label, {})}, cells
-        )
-        for label in labels
-    }
+    methods = {}
+    for label in labels:
+        paper, overrides = METHOD_SETTINGS[label], {"epochs": scale.epochs, **more.get(label, {})}
+        share = 1.0 if images.valid is not None else 0.5 if paper.bilevel else 1 - HELD_OUT
+        rate = paper.scaled(round(share * len(images.train)), overrides["epochs"], cells)
+        method = {**paper.method, **overrides.get("method", {}), **({} if rate is None else {"lr": rate})}
+        without = {"space": {"without": list(paper.without)}} if paper.without else {}
+        methods[label] = {**overrides, "method": method, **without}
     seeds = list(range(scale.seeds))
     return {"oracle": benchmark.space, "search": search, "methods": methods, "seeds": seeds, "correlation": 0}
-
-
-def _settings(
-    settings: MethodSettings, images: Dataset, overrides: Mapping[str, Any], cells: int
-) -> dict[str, Any]:
-    """Settings of searches with this method, besides those that all share."""
-    share = 1.0 if images.valid is not None else 0.5 if settings.bilevel else 1 - HELD_OUT
-    rate = settings.scaled(round(share * len(images.train)), overrides["epochs"], cells)
-    method = {**settings.method, **overrides.get("method", {}), **({} if rate is None else {"lr": rate})}
-    return {
-        **overrides,
-        "method": method,
-        **({"space": {"without": list(settings.without)}} if settings.without else {}),
-    }
-
-
-def _search(
-    searches: Sequence[BenchSearch], benchmark: Benchmark, table: Path | None, options: RunOptions
-) -> list[BenchRecord]:
-    """Records of the searches, which are run if they are missing."""
-    folder, device = options.folder, str(options.device)
-    scoring = Scoring(folder / "runs", folder / "records", benchmark.space, table, device=device)
-    run_jobs([scoring.job(search) for search in searches], options, f"searching {benchmark.space}")
-    records = [scoring.record(search) for search in searches]
-    return [record for record in records if record is not None]
 
 
 def read_bench(folder: Path, labels: Sequence[str], options: RunOptions, scale: BenchScale) -> BenchResults:
@@ -250,8 +228,10 @@ def read_bench(folder: Path, labels: Sequence[str], options: RunOptions, scale: 
     records = [record for record in records_by_job.values() if record is not None]
     if not records:
         raise OptionError(f"records={folder}: it has none of {', '.join(labels)}")
-    oracle = _known(config, options)
-    if oracle is not None:
+    name, oracle = oracle_name(config), None
+    if options.table is not None or name in SHIPPED:
+        known = {benchmark.space: benchmark for benchmark in (NB201, NANO, *ONESHOT)}
+        oracle = load_table(name, find_table(known[name], options) if name in known else options.table)
         check_records(records, oracle)
     absent = set(labels) - {job.label for job in jobs}
     missing = [*(name for name, record in records_by_job.items() if record is None), *absent]
@@ -269,14 +249,6 @@ def check_alone(options: RunOptions, scale: BenchScale) -> None:
     ignored = [*(key for key in changed if key != "records"), *(["--data"] if options.data else [])]
     if ignored:
         raise OptionError(f"records={scale.records} are of searches that were done; leave out {ignored[0]}")
-
-
-def _known(config: BenchConfig, options: RunOptions) -> Table | None:
-    name = oracle_name(config)
-    benchmarks = {benchmark.space: benchmark for benchmark in (NB201, NANO, *ONESHOT)}
-    if options.table is None and name not in SHIPPED:
-        return None
-    return load_table(name, find_table(benchmarks[name], options) if name in benchmarks else options.table)
 
 
 def _grouped(labels: Sequence[str], records: Sequence[BenchRecord]) -> dict[str, tuple[BenchRecord, ...]]:

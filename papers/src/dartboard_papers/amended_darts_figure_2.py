@@ -129,11 +129,14 @@ def reproduce(options: RunOptions, scale: LongSearches) -> ReproductionResult:
         eta: np.mean([run.metrics()[-1]["valid_accuracy"] for run in group]) for eta, group in runs.items()
     }
     accuracies = ", ".join(f"{100 * mean:.1f} % at {eta:g}" for eta, mean in means.items())
+    words = ", ".join(f"eta = {eta:g} {'as' if ok else 'not as'} the paper says" for eta, ok in right.items())
+    skips, averages = (" / ".join(f"{end[kind]:.0f}" for end in ends.values()) for kind in (SKIP, AVERAGE))
     rate = next(iter(configs.values())).method.options["lr"]
     return ReproductionResult(
         rows=_rows(ends, right, runs),
         verdict=Verdict.HELD if all(right.values()) else Verdict.NOT_HELD,
-        sentence=_sentence(ends, right),
+        sentence=f"{words}; at 0 / 0.1 / 1 the edges are {skips} % skip-connects and {averages} % average "
+        "poolings.",
         size=f"DARTS' ops in cells of {scale.nodes} nodes, {scale.cells} cells, {scale.channels} channels, "
         f"{scale.chosen(options)}, {scale.epochs} epochs, Adam at {rate:.2g}",
         seeds=scale.seeds,
@@ -184,13 +187,6 @@ def _rows(ends: Mapping[float, Mapping[str, float]], right: Mapping[float, bool]
         for seed, run in enumerate(group)
         for name, cell in final_genotype(run).cells.items()
     ]
-
-
-def _sentence(ends: Mapping[float, Mapping[str, float]], right: Mapping[float, bool]) -> str:
-    words = ", ".join(f"eta = {eta:g} {'as' if ok else 'not as'} the paper says" for eta, ok in right.items())
-    skips = " / ".join(f"{percentages[SKIP]:.0f}" for percentages in ends.values())
-    averages = " / ".join(f"{percentages[AVERAGE]:.0f}" for percentages in ends.values())
-    return f"{words}; at 0 / 0.1 / 1 the edges are {skips} % skip-connects and {averages} % average poolings."
 
 
 def draw(courses: Mapping[float, Sequence[Mapping[str, float]]]) -> Figure:

@@ -78,7 +78,10 @@ def reproduce(options: RunOptions, scale: Figure9) -> ReproductionResult:
     beaten = [name for name, (original, *others) in ends.items() if max(others) > original]
     fair = [name for name, (original, *others) in ends.items() if original >= median(others)]
     variants, here = scale.variants, "some was" if EXCEPTION in beaten else "none was"
-    by_chance = f"by chance alone with probability {variants / (variants + 1):.2f}"
+    by_chance = (
+        f"Were all cells equally good, some of {variants} variants would beat the original by chance alone "
+        f"with probability {variants / (variants + 1):.2f}."
+    )
     held = 2 * len(beaten) > len(BASES) and 2 * len(fair) > len(BASES)
     return ReproductionResult(
         rows=_rows(ends, families),
@@ -91,7 +94,7 @@ def reproduce(options: RunOptions, scale: Figure9) -> ReproductionResult:
         numbers=comparison.facts() | {"ends": ends},
         remarks=[
             KEPT,
-            f"Were all cells equally good, some of {variants} variants would beat the original {by_chance}.",
+            by_chance,
             f"That no variant of {EXCEPTION}'s is better in the paper is not judged; here {here}.",
         ],
     )

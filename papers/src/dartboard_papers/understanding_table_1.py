@@ -93,9 +93,21 @@ def reproduce(options: RunOptions, scale: Table1) -> ReproductionResult:
     errors = {name: {kind: error(comparison, f"{name}-{kind}") for kind in KINDS} for name in cells}
     better = [name for name, by_kind in errors.items() if by_kind[ADAPTED] < by_kind[ORIGINAL]]
     gap = fmean(by_kind[ADAPTED] - by_kind[ORIGINAL] for by_kind in errors.values())
+    same = [name for name, by_kind in cells.items() if shape(by_kind[ORIGINAL]) == shape(by_kind[ADAPTED])]
+    adaptation = (
+        f"The normal cells of {', '.join(same)} are among the widest and shallowest as they are; there the "
+        "adaptation changes which inputs are read, and the reduction cell."
+    )
     images = paper_dataset(options.data or scale.images)
+    remarks = [adaptation, chance(len(cells))]
+    if images == CIFAR100:
+        better_there = sum(adapted < original for original, adapted in OTHER.values())
+        remarks.append(
+            f"The claim is of CIFAR-10: on CIFAR-100 {better_there} of {len(OTHER)} are better in the paper "
+            "too."
+        )
     return ReproductionResult(
-        rows=[*_errors(errors, images), *_sizes(cells)],
+        rows=_rows(errors, cells, images),
         verdict=judge(len(better), len(cells), images),
         sentence=f"The adapted cell had the smaller error for {len(better)} of {len(cells)} cells; its error "
         f"is {gap:+.2f} points from the original's in the mean.",
@@ -103,7 +115,7 @@ def reproduce(options: RunOptions, scale: Table1) -> ReproductionResult:
         seeds=scale.seeds,
         figures={"errors": draw(errors, comparison.part)},
         numbers=comparison.facts() | {"errors": errors},
-        remarks=[_shapes(cells), chance(len(cells)), *_cifar100_remark(images)],
+        remarks=remarks,
     )
 
 
@@ -129,12 +141,6 @@ def chance(cells: int) -> str:
     )
 
 
-def _cifar100_remark(images: str | None) -> list[str]:
-    better = sum(adapted < original for original, adapted in OTHER.values())
-    words = f"The claim is of CIFAR-10: on CIFAR-100 {better} of {len(OTHER)} are better in the paper too."
-    return [words] if images == CIFAR100 else []
-
-
 def error(comparison: Comparison, label: str) -> float:
     """Mean final error in percent; diverged trainings count as 100 %."""
     return 100 * fmean(1 - (training.final(ACCURACY) or 0.0) for training in comparison.of(label))
@@ -148,10 +154,12 @@ def millions(genotype: Genotype) -> float:
     return count_parameters(net, auxiliary=True) / 1e6
 
 
-def _errors(errors: dict[str, dict[str, float]], images: str | None) -> list[Row]:
-    """Errors beside the paper's on the same images; if it has none, those on CIFAR-10."""
+def _rows(
+    errors: dict[str, dict[str, float]], cells: dict[str, dict[str, Genotype]], images: str | None
+) -> list[Row]:
+    """Errors beside the paper's on the same images, or on CIFAR-10 if it has none, and sizes of networks."""
     paper_errors = OTHER if images == CIFAR100 else ERRORS
-    return [
+    rows = [
         Row(
             f"{name}, {kind}: test error (%)",
             f"{paper} on CIFAR-10" if images is None else paper,
@@ -160,10 +168,7 @@ def _errors(errors: dict[str, dict[str, float]], images: str | None) -> list[Row
         for name in errors
         for kind, paper in zip(KINDS, paper_errors[name], strict=True)
     ]
-
-
-def _sizes(cells: dict[str, dict[str, Genotype]]) -> list[Row]:
-    return [
+    return rows + [
         Row(
             f"{name}, {kind}: weights of the paper's network (millions)",
             paper,
@@ -172,14 +177,6 @@ def _sizes(cells: dict[str, dict[str, Genotype]]) -> list[Row]:
         for name, by_kind in cells.items()
         for kind, paper in zip(KINDS, SIZES[name], strict=True)
     ]
-
-
-def _shapes(cells: dict[str, dict[str, Genotype]]) -> str:
-    same = [name for name, by_kind in cells.items() if shape(by_kind[ORIGINAL]) == shape(by_kind[ADAPTED])]
-    return (
-        f"The normal cells of {', '.join(same)} are among the widest and shallowest as they are; there the "
-        "adaptation changes which inputs are read, and the reduction cell."
-    )
 
 
 def draw(errors: dict[str, dict[str, float]], part: str) -> Figure:

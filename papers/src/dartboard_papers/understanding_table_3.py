@@ -71,6 +71,10 @@ def reproduce(options: RunOptions, scale: VariantSizes) -> ReproductionResult:
     same = [name for name in PAPER if round(sizes[name][0][0], DIGITS) == PAPER[name][0]]
     words = ", ".join(f"{name} {value:.0%}" for name, value in gaps.items())
     difference = reduction_size("ENAS", scale) - reduction_size("NASNet", scale)
+    apart = (
+        f"Had only normal cells varied, the paper's equal sizes of variants of ENAS and of NASNet would be "
+        f"{abs(difference):.2f} M apart."
+    )
     return ReproductionResult(
         rows=[row for name in PAPER for row in rows(name, sizes[name])],
         verdict=Verdict.HELD if all(LEAST <= value <= MOST for value in gaps.values()) else Verdict.NOT_HELD,
@@ -80,14 +84,10 @@ def reproduce(options: RunOptions, scale: VariantSizes) -> ReproductionResult:
         seeds=scale.draws,
         figures={"parameters": draw({name: draws[0] for name, draws in sizes.items()})},
         numbers=sizes,
-        remarks=[
-            DRAWN,
-            f"{SAME} would be {abs(difference):.2f} M apart.",
-        ],
+        remarks=[DRAWN, apart],
     )
 
 
-SAME = "Had only normal cells varied, the paper's equal sizes of variants of ENAS and of NASNet"
 DRAWN = (
     "That 20 to 40 % count as about 30 % was settled before anything was drawn; how often to draw was not. A "
     "first single draw was within (31 to 38 %), another was not (20 to 54 %), so that the median of many is "
