@@ -1,5 +1,6 @@
 """Charts over epochs as data for the scripts of a page."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from dartboard.analysis.trajectory import common_band
-from dartboard.report.formatting import slug
-from dartboard.report.models import Row
+from dartboard.report.report_runs import Row
 from dartboard.viz.line_styles import COLORS, line_styles
 
 DASHES = {"-": "solid", "-.": "dashdot", ":": "dot"}
@@ -58,13 +58,8 @@ class Chart:
 
     @property
     def ident(self) -> str:
-        """The id of the element that it is drawn into."""
-        return f"chart-{slug(self.name)}"
-
-    @property
-    def description(self) -> str:
-        """What it shows, for screen readers."""
-        return f"{self.name}: a chart over epochs of {', '.join(line.name for line in self.lines)}"
+        """The id of the element that it is drawn into: lower-case letters, digits and hyphens."""
+        return "chart-" + re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
     @property
     def has_curve(self) -> bool:
@@ -110,9 +105,7 @@ def curve_of(rows: Iterable[Row], quantity: Quantity) -> tuple[list[int], list[f
 def bands_of(groups: Mapping[str, Sequence[Sequence[Row]]], quantity: Quantity) -> list[ChartLine]:
     """A line for each group of runs: the mean of a quantity over the epochs that all have, with a band.
 
-    Args:
-        groups: For each label, the metrics of each run.
-        quantity: The quantity.
+    `groups` has the metrics of each run by the label of its group.
     """
     styles, lines = line_styles(groups), []
     for label, runs in groups.items():
@@ -133,8 +126,8 @@ def metric(name: str) -> Quantity:
     return lambda row: row.get(name)
 
 
-def arch_metric(group: str, name: str) -> Quantity:
-    """A metric of one group."""
+def group_metric(group: str, name: str) -> Quantity:
+    """A metric of one decision group."""
     return lambda row: row.get("cells", {}).get(group, {}).get(name)
 
 

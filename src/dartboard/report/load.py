@@ -1,18 +1,17 @@
 """Reads run directories for a report; nothing is computed again."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from dartboard.analysis.trajectory import settings_of
 from dartboard.errors import DartboardError, RunError
 from dartboard.relax import RELAXATIONS
-from dartboard.report.models import (
+from dartboard.report.report_runs import (
     ProtocolRun,
     ReportRuns,
     RunInfo,
@@ -26,7 +25,7 @@ from dartboard.runs.directory import SWEEP, SWEEP_RESULTS, read_run_names
 from dartboard.runs.text_files import as_object, parse, read_yaml
 from dartboard.scoreboard.bench import CONFIG as BENCH
 from dartboard.search import make_method
-from dartboard.space import Genotype, SearchSpace, decode, load_space
+from dartboard.space import decode, load_space
 
 RUN_COLLECTIONS = {BENCH: "bench", SWEEP: "sweep"}
 """Kinds of directories with many runs, by the file that marks them."""
@@ -35,8 +34,6 @@ PROTOCOL_FOLDERS = ("search", "final")
 DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 """Errors that files edited by hand give rise to."""
 RESULT_FIELDS = ("name", "stage", "state", "reason")
-
-T = TypeVar("T")
 
 
 def load_runs(paths: Sequence[str | Path]) -> ReportRuns:
@@ -50,62 +47,58 @@ def load_runs(paths: Sequence[str | Path]) -> ReportRuns:
     """
     if not paths:
         raise RunError("no runs to report on; name the directories of some")
-    entries = {run.resolve(): entry for path in paths for run, entry in _expand(Path(path)).items()}
-    readable = [_unless_failed(Run.read, path, entry) for path, entry in entries.items()]
-    runs = [run for run in readable if run is not None]
-    protocols = [run for run in runs if _kind(run) == "protocol"]
+    entries = {run.resolve(): entry for path in paths for run, entry in run_paths(Path(path)).items()}
+    runs: dict[Path, Run] = {}
+    for path, entry in entries.items():
+        with _unless_failed(entry):
+            runs[path] = Run.read(path)
+    protocols = [run for run in runs.values() if _kind(run) == "protocol"]
     for protocol in protocols:
         for folder in PROTOCOL_FOLDERS:
-            runs += [Run.read(path) for path in sorted((protocol.path / folder).glob("*")) if is_run(path)]
+            inner = sorted((protocol.path / folder).glob("*"))
+            runs |= {path: Run.read(path) for path in inner if is_run(path)}
     searches: list[SearchRun] = []
     trainings: dict[Path, TrainRun] = {}
-    for run in {run.path: run for run in runs}.values():
-        entry = entries.get(run.path)
-        if _kind(run) == "search":
-            search = _unless_failed(_load_search, run, entry)
-            if search is not None:
-                searches.append(replace(search, info=replace(search.info, sweep_entry=entry)))
-        elif _kind(run) == "train":
-            training = _unless_failed(_load_training, run, entry)
-            if training is not None:
-                trainings[run.path] = replace(training, info=replace(training.info, sweep_entry=entry))
-    for adjacent in (training for search in searches for training in adjacent_trainings(search)):
-        trainings.setdefault(adjacent.info.path, adjacent)
+    for path, run in runs.items():
+        entry = entries.get(path)
+        with _unless_failed(entry):
+            if _kind(run) == "search":
+                searches.append(_load_search(run, entry))
+            elif _kind(run) == "train":
+                trainings[path] = _load_training(run, entry)
+    for search in searches:
+        for training in _adjacent_trainings(search):
+            trainings.setdefault(training.info.path, training)
     finished = [ProtocolRun(_load_info(run), run.result()) for run in protocols]
     return ReportRuns(searches, list(trainings.values()), finished)
 
 
-def run_paths(path: Path) -> list[Path]:
-    """The directory itself, or the runs of the bench or the sweep that it is."""
-    return list(_expand(path))
-
-
-def _expand(path: Path) -> dict[Path, SweepEntry | None]:
-    """As `run_paths`, with what a sweep has recorded about its runs."""
+def run_paths(path: Path) -> dict[Path, SweepEntry | None]:
+    """The directory itself, or the runs of the bench or the sweep that it is with what that recorded."""
     kind = next((kind for name, kind in RUN_COLLECTIONS.items() if (path / name).is_file()), None)
     if is_run(path) or kind is None:
         return {path: None}
-    runs = sweep_runs(path) if kind == "sweep" else dict.fromkeys(find_runs(path / "runs"))
+    runs = _sweep_runs(path) if kind == "sweep" else dict.fromkeys(find_runs(path / "runs"))
     if not runs:
         raise RunError(f"{path} is a {kind} that has no runs to report on")
     return runs
 
 
-def _unless_failed(read: "Callable[[Any], T]", source: Any, entry: SweepEntry | None) -> "T | None":
-    """What is read; None if that is damaged and the sweep has recorded that the run failed."""
+@contextmanager
+def _unless_failed(entry: SweepEntry | None) -> Iterator[None]:
+    """Leaves a damaged run out if its sweep has recorded that it failed."""
     try:
-        return read(source)
+        yield
     except RunError:
         if entry is None or entry.state != "failed":
             raise
-        return None
 
 
 def _kind(run: Run) -> str:
     return str(run.config.get("kind", "search"))
 
 
-def adjacent_trainings(search: SearchRun) -> Iterator[TrainRun]:
+def _adjacent_trainings(search: SearchRun) -> Iterator[TrainRun]:
     """Trainings next to a search that are named after it and train its genotype."""
     prefix, paths = f"train-{search.path.name}-", []
     with suppress(OSError):  # the parent directory may be searchable but not readable
@@ -117,42 +110,37 @@ def adjacent_trainings(search: SearchRun) -> Iterator[TrainRun]:
                 yield training
 
 
-def _load_info(run: Run) -> RunInfo:
-    return RunInfo(run.path, _kind(run), run.config, run.environment(), run.state)
+def _load_info(run: Run, entry: SweepEntry | None = None) -> RunInfo:
+    return RunInfo(run.path, _kind(run), run.config, run.environment(), run.state, entry)
 
 
-def _load_search(run: Run) -> SearchRun:
+def _load_search(run: Run, entry: SweepEntry | None) -> SearchRun:
     try:
-        space = load_space(run.path / SPACE)
-        epochs = [_load_epoch(space, row, run.epoch(row["epoch"])) for row in run.metrics()]
+        space, epochs = load_space(run.path / SPACE), []
+        for row in run.metrics():
+            details = run.epoch(row["epoch"])
+            ops, edges = (
+                {group: np.array(details["strengths"][group][key]) for group in space.cells}
+                for key in ("ops", "edges")
+            )
+            for group, cell in space.groups:
+                if ops[group].shape != cell.shape or edges[group].shape != (len(cell.edges),):
+                    raise ValueError(f"epoch {row['epoch']} has strengths of another shape")
+            genotype = decode(json.dumps(details["genotype"]))
+            epochs.append(SearchEpoch(row["epoch"] + 1, row, genotype, ops, edges))
         result = run.result()
         last = epochs[-1].genotype if epochs else None
         return SearchRun(
-            info=_load_info(run),
+            info=_load_info(run, entry),
             settings=settings_of(run),
             space=space,
             epochs=epochs,
             result=result,
-            genotype=last if result is None else _load_genotype(result["genotype"]),
+            genotype=last if result is None else decode(json.dumps(result["genotype"])),
             uses_attention=_uses_attention(run),
         )
     except DAMAGED as error:
         raise RunError(f"{run.path} has files that cannot be read: {error!r}") from None
-
-
-def _load_epoch(space: SearchSpace, row: dict[str, Any], details: dict[str, Any]) -> SearchEpoch:
-    strengths = details["strengths"]
-    ops, edges = (
-        {group: np.array(strengths[group][key]) for group in space.cells} for key in ("ops", "edges")
-    )
-    for group, cell in space.groups:
-        if ops[group].shape != cell.shape or edges[group].shape != (len(cell.edges),):
-            raise ValueError(f"epoch {row['epoch']} has strengths of another shape")
-    return SearchEpoch(row["epoch"] + 1, row, _load_genotype(details["genotype"]), ops, edges)
-
-
-def _load_genotype(values: Any) -> Genotype:
-    return decode(json.dumps(values))
 
 
 def _uses_attention(run: Run) -> bool:
@@ -163,15 +151,15 @@ def _uses_attention(run: Run) -> bool:
     return False
 
 
-def _load_training(run: Run) -> TrainRun:
+def _load_training(run: Run, entry: SweepEntry | None = None) -> TrainRun:
     try:
         genotype, space = decode(run.config["cell"]), load_space(run.path / SPACE)
-        return TrainRun(_load_info(run), genotype, space, run.metrics(), run.result())
+        return TrainRun(_load_info(run, entry), genotype, space, run.metrics(), run.result())
     except DAMAGED as error:
         raise RunError(f"{run.path} has files that cannot be read: {error!r}") from None
 
 
-def sweep_runs(folder: Path) -> dict[Path, SweepEntry | None]:
+def _sweep_runs(folder: Path) -> dict[Path, SweepEntry | None]:
     """The runs of a sweep by directory; None for those that have not ended yet.
 
     Runs that are no longer part of the sweep are left out.
@@ -186,8 +174,8 @@ def sweep_runs(folder: Path) -> dict[Path, SweepEntry | None]:
         row = as_object(parse(line, place), place)
         if wrong := [name for name in RESULT_FIELDS if not isinstance(row.get(name), str)]:
             raise RunError(f"{place} does not say {wrong[0]}; it was changed after it was written")
-        stage = row["stage"]
-        entries[folder / row["name"]] = SweepEntry(stage, row["state"], row["reason"], stage in selecting)
+        entry = SweepEntry(row["state"], row["reason"], selects=row["stage"] in selecting)
+        entries[folder / row["name"]] = entry
     names = read_run_names(folder)
     runs = [*entries, *find_runs(folder)] if names is None else [folder / name for name in names]
     return {run: entries.get(run) for run in runs if is_run(run)}

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
@@ -17,23 +17,22 @@ from markupsafe import Markup
 import dartboard
 from dartboard.analysis.trajectory import group_by_settings
 from dartboard.errors import DartboardError
-from dartboard.report.formatting import format_time, percent
-from dartboard.report.models import ReportRuns
 from dartboard.report.ranks import SpaceTables
-from dartboard.report.sections import cell, curves, health, results, settings, training
-from dartboard.report.sections.base import ReportContext, Section
+from dartboard.report.report_runs import ReportRuns
+from dartboard.report.sections import cell, curves, results, settings
+from dartboard.report.sections.base import ReportContext, Section, format_time, percent
 from dartboard.report.sections.headline import make_headline
 
 SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
     results.protocol,
     results.scoreboard,
     cell.cell,
-    health.health,
+    curves.health,
     curves.curves,
     cell.genotypes,
     cell.strengths,
     cell.attention,
-    training.training,
+    results.trainings,
     settings.commands,
     settings.settings,
 )
@@ -46,14 +45,8 @@ JSON_ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
 def render(runs: ReportRuns, tables: SpaceTables, *, live: bool = False) -> str:
-    """The page about runs.
-
-    Args:
-        runs: The runs.
-        tables: Benchmark tables that rank cells.
-        live: Whether the page reloads itself.
-    """
-    context = ReportContext(runs, group_by_settings(runs.searches), tables, live)
+    """The page about runs, with ranks from benchmark tables; a live page reloads itself."""
+    context = ReportContext(runs, group_by_settings(runs.searches), tables)
     sections = [section for make in SECTIONS if (section := make(context)) is not None]
     plotly = _plotly() if any(section.charts for section in sections) else ""
     script = "\n".join(map(_asset, SCRIPTS))
@@ -65,7 +58,7 @@ def render(runs: ReportRuns, tables: SpaceTables, *, live: bool = False) -> str:
         interval=_reload_interval(runs) if live else 0,
         version=dartboard.__version__,
         time=format_time(datetime.now(UTC).isoformat(timespec="seconds")),
-        policy=_content_policy([script, plotly]),
+        policy=_content_policy(script, plotly),
         style=Markup(_asset("style.css")),  # noqa: S704  # files of this package
         plotly=Markup(plotly),  # noqa: S704
         script=Markup(script),  # noqa: S704
@@ -101,18 +94,15 @@ def _reload_interval(runs: ReportRuns) -> float:
     return min(max(min(paces, default=MIN_INTERVAL), MIN_INTERVAL), MAX_INTERVAL)
 
 
-def _content_policy(scripts: Sequence[str]) -> str:
+@cache
+def _content_policy(*scripts: str) -> str:
     """A Content-Security-Policy that allows these scripts alone, and no loading of anything."""
-    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-@cache
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 @cache

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dartboard.errors import GenotypeError, OptionError, TableError
-from dartboard.report.models import SearchRun
+from dartboard.report.report_runs import SearchRun
 from dartboard.space import Genotype
 from dartboard.tables import SHIPPED, TABLES, Table, load_table
 

@@ -64,29 +64,19 @@ def watch(
         on_write: Called after each writing with the number of times it has been written.
     """
     written, count = None, 0
-    while any_running(runs):
-        if (now := _modification_times(runs)) != written:
+    while any(Run.read(path).state == "running" for run in runs for path in run_paths(Path(run))):
+        files = [file for run in runs for file in sorted(Path(run).rglob("metrics.jsonl"))]
+        modified = [(file, file.stat().st_mtime_ns) for file in files]
+        if modified != written:
             try:
                 write_report(runs, out, live=True, table=table)
             except RunError:  # a run may be rolling back epochs; if it is damaged, the last writing raises
                 log.debug("a run changed while it was read", exc_info=True)
             else:
-                written, count = now, count + 1
+                written, count = modified, count + 1
                 on_write(count)
         time.sleep(POLL_INTERVAL)
     return write_report(runs, out, table=table)
-
-
-def any_running(runs: Sequence[str | Path]) -> bool:
-    """True if a run is being written."""
-    paths = (path for directory in runs for path in run_paths(Path(directory)))
-    return any(Run.read(path).state == "running" for path in paths)
-
-
-def _modification_times(runs: Sequence[str | Path]) -> list[tuple[str, int]]:
-    """When the metrics of runs, and of runs in them, were last written."""
-    files = [file for path in runs for file in sorted(Path(path).rglob("metrics.jsonl"))]
-    return [(str(file), file.stat().st_mtime_ns) for file in files]
 
 
 class ReportHook(LoopHook[Any, Any, Any]):

@@ -3,11 +3,11 @@
 const THIN = 1.2, THICK = 9;
 
 class Drawing {
-  constructor(arch, scale, thick = THICK, least = 0.85) {
-    this.arch = arch;
+  constructor(group, scale, thick = THICK, least = 0.85) {
+    this.group = group;
     this.scale = scale;
     this.thick = thick;
-    const plan = arch.plan;
+    const plan = group.plan;
     this.svg = shape("svg", { viewBox: `0 0 ${plan.width} ${plan.height}`, role: "img" });
     // never smaller than letters that can be read; a narrow page pans the drawing instead
     this.svg.style.width = `${Math.min(plan.width * 1.25, 1040)}px`;
@@ -34,12 +34,12 @@ class Drawing {
 
   label(line) {
     if (line.lx === null || line.lx === undefined) return null;
-    const group = shape("g", { class: "label" });
+    const holder = shape("g", { class: "label" });
     const back = shape("rect", { y: line.ly - 9, height: 18, rx: 4 });
     const text = shape("text", { x: line.lx, y: line.ly });
-    group.append(back, text);
-    this.svg.append(group);
-    return { group, back, text, x: line.lx };
+    holder.append(back, text);
+    this.svg.append(holder);
+    return { holder, back, text, x: line.lx };
   }
 
   box(box) {
@@ -61,7 +61,7 @@ class Drawing {
       (op === null ? this.below : this.above).append(line.wire, line.tip);
       line.wire.style.strokeWidth = (THIN + (this.thick - THIN) * strength).toFixed(2);
       this.write(this.labels[place], op);
-      if (op !== null && line.lx !== null) said.push(`${this.arch.edges[line.edge].name} ${op.name}`);
+      if (op !== null && line.lx !== null) said.push(`${this.group.edges[line.edge].name} ${op.name}`);
     });
     for (const box of this.boxes) {
       if (box.edge === null) continue;
@@ -71,25 +71,25 @@ class Drawing {
       box.rect.style.strokeWidth = (1 + 4 * this.strength(frame, box.edge)).toFixed(2);
       if (op !== null) said.push(op.name);
     }
-    this.title.textContent = `${this.arch.name}: ${said.join(", ") || "nothing chosen"}`;
+    this.title.textContent = `${this.group.name}: ${said.join(", ") || "nothing chosen"}`;
   }
 
   op(frame, edge) {
     const place = frame.chosen[edge];
-    return place < 0 ? null : this.arch.edges[edge].ops[place];
+    return place < 0 ? null : this.group.edges[edge].ops[place];
   }
 
   // of the best op that is more than the absence of an edge
   strength(frame, edge) {
-    const there = frame.ops[edge].filter((_, place) => this.arch.edges[edge].ops[place].family !== "none");
+    const there = frame.ops[edge].filter((_, place) => this.group.edges[edge].ops[place].family !== "none");
     return Math.max(0, ...there) * frame.edges[edge] / (this.scale * this.scale);
   }
 
   write(label, op) {
     if (label === null) return;
-    label.group.style.display = op === null ? "none" : "";
+    label.holder.style.display = op === null ? "none" : "";
     if (op === null) return;
-    label.group.setAttribute("class", `label family-${op.family}`);
+    label.holder.setAttribute("class", `label family-${op.family}`);
     label.text.textContent = op.brief;
     const width = op.brief.length * 7 + 10;
     label.back.setAttribute("x", label.x - width / 2);
@@ -104,13 +104,13 @@ function framed(drawing, name) {
 
 const player = {
   runs: read("replays") || [],
-  run: 0, arch: 0, place: 0, playing: null, drawings: [], watchers: [],
+  run: 0, group: 0, place: 0, playing: null, drawings: [], watchers: [],
 
   get current() { return this.runs[this.run]; },
   get last() { return this.current.frames.length - 1; },
   get shown() {
-    const archs = this.current.archs;
-    return archs.length > 2 ? [archs[Math.min(this.arch, archs.length - 1)]] : archs;
+    const groups = this.current.groups;
+    return groups.length > 2 ? [groups[Math.min(this.group, groups.length - 1)]] : groups;
   },
 
   start() {
@@ -120,23 +120,23 @@ const player = {
     this.button = document.getElementById("play");
     this.slider.addEventListener("input", () => { this.stop(); this.show(Number(this.slider.value)); });
     this.button.addEventListener("click", () => (this.playing === null ? this.play() : this.stop()));
-    document.getElementById("pick-run").addEventListener("change", (event) => this.choose(Number(event.target.value), this.arch));
-    document.getElementById("pick-arch").addEventListener("change", (event) => this.choose(this.run, Number(event.target.value)));
+    document.getElementById("pick-run").addEventListener("change", (event) => this.choose(Number(event.target.value), this.group));
+    document.getElementById("pick-group").addEventListener("change", (event) => this.choose(this.run, Number(event.target.value)));
     this.choose(0, 0);
   },
 
-  choose(run, arch, place) {
+  choose(run, group, place) {
     this.stop();
     const followed = this.drawings.length === 0 || this.place === this.last;
     this.run = Math.min(run, this.runs.length - 1);
-    this.arch = Math.min(arch, this.current.archs.length - 1);
+    this.group = Math.min(group, this.current.groups.length - 1);
     document.getElementById("pick-run").value = String(this.run);
-    const picker = document.getElementById("pick-arch");
-    picker.replaceChildren(...this.current.archs.map((own, index) => make("option", { value: index }, own.name)));
-    picker.value = String(this.arch);
-    picker.parentElement.hidden = this.current.archs.length <= 2;
+    const picker = document.getElementById("pick-group");
+    picker.replaceChildren(...this.current.groups.map((own, index) => make("option", { value: index }, own.name)));
+    picker.value = String(this.group);
+    picker.parentElement.hidden = this.current.groups.length <= 2;
     this.drawings = this.shown.map((own) => new Drawing(own, this.current.scale));
-    document.getElementById("cells").replaceChildren(...this.drawings.map((own) => framed(own, cellName(own.arch.name))));
+    document.getElementById("cells").replaceChildren(...this.drawings.map((own) => framed(own, cellName(own.group.name))));
     this.slider.max = String(this.last);
     this.watchers.forEach((watcher) => watcher.rebuilt());
     this.show(place !== undefined ? place : followed ? this.last : Math.min(this.place, this.last));
@@ -149,7 +149,7 @@ const player = {
     this.slider.setAttribute("aria-valuetext", words);
     this.words.textContent = words;
     const frame = this.current.frames[this.place];
-    for (const drawing of this.drawings) drawing.show(frame[drawing.arch.name]);
+    for (const drawing of this.drawings) drawing.show(frame[drawing.group.name]);
     this.watchers.forEach((watcher) => watcher.moved());
   },
 
@@ -173,8 +173,8 @@ const player = {
   },
 };
 
-function cellName(arch) {
-  return /^cell\d*$/.test(arch) ? arch.replace("cell", "cell ").trim() : `${arch} cell`;
+function cellName(group) {
+  return /^cell\d*$/.test(group) ? group.replace("cell", "cell ").trim() : `${group} cell`;
 }
 
 player.start();
@@ -182,9 +182,9 @@ player.start();
 const stills = read("stills") || [];
 for (const place of document.querySelectorAll(".still")) {
   const one = stills[Number(place.dataset.place)];
-  for (const arch of one.archs) {
-    const drawing = new Drawing(arch, one.scale, 2.5, 0.7);
-    drawing.show(one.frames[0][arch.name]);
-    place.append(framed(drawing, cellName(arch.name)));
+  for (const group of one.groups) {
+    const drawing = new Drawing(group, one.scale, 2.5, 0.7);
+    drawing.show(one.frames[0][group.name]);
+    place.append(framed(drawing, cellName(group.name)));
   }
 }

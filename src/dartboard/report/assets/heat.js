@@ -61,12 +61,12 @@ function panel(name, labels, rows, bounds, columns) {
 }
 
 // The edges that have something to choose, with their places.
-function opened(arch) {
-  return arch.edges.map((edge, index) => ({ ...edge, index })).filter((edge) => edge.ops.length > 1);
+function opened(group) {
+  return group.edges.map((edge, index) => ({ ...edge, index })).filter((edge) => edge.ops.length > 1);
 }
 
-function strengths(arch, frames) {
-  return frames.flatMap((frame) => opened(arch).flatMap((edge) => frame.ops[edge.index]));
+function strengths(group, frames) {
+  return frames.flatMap((frame) => opened(group).flatMap((edge) => frame.ops[edge.index]));
 }
 
 const heat = {
@@ -76,13 +76,13 @@ const heat = {
   rebuilt() {
     this.marks = [];
     const frames = player.current.frames.slice(0, player.current.epochs.length);
-    const whole = bounds(player.shown.flatMap((arch) => strengths(arch, frames.map((own) => own[arch.name]))));
+    const whole = bounds(player.shown.flatMap((group) => strengths(group, frames.map((own) => own[group.name]))));
     explain("heat", whole);
-    this.place.replaceChildren(...player.shown.map((arch) => this.arch(arch, frames.map((own) => own[arch.name]), whole)));
+    this.place.replaceChildren(...player.shown.map((group) => this.group(group, frames.map((own) => own[group.name]), whole)));
   },
 
-  arch(arch, frames, bounds) {
-    const open = opened(arch);
+  group(group, frames, bounds) {
+    const open = opened(group);
     const panels = open.map((edge) => {
       const rows = edge.ops.map((_, op) => frames.map((frame) => frame.ops[edge.index][op]));
       const made = panel(edge.name, edge.ops.map((op) => op.brief), rows, bounds);
@@ -92,7 +92,7 @@ const heat = {
       this.marks.push(mark);
       return made.root;
     });
-    return make("div", { class: "heat-arch" }, make("h3", {}, cellName(arch.name)), make("div", { class: "panels" }, ...panels));
+    return make("div", { class: "heat-group" }, make("h3", {}, cellName(group.name)), make("div", { class: "panels" }, ...panels));
   },
 
   moved() {
@@ -107,20 +107,20 @@ const maps = {
   rebuilt() {},
   moved() {
     const frame = player.current.frames[player.place];
-    const whole = bounds(player.current.archs.flatMap((arch) => strengths(arch, [frame[arch.name]])));
+    const whole = bounds(player.current.groups.flatMap((group) => strengths(group, [frame[group.name]])));
     explain("map", whole);
-    const made = player.current.archs.map((arch) => this.map(arch, frame[arch.name], whole));
+    const made = player.current.groups.map((group) => this.map(group, frame[group.name], whole));
     this.place.replaceChildren(make("div", { class: "maps" }, ...made));
   },
-  map(arch, frame, bounds) {
-    const open = opened(arch);
+  map(group, frame, bounds) {
+    const open = opened(group);
     const ops = [...new Set(open.flatMap((edge) => edge.ops.map((op) => op.brief)))];
     const rows = open.map((edge) => ops.map((name) => {
       const place = edge.ops.findIndex((op) => op.brief === name);
       return place < 0 ? null : frame.ops[edge.index][place];
     }));
-    const made = panel(cellName(arch.name), open.map((edge) => edge.name), rows, bounds, ops);
-    made.canvas.setAttribute("aria-label", `attention of ${arch.name}: edges down, ${ops.join(", ")} across`);
+    const made = panel(cellName(group.name), open.map((edge) => edge.name), rows, bounds, ops);
+    made.canvas.setAttribute("aria-label", `attention of ${group.name}: edges down, ${ops.join(", ")} across`);
     return made.root;
   },
 };

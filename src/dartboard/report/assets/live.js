@@ -9,7 +9,7 @@ function keep() {
   const open = [...document.querySelectorAll("details[id]")].filter((own) => own.open).map((own) => own.id);
   const state = { y: scrollY, open, paused, focus: document.activeElement && document.activeElement.id };
   if (player.runs.length)
-    Object.assign(state, { run: player.run, arch: player.arch, place: player.place, last: player.place === player.last });
+    Object.assign(state, { run: player.run, group: player.group, place: player.place, last: player.place === player.last });
   try { sessionStorage.setItem(KEPT, JSON.stringify(state)); } catch { /* then the reader starts at the top */ }
 }
 
@@ -23,7 +23,7 @@ function restore(state) {
     if (found !== null) found.open = true;
   }
   if (player.runs.length && state.place !== undefined)
-    player.choose(state.run, state.arch, state.last ? Infinity : state.place);
+    player.choose(state.run, state.group, state.last ? Infinity : state.place);
   if (state.focus) {
     const found = document.getElementById(state.focus);
     if (found !== null) found.focus({ preventScroll: true });

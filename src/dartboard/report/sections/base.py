@@ -1,13 +1,21 @@
-"""What sections of a report are made from and turn into."""
+"""What sections of a report are made from and turn into, and how they write numbers and times."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import fmean, stdev
 from typing import Any
 
 from dartboard.report.charts import Chart
-from dartboard.report.models import ReportRuns, RunInfo, SearchRun, TrainRun
 from dartboard.report.ranks import Rank, SpaceTables
+from dartboard.report.report_runs import ReportRuns, RunInfo, SearchRun, TrainRun
 from dartboard.space import Genotype
+from dartboard.utils.statistics import mean_interval
+
+DASH = "\N{EN DASH}"
+"""Stands for a number that is not known."""
+
+Formatter = Callable[[float], str]
 
 
 @dataclass(frozen=True)
@@ -18,13 +26,11 @@ class ReportContext:
         runs: The runs.
         groups: By label, the searches that differ only in their seed.
         tables: Benchmark tables that rank cells.
-        live: Whether the page will be written again.
     """
 
     runs: ReportRuns
     groups: Mapping[str, Sequence[SearchRun]]
     tables: SpaceTables
-    live: bool = False
 
     @property
     def searches(self) -> Sequence[SearchRun]:
@@ -129,3 +135,42 @@ def genotype_text(genotype: Genotype | None) -> str | None:
     from dartboard.scoreboard.scored_search import shortest
 
     return None if genotype is None else shortest(genotype)
+
+
+def percent(fraction: float | None, digits: int = 1) -> str:
+    """A fraction such as `91.3 %`; a dash where it is not known."""
+    return DASH if fraction is None else f"{100 * fraction:.{digits}f} %"
+
+
+def percent2(fraction: float | None) -> str:
+    """A fraction with two digits, such as `91.34 %`."""
+    return percent(fraction, 2)
+
+
+def count_noun(count: int, noun: str) -> str:
+    """Such as `1 epoch` or `3 epochs`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def format_time(text: object) -> str:
+    """A time of environment.json such as `16 Nov 2026, 09:59 UTC`; unchanged if it cannot be parsed."""
+    try:
+        time = datetime.fromisoformat(str(text))
+    except ValueError:
+        return str(text)
+    return f"{time.day} {time:%b %Y, %H:%M} {time.tzname() or ''}".strip()
+
+
+def mean_and_std(numbers: Sequence[float | None], form: Formatter) -> str:
+    """Such as `91.3 % ± 0.4`; a dash where nothing is known."""
+    known = [number for number in numbers if number is not None]
+    if not known:
+        return DASH
+    spread = f" \N{PLUS-MINUS SIGN} {form(stdev(known)).removesuffix(' %')}" if len(known) > 1 else ""
+    return f"{form(fmean(known))}{spread}"
+
+
+def confidence_interval(numbers: Sequence[float | None], form: Formatter) -> str:
+    """The 95 % confidence interval of the mean, such as `90.9 to 91.7 %`; a dash for fewer than two."""
+    ends = mean_interval([number for number in numbers if number is not None])
+    return DASH if ends is None else f"{form(ends[0]).removesuffix(' %')} to {form(ends[1])}"

@@ -5,16 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dartboard.report.formatting import count_noun, format_time, percent
-from dartboard.report.models import ProtocolRun, RunInfo, SearchRun, TrainRun
-from dartboard.report.sections.base import ReportContext, genotype_text
+from dartboard.report.charts import curve_of, metric
+from dartboard.report.report_runs import ProtocolRun, RunInfo, SearchRun, TrainRun
+from dartboard.report.sections.base import ReportContext, count_noun, format_time, genotype_text, percent
 from dartboard.utils.text import span
-
-STATE_TITLES = {
-    "finished": "finished",
-    "running": "running",
-    "stopped": "stopped before its end; it can be resumed",
-}
 
 
 @dataclass(frozen=True)
@@ -53,11 +47,6 @@ class Headline:
     verdict: str = ""
     has_genotype: bool = False
     genotype: str | None = None
-
-    @property
-    def state_title(self) -> str:
-        """What the state means."""
-        return STATE_TITLES[self.state]
 
 
 def make_headline(context: ReportContext) -> Headline:
@@ -135,26 +124,11 @@ def _difference(difference: float) -> str:
 
 def _training_headline(training: TrainRun) -> Headline:
     data = _short(training.info.setting("data", "name"))
-    epochs = count_noun(len(training.rows), "epoch")
-    return Headline(
-        kind="Training",
-        title=f"Training {training.info.name}",
-        lead=f"A network of {training.space.name} cells on {data} images, seed {training.seed}, {epochs}.",
-        state=training.info.state,
-        duration=_duration(training.info, (training.result or {}).get("seconds")),
-        tiles=_training_tiles(training),
-        has_genotype=True,
-        genotype=genotype_text(training.genotype),
-    )
-
-
-def _training_tiles(training: TrainRun) -> list[Tile]:
-    result = training.result or {}
-    tiles = []
+    result, tiles = training.result or {}, []
     for split, scores in (result.get("last") or {}).items():
         note = f"of {scores['examples']:,} images, at the end"
         tiles.append(Tile(f"{split.capitalize()} accuracy", percent(scores["top1"], 2), note))
-    epochs, accuracies = training.curve(f"{training.split}_accuracy")
+    epochs, accuracies = curve_of(training.rows, metric(f"{training.split}_accuracy"))
     if accuracies:
         best = max(accuracies)
         note = f"on {training.split} images, after epoch {epochs[accuracies.index(best)]}"
@@ -162,7 +136,17 @@ def _training_tiles(training: TrainRun) -> list[Tile]:
     if "parameters" in result:
         tiles.append(Tile("Parameters", f"{result['parameters']:,}", "weights of the network"))
         tiles.append(Tile("FLOPs", f"{result['flops']:,}", "an image, two a multiply-add"))
-    return tiles
+    length = count_noun(len(training.rows), "epoch")
+    return Headline(
+        kind="Training",
+        title=f"Training {training.info.name}",
+        lead=f"A network of {training.space.name} cells on {data} images, seed {training.seed}, {length}.",
+        state=training.info.state,
+        duration=_duration(training.info, result.get("seconds")),
+        tiles=tiles,
+        has_genotype=True,
+        genotype=genotype_text(training.genotype),
+    )
 
 
 def _protocol_headline(protocol: ProtocolRun) -> Headline:
@@ -189,10 +173,7 @@ def _comparison_headline(context: ReportContext) -> Headline:
         "seeds": ", ".join(map(str, sorted({run.seed for run in searches or trainings}))),
     }
     running = sum(info.state == "running" for info in context.runs.infos)
-    counts = (
-        (len(searches), "search", "searches"),
-        (len(trainings), "training", "trainings"),
-    )
+    counts = ((len(searches), "search", "searches"), (len(trainings), "training", "trainings"))
     return Headline(
         kind="Comparison",
         title=" and ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts if count),

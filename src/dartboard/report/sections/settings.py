@@ -6,9 +6,8 @@ from typing import Any
 
 import yaml
 
-from dartboard.report.formatting import DASH, format_time
-from dartboard.report.models import RunInfo
-from dartboard.report.sections.base import DataTable, ReportContext, Section
+from dartboard.report.report_runs import RunInfo
+from dartboard.report.sections.base import DASH, DataTable, ReportContext, Section, format_time
 from dartboard.runs import flat
 from dartboard.utils.text import command
 
@@ -18,47 +17,48 @@ VERSIONS = ("dartboard", "python", "torch", "numpy", "platform", "host", "device
 def commands(context: ReportContext) -> Section:
     """The exact commands to resume, train and export."""
     with_cell = {search.path for search in context.searches if search.genotype is not None}
-    blocks = [(info, next_commands(info, has_cell=info.path in with_cell)) for info in context.runs.infos]
+    blocks = []
+    for info in context.runs.infos:
+        path = str(info.path)
+        words: dict[str, list[str]] = {}
+        if info.state != "finished":
+            words["Resume"] = [info.kind, "--resume", path]
+        if info.kind == "train":
+            words["Export the network"] = ["export", path, "--format", "onnx"]
+        elif trained := sorted(info.path.glob("final/found-*")):  # of a protocol
+            words["Export the best network"] = ["export", str(trained[0]), "--format", "onnx"]
+        elif info.path in with_cell:  # a search has none before the end of its first epoch
+            out = f"{path}-trained"
+            words["Train the found cell"] = ["train", path, "--recipe", "quick", "--out", out]
+            words["Export the trained network"] = ["export", out, "--format", "onnx"]
+        plugins = info.setting("plugins") or ()
+        texts = {title: command(*arguments, plugins=plugins) for title, arguments in words.items()}
+        blocks.append((info, texts | {"Write this report anew": command("report", path)}))
     return Section("commands", "Go on from here", "commands.html", {"blocks": blocks})
-
-
-def next_commands(info: RunInfo, *, has_cell: bool) -> dict[str, str]:
-    """Commands to type, by what they do.
-
-    Args:
-        info: The run.
-        has_cell: Whether it is a search with a cell to train; it has none before the end of its first epoch.
-    """
-    path = str(info.path)
-    words: dict[str, list[str]] = {}
-    if info.state != "finished":
-        words["Resume"] = [info.kind, "--resume", path]
-    if info.kind == "train":
-        words["Export the network"] = ["export", path, "--format", "onnx"]
-    elif trained := sorted(info.path.glob("final/found-*")):  # of a protocol
-        words["Export the best network"] = ["export", str(trained[0]), "--format", "onnx"]
-    elif has_cell:
-        out = f"{path}-trained"
-        words["Train the found cell"] = ["train", path, "--recipe", "quick", "--out", out]
-        words["Export the trained network"] = ["export", out, "--format", "onnx"]
-    plugins = info.setting("plugins") or ()
-    texts = {title: command(*arguments, plugins=plugins) for title, arguments in words.items()}
-    return texts | {"Write this report anew": command("report", path)}
 
 
 def settings(context: ReportContext) -> Section:
     """Differences, resolved configurations and the environments of the runs."""
     infos = context.runs.infos
-    blocks = [
-        {
+    blocks = []
+    for info in infos:
+        newest: Any = info.environments[-1]
+        versions = {name: str(newest[name]) for name in VERSIONS if newest.get(name) is not None}
+        git = newest.get("git")
+        if isinstance(git, dict) and git.get("revision"):
+            versions["revision"] = f"{git['revision']}{' with changes' if git.get('dirty') else ''}"
+        starts = []
+        for environment in info.environments:
+            typed = environment.get("command")
+            text = shlex.join(map(str, typed)) if isinstance(typed, list) else str(typed)
+            starts.append(f"{format_time(environment.get('time', ''))}: {text}")
+        blocks.append({
             "id": f"config-{info.path}",
             "title": "Resolved configuration" if len(infos) == 1 else f"{info.kind} {info.name}",
             "config": yaml.safe_dump(dict(info.config), sort_keys=False, allow_unicode=True),
-            "versions": _versions(info.environments[-1]),
-            "starts": [_format_start(environment) for environment in info.environments],
-        }
-        for info in infos
-    ]
+            "versions": versions,
+            "starts": starts,
+        })  # fmt: skip
     values = {"differences": _differences(infos), "blocks": blocks}
     return Section("settings", "Settings", "settings.html", values)
 
@@ -78,18 +78,3 @@ def _differences(infos: Sequence[RunInfo]) -> DataTable | None:
     ]
     head = ["setting", *(info.name for info in compared)]
     return DataTable(head, rows, "Settings that differ", text_columns=len(head)) if rows else None
-
-
-def _versions(environment: Any) -> dict[str, str]:
-    versions = {name: str(environment[name]) for name in VERSIONS if environment.get(name) is not None}
-    git = environment.get("git")
-    if isinstance(git, dict) and git.get("revision"):
-        versions["revision"] = f"{git['revision']}{' with changes' if git.get('dirty') else ''}"
-    return versions
-
-
-def _format_start(environment: Any) -> str:
-    """When a process started, and the command that was typed."""
-    typed = environment.get("command")
-    text = shlex.join(map(str, typed)) if isinstance(typed, list) else str(typed)
-    return f"{format_time(environment.get('time', ''))}: {text}"

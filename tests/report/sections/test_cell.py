@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 from dartboard.report.load import load_runs
-from dartboard.report.replay import CLOSE, FINE_SCALE, SCALE, replay_search, still_frame, thin_epochs
+from dartboard.report.sections.cell import CLOSE, FINE_SCALE, SCALE, replay_search, still_frame
 from dartboard.space import Cell, get_space
 from dartboard.space.genotype import decisions
 from dartboard.viz.svg import svg_cell
@@ -30,11 +30,11 @@ def test_frames_are_the_strengths_and_choices_of_the_epochs(tmp_path: Path) -> N
 def test_epochs_are_left_out_where_there_are_too_many(tmp_path: Path) -> None:
     (search,) = load_runs([make_search(tmp_path / "s", epochs=20, finish=False).path]).searches
     size = sum(len(edge.ops) for edge in search.space.cells["cell"].edges)
-    kept = thin_epochs(search.epochs, search.space, 5 * size)
-    assert [own.epoch for own in kept] == [1, 6, 11, 15, 20]
-    assert replay_search(search, 5 * size)["left_out"] == 15
-    assert [own.epoch for own in thin_epochs(search.epochs, search.space, 1)] == [1, 20]
-    assert thin_epochs([], search.space, 1) == []
+    replay = replay_search(search, 5 * size)
+    assert replay["epochs"] == [1, 6, 11, 15, 20]
+    assert (len(replay["frames"]), replay["left_out"]) == (5, 15)
+    assert replay_search(search, 1)["epochs"] == [1, 20]
+    assert replay_search(replace(search, epochs=[]), 1)["epochs"] == []
 
 
 def test_strengths_that_are_close_are_told_finely(tmp_path: Path) -> None:
@@ -53,9 +53,9 @@ def test_strengths_that_are_close_are_told_finely(tmp_path: Path) -> None:
 
 def test_a_discrete_cell_has_all_its_edges(tmp_path: Path) -> None:
     made: Any = still_frame(found_cell(make_search(tmp_path / "s", "darts")))
-    for arch in made["archs"]:
-        assert made["frames"][0][arch["name"]]["chosen"] == [0] * 8
-        assert len([own for own in arch["plan"]["lines"] if own["edge"] is not None]) == 8
+    for group in made["groups"]:
+        assert made["frames"][0][group["name"]]["chosen"] == [0] * 8
+        assert len([own for own in group["plan"]["lines"] if own["edge"] is not None]) == 8
 
 
 def test_a_cell_that_has_nothing_to_choose() -> None:

@@ -21,13 +21,11 @@ class SweepEntry:
     """What a sweep recorded about one of its runs.
 
     Args:
-        stage: The stage that the run belongs to.
         state: `finished`, `dropped` or `failed`.
         reason: Why it was dropped, or what went wrong.
         selects: True if runs of its stage are compared to choose what later stages train.
     """
 
-    stage: str
     state: str
     reason: str
     selects: bool
@@ -186,23 +184,13 @@ class TrainRun:
         last = (self.result or {}).get("last") or {}
         if self.final_split in last:
             return float(last[self.final_split]["top1"])
-        values = self.curve(f"{self.split}_accuracy")[1]
-        return values[-1] if values else None
-
-    def curve(self, name: str) -> tuple[list[int], list[float]]:
-        """Complete epochs and the values of a metric, where it was measured."""
-        known = [row for row in self.rows if row.get(name) is not None]
-        return [row["epoch"] + 1 for row in known], [float(row[name]) for row in known]
+        values = [row.get(f"{self.split}_accuracy") for row in self.rows]
+        return next((float(value) for value in reversed(values) if value is not None), None)
 
 
 @dataclass(frozen=True)
 class ProtocolRun:
-    """A protocol.
-
-    Args:
-        info: Where it comes from.
-        result: The contents of result.json; None before the end.
-    """
+    """A protocol; its result is None before the end."""
 
     info: RunInfo
     result: Mapping[str, Any] | None
@@ -225,9 +213,7 @@ class ReportRuns:
     @property
     def infos(self) -> list[RunInfo]:
         """Protocols first, then searches, then trainings."""
-        protocols = [run.info for run in self.protocols]
-        searches = [run.info for run in self.searches]
-        return [*protocols, *searches, *(run.info for run in self.trainings)]
+        return [run.info for runs in (self.protocols, self.searches, self.trainings) for run in runs]
 
     @property
     def comparable_trainings(self) -> list[TrainRun]:
