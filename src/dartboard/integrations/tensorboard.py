@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -55,20 +54,17 @@ class TensorBoardHook(LoopHook[Any, Any, Any]):
     def on_start(self, loop: Any) -> None:
         from torch.utils.tensorboard import SummaryWriter  # only there with TensorBoard
 
-        is_new = loop.step == 0
+        is_new, folder = loop.step == 0, self.folder
+        if self.run is not None and loop.run is not None:
+            folder /= loop.run.path.resolve().relative_to(self.run)
         self.close()
-        self._writer = SummaryWriter(str(self._log_dir(loop)), purge_step=0 if is_new else loop.epoch + 1)
+        self._writer = SummaryWriter(str(folder), purge_step=0 if is_new else loop.epoch + 1)
         if is_new and all(len(edge.ops) == 1 for _, cell in loop.space.groups for edge in cell.edges):
             self._add_figure("cell", loop.space, 0)
 
-    def _log_dir(self, loop: Any) -> Path:
-        if self.run is None or loop.run is None:
-            return self.folder
-        relative: Path = loop.run.path.resolve().relative_to(self.run)
-        return self.folder / relative
-
     def on_epoch_end(self, loop: Any, record: Any) -> None:
-        writer, step = self._open, record.epoch + 1
+        assert self._writer is not None  # noqa: S101  # opened by `on_start`
+        writer, step = self._writer, record.epoch + 1
         for name, value in scalars(record.metrics).items():
             writer.add_scalar(name, value, step)
         if record.warnings:
@@ -94,15 +90,8 @@ class TensorBoardHook(LoopHook[Any, Any, Any]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def _open(self) -> "SummaryWriter":
-        assert self._writer is not None  # noqa: S101  # opened by `on_start`
-        return self._writer
 
     def _draw(self, name: str, genotype: Genotype, step: int) -> None:
         """Draws a cell unless it was drawn last: drawing takes longer than everything else."""
@@ -111,9 +100,10 @@ class TensorBoardHook(LoopHook[Any, Any, Any]):
             self._drawn = genotype
 
     def _add_figure(self, name: str, cells: Genotype | SearchSpace, step: int) -> None:
+        assert self._writer is not None  # noqa: S101  # opened by `on_start`
         figure = cell_figure(cells)
         figure.set_dpi(DPI)
-        self._open.add_figure(name, figure, step)
+        self._writer.add_figure(name, figure, step)
 
 
 def scalars(metrics: Mapping[str, Any]) -> dict[str, float]:
