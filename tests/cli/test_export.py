@@ -195,7 +195,7 @@ def test_a_disk_that_refuses(run, capsys, monkeypatch):
     def refuse(path, _):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("dartboard.export.formats.write_bytes", refuse)
+    monkeypatch.setattr("dartboard.export.models.write_bytes", refuse)
     line = failure(capsys, "export", run, "--format", "python")
     assert "Permission denied" in line
     assert names(run.parent) == ["my-run"]

@@ -3,7 +3,7 @@ import torch
 
 from dartboard.errors import ModelError, UnknownNameError
 from dartboard.export import FORMATS, export_model, open_exported, verify
-from dartboard.export.formats import noise_images, write_all
+from dartboard.export.models import noise_images, write_all
 from dartboard.nn import CellNet, Model, NetConfig
 from dartboard.space import get_space
 from lab import shrunk

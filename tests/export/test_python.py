@@ -8,7 +8,7 @@ from torch import nn
 
 from dartboard.errors import ModelError
 from dartboard.export import ExportRequest, export_model, open_exported
-from dartboard.export.python import pack, run_file
+from dartboard.export.python import exported_weights, pack, run_file
 from dartboard.nn import OPS, Op, PythonSource, Site
 from dartboard.nn.network import STEMS
 from dartboard.nn.ops import MaxPool
@@ -307,3 +307,18 @@ def test_a_file_that_leaves_the_program_is_refused(tmp_path):
     (tmp_path / "net.py").write_text("import sys\nsys.exit(7)\n")
     with pytest.raises(ModelError, match="cannot be run"):
         open_exported(tmp_path / "net.py", torch.device("cpu"))
+
+
+def test_all_weights_but_those_of_the_auxiliary_head_go_along(make_model):
+    net = make_model("xnas", auxiliary=True).net
+    own = [value for name, value in net.state_dict().items() if not name.startswith("auxiliary.")]
+    found = list(exported_weights(net).values())
+    assert len(found) == len(own)
+    assert all(torch.equal(a, b) for a, b in zip(own, found, strict=True))
+
+
+def test_norms_without_scales_get_some_that_change_nothing(make_model):
+    found = exported_weights(make_model("darts", search=True).net)
+    means = [name for name in found if name.endswith("running_mean")]
+    scales = [found[name.replace("running_mean", "weight")] for name in means]
+    assert sum(bool((scale == 1).all()) for scale in scales) > len(means) // 2

@@ -8,17 +8,14 @@ from pkgutil import iter_modules
 
 from dartboard.export.formats import (
     FORMATS,
-    Exported,
     ExportRequest,
     Format,
     LoadedNetwork,
-    export_model,
-    noise_images,
-    open_exported,
+    Metadata,
+    model_metadata,
     register_export_format,
-    verify,
 )
-from dartboard.export.metadata import Metadata, model_metadata
+from dartboard.export.models import Exported, export_model, noise_images, open_exported, verify
 
 for _module in iter_modules(__path__):
     if not _module.ispkg:

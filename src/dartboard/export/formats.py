@@ -1,27 +1,108 @@
-"""Export formats, and the export itself: files are checked against torch before they are put in place."""
+"""Export formats: their registry, the metadata that every file carries, and what formats share."""
 
 import importlib
+import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from dartboard.errors import ModelError, OptionError, UnknownNameError, one_line
-from dartboard.export.metadata import Metadata
+from dartboard.errors import ModelError, one_line
 from dartboard.nn.model_file import Model
 from dartboard.nn.network import CellNet
 from dartboard.registry import Registry
-from dartboard.runs import RunReader
-from dartboard.utils.atomic import write_bytes
 
-TOLERANCE = 1e-4
-"""The largest difference allowed in a logit, relative to the largest logit where that is above 1."""
-NOISE_IMAGES = 16
-"""Random images that a network is checked on."""
+BRIGHTEST = 255
+KEYS = {
+    "classes": "classes",
+    "input": "input",
+    "centre": "crop_pct",
+    "mean": "mean",
+    "deviation": "std",
+    "unit_mean": "unit_mean",
+    "unit_deviation": "unit_std",
+}
+"""Attribute by its key in files; in Python files the keys are constants in capital letters."""
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What a user of a network needs to know.
+
+    Args:
+        classes: Class names, in the order of the logits.
+        input: Channels, height and width of the training images.
+        mean: Subtracted from the pixels of each channel, which are from 0 to 255.
+        std: What they are divided by then.
+        crop_pct: Fraction of the sides of an image, around its center, that is resized to the input.
+    """
+
+    classes: tuple[str, ...]
+    input: tuple[int, int, int]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    crop_pct: float = 1.0
+
+    @property
+    def unit_mean(self) -> tuple[float, ...]:
+        """The mean for pixels from 0 to 1, as torchvision and timm have it."""
+        return tuple(value / BRIGHTEST for value in self.mean)
+
+    @property
+    def unit_std(self) -> tuple[float, ...]:
+        """The standard deviation for pixels from 0 to 1."""
+        return tuple(value / BRIGHTEST for value in self.std)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values by their keys in files."""
+        return {key: getattr(self, attribute) for key, attribute in KEYS.items()}
+
+    def to_json(self) -> str:
+        """All values as one JSON object."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Metadata":
+        """The metadata in the values of a file.
+
+        Raises:
+            ModelError: If values are missing, or make no sense.
+        """
+        try:
+            channels, height, width = map(int, values["input"])
+            mean, std = (tuple(map(float, values[key])) for key in ("mean", "deviation"))
+            classes, crop_pct = tuple(map(str, values["classes"])), float(values["centre"])
+            positive = (*std, channels, height, width)
+            if not 0 < crop_pct <= 1 or not all(0 < value < math.inf for value in positive):
+                raise ValueError("out of range")
+            return cls(classes, (channels, height, width), mean, std, crop_pct)
+        except (KeyError, TypeError, ValueError):
+            raise ModelError(
+                "it does not say its classes and how images are normalised; files that dartboard export "
+                "writes do"
+            ) from None
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Metadata":
+        """The metadata in a JSON object.
+
+        Raises:
+            ModelError: If the text is no such object.
+        """
+        try:
+            values = json.loads(text)
+        except ValueError:
+            values = None
+        return cls.from_dict(values if isinstance(values, dict) else {})
+
+
+def model_metadata(model: Model) -> Metadata:
+    """The metadata of a model."""
+    return Metadata(model.classes, model.net.config.input, model.mean, model.std, model.crop_pct)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,184 +176,7 @@ def register_export_format(name: str) -> Callable[[Format], Format]:
     return FORMATS.register(name, stacklevel=2)
 
 
-@dataclass(frozen=True)
-class Exported:
-    """The files that were written.
-
-    Args:
-        files: Size in bytes by path; the file to open is the first.
-        difference: The largest difference between a logit and torch's.
-        images: Number of images it was checked on.
-    """
-
-    files: Mapping[Path, int]
-    difference: float
-    images: int
-
-
-class SupportsModel(Protocol):
-    """Something that has a trained model, such as the result of a training."""
-
-    def model(self) -> Model: ...
-
-
-def export_model(
-    model: Model | SupportsModel | RunReader | str | Path,
-    path: str | Path | None = None,
-    format: str | None = None,  # noqa: A002
-    *,
-    images: Tensor | None = None,
-    opset: int | None = None,
-) -> Exported:
-    """Write a model in a format, completely or not at all, after running what will be written.
-
-    Args:
-        model: The model, whose network must be discrete; or the result or the run of a training, or a model's
-            file.
-        path: The file to write; a format may write others next to it. None for a file next to the run,
-            named after it.
-        format: Name of the format; None for the first with the file's suffix.
-        images: Normalized images to check with, float32 [N, C, H, W]; None for seeded noise.
-        opset: Version of the ONNX operators; None for the exporter's default.
-
-    Raises:
-        ModelError: If it cannot be written, or computes something else.
-
-    Examples:
-        >>> from dartboard import Trainer, export_model
-        >>> settings = {"epochs": 1, "net": {"channels": 2, "auxiliary": 0}}
-        >>> cell = "|nor_conv_3x3~0|+|skip_connect~0|none~1|"
-        >>> result = Trainer(cell, "digits", space="nano", run="runs/mine", **settings).fit()
-        >>> [str(file) for file in export_model("runs/mine", format="torchscript").files]
-        ['runs/mine.pt']
-        >>> [str(file) for file in export_model(result, "net.pt2").files]
-        ['net.pt2']
-    """
-    kind, path = _file_and_format(model, path, format)
-    if isinstance(model, RunReader | str | Path):
-        from dartboard.export.models import find_model
-
-        model = find_model(str(model.path if isinstance(model, RunReader) else model), None).model
-    elif not isinstance(model, Model):
-        model = model.model()
-    export_format = FORMATS[kind]
-    if not model.net.space.discrete:
-        raise ModelError(
-            "the network has choices left to make; only networks of one architecture are exported"
-        )
-    if path.suffix != export_format.suffix:
-        raise ModelError(
-            f"the name of a file for {kind} ends in {export_format.suffix}; {path.name!r} does not"
-        )
-    if opset is not None and not export_format.has_opset:
-        names = " and ".join(name for name, other in FORMATS.items() if other.has_opset)
-        raise ModelError(f"an opset is for {names}; {kind} has none")
-    contents = export_format.pack(ExportRequest(model, path.stem, opset))
-    images = noise_images(model) if images is None else images
-    with TemporaryDirectory() as folder:
-        for suffix, data in contents.items():
-            (Path(folder) / path.name).with_suffix(suffix).write_bytes(data)
-        network = export_format.load(Path(folder) / path.name, torch.device("cpu"))
-    difference = verify(network.forward, model, images)
-    write_all({path.with_suffix(suffix): data for suffix, data in contents.items()})
-    sizes = {file: len(contents[file.suffix]) for file in export_format.files(path)}
-    return Exported(sizes, difference, len(images))
-
-
-def _file_and_format(model: object, path: str | Path | None, kind: str | None) -> tuple[str, Path]:
-    """The name of the format, and the file to write."""
-    if kind is None:
-        if path is None:
-            raise OptionError(
-                f"name a format ({', '.join(FORMATS)}), or a file whose name ends in its suffix"
-            )
-        by_suffix = {form.suffix: name for name, form in reversed(list(FORMATS.items()))}
-        if Path(path).suffix not in by_suffix:
-            raise UnknownNameError("kind of exported network", Path(path).suffix, by_suffix)
-        kind = by_suffix[Path(path).suffix]
-    form = FORMATS[kind]
-    if path is not None:
-        return kind, Path(path)
-    place = model if isinstance(model, str | Path) else getattr(model, "path", getattr(model, "run", None))
-    if place is None:
-        raise OptionError("name the file to write: the model is of no run that it could be named after")
-    from dartboard.export.models import default_file
-
-    return kind, default_file(place, None, form)
-
-
-def open_exported(path: Path, device: torch.device) -> LoadedNetwork:
-    """An exported network from its file, in whichever format it is.
-
-    Raises:
-        ModelError: If there is no such file, or it cannot be run.
-    """
-    by_suffix: dict[str, Format] = {}
-    for export_format in FORMATS.values():
-        by_suffix.setdefault(export_format.suffix, export_format)
-    if path.suffix not in by_suffix:
-        raise UnknownNameError("kind of exported network", path.suffix, by_suffix)
-    if not path.is_file():
-        raise ModelError(f"there is no file {str(path)!r} to read a network from")
-    try:
-        return by_suffix[path.suffix].load(path, device)
-    except ModelError as error:
-        text = str(error)
-        raise ModelError(text if text.startswith(str(path)) else f"{path}: {text}") from None
-
-
-def noise_images(model: Model) -> Tensor:
-    """Seeded normal noise in the shape of the model's images [N, C, H, W]."""
-    generator = torch.Generator().manual_seed(0)
-    return torch.randn(NOISE_IMAGES, *model.net.config.input, generator=generator)
-
-
-@torch.no_grad()
-def verify(forward: Callable[[Tensor], Tensor], model: Model, images: Tensor) -> float:
-    """The largest difference in a logit between an exported network and the model's, at two batch sizes.
-
-    Raises:
-        ModelError: If they differ by more than rounding.
-    """
-    images = images.cpu()
-    expected = _logits(model, images)
-    actual = torch.cat([forward(images[:1]), forward(images[1:])]) if len(images) > 1 else forward(images)
-    difference = float((actual - expected).abs().max())
-    allowed = TOLERANCE * max(1.0, float(expected.abs().max()))
-    if not difference <= allowed:
-        raise ModelError(
-            f"the exported network differs from torch's by {difference:.2g} in a logit, more than "
-            f"{allowed:.2g}; nothing was written"
-        )
-    return difference
-
-
-def _logits(model: Model, images: Tensor) -> Tensor:
-    """Logits of the model's own network in evaluation mode, on the CPU; the modes of its modules are kept."""
-    net = model.net
-    modes = {module: module.training for module in net.modules()}
-    device = next(net.parameters()).device
-    try:
-        logits: Tensor = net.eval()(images.to(device))
-        return logits.cpu()
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
-
-
-def write_all(files: Mapping[Path, bytes]) -> None:
-    """Write several files; if one cannot be written, all are restored."""
-    before = {path: path.read_bytes() if path.exists() else None for path in files}
-    try:
-        for path, data in files.items():
-            write_bytes(path, data)
-    except BaseException:
-        for path, old in before.items():
-            path.unlink(missing_ok=True) if old is None else write_bytes(path, old)
-        raise
-
-
-class Logits(nn.Module):
+class InferenceNetwork(nn.Module):
     """A network from images to logits and nothing else, by the plain formula; no auxiliary head."""
 
     def __init__(self, model: Model) -> None:

@@ -4,7 +4,6 @@ import json
 import logging
 import warnings
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,12 +13,13 @@ from dartboard.export.formats import (
     FORMATS,
     ExportRequest,
     Format,
+    InferenceNetwork,
     LoadedNetwork,
-    Logits,
+    Metadata,
     example_images,
     import_package,
+    model_metadata,
 )
-from dartboard.export.metadata import Metadata, model_metadata
 
 OPSETS = (18, 23)
 """The oldest and the newest version of the operators that are tested."""
@@ -31,24 +31,14 @@ def pack(request: ExportRequest) -> dict[str, bytes]:
         import_package(package, "export")
     if request.opset is not None and not OPSETS[0] <= request.opset <= OPSETS[1]:
         raise ModelError(f"ONNX is written with opset {OPSETS[0]} to {OPSETS[1]}, not {request.opset}")
-    proto = _export(request)
-    for key, value in model_metadata(request.model).to_dict().items():
-        entry = proto.metadata_props.add()
-        entry.key, entry.value = key, json.dumps(value)
-    proto.graph.name = request.name
-    return {".onnx": proto.SerializeToString()}
-
-
-def _export(request: ExportRequest) -> Any:
-    """The ONNX model; the messages of the exporter about itself are suppressed."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
-    logger.setLevel(logging.ERROR)
+    logger.setLevel(logging.ERROR)  # the exporter's messages about itself
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             program = torch.onnx.export(
-                Logits(request.model),
+                InferenceNetwork(request.model),
                 (example_images(request.model),),
                 input_names=["images"],
                 output_names=["logits"],
@@ -61,7 +51,12 @@ def _export(request: ExportRequest) -> Any:
         logger.setLevel(level)
     if program is None:
         raise ModelError("torch's exporter gave no network")
-    return program.model_proto
+    proto = program.model_proto
+    for key, value in model_metadata(request.model).to_dict().items():
+        entry = proto.metadata_props.add()
+        entry.key, entry.value = key, json.dumps(value)
+    proto.graph.name = request.name
+    return {".onnx": proto.SerializeToString()}
 
 
 def load(path: Path, device: torch.device) -> LoadedNetwork:

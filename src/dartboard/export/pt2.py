@@ -9,11 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from dartboard.errors import ModelError
-from dartboard.export.formats import FORMATS, ExportRequest, Format, LoadedNetwork, Logits, example_images
-from dartboard.export.metadata import Metadata, model_metadata
+from dartboard.export.formats import (
+    FORMATS,
+    ExportRequest,
+    Format,
+    InferenceNetwork,
+    LoadedNetwork,
+    Metadata,
+    example_images,
+    model_metadata,
+)
 
 METADATA_FILE = "about.json"
 """Name of the metadata inside the archive."""
@@ -25,7 +32,8 @@ def pack(request: ExportRequest) -> dict[str, bytes]:
     shapes = {"images": {0: torch.export.Dim("batch")}}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        program = torch.export.export(Logits(model), (example_images(model),), dynamic_shapes=shapes)
+        network, example = InferenceNetwork(model), (example_images(model),)
+        program = torch.export.export(network, example, dynamic_shapes=shapes)
         torch.export.save(program, buffer, extra_files={METADATA_FILE: model_metadata(model).to_json()})
     return {".pt2": buffer.getvalue()}
 
@@ -43,13 +51,7 @@ def load(path: Path, device: torch.device) -> LoadedNetwork:
     except Exception as error:  # noqa: BLE001  a damaged archive can raise anything
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ModelError(f"{path}: not a program of torch.export ({reason})") from None
-    module = program.module().to(device)
-
-    def forward(images: Tensor) -> Tensor:
-        logits: Tensor = module(images)
-        return logits
-
-    return LoadedNetwork(forward, Metadata.from_json(extra[METADATA_FILE]))
+    return LoadedNetwork(program.module().to(device), Metadata.from_json(extra[METADATA_FILE]))
 
 
 @contextmanager

@@ -13,8 +13,15 @@ from safetensors.torch import save
 from torch import Tensor
 
 from dartboard.errors import ModelError, one_line
-from dartboard.export.formats import FORMATS, ExportRequest, Format, LoadedNetwork, plain_network
-from dartboard.export.metadata import KEYS, Metadata
+from dartboard.export.formats import (
+    FORMATS,
+    KEYS,
+    ExportRequest,
+    Format,
+    LoadedNetwork,
+    Metadata,
+    plain_network,
+)
 from dartboard.export.python_source import exported_edges, is_adapted, op_on_edge, write_source
 from dartboard.nn.cell import CellModule
 from dartboard.nn.network import CellNet
@@ -73,19 +80,15 @@ def _renamed_prefixes(net: CellNet) -> Iterator[tuple[str, str]]:
         slot, block = f"slots.{index}", f"blocks.{index}"
         yield slot, block
         if isinstance(module, CellModule):
-            yield from _renamed_ops(module, slot, f"{block}.cell" if is_adapted(module.cell) else block)
+            cell = f"{block}.cell" if is_adapted(module.cell) else block
+            for number, edge in enumerate(exported_edges(module.cell)):
+                if edge.index is not None:
+                    old, new = f"{slot}.edges.{edge.index}.{edge.op}", f"{cell}.ops.{number}"
+                    yield old, new
+                    source = source_of(op_on_edge(module, edge.index))
+                    renames = {} if source is None else source.renames
+                    yield from ((f"{old}.{part}", f"{new}.{renamed}") for part, renamed in renames.items())
     yield from (("head.norm", "norm.0"), ("head.linear", "head"))
-
-
-def _renamed_ops(module: CellModule, slot: str, cell: str) -> Iterator[tuple[str, str]]:
-    """Prefixes of the ops of a cell, and what replaces them."""
-    for number, edge in enumerate(exported_edges(module.cell)):
-        if edge.index is not None:
-            old, new = f"{slot}.edges.{edge.index}.{edge.op}", f"{cell}.ops.{number}"
-            yield old, new
-            source = source_of(op_on_edge(module, edge.index))
-            renames = {} if source is None else source.renames
-            yield from ((f"{old}.{part}", f"{new}.{renamed}") for part, renamed in renames.items())
 
 
 def load(path: Path, device: torch.device) -> LoadedNetwork:
@@ -101,12 +104,7 @@ def load(path: Path, device: torch.device) -> LoadedNetwork:
     except (OSError, KeyError, ValueError, RuntimeError, AttributeError) as error:
         reason = one_line(error)
         raise ModelError(f"{path}: its network cannot be built ({reason})") from None
-
-    def forward(images: Tensor) -> Tensor:
-        logits: Tensor = net(images)
-        return logits
-
-    return LoadedNetwork(forward, metadata)
+    return LoadedNetwork(net, metadata)
 
 
 def module_metadata(module: ModuleType) -> Metadata:

@@ -5,7 +5,7 @@ from those that ops bring along, and from tables that describe the network.
 """
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import getsource
@@ -16,7 +16,7 @@ from textwrap import dedent, wrap
 from torch import nn
 
 from dartboard.errors import ModelError
-from dartboard.export.metadata import BRIGHTEST, Metadata, model_metadata
+from dartboard.export.formats import BRIGHTEST, Metadata, model_metadata
 from dartboard.nn.cell import CellModule
 from dartboard.nn.costs import count_parameters
 from dartboard.nn.model_file import Model
@@ -25,7 +25,7 @@ from dartboard.nn.ops import source_of
 from dartboard.space.spec import NONE, Cell, SearchSpace
 
 LINE_LENGTH = 110
-BLOCK_FILES = ("ops", "cells", "network", "timm")
+BLOCK_FILES = ("ops", "cells", "network")
 STANDARD_IMPORTS = {
     "json": "import json",
     "sys": "import sys",
@@ -57,6 +57,10 @@ STEMS = {"small": "Stem, {}, stride=1", "half": "Stem, {}, stride=2", "imagenet"
 SKIPS = {"identity", "FactorizedReduce"}
 PROJECTION = "partial(ReLUConvNorm, kernel=1)"
 SCALES = {"MEAN": "mean", "DEVIATION": "std"}
+NOT_WRITABLE = (
+    "the op {!r} is not one that can be written as Python; export the network as onnx, torchscript or pt2, "
+    "which take every op"
+)
 
 DOCSTRING = """A trained network that needs nothing but torch; written by dartboard.
 
@@ -97,8 +101,10 @@ def write_source(
             f"a network that passes one in {net.config.partial} channels cannot be written as Python; export "
             "it as onnx, torchscript or pt2"
         )
-    ops, kinds, stem = op_table(op_builders(net)), kind_table(net.space), stem_line(net)
-    op_code = list(op_blocks(net).values())
+    builders, op_code = op_sources(net)
+    rows = "".join(f"    {quoted(op)}: {builder},\n" for op, builder in builders.items())
+    ops = f"# How each op is built from input channels, output channels and stride.\nOPS = {{\n{rows}}}"
+    kinds, stem = kind_table(net.space), stem_line(net)
     used = required_blocks({*entry_points, *names_in(ast.parse("\n".join((*op_code, ops, kinds, stem))))})
     by_file: dict[str, set[str]] = {file: set() for file in BLOCK_FILES}
     for block in used:
@@ -116,7 +122,7 @@ def write_source(
         kinds,
         *block_sources(stems),
         stem,
-        *block_sources((by_file["network"] | by_file["timm"]) - stems),
+        *block_sources(by_file["network"] - stems),
         *extra_code,
         MAIN,
     ]
@@ -240,62 +246,42 @@ def op_on_edge(module: CellModule, index: int) -> nn.Module:
     return candidates[module.cell.edges[index].ops[0]]
 
 
-def _edges_with_ops(net: CellNet) -> Iterator[tuple[ExportedEdge, nn.Module | None]]:
-    """Every exported edge of a network with its op; None for zeros that are put in."""
+def op_sources(net: CellNet) -> tuple[dict[str, str], list[str]]:
+    """For each op that a network uses the expression that builds it, and the code that ops bring along.
+
+    Raises:
+        ModelError: If an op cannot be written as Python, or brings a block along whose name is taken.
+    """
+    expressions: dict[str, set[str]] = {}
+    brought: dict[str, tuple[str, Callable[..., nn.Module]]] = {}  # blocks by name, each with its op
     for module in net.slots:
-        if isinstance(module, CellModule):
-            for edge in exported_edges(module.cell):
-                yield edge, None if edge.index is None else op_on_edge(module, edge.index)
-
-
-def op_builders(net: CellNet) -> dict[str, str]:
-    """For each op that a network uses, the expression that builds it in an exported file.
-
-    Raises:
-        ModelError: If an op cannot be written as Python.
-    """
-    builders: dict[str, set[str]] = {}
-    for edge, op in _edges_with_ops(net):
-        source = None if op is None else source_of(op)
-        if op is not None and source is None:
-            raise _not_writable(edge.op)
-        builders.setdefault(edge.op, set()).add("Zero" if source is None else source.builder)
-    return {name: _common_builder(name, builders[name]) for name in sorted(builders)}
-
-
-def _common_builder(name: str, builders: set[str]) -> str:
-    """The one expression for an op that is built differently from edge to edge: only a skip can be."""
-    if len(builders) == 1:
-        return next(iter(builders))
-    if builders <= {*SKIPS, PROJECTION}:
-        return "skip_or_reduce" if builders <= SKIPS else "skip_connect"
-    raise _not_writable(name)
-
-
-def _not_writable(name: str) -> ModelError:
-    return ModelError(
-        f"the op {name!r} is not one that can be written as Python; export the network as onnx, torchscript "
-        "or pt2, which take every op"
-    )
-
-
-def op_blocks(net: CellNet) -> dict[str, str]:
-    """The source of the functions and classes that ops of the network bring along, by name.
-
-    Raises:
-        ModelError: If one has the name of a block in `dartboard.export.blocks`.
-    """
-    sources: dict[str, str] = {}
-    for edge, op in _edges_with_ops(net):
-        source = None if op is None else source_of(op)
-        for block in source.blocks if source is not None else ():
-            if block.__name__ in blocks():
-                raise ModelError(
-                    f"the op {edge.op!r} is written with a block called {block.__name__!r}, and "
-                    "dartboard has one of that name; give it another"
-                )
-            sources[block.__name__] = dedent(getsource(block)).rstrip()
-    return sources
+        if not isinstance(module, CellModule):
+            continue
+        for edge in exported_edges(module.cell):
+            if edge.index is None:  # zeros that are put in
+                expressions.setdefault(edge.op, set()).add("Zero")
+                continue
+            source = source_of(op_on_edge(module, edge.index))
+            if source is None:
+                raise ModelError(NOT_WRITABLE.format(edge.op))
+            expressions.setdefault(edge.op, set()).add(source.builder)
+            for block in source.blocks:
+                brought[block.__name__] = edge.op, block
+    builders = {}
+    for op, different in sorted(expressions.items()):
+        if len(different) == 1:
+            builders[op] = next(iter(different))
+        elif different <= {*SKIPS, PROJECTION}:  # only a skip can be built differently from edge to edge
+            builders[op] = "skip_or_reduce" if different <= SKIPS else "skip_connect"
+        else:
+            raise ModelError(NOT_WRITABLE.format(op))
+    for name, (op, _) in brought.items():
+        if name in blocks():
+            raise ModelError(
+                f"the op {op!r} is written with a block called {name!r}, and dartboard has one of that name; "
+                "give it another"
+            )
+    return builders, [dedent(getsource(block)).rstrip() for _, block in brought.values()]
 
 
 # Tables, as text that a formatter leaves alone.
@@ -363,12 +349,6 @@ def stack_table(net: CellNet) -> str:
         text += f"    {entry},\n" if count == 1 else f"    *[{entry}] * {count},\n"
     norm = f"HEAD_NORM = {net.space.stack.head_norm}"
     return f"{text})\n{norm}  # whether a batch-norm and a ReLU precede the classifier"
-
-
-def op_table(builders: dict[str, str]) -> str:
-    """How each op is built."""
-    rows = "".join(f"    {quoted(name)}: {builder},\n" for name, builder in builders.items())
-    return f"# How each op is built from input channels, output channels and stride.\nOPS = {{\n{rows}}}"
 
 
 def kind_table(space: SearchSpace) -> str:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from dartboard.errors import ModelError
 from dartboard.export.formats import FORMATS, ExportRequest, Format, LoadedNetwork, import_package
@@ -80,12 +79,7 @@ def load(path: Path, device: torch.device) -> LoadedNetwork:
     timm = import_package("timm", "timm")
     module = run_file(path)
     net = timm.create_model(path.stem, pretrained=True).to(device).eval()
-
-    def forward(images: Tensor) -> Tensor:
-        logits: Tensor = net(images)
-        return logits
-
-    return LoadedNetwork(forward, module_metadata(module))
+    return LoadedNetwork(net, module_metadata(module))
 
 
 FORMATS.register("timm")(

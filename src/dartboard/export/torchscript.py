@@ -8,8 +8,16 @@ import torch
 from torch import Tensor
 
 from dartboard.errors import ModelError
-from dartboard.export.formats import FORMATS, ExportRequest, Format, LoadedNetwork, Logits, example_images
-from dartboard.export.metadata import Metadata, model_metadata
+from dartboard.export.formats import (
+    FORMATS,
+    ExportRequest,
+    Format,
+    InferenceNetwork,
+    LoadedNetwork,
+    Metadata,
+    example_images,
+    model_metadata,
+)
 
 METADATA_FILE = "about.json"
 """Name of the metadata inside the archive."""
@@ -20,7 +28,7 @@ def pack(request: ExportRequest) -> dict[str, bytes]:
     model, buffer = request.model, io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecation, and image sizes that become constants
-        program = torch.jit.trace(Logits(model), example_images(model), check_trace=False)
+        program = torch.jit.trace(InferenceNetwork(model), example_images(model), check_trace=False)
         torch.jit.save(program, buffer, _extra_files={METADATA_FILE: model_metadata(model).to_json()})
     return {".pt": buffer.getvalue()}
 
