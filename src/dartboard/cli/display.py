@@ -41,21 +41,27 @@ def current_choice(searcher: Searcher) -> tuple[Genotype, float] | None:
 
 
 class Display(LoopHook[Any, Any, Any]):
-    """Shows nothing; the base class of displays that do.
+    """Shows single lines; the base class of displays that show more.
 
     Inside a `with`, warnings that the package logs are shown as well, each of them once.
+
+    Args:
+        terminal: The terminal to write to; None shows nothing.
+
+    Attributes:
+        shows: True if anything is shown.
     """
 
-    shows = False
-    """True if anything is shown."""
-
-    def __init__(self) -> None:
+    def __init__(self, terminal: Terminal | None = None) -> None:
+        self._terminal, self.shows = terminal, terminal is not None
         self._start: tuple[float, int] | None = None
         self._warnings: set[str] = set()
         self._handler = _WarningHandler(self)
 
     def say(self, lines: list[str]) -> None:
         """Show lines that stay."""
+        if self._terminal is not None:
+            self._terminal.write(lines)
 
     def warn(self, warning: str) -> None:
         """Show a warning, unless it has been shown."""
@@ -106,15 +112,6 @@ class Changes(LoopHook[Any, Any, Any]):
 class EpochLines(Display):
     """One line for each epoch."""
 
-    shows = True
-
-    def __init__(self, terminal: Terminal) -> None:
-        super().__init__()
-        self.terminal = terminal
-
-    def say(self, lines: list[str]) -> None:
-        self.terminal.write(lines)
-
     def name(self, loop: AnyLoop) -> str:  # noqa: ARG002
         """What stands before the epoch."""
         return ""
@@ -143,12 +140,11 @@ class LiveDisplay(Display):
         terminal: The terminal to draw on.
     """
 
-    shows = True
     waiting = "measuring"
     """What happens after the last epoch."""
 
     def __init__(self, terminal: Terminal) -> None:
-        super().__init__()
+        super().__init__(terminal)
         self.terminal = terminal
         self.metrics: dict[str, Any] = {}
         self._live = Live(console=terminal, auto_refresh=False, transient=True)
@@ -157,9 +153,6 @@ class LiveDisplay(Display):
     def picture(self, room: int) -> list[Text]:  # noqa: ARG002
         """What is drawn below the metrics, in at most `room` lines."""
         return []
-
-    def say(self, lines: list[str]) -> None:
-        self.terminal.write(lines)
 
     def on_start(self, loop: AnyLoop) -> None:
         super().on_start(loop)

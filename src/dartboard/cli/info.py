@@ -122,9 +122,9 @@ def _describe_cell(args: Namespace) -> None:
 
 
 def _describe_space(args: Namespace) -> None:
-    idle = [f"--{name}" for name in SIZES if getattr(args, name) is not None]
-    if idle:
-        raise UsageError(f"{', '.join(idle)} needs a CELL: a space is described as it is")
+    unused = [f"--{name}" for name in SIZES if getattr(args, name) is not None]
+    if unused:
+        raise UsageError(f"{', '.join(unused)} needs a CELL: a space is described as it is")
     space = load_space(args.space)
     facts = space_facts(space)
     draw(space, args)

@@ -88,16 +88,16 @@ def seeds(text: str) -> tuple[int, ...]:
 def run(args: Namespace) -> int:
     """Train what is missing, write the curves and print the table."""
     executor_words, words = split_executor_words([*args.cells, *args.overrides])
-    named = [word for word in words if not SETTING.match(word)]
+    cell_words = [word for word in words if not SETTING.match(word)]
     settings = [word for word in words if SETTING.match(word)]
-    _check(args, named, settings)
+    _check(args, cell_words, settings)
     plugins = load_plugins(args.plugin)
-    cells = _cells(args, named)
+    cells = _cells(args, cell_words)
     from dartboard.analysis.convergence import Comparer, ComparisonPlan, make_settings
 
     first, genotype = next(iter(cells.items()))
-    space = load_space(args.space) if args.space else space_of_run(named[0]) or home_of(genotype)
-    flags: dict[str, Any] = {"space": space_name(named[0], args.space, space), "plugins": plugins}
+    space = load_space(args.space) if args.space else space_of_run(cell_words[0]) or home_of(genotype)
+    flags: dict[str, Any] = {"space": space_name(cell_words[0], args.space, space), "plugins": plugins}
     flags |= {} if args.data is None else {"data": {"name": args.data}}
     config = make_settings(SMALL, flags, words=settings)
     plan, device = ComparisonPlan.of(cells, config), prepare_device(args.device, None)
@@ -120,15 +120,15 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _check(args: Namespace, named: Sequence[str], settings: Sequence[str]) -> None:
+def _check(args: Namespace, cell_words: Sequence[str], settings: Sequence[str]) -> None:
     """Raise UsageError if arguments contradict each other."""
-    if not named:
+    if not cell_words:
         raise UsageError("convergence needs a CELL: a published cell, a run, a file, or a genotype")
-    drawn = {"--variants": args.variants is not None, "--seed": args.seed is not None}
-    if args.kind == "widest" and any(drawn.values()):
-        flag = next(flag for flag, is_set in drawn.items() if is_set)
+    draw_flags = {"--variants": args.variants is not None, "--seed": args.seed is not None}
+    if args.kind == "widest" and any(draw_flags.values()):
+        flag = next(flag for flag, is_set in draw_flags.items() if is_set)
         raise UsageError(f"{flag} says nothing about the widest, of which there is one; leave it out")
-    if args.kind != "widest" and args.variants is None and (args.kind is not None or drawn["--seed"]):
+    if args.kind != "widest" and args.variants is None and (args.kind is not None or draw_flags["--seed"]):
         flag = "--kind" if args.kind is not None else "--seed"
         raise UsageError(f"{flag} is of variants; say how many with --variants")
     flags = {"weights.lr": "--lr", "seed": "--seeds", "data": "--data", "data.name": "--data"}
@@ -160,13 +160,13 @@ def _variants(args: Namespace, label: str, word: str, genotype: Genotype) -> Ite
     if args.kind == "widest":
         yield f"{label}-widest", widest(genotype)
         return
-    drawn: list[Genotype] = []
+    variants: list[Genotype] = []
     if args.variants is not None and args.kind == "operations":
         ops = candidates(word, genotype, args.space)
-        drawn = random_operations(genotype, args.variants, seed=args.seed or 0, ops=ops)
+        variants = random_operations(genotype, args.variants, seed=args.seed or 0, ops=ops)
     elif args.variants is not None:
-        drawn = random_connections(genotype, args.variants, seed=args.seed or 0)
-    yield from ((f"{label}-{count}", variant) for count, variant in enumerate(drawn, 1))
+        variants = random_connections(genotype, args.variants, seed=args.seed or 0)
+    yield from ((f"{label}-{count}", variant) for count, variant in enumerate(variants, 1))
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[Text | str]:
@@ -198,8 +198,8 @@ def _row(name: str, cell: dict[str, Any], result: dict[str, Any]) -> tuple[str, 
 
 def _mean(values: Sequence[float | None]) -> str:
     """The mean over seeds; with how many never came there, where some did not."""
-    known = [value for value in values if value is not None]
-    if not known:
+    reached = [value for value in values if value is not None]
+    if not reached:
         return "never" if values else "-"
-    never = f" ({len(values) - len(known)} never)" if len(known) < len(values) else ""
-    return f"{sum(known) / len(known):.1f}{never}"
+    never = f" ({len(values) - len(reached)} never)" if len(reached) < len(values) else ""
+    return f"{sum(reached) / len(reached):.1f}{never}"

@@ -114,9 +114,9 @@ def _report(args: Namespace, measured: "Landscape", out: Path, images: str) -> N
     from dartboard.analysis.landscape import summary, surfaces
     from dartboard.viz.plots import plot_contours, plot_heat, plot_surfaces
 
-    shape, drawn = summary(measured), surfaces({directory_name(args.what): measured})
+    shape, panels = summary(measured), surfaces({directory_name(args.what): measured})
     flat = plot_contours if args.of == "loss" else plot_heat
-    figures = {f"{args.of}-flat": flat(drawn), f"{args.of}-surface": plot_surfaces(drawn)}
+    figures = {f"{args.of}-flat": flat(panels), f"{args.of}-surface": plot_surfaces(panels)}
     facts = {"what": args.what, "images": images, "shape": shape, **measured.facts()}
     write_all(out, figures, f"{args.of}-numbers.json", facts)
     if args.json:

@@ -97,13 +97,13 @@ def run(args: Namespace) -> int:
 def make_report(text: str, space: str | None, number: int, progress: Progress) -> CellReport:
     """The cell that `text` names, and its kinds: in `space`, else in its own space, else none."""
     genotype = find_genotype(text)
-    known = searched_space(text)
+    searched = searched_space(text)
     kinds: dict[str, ShapeDistribution] = {}
     if space is not None:
         kinds = shape_distributions(genotype, load_space(space), progress=progress)
     else:
         try:
-            kinds = shape_distributions(genotype, known or home_of(genotype), progress=progress)
+            kinds = shape_distributions(genotype, searched or home_of(genotype), progress=progress)
         except GenotypeError:
             with suppress(GenotypeError):  # of no space: by its own connections
                 kinds = shape_distributions(genotype)
@@ -111,7 +111,7 @@ def make_report(text: str, space: str | None, number: int, progress: Progress) -
     with suppress(OSError):  # a genotype can be too long for a file name
         if text not in PUBLISHED and Path(text).exists():
             name = Path(text).resolve().name
-    return CellReport(name, genotype, kinds, epoch_shapes(text) if known is not None else [])
+    return CellReport(name, genotype, kinds, epoch_shapes(text) if searched is not None else [])
 
 
 def _lines(reports: Sequence[CellReport]) -> Iterator[Text | str]:

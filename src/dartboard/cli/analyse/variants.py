@@ -41,12 +41,12 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the variants, and sketch them."""
-    idle = {
+    unused = {
         "--no-repeats": args.no_repeats and args.kind != "connections",
         "--space": args.space is not None and args.kind != "operations",
         "--count": args.count is not None and args.kind == "widest",
     }
-    for flag, is_set in idle.items():
+    for flag, is_set in unused.items():
         if is_set:
             raise UsageError(f"{flag} says nothing about variants of kind {args.kind}; leave it out")
     variants = _variants(find_genotype(args.cell), args)
