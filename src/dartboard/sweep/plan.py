@@ -330,11 +330,11 @@ class SweepPlanner:
                 f"difference; {ELSEWHERE}"
             )
         if decision.best != source.best:
-            taken, asked = (
+            old, new = (
                 "all cells" if best is None else f"the best {best}" for best in (decision.best, source.best)
             )
             raise RunError(
-                f"{name} has taken {taken} of {before} already, so it cannot take {asked}; {ELSEWHERE}"
+                f"{name} has taken {old} of {before} already, so it cannot take {new}; {ELSEWHERE}"
             )
         return list(decision.cells)
 

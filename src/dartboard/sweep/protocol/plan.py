@@ -143,8 +143,8 @@ class ProtocolPlan:
         elif kind == "train":
             cells = self._found_cells() if arm == FOUND else self._random_cells()
             self._message(f"stage 2, {arm}: {len(cells)} networks")
-            left = cells if self.log.get(f"best {arm}") is None else []
-            jobs = [self.jobs.screening(cell.name, cell.decoded) for cell in left]
+            pending = cells if self.log.get(f"best {arm}") is None else []
+            jobs = [self.jobs.screening(cell.name, cell.decoded) for cell in pending]
         else:
             best = {name: self.selection(name).best for name in self.arms}[arm]
             self._message(f"stage 3, {arm}: {best.name} with {config.seeds} seeds")
@@ -202,18 +202,18 @@ class ProtocolPlan:
         A training that is no longer than a short one is not paused, and none is dropped.
         """
         arm = stage.partition(" ")[2]
-        nothing = {"short": None, "short_seconds": None, "accuracy": None, "dropped": None}
+        blank = {"short": None, "short_seconds": None, "accuracy": None, "dropped": None}
 
         def screen() -> dict[str, Any]:
             if epochs >= self.jobs.config.train.epochs:
-                return {job.path.name: nothing for job in jobs.values()}
+                return {job.path.name: blank for job in jobs.values()}
             rows = self._train_short(arm, [replace(job, until=epochs) for job in jobs.values()], queue)
             accuracies = {name: row["short"] for name, row in rows.items()}
             reasons = sift(accuracies, self.examples, self.jobs.config.keep)
             for name, reason in reasons.items():
                 if reason is not None:
                     self._message(f"train/{name} is dropped at epoch {epochs}: {reason}")
-            return {name: {**nothing, **row, "dropped": reasons[name]} for name, row in rows.items()}
+            return {name: {**blank, **row, "dropped": reasons[name]} for name, row in rows.items()}
 
         kept = self.log.once(f"kept {arm}", screen)
         staying = [name for name, row in kept.items() if row["dropped"] is None]
@@ -255,9 +255,9 @@ class ProtocolPlan:
         """
         kept = self.log.get(f"kept {arm}")
         cells = [ProtocolCell(**values) for values in self.log.get(arm) if values["name"] in kept]
-        last = self.log.once(f"best {arm}", lambda: self._best(arm, kept))
-        trials = {name: Trial(**{**kept[name], **last["trials"].get(name, {})}) for name in kept}
-        best = next(cell for cell in cells if cell.name == last["name"])
+        decision = self.log.once(f"best {arm}", lambda: self._best(arm, kept))
+        trials = {name: Trial(**{**kept[name], **decision["trials"].get(name, {})}) for name in kept}
+        best = next(cell for cell in cells if cell.name == decision["name"])
         return Selection(best, cells, trials)
 
     def _best(self, arm: str, kept: Mapping[str, Any]) -> dict[str, Any]:
