@@ -1,5 +1,6 @@
 """Searches and trainings that several processes share, started by the program itself."""
 
+import ipaddress
 import json
 import os
 import shutil
@@ -8,14 +9,18 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import torch
 
 from dartboard.cli.display import Display
 from dartboard.cli.main import main
 from dartboard.cli.processes import SIGNALS, interrupt_on_signals, stop_on_signals
 from dartboard.cli.run_loop import fit
+from dartboard.distributed.process_group import join_group
+from dartboard.errors import DistributedError
 from dartboard.runs import Run, list_checkpoints
 from killing import PATIENCE, started
 from together import free_port
@@ -182,6 +187,62 @@ def test_an_interrupt_ends_a_process_that_waits_for_others() -> None:
         time.sleep(2)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=20) == -signal.SIGINT
+
+
+def listening(process: int) -> list[str]:
+    """The addresses at which a process and its descendants accept connections."""
+    family, parents = {process}, {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    while more := {child for child, parent in parents.items() if parent in family} - family:
+        family |= more
+    inodes = set()
+    for member in family:
+        with suppress(OSError):
+            inodes |= {str(link.readlink()) for link in Path(f"/proc/{member}/fd").iterdir()}
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == "0A" and f"socket:[{inode}]" in inodes:
+                raw = bytes.fromhex(local.partition(":")[0])
+                words = b"".join(raw[start : start + 4][::-1] for start in range(0, len(raw), 4))
+                found.append(str(ipaddress.ip_address(words)))
+    return found
+
+
+def test_nobody_else_can_reach_the_processes(tmp_path: Path) -> None:
+    command = [PROGRAM, *SEARCH, "epochs=300", "--processes", "2", "--out", "run", "--quiet"]
+    with started(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
+        wait_for_checkpoint(tmp_path / "run")
+        addresses = listening(launcher.pid)
+        (store,) = {
+            Path(word.partition(b"=")[2].decode())
+            for rank in ranks_of(launcher.pid).values()
+            for word in Path(f"/proc/{rank}/environ").read_bytes().split(b"\0")
+            if word.startswith(b"DARTBOARD_STORE=")
+        }
+        assert store.parent.stat().st_mode & 0o777 == 0o700
+        launcher.send_signal(signal.SIGTERM)
+        launcher.communicate(timeout=PATIENCE)
+    assert launcher.returncode == 128 + signal.SIGTERM
+    assert addresses  # gloo's own
+    assert all(ipaddress.ip_address(address).is_loopback for address in addresses), addresses
+    assert not store.parent.exists()
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111"])
+def test_processes_do_not_meet_where_strangers_could_come(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": address, "MASTER_PORT": "1"}.items():
+        monkeypatch.setenv(name, value)
+    with (
+        pytest.raises(DistributedError, match=f"public address {address}.* set DARTBOARD_PUBLIC=1"),
+        join_group(torch.device("cpu")),
+    ):
+        pass
 
 
 def test_processes_end_with_who_has_launched_them(tmp_path: Path) -> None:

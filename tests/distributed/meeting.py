@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from dartboard.distributed.process_group import TorchGroup, join_group
-from dartboard.errors import DataError, DistributedError
+from dartboard.errors import DataError, DistributedError, UnknownNameError
 from dartboard.nn.fast.norm import normalize
 from dartboard.nn.sync_norm import synchronize
 
@@ -15,13 +15,21 @@ from dartboard.nn.sync_norm import synchronize
 def raised(what: object, *given: object) -> str:
     try:
         what(*given)
-    except (DataError, DistributedError) as error:
+    except (DataError, DistributedError, UnknownNameError) as error:
         return f"{type(error).__name__}: {error}"
     return "nothing"
 
 
 def fail() -> None:
     raise DataError("only rank 0 could know")
+
+
+def misname() -> None:
+    raise UnknownNameError("method", "dart", ["darts"])
+
+
+def divide() -> None:
+    raise ZeroDivisionError("by nothing")
 
 
 def norm_of(x: Tensor, norm: nn.BatchNorm2d) -> dict[str, object]:
@@ -58,8 +66,9 @@ if __name__ == "__main__":
             "rank": [group.rank, group.size],
             "sums": [total.tolist() for total in sums],
             "any": [group.any(group.rank == 1), group.any(False), group.any(True)],
-            "broadcast": group.broadcast(lambda: f"from rank {group.rank}"),
-            "failed": raised(group.broadcast, fail),
+            "broadcast": group.broadcast(f"from rank {group.rank}".encode).decode(),
+            "nothing": group.broadcast(bytes).decode(),
+            "failed": [raised(group.broadcast, failure) for failure in (fail, misname, divide)],
             "same": raised(group.check_same, "it", "equal"),
             "differs": raised(group.check_same, "the state", f"of {group.rank}"),
             "norms": norms(group),

@@ -20,7 +20,7 @@ def test_one_process_is_all_there_is() -> None:
     assert SINGLE.local_rows(7) == slice(0, 7)
     assert SINGLE.any(True)
     assert not SINGLE.any(False)
-    assert SINGLE.broadcast(lambda: 5) == 5
+    assert SINGLE.broadcast(lambda: b"five") == b"five"
     tensor = torch.ones(2)
     assert SINGLE.all_reduce([tensor])[0] is tensor
     SINGLE.check_same("it", "x")

@@ -243,7 +243,7 @@ def fit(
     with _hooks(loop, run, args), stop_on_signals(loop.stop) as caught:
         try:
             shows = display.shows and args.resume is None
-            if shows if group is None else group.broadcast(lambda: shows):  # all ranks take the steps
+            if shows if group is None else group.any(shows):  # all ranks take the steps
                 display.say([forecast_text(forecast, group)])
             with display:
                 result = loop.fit(fall_back=args.fall_back)

@@ -1,7 +1,7 @@
 """The processes that share one training loop, each with its part of every batch."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from dartboard.errors import DistributedError
 
@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from torch.nn.parallel import DistributedDataParallel
 
     from dartboard.distributed.process_group import Reducer
-
-T = TypeVar("T")
 
 
 class Group:
@@ -57,8 +55,8 @@ class Group:
         """Whether the flag is set on any rank."""
         return flag
 
-    def broadcast(self, make: Callable[[], T]) -> T:
-        """The value of `make` on rank 0, on every rank; an exception there is raised on every rank."""
+    def broadcast(self, make: Callable[[], bytes]) -> bytes:
+        """The bytes that `make` gives on rank 0, on every rank; an error there is raised on every rank."""
         return make()
 
     def check_same(self, what: str, value: str) -> None:

@@ -1,24 +1,39 @@
-"""Several processes of this program that share a search or a training, started as torchrun starts them."""
+"""Several processes of this program on one machine that share a search or a training.
 
-import logging
+They are started here rather than by torch's launcher, whose store listens on all interfaces and unpickles
+what it is sent: they meet in a file that nobody else can open, and exchange tensors over loopback.
+"""
+
 import os
+import socket
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from signal import SIGINT, SIGKILL, SIGTERM, Signals
+from tempfile import TemporaryDirectory
+
+from dartboard.utils.processes import handling
 
 PARENT = "DARTBOARD_LAUNCHER"
 """The environment variable with the process id of the launcher."""
+STORE = "DARTBOARD_STORE"
+"""The environment variable with the file in which the processes of a launcher meet."""
 PROGRAM = "import sys; from dartboard.cli.main import main; sys.exit(main())"
-SHUTDOWN_TIMEOUT = "1800"
-"""Seconds that processes have to save and stop; torch's default of 30 is too short for long steps."""
+SHUTDOWN_SECONDS = 1800.0
+"""Seconds that processes have to save and stop; a step can be long."""
 POLL_SECONDS = 0.5
 """How often a process checks that its launcher is alive."""
+WAIT_SECONDS = 0.05
+"""How often the launcher checks its processes."""
 SIGNAL_EXIT = 128  # a shell adds the number of the signal
 
 
 def world_size() -> int:
-    """The number of processes that torchrun, or what sets the same variables, has started; 1 without it."""
+    """The number of processes that `launch` or torchrun has started; 1 without them."""
     count = os.environ.get("WORLD_SIZE", "")
     return int(count) if "RANK" in os.environ and count.isdecimal() else 1
 
@@ -26,37 +41,66 @@ def world_size() -> int:
 def launch(count: int, arguments: Sequence[str]) -> int:
     """Runs `dartboard ARGUMENTS` in `count` processes that share the work; returns the exit code.
 
-    When one of them fails the others are ended too. A signal is passed on to all of them, which save and
-    stop.
+    When one of them fails the others are ended too. SIGINT and SIGTERM are passed on to all of them, which
+    save and stop.
     """
-    from torch.distributed.elastic.multiprocessing import SignalException
-    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+    with TemporaryDirectory(prefix="dartboard-") as folder:  # of mode 0700
+        shared = os.environ | loopback_only()
+        shared |= {PARENT: str(os.getpid()), STORE: str(Path(folder) / "store")}
+        shared |= {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
+        shared.setdefault("OMP_NUM_THREADS", "1")  # each process sets its own number of threads
+        processes: list[subprocess.Popen[bytes]] = []
 
-    logging.disable(logging.ERROR)  # torch's own; failures are reported below, or by the processes
-    os.environ[PARENT] = str(os.getpid())
-    os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", SHUTDOWN_TIMEOUT)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # each process sets its own number of threads
-    config = LaunchConfig(
-        min_nodes=1,
-        max_nodes=1,
-        nproc_per_node=count,
-        run_id=f"dartboard-{os.getpid()}",
-        rdzv_backend="c10d",
-        rdzv_endpoint="localhost:0",
-        max_restarts=0,
-    )
-    try:
-        elastic_launch(config, sys.executable)("-P", "-c", PROGRAM, *arguments)
-    except ChildFailedError as error:
-        rank, failure = error.get_first_failure()
-        if failure.exitcode < 0:  # killed, so it could not report this itself
-            message = f"process {rank} of {count} was ended by signal {-failure.exitcode}"
-            sys.stderr.write(f"dartboard: error: {message}; resume the run with --resume\n")
-        return failure.exitcode if failure.exitcode > 0 else 1
-    except SignalException as signal:
-        return SIGNAL_EXIT + int(signal.sigval)
-    return 0
+        def pass_on(number: Signals) -> None:
+            for process in processes:
+                with suppress(ProcessLookupError):
+                    process.send_signal(number)
+
+        with handling((SIGINT, SIGTERM), pass_on) as caught:
+            try:
+                for rank in range(count):
+                    own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+                    command = [sys.executable, "-P", "-c", PROGRAM, *arguments]
+                    # In sessions of their own: Ctrl-C in a terminal reaches each of them once, from here.
+                    processes.append(subprocess.Popen(command, env=shared | own, start_new_session=True))  # noqa: S603
+                failed = _first_failure(processes)
+                if failed is not None and not caught:
+                    pass_on(SIGTERM)
+                _wait_for_all(processes)
+            finally:
+                pass_on(SIGKILL)
+    if caught:
+        return SIGNAL_EXIT + int(caught[0])
+    if failed is None:
+        return 0
+    code = processes[failed].returncode
+    if code < 0:  # killed, so it could not report this itself
+        message = f"process {failed} of {count} was ended by signal {-code}"
+        sys.stderr.write(f"dartboard: error: {message}; resume the run with --resume\n")
+    return code if code > 0 else 1
+
+
+def loopback_only() -> dict[str, str]:
+    """Environment variables that keep what gloo and NCCL open to the loopback interface."""
+    names = [name for _, name in socket.if_nameindex() if name.startswith("lo")]
+    return {f"{backend}_SOCKET_IFNAME": names[0] for backend in ("GLOO", "NCCL")} if names else {}
+
+
+def _first_failure(processes: Sequence[subprocess.Popen[bytes]]) -> int | None:
+    """The number of the first process that fails; None if all end well."""
+    while True:
+        codes = [process.poll() for process in processes]
+        failed = next((rank for rank, code in enumerate(codes) if code), None)
+        if failed is not None or None not in codes:
+            return failed
+        time.sleep(WAIT_SECONDS)
+
+
+def _wait_for_all(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Waits until all processes have ended, or for as long as they may take to save."""
+    end = time.monotonic() + SHUTDOWN_SECONDS
+    while any(process.poll() is None for process in processes) and time.monotonic() < end:
+        time.sleep(WAIT_SECONDS)
 
 
 def end_with_launcher() -> None:

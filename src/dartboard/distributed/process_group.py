@@ -1,11 +1,15 @@
-"""A group of several processes: torch.distributed, as torchrun starts it."""
+"""A group of several processes: torch.distributed, as `launch` or torchrun starts it."""
 
 import inspect
+import ipaddress
+import os
+import socket
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, Self, TypeVar, cast
+from hashlib import sha256
+from typing import Any, Self
 
 import torch
 import torch.distributed as dist
@@ -13,13 +17,15 @@ from torch import Tensor, nn
 from torch.distributed import ProcessGroup
 from torch.nn.parallel import DistributedDataParallel
 
+from dartboard import errors
 from dartboard.distributed.group import SINGLE, Group
-from dartboard.distributed.launch import world_size
+from dartboard.distributed.launch import STORE, world_size
 from dartboard.errors import DistributedError
 
-T = TypeVar("T")
 TIMEOUT = timedelta(minutes=30)
 """How long a rank waits for the others: rank 0 may be at the last selection, or write a large checkpoint."""
+PUBLIC = "DARTBOARD_PUBLIC"
+"""The environment variable that permits processes of torchrun to meet at a public address."""
 
 _SYNC_BUFFERS = "forward_sync_buffers"  # its name from torch 2.13 on
 if _SYNC_BUFFERS not in inspect.signature(DistributedDataParallel).parameters:
@@ -90,23 +96,38 @@ class TorchGroup(Group):
         dist.all_reduce(total, group=self._group)
         return bool(total)
 
-    def broadcast(self, make: Callable[[], T]) -> T:
-        value_and_error: list[Any] = [None, None]
+    def broadcast(self, make: Callable[[], bytes]) -> bytes:
+        kind, data, cause = "", b"", None
         if not self.rank:
             try:
-                value_and_error[0] = make()
+                data = make()
             except Exception as error:  # noqa: BLE001  # it is raised below, here and on all other ranks
-                value_and_error[1] = error
-        dist.broadcast_object_list(value_and_error, group=self._group, group_src=0)
-        value, failure = value_and_error
-        if failure is not None:
-            raise failure
-        return cast(T, value)
+                kind, data, cause = type(error).__name__, str(error).encode(), error
+        kind, data = self._send(kind.encode()).decode(), self._send(data)
+        if kind:
+            known = getattr(errors, kind, None)
+            if not (isinstance(known, type) and issubclass(known, errors.DartboardError)):
+                raise DistributedError(f"{kind} on rank 0: {data.decode()}") from cause
+            failure = known.__new__(known)
+            Exception.__init__(failure, data.decode())  # some have constructors of their own
+            raise failure from cause
+        return data
+
+    def _send(self, data: bytes) -> bytes:
+        """The bytes of rank 0 on every rank, sent as a tensor: nothing is unpickled."""
+        length = torch.tensor([len(data)])
+        dist.broadcast(length, group_src=0, group=self._group)
+        tensor = torch.zeros(int(length), dtype=torch.uint8)
+        if not self.rank:
+            tensor = torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else tensor
+        dist.broadcast(tensor, group_src=0, group=self._group)
+        return tensor.numpy().tobytes()
 
     def check_same(self, what: str, value: str) -> None:
-        values: list[str | None] = [None] * self.size
-        dist.all_gather_object(values, value, group=self._group)
-        differs = next((rank for rank in range(self.size) if values[rank] != values[0]), None)
+        digest = torch.frombuffer(bytearray(sha256(value.encode()).digest()), dtype=torch.uint8)
+        digests = [torch.empty_like(digest) for _ in range(self.size)]
+        dist.all_gather(digests, digest, group=self._group)
+        differs = next((rank for rank in range(self.size) if not digests[rank].equal(digests[0])), None)
         if differs is not None:
             raise DistributedError(
                 f"{what} is not the same on rank 0 and rank {differs}; machines or versions of torch that "
@@ -155,17 +176,47 @@ def _sum_gradients(
     return future.then(lambda done: done.value()[0])
 
 
+def _check_address() -> None:
+    """Refuses to meet at an address that strangers may reach: torchrun's store has no authentication.
+
+    Raises:
+        DistributedError: If `MASTER_ADDR` is public and the environment variable `DARTBOARD_PUBLIC` is not 1.
+    """
+    address = os.environ.get("MASTER_ADDR", "")
+    try:
+        hosts = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(address, None)}
+    except OSError:  # torch says what is wrong with it
+        return
+    public = sorted(host for host in hosts if not ipaddress.ip_address(host).is_private)
+    if public and os.environ.get(PUBLIC) != "1":
+        raise DistributedError(
+            f"MASTER_ADDR={address} is the public address {public[0]}, where anybody could join the "
+            f"processes and send them data; use an address of a private network, or set {PUBLIC}=1 if a "
+            "firewall protects it"
+        )
+
+
 @contextmanager
 def join_group(device: torch.device) -> Iterator[Group]:
-    """The group of all processes that torchrun has started, this one included; `SINGLE` without torchrun.
+    """The group of all processes that were started with this one; `SINGLE` if there are no others.
 
+    Processes of `launch` meet in a file, those of torchrun at the address that it gives them.
     This rank computes on `device`.
+
+    Raises:
+        DistributedError: If torchrun's address is a public one.
     """
     if world_size() == 1:
         yield SINGLE
         return
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-    dist.init_process_group(backend, timeout=TIMEOUT)
+    if STORE in os.environ:
+        store = dist.FileStore(os.environ[STORE], world_size())  # type: ignore[attr-defined]
+        rank = int(os.environ["RANK"])
+        dist.init_process_group(backend, store=store, rank=rank, world_size=world_size(), timeout=TIMEOUT)
+    else:
+        _check_address()
+        dist.init_process_group(backend, timeout=TIMEOUT)
     # How gradients lie in memory is for torch to choose; to hand them over they are copied anyway.
     warnings.filterwarnings("ignore", message="Grad strides do not match bucket view strides")
     try:

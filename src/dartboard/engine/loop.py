@@ -23,6 +23,7 @@ from dartboard.engine.step import Meter, Stepper, check_state
 from dartboard.errors import DistributedError, Stopped
 from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
+from dartboard.runs.checkpoint import from_bytes, to_bytes
 from dartboard.space import SearchSpace
 
 log = logging.getLogger(__name__)
@@ -220,11 +221,12 @@ class Loop(ABC, Generic[R, E]):
             raise Stopped(f"stopped after step {self.step} of {steps}" if self.step else UNSTARTED)
 
     def _resume(self, fall_back: bool) -> None:
-        checkpoint = self.group.broadcast(
-            lambda: None if self.run is None else self.run.load(fall_back=fall_back)
-        )
-        if checkpoint is not None:
-            restore(self, checkpoint[1])
+        def load() -> bytes:
+            checkpoint = None if self.run is None else self.run.load(fall_back=fall_back)
+            return b"" if checkpoint is None else to_bytes(checkpoint[1])
+
+        if state := self.group.broadcast(load):
+            restore(self, from_bytes(state))
             log.info("resumed at step %d, epoch %d", self.step, self.epoch)
             if self.changed:
                 log.info("%s", self.changed)

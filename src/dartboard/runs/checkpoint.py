@@ -215,6 +215,23 @@ def unpack(tensors: Mapping[str, Tensor], plain: JSON) -> Tree:
     raise CheckpointError(f"expected $tensor, $float, $tuple or $dict, got {', '.join(plain)}")
 
 
+def to_bytes(tree: Tree) -> bytes:
+    """The tree as bytes for another process: the length of its JSON in 8 bytes, the JSON, and safetensors.
+
+    Raises:
+        RunError: As `pack`.
+    """
+    tensors, plain = pack(tree)
+    text = json.dumps(plain).encode()
+    return len(text).to_bytes(8, "little") + text + safetensors.torch.save(tensors)
+
+
+def from_bytes(data: bytes) -> Tree:
+    """The tree that `to_bytes` was called with."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    return unpack(safetensors.torch.load(data[end:]), json.loads(data[8:end]))
+
+
 def digest(tree: Tree) -> str:
     """SHA-256 of a tree in hexadecimal: of every plain value, and of every tensor's name, type and bits.
 

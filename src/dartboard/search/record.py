@@ -178,7 +178,9 @@ def _choose(
     """The choice of a selector, with random draws of its own; strengths, and the health of groups."""
     rng = Random(f"{searcher.options.seed} {time}")
     local = select(searcher.objective, searcher.valid_batches, rng)
-    genotype = searcher.group.broadcast(lambda: local)  # measurements of ranks could differ by rounding
+    text = GENOTYPE_FORMATS["json"]
+    # Measurements of ranks could differ by rounding.
+    genotype = text.decode(searcher.group.broadcast(lambda: text.encode(local).encode()).decode())
     strengths = searcher.relaxation.strengths()
     return genotype, strengths, health.measure(searcher.space, genotype, strengths)
 

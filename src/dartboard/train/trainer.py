@@ -258,11 +258,11 @@ class Trainer(Loop[TrainRecord, TrainResult]):
     def _best_net(self) -> tuple[CellNet, int]:
         """The network of the best epoch and the epoch's number; the last where its file is damaged."""
 
-        def load() -> Model:
-            return unpack_model(self._models[BEST]) if self.run is None else load_model(self.run.path / BEST)
+        def load() -> bytes:
+            return self._models[BEST] if self.run is None else pack_model(load_model(self.run.path / BEST))
 
         try:
-            model = self.group.broadcast(load)
+            model = unpack_model(self.group.broadcast(load))
         except ModelError as error:
             log.warning("the best network is lost, and the last takes its place: %s", error)
             return self.used_net, self.epoch - 1
