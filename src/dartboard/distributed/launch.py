@@ -25,6 +25,8 @@ STORE = "DARTBOARD_STORE"
 PROGRAM = "import sys; from dartboard.cli.main import main; sys.exit(main())"
 SHUTDOWN_SECONDS = 1800.0
 """Seconds that processes have to save and stop; a step can be long."""
+REPORT_SECONDS = 5.0
+"""Seconds that rank 0 has to report that another process is gone before it is told to stop."""
 POLL_SECONDS = 0.5
 """How often a process checks that its launcher is alive."""
 WAIT_SECONDS = 0.05
@@ -65,8 +67,9 @@ def launch(count: int, arguments: Sequence[str]) -> int:
                     processes.append(subprocess.Popen(command, env=shared | own, start_new_session=True))  # noqa: S603
                 failed = _first_failure(processes)
                 if failed is not None and not caught:
+                    _wait(processes[:1], REPORT_SECONDS)
                     pass_on(SIGTERM)
-                _wait_for_all(processes)
+                _wait(processes, SHUTDOWN_SECONDS)
             finally:
                 pass_on(SIGKILL)
     if caught:
@@ -96,9 +99,9 @@ def _first_failure(processes: Sequence[subprocess.Popen[bytes]]) -> int | None:
         time.sleep(WAIT_SECONDS)
 
 
-def _wait_for_all(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Waits until all processes have ended, or for as long as they may take to save."""
-    end = time.monotonic() + SHUTDOWN_SECONDS
+def _wait(processes: Sequence[subprocess.Popen[bytes]], seconds: float) -> None:
+    """Waits until all processes have ended, but no longer than so many seconds."""
+    end = time.monotonic() + seconds
     while any(process.poll() is None for process in processes) and time.monotonic() < end:
         time.sleep(WAIT_SECONDS)
 
