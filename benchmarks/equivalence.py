@@ -1,9 +1,9 @@
 """Differences between one process and two with half of every batch each, for every method.
 
-The cases are those of the tests (tests/scale_cases.py): short searches and trainings on the digits in
-float64, with synchronized batch-norms, crops, flips, cutout and drop-path. The difference is the maximum
-over all weights, statistics, architecture parameters and strengths after any step; next to it is that of
-the mean loss, which is kept in float32.
+The cases are those of the tests (tests/helpers/distributed_cases.py): short searches and trainings on the
+digits in float64, with synchronized batch-norms, crops, flips, cutout and drop-path. The difference is the
+maximum over all weights, statistics, architecture parameters and strengths after any step; next to it is
+that of the mean loss, which is kept in float32.
 
 usage: python benchmarks/equivalence.py [CASE ...]
 """
@@ -17,8 +17,9 @@ import torch
 TESTS = Path(__file__).parents[1] / "tests"
 sys.path.insert(0, str(TESTS))
 
-from scale_cases import CASES, apart, follow  # noqa: E402
-from together import together  # noqa: E402
+from run_ranks import run_ranks  # noqa: E402
+
+from helpers.distributed_cases import CASES, largest_difference, run_case  # noqa: E402
 
 
 def main() -> None:
@@ -27,16 +28,18 @@ def main() -> None:
     names = sys.argv[1:] or list(CASES)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "two.pt"
-        one, other = together(2, TESTS / "distributed" / "steps.py", out, "sync", *names)
+        one, other = run_ranks(2, TESTS / "distributed" / "steps.py", out, "sync", *names)
         assert one == other, "the two processes hold different states"
         two = torch.load(out)
     print("| search or training | steps | largest difference | of the mean loss | same cell |")
     print("|---|---|---|---|---|")
     for name in names:
-        alone, both = follow(CASES[name]), two[name]
+        alone, both = run_case(CASES[name]), two[name]
         loss = abs(alone["meter"]["train_loss"] - both["meter"]["train_loss"])
         same = "" if alone["genotype"] is None else str(alone["genotype"] == both["genotype"]).lower()
-        print(f"| {name} | {CASES[name].steps} | {apart(alone, both):.0e} | {loss:.0e} | {same} |")
+        print(
+            f"| {name} | {CASES[name].steps} | {largest_difference(alone, both):.0e} | {loss:.0e} | {same} |"
+        )
 
 
 if __name__ == "__main__":

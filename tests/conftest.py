@@ -53,6 +53,6 @@ def run(tmp_path: Path) -> Iterator[Run]:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A file with few digits."""
-    from protocols import few
+    from helpers.protocol_cases import few_digits
 
-    return few(tmp_path_factory.mktemp("data") / "few.npz")
+    return few_digits(tmp_path_factory.mktemp("data") / "few.npz")

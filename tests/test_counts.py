@@ -49,7 +49,7 @@ def storages(values: Any) -> dict[int, int]:
 
 def count_operators(method: str) -> int:
     """Operators of one warm search step on nano."""
-    from searching import search
+    from helpers.search_cases import search
 
     searcher = search(method)
     searcher._start_epoch()

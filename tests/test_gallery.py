@@ -8,7 +8,7 @@ import pytest
 
 from dartboard.cli.analyse import TOOLS
 from dartboard.cli.commands import package_commands
-from pages import load_script
+from helpers.doc_pages import load_script
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "analysis-gallery.md").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from dartboard.scoreboard.records import find_record, read_records
 from dartboard.tables import load_table
 from dartboard_papers import ReproductionRecord, in_order, read_record
 from dartboard_papers.runner import choose_scale
-from pages import load_script
+from helpers.doc_pages import load_script
 
 ROOT = Path(__file__).parents[1]
 BENCHES = sorted(path.parent for path in (ROOT / "results").glob("*/bench.yaml"))

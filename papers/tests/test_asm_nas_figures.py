@@ -15,7 +15,7 @@ from dartboard_papers import RunOptions, Verdict, asm_nas_figure_3, asm_nas_figu
 from dartboard_papers._amended import keep_space
 from dartboard_papers._asm import asm_space
 from dartboard_papers.asm_nas_figure_4 import prefers, shares, third
-from protocols import few
+from helpers.protocol_cases import few_digits
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -61,7 +61,7 @@ def test_the_smaller_change_is_the_more_stable(
 
 def test_figure_3_at_a_tiny_scale(tmp_path: Path) -> None:
     scale = asm_nas_figure_3.Stability(seeds=1, epochs=1, channels=2, batch=16, examples=16)
-    own = asm_nas_figure_3.reproduce(RunOptions(tmp_path, data=few(tmp_path / "few.npz")), scale)
+    own = asm_nas_figure_3.reproduce(RunOptions(tmp_path, data=few_digits(tmp_path / "few.npz")), scale)
     assert own.numbers.keys() == {"asm", "darts"}
     for (told,) in own.numbers.values():
         assert len(told["edges"]) == 3 * 14
@@ -98,7 +98,7 @@ def test_preferences_are_counted_over_seeds() -> None:
 
 def test_figure_4_at_a_tiny_scale(tmp_path: Path) -> None:
     scale = asm_nas_figure_4.Attention(seeds=1, cells=3, epochs=1, channels=2, batch=16, examples=16)
-    own = asm_nas_figure_4.reproduce(RunOptions(tmp_path, data=few(tmp_path / "few.npz")), scale)
+    own = asm_nas_figure_4.reproduce(RunOptions(tmp_path, data=few_digits(tmp_path / "few.npz")), scale)
     (maps,) = own.numbers["maps"]
     assert [told["cells"] for told in maps] == [(1,), (2,), (3,)]
     weights = np.array([told["weights"] for told in maps])

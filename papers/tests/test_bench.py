@@ -19,8 +19,8 @@ from dartboard_papers._bench import (
     read_bench,
     run_bench,
 )
-from nb201_data import made_up
-from protocols import few
+from helpers.nb201_data import made_up
+from helpers.protocol_cases import few_digits
 
 RESULTS = Path(__file__).parents[2] / "results"
 TINY = BenchScale(seeds=2, epochs=1, batch=16, channels=2)
@@ -36,7 +36,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return few(tmp_path_factory.mktemp("images") / "few.npz")
+    return few_digits(tmp_path_factory.mktemp("images") / "few.npz")
 
 
 def test_without_a_table_nano_is_searched(tmp_path: Path, table: Path) -> None:

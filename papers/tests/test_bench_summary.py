@@ -18,7 +18,7 @@ from dartboard_papers._bench_summary import (
 )
 from dartboard_papers.base import Row, RunOptions
 from dartboard_papers.gaea_figure_4 import draw, final_skips, nearly_all, numbers, seed_rows
-from nb201_searches import bench, search
+from helpers.nb201_records import bench, search
 
 RESULTS = Path(__file__).parents[2] / "results"
 

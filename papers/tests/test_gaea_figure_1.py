@@ -8,7 +8,7 @@ from dartboard.errors import OptionError
 from dartboard_papers import REPRODUCTIONS, RunOptions, Verdict
 from dartboard_papers.gaea_figure_1 import PANELS, PAPER, Entropy, Supernet, judge, plan, reproduce, together
 from dartboard_papers.runner import choose_scale
-from protocols import few
+from helpers.protocol_cases import few_digits
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SMALL = Supernet(epochs=2, batch=16)
@@ -88,7 +88,7 @@ def test_seeds_make_a_band() -> None:
 
 
 def test_it_runs_at_a_tiny_scale(tmp_path: Path) -> None:
-    own = reproduce(RunOptions(tmp_path, data=few(tmp_path / "few.npz")), TINY)
+    own = reproduce(RunOptions(tmp_path, data=few_digits(tmp_path / "few.npz")), TINY)
     found = own.numbers["entropy of each seed"]
     assert found.keys() == PANELS.keys()
     starts = {"darts": math.log(8), "oneshot1": math.log(3)}  # at rest in the first epoch

@@ -6,7 +6,7 @@ import pytest
 from dartboard.errors import OptionError, TableError
 from dartboard_papers import REPRODUCTIONS, RunOptions, Verdict
 from dartboard_papers.gaea_figure_2 import OneShot, check_table, find_benches, in_words, is_lower, reproduce
-from nb201_searches import BEST, bench
+from helpers.nb201_records import BEST, bench
 
 RESULTS = Path(__file__).parents[2] / "results"
 

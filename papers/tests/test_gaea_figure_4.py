@@ -6,7 +6,7 @@ from dartboard_papers import RunOptions, Verdict
 from dartboard_papers._bench import BenchScale
 from dartboard_papers._bench_summary import judge
 from dartboard_papers.gaea_figure_4 import check, in_words, reproduce, rows
-from nb201_searches import bench
+from helpers.nb201_records import bench
 
 RESULTS = Path(__file__).parents[2] / "results"
 

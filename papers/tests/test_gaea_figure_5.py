@@ -6,8 +6,8 @@ from dartboard.tables.csv_table import write_columns
 from dartboard_papers import RunOptions, Verdict
 from dartboard_papers._bench import BenchScale
 from dartboard_papers.gaea_figure_5 import reproduce
-from nb201_data import made_up
-from protocols import few
+from helpers.nb201_data import made_up
+from helpers.protocol_cases import few_digits
 
 RESULTS = Path(__file__).parents[2] / "results"
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -23,7 +23,7 @@ def test_the_records_of_the_bench(tmp_path: Path) -> None:
 
 def test_searches(tmp_path: Path) -> None:
     write_columns(tmp_path / "nb201.csv.gz", made_up())
-    options = RunOptions(tmp_path / "work", few(tmp_path / "few.npz"), tmp_path)
+    options = RunOptions(tmp_path / "work", few_digits(tmp_path / "few.npz"), tmp_path)
     result = reproduce(options, BenchScale(seeds=1, epochs=2, batch=16, channels=2, pixels=8))
     assert result.rows[0].here in range(7)
     assert (result.verdict is Verdict.HELD) == (result.rows[0].here in (5, 6))

@@ -8,8 +8,8 @@ from dartboard.tables.csv_table import write_columns
 from dartboard.utils.statistics import Summary
 from dartboard_papers import RunOptions, Verdict
 from dartboard_papers.gaea_table_2 import METHODS, SearchTable, in_words, orderings, reproduce
-from nb201_data import made_up
-from protocols import few
+from helpers.nb201_data import made_up
+from helpers.protocol_cases import few_digits
 
 RESULTS = Path(__file__).parents[2] / "results"
 MEANS = {
@@ -115,7 +115,7 @@ def test_the_records_of_nano_have_baselines_too() -> None:
 
 def test_numbers_of_the_scale_matter(tmp_path: Path) -> None:
     write_columns(tmp_path / "nb201.csv.gz", made_up())
-    options = RunOptions(tmp_path / "work", few(tmp_path / "few.npz"), tmp_path)
+    options = RunOptions(tmp_path / "work", few_digits(tmp_path / "few.npz"), tmp_path)
     small = {"batch": 16, "channels": 2, "pixels": 8}
     scale = SearchTable(seeds=1, epochs=1, gdas_epochs=2, gaea_gdas_epochs=3, draws=4, **small)
     result = reproduce(options, scale)

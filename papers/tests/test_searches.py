@@ -8,15 +8,15 @@ import pytest
 from dartboard.errors import DartboardError, UnknownNameError
 from dartboard_papers._searches import RUNS, configure, searches
 from dartboard_papers.base import RunOptions
-from executing import WORKERS, holder, when_saved
-from protocols import few
-from searching import SHORT
+from helpers.executor_checks import PROCESS_EXECUTORS, when_saved, writer_pid
+from helpers.protocol_cases import few_digits
+from helpers.search_cases import SHORT
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def small(tmp_path: Path, **more: Any) -> dict[str, Any]:
-    return {**SHORT, "space": "nano", "data": few(tmp_path / "few.npz")} | more
+    return {**SHORT, "space": "nano", "data": few_digits(tmp_path / "few.npz")} | more
 
 
 def test_searches_are_ordinary_runs_and_are_done_once(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_several_at_a_time_find_the_same(tmp_path: Path) -> None:
         assert one["digest"] == other["digest"]
 
 
-@pytest.mark.parametrize(("name", "words"), WORKERS)
+@pytest.mark.parametrize(("name", "words"), PROCESS_EXECUTORS)
 def test_a_killed_worker_of_any_executor_loses_nothing(
     tmp_path: Path, name: str, words: dict[str, Any]
 ) -> None:
@@ -60,7 +60,7 @@ def test_a_killed_worker_of_any_executor_loses_nothing(
     configs = {f"s{seed}": configure(base, {"seed": seed}) for seed in (0, 1)}
     alone = searches(configs, RunOptions(tmp_path / "alone"))
     victim = tmp_path / "killed" / RUNS / alone["s0"].path.name
-    killer = when_saved(victim, lambda: os.kill(holder(victim), signal.SIGKILL))
+    killer = when_saved(victim, lambda: os.kill(writer_pid(victim), signal.SIGKILL))
     killed = searches(configs, RunOptions(tmp_path / "killed", executor=name, executor_options=words))
     killer.join()
     assert len(killed["s0"].environment()) == 2  # it was resumed in another process

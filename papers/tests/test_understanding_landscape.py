@@ -19,7 +19,7 @@ from dartboard_papers._understanding_training import shape
 from dartboard_papers.base import REPRODUCTIONS, ReproductionResult, RunOptions, Verdict
 from dartboard_papers.runner import choose_scale
 from dartboard_papers.understanding_figure_3 import apart, family
-from protocols import few
+from helpers.protocol_cases import few_digits
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -131,7 +131,7 @@ def test_heights_and_roughness_are_of_logarithms() -> None:
 
 
 def test_landscapes_are_those_of_the_trained_networks(tmp_path: Path) -> None:
-    images, of = few(tmp_path / "few.npz"), "loss"
+    images, of = few_digits(tmp_path / "few.npz"), "loss"
     told: list[tuple[str, int, int]] = []
     options = RunOptions(tmp_path / "work", data=images, tell=lambda *words: told.append(words))
     scale = Landscapes.model_validate(TINY | {"directions": 3, "radius": 0.2})
@@ -150,7 +150,7 @@ def test_landscapes_are_those_of_the_trained_networks(tmp_path: Path) -> None:
 def test_a_whole_figure(tmp_path: Path) -> None:
     told = REPRODUCTIONS["understanding-figure-7"]
     scale = type(told.laptop).model_validate(TINY)
-    result = told.work(RunOptions(tmp_path / "work", data=few(tmp_path / "few.npz")), scale)
+    result = told.work(RunOptions(tmp_path / "work", data=few_digits(tmp_path / "few.npz")), scale)
     assert result.verdict in (Verdict.HELD, Verdict.NOT_HELD)
     assert result.seeds == 1
     assert set(result.numbers) == {"darts", "c1"}

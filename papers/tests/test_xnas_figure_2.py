@@ -17,7 +17,7 @@ from dartboard_papers.xnas_figure_2 import (
     plan,
     reproduce,
 )
-from protocols import few
+from helpers.protocol_cases import few_digits
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 TINY = Decays(decays=(0.0, DARTS), seeds=1, epochs=1, batch=16)
@@ -38,7 +38,7 @@ def test_every_decay_and_seed_is_searched_as_the_scale_says() -> None:
 
 
 def test_the_entropy_is_that_of_equation_55(tmp_path: Path) -> None:
-    config = plan(TINY, few(tmp_path / "few.npz"))["0.001-s0"]
+    config = plan(TINY, few_digits(tmp_path / "few.npz"))["0.001-s0"]
     run = searches({"one": config}, RunOptions(tmp_path))["one"]
     rows = json.loads((run.path / "epochs" / "0000.json").read_text())["strengths"]["cell"]["ops"]
     each = [-sum(own * math.log(own) for own in row) / math.log(6) for row in rows]
@@ -76,7 +76,7 @@ def test_the_verdict_follows_the_entropies(found: dict[float, list[float]], verd
 
 
 def test_it_runs_at_a_tiny_scale(tmp_path: Path) -> None:
-    own = reproduce(RunOptions(tmp_path, data=few(tmp_path / "few.npz")), TINY)
+    own = reproduce(RunOptions(tmp_path, data=few_digits(tmp_path / "few.npz")), TINY)
     assert own.numbers["entropy"].keys() == {"0", "0.001"}
     assert all(0.9 < each[0] <= 1 for each in own.numbers["entropy"].values())
     assert "few.npz" in own.size

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from search_runs import search_runs
 from torch import Tensor
 
-import lab
 from dartboard.analysis.attention import AttentionMap, attention, attention_maps, plot_attention
 from dartboard.arch.objective import Objective
 from dartboard.errors import CheckpointError
@@ -18,20 +18,20 @@ from dartboard.relax import RELAXATIONS
 from dartboard.runs import list_checkpoints
 from dartboard.search.searcher import load_searcher
 from dartboard.space import get_space
-from histories import histories
-from searching import state
+from helpers import networks
+from helpers.search_cases import state
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def make_objective(relax: str = "attention", space: str = "s2") -> Objective:
-    own = lab.shrunk(get_space(space), cells=3)
+    own = networks.shrink(get_space(space), cells=3)
     relaxation = RELAXATIONS[relax](own, torch.Generator().manual_seed(0)).double()
     torch.manual_seed(1)
     for values in relaxation.parameters():
         values.data *= 3
         values.data += torch.randn_like(values)
-    return Objective(lab.build(own).train(), relaxation.train())
+    return Objective(networks.build(own).train(), relaxation.train())
 
 
 def batches(count: int = 3) -> list[tuple[Tensor, Tensor]]:
@@ -111,7 +111,7 @@ def test_what_is_strongest() -> None:
 
 
 def test_from_a_run_and_its_picture(tmp_path: Path) -> None:
-    run = histories(tmp_path, "asm")["asm-0"]
+    run = search_runs(tmp_path, "asm")["asm-0"]
     told = list[tuple[str, int, int]]()
     maps = attention(run.path, progress=lambda *words: told.append(words))
     searcher = load_searcher(run)

@@ -24,9 +24,9 @@ from dartboard.jobs.runner import JobRunner
 from dartboard.runs import Run
 from dartboard.space import get_published
 from dartboard.train import Trainer, TrainHook
-from executing import WORKERS, holder, when_saved
-from killing import started, story
-from protocols import few
+from helpers.executor_checks import PROCESS_EXECUTORS, when_saved, writer_pid
+from helpers.kills import run_record, running_process
+from helpers.protocol_cases import few_digits
 
 DARTS = get_published("darts-v2")
 CELLS = {"darts": DARTS, "other": random_connections(DARTS, 1)[0]}
@@ -81,12 +81,12 @@ def test_cells_see_the_same_batches_and_seeds_other_ones(data: str, tmp_path: Pa
     assert not torch.equal(first, batch("darts", 0.05, 1))
 
 
-@pytest.mark.parametrize(("name", "options"), WORKERS)
+@pytest.mark.parametrize(("name", "options"), PROCESS_EXECUTORS)
 def test_a_killed_worker_of_any_executor_loses_nothing(
     once: tuple[Path, Comparison], data: str, tmp_path: Path, name: str, options: dict[str, Any]
 ) -> None:
     first = tmp_path / "out" / "runs" / "darts-lr0.05-s0"
-    killer = when_saved(first, lambda: os.kill(holder(first), signal.SIGKILL))
+    killer = when_saved(first, lambda: os.kill(writer_pid(first), signal.SIGKILL))
     executor = make_executor(name, options)
     again = compare(CELLS, tiny(data), tmp_path / "out", lrs=(0.05, 0.2), executor=executor)
     killer.join()
@@ -141,7 +141,7 @@ def test_a_comparison_that_was_stopped_goes_on_to_the_same_bits(
     again = compare(CELLS, tiny(data), tmp_path / "out", lrs=(0.05, 0.2))
     assert numbers(again) == numbers(once[1])
     for path in (once[0] / "runs").iterdir():
-        assert story(path) == story(tmp_path / "out/runs" / path.name)
+        assert run_record(path) == run_record(tmp_path / "out/runs" / path.name)
 
 
 @pytest.mark.parametrize("name", ["here", "pool"])
@@ -174,7 +174,7 @@ def test_a_comparison_that_was_killed_goes_on_to_the_same_bits(
 ) -> None:
     script, out = tmp_path / "victim.py", tmp_path / "out"
     script.write_text(f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n" + KILLED)
-    with started([sys.executable, script, data, out]) as process:
+    with running_process([sys.executable, script, data, out]) as process:
         while int(process.stdout.readline() or 99) < 3:
             pass
         process.kill()
@@ -216,7 +216,7 @@ def test_other_images_under_the_same_name_are_refused(data: str, tmp_path: Path)
     copy = tmp_path / "few.npz"
     copy.write_bytes(Path(data).read_bytes())
     compare({"darts": DARTS}, tiny(str(copy), epochs=1), tmp_path / "out")
-    few(copy, test=30)
+    few_digits(copy, test=30)
     with pytest.raises(RunError, match="the images have changed"):
         compare({"darts": DARTS}, tiny(str(copy), epochs=1), tmp_path / "out")
 

@@ -10,7 +10,7 @@ import torch
 
 from dartboard.analysis.grid import Grid, GridOptions, make_problem
 from dartboard.errors import RunError
-from landscapes import images, model
+from helpers.landscape_cases import images, random_model
 
 OWN = {"of": "loss", "seed": 0, "sides": (1, 2)}
 
@@ -72,6 +72,6 @@ def test_damage_is_said(text: str, tmp_path: Path) -> None:
 
 
 def test_values_of_a_gpu_are_not_those_of_a_cpu() -> None:
-    problem = make_problem(model(), images(), None, GridOptions())
+    problem = make_problem(random_model(), images(), None, GridOptions())
     assert problem.settings("cuda:1") == problem.settings("cpu") | {"device": "cuda"}
     assert problem.settings(torch.device("cpu")) == problem.settings("cpu")

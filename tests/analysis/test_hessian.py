@@ -8,8 +8,8 @@ from dartboard.analysis.hessian import Spectrum, arch_spectrum, weight_spectrum
 from dartboard.analysis.plane import weights_of
 from dartboard.arch.curvature import largest_eigenvalue
 from dartboard.errors import CompositionError
-from landscapes import images, model, normalised
-from searching import batch, problem
+from helpers.landscape_cases import images, normalized, random_model
+from helpers.search_cases import batch, random_objective
 
 SMALL = {"channels": 1, "input": (3, 8, 8)}
 
@@ -24,8 +24,8 @@ def dense(net, x, y):
 
 
 def test_both_ends_are_those_of_the_whole_matrix():
-    own, given = model(mix="plain", **SMALL), images(6)
-    expected = dense(own.net, normalised(given), given.labels)
+    own, given = random_model(mix="plain", **SMALL), images(6)
+    expected = dense(own.net, normalized(given), given.labels)
     found = weight_spectrum(own, given, count=4, batch=4, tolerance=1e-10)
     assert found.largest == pytest.approx(expected.flip(0)[:4].tolist(), rel=1e-6)
     assert found.smallest == pytest.approx(expected[0].item(), rel=1e-6)
@@ -34,7 +34,7 @@ def test_both_ends_are_those_of_the_whole_matrix():
 
 
 def test_batches_change_nothing_unless_their_statistics_count():
-    own, given = model(**SMALL), images(8)
+    own, given = random_model(**SMALL), images(8)
 
     def largest(**more):
         return weight_spectrum(own, given, count=1, tolerance=1e-9, **more).largest[0]
@@ -45,7 +45,7 @@ def test_batches_change_nothing_unless_their_statistics_count():
 
 
 def test_nothing_is_changed_and_products_are_told():
-    own, told = model(**SMALL), []
+    own, told = random_model(**SMALL), []
     before = {name: value.clone() for name, value in own.net.state_dict().items()}
     weight_spectrum(own, images(4), statistics="batch", count=1, progress=lambda *words: told.append(words))
     assert all(torch.equal(value, before[name]) for name, value in own.net.state_dict().items())
@@ -53,7 +53,7 @@ def test_nothing_is_changed_and_products_are_told():
 
 
 def test_architecture_parameters():
-    objective = problem("nano", "softmax")
+    objective = random_objective("nano", "softmax")
     told = []
     tell = lambda *words: told.append(words)  # noqa: E731
     found = arch_spectrum(objective, [batch(0)], count=3, tolerance=1e-10, progress=tell)
@@ -70,7 +70,7 @@ def test_architecture_parameters():
 
 def test_without_architecture_parameters():
     with pytest.raises(CompositionError, match="no architecture parameters"):
-        arch_spectrum(problem("nano", "attention"), [batch(0)])
+        arch_spectrum(random_objective("nano", "attention"), [batch(0)])
 
 
 def test_what_was_not_found_is_none():

@@ -27,7 +27,7 @@ from dartboard.analysis.plane import draw_direction, weights_of
 from dartboard.errors import DataError, OptionError, RunError
 from dartboard.nn import Model
 from dartboard.space import adopt, decode, get_space
-from landscapes import gradients, images, model, moved, normalised
+from helpers.landscape_cases import displaced, gradients, images, normalized, random_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -45,32 +45,32 @@ def points(options: GridOptions) -> list[tuple[int, int, float, float]]:
 
 @pytest.mark.parametrize("kind", [{}, {"kind": "gaussian"}, {"vectors": "drawn"}, {"seed": 5}])
 def test_losses_are_those_of_moved_networks(kind: dict[str, object]) -> None:
-    own, given = model(), images()
+    own, given = random_model(), images()
     options = small(**({"directions": kind["kind"]} if "kind" in kind else kind))
     found = landscape(own, given, options)
     for row, column, a, b in points(options):
-        logits = moved(own.net, a, b, **kind)(normalised(given))
+        logits = displaced(own.net, a, b, **kind)(normalized(given))
         expected = F.cross_entropy(logits, given.labels).item()
         assert found.values[row, column] == pytest.approx(expected, rel=1e-10)
-    assert found.center == pytest.approx(F.cross_entropy(own.net(normalised(given)), given.labels).item())
+    assert found.center == pytest.approx(F.cross_entropy(own.net(normalized(given)), given.labels).item())
 
 
 def test_fresh_statistics_are_those_of_the_training_images_at_the_point() -> None:
-    own, given, train = model(), images(), images(16, seed=1)
+    own, given, train = random_model(), images(), images(16, seed=1)
     options = small(statistics="fresh", fresh=16, batch=16)
     found = landscape(own, given, options, train=train)
     for row, column, a, b in points(options):
-        net = moved(own.net, a, b)
+        net = displaced(own.net, a, b)
         for norm in net.modules():
             if isinstance(norm, torch.nn.BatchNorm2d):
                 norm.momentum = 1.0
-        net.train()(normalised(train))
-        expected = F.cross_entropy(net.eval()(normalised(given)), given.labels).item()
+        net.train()(normalized(train))
+        expected = F.cross_entropy(net.eval()(normalized(given)), given.labels).item()
         assert found.values[row, column] == pytest.approx(expected, rel=1e-10)
 
 
 def test_fresh_statistics_of_several_batches_are_their_mean() -> None:
-    own, given, train = model(), images(), images(16, seed=1)
+    own, given, train = random_model(), images(), images(16, seed=1)
     options = small(statistics="fresh", fresh=16, batch=8)
     evaluator = PointEvaluator(module.make_problem(own, given, train, options), "cpu")
     first, second = evaluator.context.plane.fresh
@@ -82,29 +82,29 @@ def test_fresh_statistics_of_several_batches_are_their_mean() -> None:
 
 
 def test_the_statistics_of_each_batch() -> None:
-    own, given = model(), images(20)
+    own, given = random_model(), images(20)
     options = small(statistics="batch", batch=8)
     context = PointEvaluator(module.make_problem(own, given, None, options), "cpu").context
     assert [len(y) for _, y in context.batches] == [8, 8]  # the last 4 are no whole batch
     found = landscape(own, given, options)
     for row, column, a, b in points(options):
-        net = moved(own.net, a, b).train()
+        net = displaced(own.net, a, b).train()
         expected = np.mean([F.cross_entropy(net(x), y).item() for x, y in context.batches])
         assert found.values[row, column] == pytest.approx(expected, rel=1e-10)
 
 
 def test_gradients_and_their_differences() -> None:
-    own, given = model(), images()
+    own, given = random_model(), images()
     norms = landscape(own, given, small(of="gradient"))
     ratios = landscape(own, given, small(of="smoothness"))
-    x, y, step = normalised(given), given.labels, 0.5
+    x, y, step = normalized(given), given.labels, 0.5
     weights = list(weights_of(own.net).values())
     lengths = [
         torch.cat([part.flatten() for part in draw_direction(weights, number)]).norm() for number in (1, 2)
     ]
     for row, column, a, b in points(norms.options):
-        here = gradients(moved(own.net, a, b), x, y)
-        right, above = (gradients(moved(own.net, *at), x, y) for at in ((a + step, b), (a, b + step)))
+        here = gradients(displaced(own.net, a, b), x, y)
+        right, above = (gradients(displaced(own.net, *at), x, y) for at in ((a + step, b), (a, b + step)))
         assert norms.values[row, column] == pytest.approx(here.norm().item())
         expected = max((right - here).norm() / lengths[0], (above - here).norm() / lengths[1]) / step
         assert ratios.values[row, column] == pytest.approx(expected.item())
@@ -112,14 +112,14 @@ def test_gradients_and_their_differences() -> None:
 
 @pytest.mark.parametrize("statistics", ["kept", "batch"])
 def test_variances_on_the_grid(statistics: str) -> None:
-    own, given = model(), images(12)
+    own, given = random_model(), images(12)
     options = small(of="variance", statistics=statistics, batch=4)
     found = landscape(own, given, options)
     batches = PointEvaluator(module.make_problem(own, given, None, options), "cpu").context.batches
     for row, column, a, b in points(options)[:4]:
-        net = moved(own.net, a, b)
+        net = displaced(own.net, a, b)
         if statistics == "kept":
-            singles = zip(normalised(given).split(1), given.labels.split(1), strict=True)
+            singles = zip(normalized(given).split(1), given.labels.split(1), strict=True)
             rows, scale = torch.stack([gradients(net, *one) for one in singles]), 1.0
         else:
             rows = torch.stack([gradients(net.train(), x, y) for x, y in batches])
@@ -144,7 +144,7 @@ def test_variances_on_the_grid(statistics: str) -> None:
     ],
 )
 def test_every_option_matters(other: dict[str, object]) -> None:
-    own, given, train = model(), images(), images(16, seed=1)
+    own, given, train = random_model(), images(), images(16, seed=1)
     usual = {"fresh": 16} | {key: value for key, value in other.items() if key == "statistics"}
     usual = usual if len(other) > 1 else {}
     before = landscape(own, given, small(**usual), train=train)
@@ -153,7 +153,7 @@ def test_every_option_matters(other: dict[str, object]) -> None:
 
 
 def test_the_network_stays_as_it_is() -> None:
-    own = model(dtype=torch.float32)
+    own = random_model(dtype=torch.float32)
     before = {name: value.clone() for name, value in own.net.state_dict().items()}
     for statistics in ("kept", "batch", "fresh"):
         landscape(own, images(), small(statistics=statistics), train=images(8))
@@ -166,7 +166,7 @@ class Killed(Exception):  # noqa: N818
 
 
 def test_what_was_stopped_goes_on_with_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own, given, options = model(dtype=torch.float32), images(), small(grid=5)
+    own, given, options = random_model(dtype=torch.float32), images(), small(grid=5)
     expected = landscape(own, given, options)
     counted: list[object] = []
     call = PointEvaluator.__call__
@@ -191,7 +191,7 @@ def test_what_was_stopped_goes_on_with_the_same_bits(tmp_path: Path, monkeypatch
 
 
 def test_several_processes_give_the_same(tmp_path: Path) -> None:
-    own, given, options = model(dtype=torch.float32), images(), small(grid=5)
+    own, given, options = random_model(dtype=torch.float32), images(), small(grid=5)
     told: list[tuple[str, int, int]] = []
     found = landscape(
         own, given, options, folder=tmp_path, jobs=2, progress=lambda *words: told.append(words)
@@ -213,7 +213,7 @@ class Threads:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_one_thread_computes_and_the_others_come_back(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PointEvaluator", Threads)
-    own, given, options = model(), images(), small()
+    own, given, options = random_model(), images(), small()
     monkeypatch.setattr(module.Grid, "missing", lambda _: [(0, 0)])  # which several jobs leave to this one
     torch.set_num_threads(3)
     assert landscape(own, given, options, jobs=jobs).values[0, 0] == 1
@@ -221,7 +221,7 @@ def test_one_thread_computes_and_the_others_come_back(jobs: int, monkeypatch: py
 
 
 def test_a_point_that_overflows_spoils_no_other() -> None:
-    own, given, train = model(dtype=torch.float32), images(), images(16, seed=1)
+    own, given, train = random_model(dtype=torch.float32), images(), images(16, seed=1)
     options = small(statistics="fresh", fresh=16, radius=1e38)
     evaluator = PointEvaluator(module.make_problem(own, given, train, options), "cpu")
     alone = evaluator((1, 1))
@@ -240,13 +240,13 @@ DEAD = "|nor_conv_3x3~0|+|none~0|none~1|+|none~0|none~1|nor_conv_1x1~2|"
 )
 def test_nodes_that_feed_nothing(more: dict[str, object]) -> None:
     whole = get_space("nb201")
-    own = model(space=adopt(whole, decode(DEAD)), mix="plain")
+    own = random_model(space=adopt(whole, decode(DEAD)), mix="plain")
     assert np.isfinite(landscape(own, images(), small(**more)).values).all()
 
 
 def test_the_gradient_is_zero_where_nothing_is_fed() -> None:
-    own, given = model(space=adopt(get_space("nb201"), decode(DEAD)), mix="plain"), images()
-    x, y, weights = normalised(given), given.labels, list(weights_of(own.net).values())
+    own, given = random_model(space=adopt(get_space("nb201"), decode(DEAD)), mix="plain"), images()
+    x, y, weights = normalized(given), given.labels, list(weights_of(own.net).values())
     found = mean_gradient(own.net, weights, [(x, y)])
     loss = F.cross_entropy(own.net(x), y)
     expected = torch.autograd.grad(loss, weights, allow_unused=True)
@@ -256,9 +256,9 @@ def test_the_gradient_is_zero_where_nothing_is_fed() -> None:
 
 
 def test_values_of_something_else_are_refused(tmp_path: Path) -> None:
-    own, given = model(), images()
+    own, given = random_model(), images()
     landscape(own, given, small(), folder=tmp_path)
-    other = Model(moved(own.net, 0.1, 0.0), own.classes, own.mean, own.std)
+    other = Model(displaced(own.net, 0.1, 0.0), own.classes, own.mean, own.std)
     for arguments, what in (
         ((other, given, small()), "another network"),
         ((own, images(seed=3), small()), "other images"),
@@ -273,7 +273,7 @@ def test_values_of_something_else_are_refused(tmp_path: Path) -> None:
 
 
 def test_losses_that_overflow_are_infinite_and_stay_so(tmp_path: Path) -> None:
-    own, options = model(dtype=torch.float32), small(radius=1e38)
+    own, options = random_model(dtype=torch.float32), small(radius=1e38)
     found = landscape(own, images(), options, folder=tmp_path)
     assert np.isinf(found.values).any()
     assert np.isfinite(found.center)
@@ -291,7 +291,7 @@ def live_bytes() -> int:
 
 
 def test_many_points_take_no_more_memory_than_few() -> None:
-    own, given = model(dtype=torch.float32, channels=32), images(4)
+    own, given = random_model(dtype=torch.float32, channels=32), images(4)
     weights = sum(4 * weight.numel() for weight in own.net.parameters())
     gc.collect()
     before, seen = live_bytes(), list[int]()
@@ -320,11 +320,11 @@ def test_a_radius_that_numbers_cannot_hold(radius: float) -> None:
 
 def test_what_is_missing_is_said() -> None:
     with pytest.raises(OptionError, match="statistics=fresh takes statistics from training images"):
-        landscape(model(), images(), small(statistics="fresh"))
+        landscape(random_model(), images(), small(statistics="fresh"))
     with pytest.raises(DataError, match="no images"):
-        landscape(model(), images(0), small())
+        landscape(random_model(), images(0), small())
     with pytest.raises(OptionError, match="at least two"):
-        landscape(model(), images(8), small(of="variance", statistics="batch", batch=8))
+        landscape(random_model(), images(8), small(of="variance", statistics="batch", batch=8))
 
 
 def made(function, grid=21, radius=1.0, of="loss"):

@@ -2,11 +2,11 @@ import pytest
 import torch
 
 from dartboard.analysis.plane import draw_direction, norm, weights_of
-from landscapes import model
+from helpers.landscape_cases import random_model
 
 
 def weights():
-    return list(weights_of(model().net).values())
+    return list(weights_of(random_model().net).values())
 
 
 def test_every_filter_has_the_norm_of_the_weights():
@@ -51,8 +51,8 @@ def test_chance_is_settled_by_seed_and_number():
 
 
 def test_the_auxiliary_classifier_has_no_part():
-    names = weights_of(model(auxiliary=True).net)
-    assert names.keys() == weights_of(model().net).keys()
+    names = weights_of(random_model(auxiliary=True).net)
+    assert names.keys() == weights_of(random_model().net).keys()
 
 
 def test_the_length_of_parts():

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from search_runs import search_runs
 
 from dartboard.analysis.stability import RunStability, measure, stability
 from dartboard.errors import RunError
@@ -12,7 +13,6 @@ from dartboard.search.searcher import load_searcher
 from dartboard.search.stability import EdgeStability
 from dartboard.search.stability import stability as direct
 from dartboard.space import decode
-from histories import histories
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     folder = tmp_path_factory.mktemp("runs")
-    found = histories(folder, "asm", "darts", weights={"lr": 0.1})
-    return found | histories(folder, "darts", seeds=2, weights={"lr": 0.1})
+    found = search_runs(folder, "asm", "darts", weights={"lr": 0.1})
+    return found | search_runs(folder, "darts", seeds=2, weights={"lr": 0.1})
 
 
 def test_it_is_what_the_search_itself_measures(runs: dict[str, Run]) -> None:
@@ -62,7 +62,7 @@ def test_groups_and_their_picture(runs: dict[str, Run]) -> None:
 
 
 def test_only_edges_with_a_choice_are_counted(tmp_path: Path) -> None:
-    run = histories(tmp_path, "darts", space="oneshot1", epochs=1)["darts-0"]
+    run = search_runs(tmp_path, "darts", space="oneshot1", epochs=1)["darts-0"]
     found = measure(run.path)
     cell = load_searcher(run).space.cells["cell"]
     for own in found.edges:

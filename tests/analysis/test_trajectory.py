@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from search_runs import search_runs
 
 from dartboard.analysis.trajectory import (
     QUANTITIES,
@@ -26,7 +27,6 @@ from dartboard.runs import Run
 from dartboard.search.health import entropies as torch_entropies
 from dartboard.space import get_space
 from dartboard.space.spec import Cell, Edge
-from histories import histories
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CELL = Cell(1, 3, (Edge(0, 1, ("a", "b", "c")), Edge(0, 2, ("a",)), Edge(1, 2, ("a", "b"))), output=(2,))
@@ -34,7 +34,9 @@ CELL = Cell(1, 3, (Edge(0, 1, ("a", "b", "c")), Edge(0, 2, ("a",)), Edge(1, 2, (
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    return histories(tmp_path_factory.mktemp("runs"), "gaea-darts", method={"name": "gaea-darts", "lr": 5.0})
+    return search_runs(
+        tmp_path_factory.mktemp("runs"), "gaea-darts", method={"name": "gaea-darts", "lr": 5.0}
+    )
 
 
 def test_equations_54_and_55_by_hand() -> None:
@@ -93,7 +95,7 @@ def test_all_of_it_as_json(runs: dict[str, Run]) -> None:
 
 
 def test_what_was_not_measured_is_left_out(tmp_path: Path) -> None:
-    run = histories(tmp_path, "darts", health={"examples": 16, "discrete": False}, epochs=1)["darts-0"]
+    run = search_runs(tmp_path, "darts", health={"examples": 16, "discrete": False}, epochs=1)["darts-0"]
     found = read_trajectory(run)
     assert found.curve("gap") is None
     assert found.curve("accuracy") is not None
@@ -116,14 +118,14 @@ def test_a_run_without_epochs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [{}, {"strengths": {}}, {"strengths": {"cell": {"ops": "?"}}}])
 def test_damaged_epochs(tmp_path: Path, damage: dict[str, Any]) -> None:
-    run = histories(tmp_path, "darts", epochs=1)["darts-0"]
+    run = search_runs(tmp_path, "darts", epochs=1)["darts-0"]
     (run.path / "epochs" / "0000.json").write_text(json.dumps(damage))
     with pytest.raises(RunError, match="is damaged: it has epochs that cannot be read"):
         read_trajectory(run)
 
 
 def test_what_is_known_to_be_wrong_is_said_as_it_is(tmp_path: Path) -> None:
-    run = histories(tmp_path, "darts", epochs=1)["darts-0"]
+    run = search_runs(tmp_path, "darts", epochs=1)["darts-0"]
     (run.path / "space.json").write_text("{}")
     with pytest.raises(SpaceError):
         read_trajectory(run)
@@ -131,7 +133,7 @@ def test_what_is_known_to_be_wrong_is_said_as_it_is(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def seeded_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    return histories(tmp_path_factory.mktemp("runs"), "gaea-darts", "darts", seeds=2)
+    return search_runs(tmp_path_factory.mktemp("runs"), "gaea-darts", "darts", seeds=2)
 
 
 def test_a_band_by_hand() -> None:
@@ -164,8 +166,8 @@ def test_searches_that_differ_by_their_seed_stand_together(seeded_runs: dict[str
 
 
 def test_other_settings_are_another_group(seeded_runs: dict[str, Run], tmp_path: Path) -> None:
-    other = histories(tmp_path, "darts", epochs=1, method={"name": "darts", "weight_decay": 0.5})
-    third = histories(tmp_path, "darts", epochs=1, checkpoint={"keep": 3})
+    other = search_runs(tmp_path, "darts", epochs=1, method={"name": "darts", "weight_decay": 0.5})
+    third = search_runs(tmp_path, "darts", epochs=1, checkpoint={"keep": 3})
     found = read_trajectories(*other.values(), *third.values())
     assert list(found.groups) == ["darts, weight_decay=0.5", "darts, weight_decay=0.001"]
     assert list(read_trajectories(*other.values(), seeded_runs["gaea-darts-0"]).groups) == [
@@ -212,7 +214,7 @@ def test_pictures_show_every_quantity_and_group(seeded_runs: dict[str, Run]) -> 
 
 
 def test_two_archs_have_columns_of_their_own(tmp_path: Path) -> None:
-    run = histories(tmp_path, "darts", epochs=1, space={"name": "darts", "cells": 3})["darts-0"]
+    run = search_runs(tmp_path, "darts", epochs=1, space={"name": "darts", "cells": 3})["darts-0"]
     pictures = read_trajectories(run).plot()
     titles = [axes.get_title() for axes in pictures["ops"].axes]
     assert titles == ["darts, normal", "darts, reduce"]

@@ -9,7 +9,7 @@ from scipy.sparse.linalg import eigsh
 from dartboard.arch import curvature
 from dartboard.arch.curvature import arch_hessian, extreme_eigenvalues, largest_eigenvalue
 from dartboard.space import Cell, Edge, get_space
-from searching import batch, differences, problem, snapshot
+from helpers.search_cases import batch, differences, random_objective, snapshot
 
 
 def dense(objective, given):
@@ -39,14 +39,14 @@ def tiny():
 @pytest.mark.parametrize("relax", ["softmax", "simplex"])
 @pytest.mark.parametrize("space", ["nano", tiny()], ids=["nano", "tiny"])
 def test_it_is_the_whole_matrix_largest_eigenvalue(space, relax):
-    objective = problem(space, relax)
+    objective = random_objective(space, relax)
     expected = dense(objective, batch(0))
     assert largest_eigenvalue(objective, batch(0), tolerance=1e-10) == pytest.approx(expected, rel=1e-8)
     assert largest_eigenvalue(objective, batch(0)) == pytest.approx(expected, rel=1e-2)
 
 
 def test_edges_have_a_part_in_it():
-    objective = problem(relax="softmax-edges")
+    objective = random_objective(relax="softmax-edges")
     assert len(objective.relaxation.arch_parameters()) == 2
     assert largest_eigenvalue(objective, batch(0), tolerance=1e-10) == pytest.approx(
         dense(objective, batch(0)), rel=1e-8
@@ -55,7 +55,7 @@ def test_edges_have_a_part_in_it():
 
 @pytest.mark.parametrize("relax", ["softmax", "gumbel-softmax"])
 def test_measuring_changes_nothing_not_even_chance(relax):
-    objective = problem(relax=relax, drop_path=0.3)
+    objective = random_objective(relax=relax, drop_path=0.3)
     before, chance = snapshot(objective), torch.get_rng_state()
     assert torch.isfinite(torch.tensor(largest_eigenvalue(objective, batch(0))))
     assert differences(snapshot(objective), before) == []
@@ -64,7 +64,7 @@ def test_measuring_changes_nothing_not_even_chance(relax):
 
 
 def test_several_eigenvalues_of_both_ends():
-    objective = problem("nano", "softmax")
+    objective = random_objective("nano", "softmax")
     whole = spectrum(objective, batch(0))
     with arch_hessian(objective, [batch(0)]) as product:
         largest = extreme_eigenvalues(product, len(whole), count=3, tolerance=1e-10)
@@ -93,7 +93,7 @@ def test_nothing_but_zeros():
 
 @pytest.mark.parametrize("relax", ["softmax", "gumbel-softmax"])
 def test_several_batches_are_their_mean(relax):
-    objective, one = problem("nano", relax, drop_path=0.3), batch(0)
+    objective, one = random_objective("nano", relax, drop_path=0.3), batch(0)
     two = tuple(part[:3] for part in batch(1))
     size = sum(values.numel() for values in objective.relaxation.arch_parameters())
     vector = np.random.default_rng(1).standard_normal(size)

@@ -9,14 +9,14 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.optim import SGD, Adam
 
-import lab
 from dartboard.arch.gradient import GRADIENTS, Amended, ClippedRewards, FirstOrder, SecondOrder
 from dartboard.arch.hvp import Exact, Finite
 from dartboard.arch.objective import Objective
 from dartboard.errors import CompositionError
 from dartboard.nn import Blend, all_live
 from dartboard.space import get_space
-from searching import batch, differences, problem, snapshot
+from helpers import networks
+from helpers.search_cases import batch, differences, random_objective, snapshot
 
 RELAX = {"clipped-rewards": "simplex"}
 each_gradient = pytest.mark.parametrize("name", GRADIENTS)
@@ -49,7 +49,7 @@ def error(found, expected) -> float:
 
 @each_gradient
 def test_only_the_slopes_of_the_architecture_change(name):
-    objective = problem(relax=RELAX.get(name, "softmax"), auxiliary=0.3, smoothing=0.1)
+    objective = random_objective(relax=RELAX.get(name, "softmax"), auxiliary=0.3, smoothing=0.1)
     optimizer = sgd(objective, momentum=0.9)
     for weight in objective.weights:
         weight.grad = torch.ones_like(weight)
@@ -69,7 +69,7 @@ def test_only_the_slopes_of_the_architecture_change(name):
 
 @each_gradient
 def test_the_loss_is_that_of_the_batch_that_judges(name):
-    objective = problem(relax=RELAX.get(name, "softmax"))
+    objective = random_objective(relax=RELAX.get(name, "softmax"))
     objective.net.eval()
     loss = GRADIENTS[name]()(objective, batch(0), batch(1), SGD(objective.weights, 1e-12))
     assert not loss.requires_grad
@@ -78,14 +78,14 @@ def test_the_loss_is_that_of_the_batch_that_judges(name):
 
 @each_gradient
 def test_a_filled_slope_is_replaced_and_not_added_to(name):
-    objective = problem(relax=RELAX.get(name, "softmax"))
+    objective = random_objective(relax=RELAX.get(name, "softmax"))
     first = [own.clone() for own in filled(GRADIENTS[name](), objective)]
     assert_close(filled(GRADIENTS[name](), objective), first, 1e-14)
 
 
 @each_gradient
 def test_pieces_sum_lists_where_no_norm_couples_them(name):
-    objective = problem(relax=RELAX.get(name, "softmax"))
+    objective = random_objective(relax=RELAX.get(name, "softmax"))
     objective.net.eval()
     expected = [own.clone() for own in filled(GRADIENTS[name](), objective, batch(0, 5), batch(1, 5))]
     objective.micro_batches = 2
@@ -99,7 +99,7 @@ def test_pieces_sum_lists_where_no_norm_couples_them(name):
 
 @each_gradient
 def test_norms_couple_what_passes_together(name):
-    objective = problem(relax=RELAX.get(name, "softmax"))
+    objective = random_objective(relax=RELAX.get(name, "softmax"))
     whole = [own.clone() for own in filled(GRADIENTS[name](), objective)]
     objective.micro_batches = 2
     assert error(filled(GRADIENTS[name](), objective), whole) > 1e-3
@@ -107,14 +107,14 @@ def test_norms_couple_what_passes_together(name):
 
 @pytest.mark.parametrize("relax", ["softmax", "simplex", "softmax-edges"])
 def test_first_order_is_the_partial_derivative(relax):
-    objective, (x, y) = problem(relax=relax), batch(1)
+    objective, (x, y) = random_objective(relax=relax), batch(1)
     loss = F.cross_entropy(objective.net(x, objective.relaxation()), y)
     expected = torch.autograd.grad(loss, objective.relaxation.arch_parameters())
     assert_close(filled(FirstOrder(), objective), expected)
 
 
 def test_joint_fills_both_at_once():
-    objective, given = problem(), batch(1)
+    objective, given = random_objective(), batch(1)
     expected = [own.clone() for own in filled(FirstOrder(), objective)]
     with objective.preserve_buffers():
         objective.loss(given)[0].backward(inputs=objective.weights)
@@ -129,7 +129,7 @@ def test_joint_fills_both_at_once():
 
 
 def test_a_joint_pass_is_a_pass_of_training():
-    objective = problem()
+    objective = random_objective()
     before = snapshot(objective)
     FirstOrder().joint(objective, batch(1))
     changed = {
@@ -141,7 +141,7 @@ def test_a_joint_pass_is_a_pass_of_training():
 @pytest.mark.parametrize("gradient", [FirstOrder(), ClippedRewards()], ids=["first", "rewards"])
 @pytest.mark.parametrize("pieces", [1, 2])
 def test_one_backward_pass_a_piece(gradient, pieces, monkeypatch):
-    objective, calls, real = problem(relax="simplex"), [], torch.autograd.grad
+    objective, calls, real = random_objective(relax="simplex"), [], torch.autograd.grad
     monkeypatch.setattr(torch.autograd, "grad", lambda *a, **k: calls.append(1) or real(*a, **k))
     monkeypatch.setattr(Tensor, "backward", None)
     objective.micro_batches = pieces
@@ -196,7 +196,7 @@ each_setting = pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTING
 
 def in_motion(setting, **options) -> tuple[Objective, SGD]:
     """A problem whose weights have been trained for two steps, so that their momentum counts."""
-    objective = problem(**options)
+    objective = random_objective(**options)
     optimizer = sgd(objective, **setting)
     for seed in (5, 6):
         objective.loss(batch(seed))[0].backward()
@@ -268,7 +268,7 @@ def matrices(objective: Objective, train, arch) -> Matrices:
 
 
 def tiny() -> Objective:
-    return problem(channels=1, input=(3, 4, 4))
+    return random_objective(channels=1, input=(3, 4, 4))
 
 
 def small(seed: int):
@@ -288,7 +288,7 @@ def test_amended_is_equation_6_with_whole_matrices(eta):
 
 @pytest.mark.parametrize("products", [Exact(), Finite()], ids=["exact", "finite"])
 def test_amended_without_its_coefficient_is_first_order(products):
-    objective = problem()
+    objective = random_objective()
     expected = [own.clone() for own in filled(FirstOrder(), objective)]
     assert_close(filled(Amended(0.0, products), objective), expected)
 
@@ -347,7 +347,7 @@ def rewards_one_by_one(objective: Objective, given) -> dict[str, list[Tensor]]:
 @pytest.mark.parametrize("name", ["nano", "xnas"])
 @pytest.mark.parametrize("pieces", [1, 2])
 def test_rewards_are_clipped_one_by_one_and_then_added(name, pieces):
-    objective = problem(lab.shrunk(get_space(name)), "simplex")
+    objective = random_objective(networks.shrink(get_space(name)), "simplex")
     objective.net.eval()
     objective.micro_batches = pieces
     single = rewards_one_by_one(objective, batch(1, 3))
@@ -362,14 +362,14 @@ def test_rewards_are_clipped_one_by_one_and_then_added(name, pieces):
 
 
 def test_rewards_without_a_limit_are_the_whole_batch_slope_times_its_size():
-    objective = problem(relax="simplex")
+    objective = random_objective(relax="simplex")
     expected = [own * 4 for own in filled(FirstOrder(), objective)]
     assert_close(filled(ClippedRewards(1e9), objective), expected)
 
 
 @pytest.mark.parametrize("mode", [True, False], ids=["training", "evaluation"])
 def test_joint_rewards_are_the_same_and_weights_get_their_plain_slopes(mode):
-    objective = problem(relax="simplex")
+    objective = random_objective(relax="simplex")
     objective.net.train(mode)
     expected = [own.clone() for own in filled(ClippedRewards(0.1), objective)]
     with objective.preserve_buffers():
@@ -386,7 +386,7 @@ def test_joint_rewards_are_the_same_and_weights_get_their_plain_slopes(mode):
 
 @pytest.mark.parametrize("gradient", [FirstOrder(), ClippedRewards(0.1)], ids=["first", "rewards"])
 def test_a_scale_changes_no_slope(gradient):
-    objective = problem(relax="simplex")
+    objective = random_objective(relax="simplex")
     expected = [own.clone() for own in filled(gradient, objective)]
     objective.precision.scale = torch.tensor(1024.0, dtype=torch.float64)
     assert_close(filled(gradient, objective), expected, 1e-14)
@@ -396,7 +396,7 @@ def test_a_scale_changes_no_slope(gradient):
 
 @pytest.mark.parametrize("gradient", [FirstOrder(), ClippedRewards(0.1)], ids=["first", "rewards"])
 def test_overflow_is_no_step(gradient):
-    objective = problem(relax="simplex", scale=torch.tensor(float("inf"), dtype=torch.float64))
+    objective = random_objective(relax="simplex", scale=torch.tensor(float("inf"), dtype=torch.float64))
     assert all(torch.equal(own, torch.zeros_like(own)) for own in filled(gradient, objective))
     gradient.joint(objective, batch(1))
     assert all(torch.equal(own, torch.zeros_like(own)) for own in slopes(objective))
@@ -406,8 +406,8 @@ def test_overflow_is_no_step(gradient):
 def test_half_precision_is_close(name):
     relax = RELAX.get(name, "softmax")
     given = [batch(seed, dtype=torch.float32) for seed in (0, 1)]
-    expected = filled(GRADIENTS[name](), problem(relax=relax, dtype=torch.float32), *given)
-    half = problem(relax=relax, dtype=torch.float32, precision=torch.bfloat16)
+    expected = filled(GRADIENTS[name](), random_objective(relax=relax, dtype=torch.float32), *given)
+    half = random_objective(relax=relax, dtype=torch.float32, precision=torch.bfloat16)
     found = filled(GRADIENTS[name](), half, *given)
     assert all(own.dtype == torch.float32 for own in found)
     assert 0 < error(found, expected) < 0.5
@@ -430,15 +430,15 @@ def test_half_precision_is_close(name):
 )
 def test_impossible_pairs_say_why(name, relax, reason):
     with pytest.raises(CompositionError, match=reason):
-        GRADIENTS[name]().check(problem(relax=relax).relaxation)
+        GRADIENTS[name]().check(random_objective(relax=relax).relaxation)
 
 
 @each_gradient
 def test_possible_pairs_pass(name):
-    GRADIENTS[name]().check(problem(relax=RELAX.get(name, "softmax")).relaxation)
+    GRADIENTS[name]().check(random_objective(relax=RELAX.get(name, "softmax")).relaxation)
 
 
 def test_second_order_unrolls_sgd_alone():
-    objective = problem()
+    objective = random_objective()
     with pytest.raises(CompositionError, match="trained by Adam"):
         filled(SecondOrder(), objective, optimizer=Adam(objective.weights))

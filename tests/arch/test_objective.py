@@ -9,7 +9,7 @@ from dartboard.arch.objective import Objective, frozen
 from dartboard.distributed import Group
 from dartboard.nn.cell import BatchRows
 from dartboard.relax import fork_rng
-from searching import batch, differences, problem, snapshot
+from helpers.search_cases import batch, differences, random_objective, snapshot
 
 
 def others(objective, seed=3):
@@ -19,7 +19,7 @@ def others(objective, seed=3):
 
 
 def test_the_loss_is_the_mean_cross_entropy():
-    objective, (x, y) = problem(), batch(0)
+    objective, (x, y) = random_objective(), batch(0)
     loss, logits = objective.loss((x, y))
     torch.testing.assert_close(logits, objective.net(x, objective.relaxation()))
     expected = torch.stack(
@@ -29,7 +29,7 @@ def test_the_loss_is_the_mean_cross_entropy():
 
 
 def test_a_mixture_that_is_given_is_the_one_that_counts():
-    objective = problem(relax="gumbel-softmax")
+    objective = random_objective(relax="gumbel-softmax")
     with fork_rng(objective.relaxation):
         mixture = objective.relaxation()
     first, again = (objective.loss(batch(0), mixture)[0].item() for _ in range(2))
@@ -40,7 +40,7 @@ def test_a_mixture_that_is_given_is_the_one_that_counts():
 
 
 def test_labels_are_smoothed():
-    (x, y), plain, smooth = batch(0), problem(), problem(smoothing=0.2)
+    (x, y), plain, smooth = batch(0), random_objective(), random_objective(smoothing=0.2)
     logs = plain.loss((x, y))[1].log_softmax(1)
     picked = logs[torch.arange(len(y)), y]
     expected = -(0.8 * picked + 0.2 * logs.mean(1)).mean()
@@ -48,7 +48,7 @@ def test_labels_are_smoothed():
 
 
 def test_the_auxiliary_classifier_adds_its_share():
-    (x, y), objective = batch(0), problem(auxiliary=0.4)
+    (x, y), objective = batch(0), random_objective(auxiliary=0.4)
     logits, beside = objective.net(x, objective.relaxation(), auxiliary=True)
     expected = F.cross_entropy(logits, y) + 0.4 * F.cross_entropy(beside, y)
     torch.testing.assert_close(objective.loss((x, y))[0], expected)
@@ -70,14 +70,14 @@ class TwoRanks(Group):
 
 def test_a_batch_of_one_process_and_one_part_is_the_whole():
     x, y = batch(0, size=5)
-    (micro,) = problem().split((x, y))
+    (micro,) = random_objective().split((x, y))
     assert micro.batch[0].equal(x)
     assert micro.batch[1].equal(y)
     assert (micro.weight, micro.rows) == (1.0, None)
 
 
 def test_micro_batches_know_their_rows():
-    objective = problem()
+    objective = random_objective()
     objective.micro_batches = 2
     assert [(len(part.batch[1]), part.weight, part.rows) for part in objective.split(batch(0, size=5))] == [
         (3, 0.6, BatchRows(5, 0)),
@@ -86,7 +86,7 @@ def test_micro_batches_know_their_rows():
 
 
 def test_rows_and_weights_are_those_in_the_batch_of_all_ranks():
-    objective = problem()
+    objective = random_objective()
     objective.micro_batches, objective.group = 2, SecondOfThree()
     assert [(part.weight, part.rows) for part in objective.split(batch(0, size=5))] == [
         (3 / 15, BatchRows(15, 5)),
@@ -95,7 +95,7 @@ def test_rows_and_weights_are_those_in_the_batch_of_all_ranks():
 
 
 def test_lists_are_summed_over_micro_batches_and_ranks():
-    objective, one = problem(), torch.tensor([1.0])
+    objective, one = random_objective(), torch.tensor([1.0])
     assert objective.reduce([[one]])[0] is one
     assert [total.tolist() for total in objective.reduce([[one, one], [one, one]])] == [[2.0], [2.0]]
     objective.group = TwoRanks()
@@ -103,7 +103,7 @@ def test_lists_are_summed_over_micro_batches_and_ranks():
 
 
 def test_statistics_become_their_mean_over_ranks():
-    objective = problem()
+    objective = random_objective()
     local = local_statistics(objective.net)
     expected = [statistic + 0.5 for statistic in local]
     objective.group = TwoRanks()
@@ -113,7 +113,7 @@ def test_statistics_become_their_mean_over_ranks():
 
 
 def test_a_batch_passes_in_pieces_with_their_shares():
-    objective, (x, y) = problem(), batch(0, size=5)
+    objective, (x, y) = random_objective(), batch(0, size=5)
     objective.micro_batches = 2
     parts = list(objective.passes((x, y)))
     assert [micro.weight for micro in parts] == [0.6, 0.4]
@@ -125,7 +125,7 @@ def test_a_batch_passes_in_pieces_with_their_shares():
 def test_pieces_meet_with_the_chance_of_the_whole_batch(pieces):
     found = []
     for count in (1, pieces):
-        objective = problem(relax="gumbel-softmax")
+        objective = random_objective(relax="gumbel-softmax")
         objective.net.drop_path, objective.micro_batches = 0.4, count
         for norm in norms_of(objective.net):
             norm.eval()  # else it would couple what passes together
@@ -144,7 +144,7 @@ def norms_of(net):
 
 
 def test_statistics_become_the_mean_of_what_pieces_make_of_them():
-    (x, y), objective = batch(0, size=5), problem()
+    (x, y), objective = batch(0, size=5), random_objective()
     first = norms_of(objective.net)[0]
     start, made = first.running_mean.clone(), []
     for own in (slice(0, 3), slice(3, 5)):
@@ -160,7 +160,7 @@ def test_statistics_become_the_mean_of_what_pieces_make_of_them():
 
 
 def test_a_probe_sees_the_weights_it_is_given():
-    objective, other = problem(), problem(seed=1)
+    objective, other = random_objective(), random_objective(seed=1)
     other.relaxation.load_state_dict(objective.relaxation.state_dict())
     found = objective.probe(batch(0), other.net_weights)
     torch.testing.assert_close(found, other.loss(batch(0))[0])
@@ -168,7 +168,7 @@ def test_a_probe_sees_the_weights_it_is_given():
 
 
 def test_a_probe_can_be_differentiated_in_weights_and_architecture():
-    objective = problem()
+    objective = random_objective()
     weights = [weight.detach().requires_grad_() for weight in objective.net_weights]
     arch = objective.relaxation.arch_parameters()
     with objective.preserve_buffers():
@@ -183,7 +183,7 @@ def test_a_probe_can_be_differentiated_in_weights_and_architecture():
 
 
 def test_a_probe_changes_nothing_and_drops_the_same_paths_every_time():
-    objective = problem(drop_path=0.5)
+    objective = random_objective(drop_path=0.5)
     drawn = others(objective)
     before, chance = snapshot(objective), torch.get_rng_state()
     with objective.preserve_buffers():
@@ -194,7 +194,7 @@ def test_a_probe_changes_nothing_and_drops_the_same_paths_every_time():
 
 
 def test_other_chance_drops_other_paths():
-    objective = problem(drop_path=0.5)
+    objective = random_objective(drop_path=0.5)
     losses = set()
     for seed in range(3):
         torch.manual_seed(seed)
@@ -203,7 +203,7 @@ def test_other_chance_drops_other_paths():
 
 
 def test_statistics_come_back_even_after_an_error():
-    objective = problem()
+    objective = random_objective()
     before = snapshot(objective)
     with pytest.raises(ZeroDivisionError), objective.preserve_buffers():  # noqa: PT012
         objective.loss(batch(0))
@@ -213,7 +213,7 @@ def test_statistics_come_back_even_after_an_error():
 
 
 def test_buffers_of_every_type_come_back():
-    objective = problem()
+    objective = random_objective()
     objective.net.register_buffer("single", torch.ones(2, dtype=torch.float32))
     objective.refresh()
     before = {name: buffer.clone() for name, buffer in objective.net.named_buffers()}
@@ -226,7 +226,7 @@ def test_buffers_of_every_type_come_back():
 
 
 def test_full_precision_has_no_scale():
-    plain = problem()
+    plain = random_objective()
     objective, loss = Objective(plain.net, plain.relaxation), torch.tensor(2.0)
     assert objective.precision is None
     assert objective.scaled(loss) is loss
@@ -244,7 +244,7 @@ def test_frozen_parameters_thaw_as_they_were():
 
 
 def test_what_was_pruned_is_no_weight_any_more():
-    objective = problem()
+    objective = random_objective()
     everything = len(objective.weights)
     live = tuple((0, 1, 3) for _ in objective.net.space.cells["cell"].edges)
     gone = objective.net.prune({"cell": live})
@@ -254,7 +254,7 @@ def test_what_was_pruned_is_no_weight_any_more():
 
 
 def test_weights_of_the_relaxation_are_weights():
-    objective = problem(relax="attention")
+    objective = random_objective(relax="attention")
     own = objective.relaxation.weight_parameters()
     assert own
     assert [id(values) for values in objective.weights] == [id(v) for v in (*objective.net_weights, *own)]
@@ -262,8 +262,8 @@ def test_weights_of_the_relaxation_are_weights():
 
 @pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])
 def test_half_precision_computes_in_halves_and_judges_in_full(precision):
-    full = problem(dtype=torch.float32)
-    half = problem(dtype=torch.float32, precision=precision)
+    full = random_objective(dtype=torch.float32)
+    half = random_objective(dtype=torch.float32, precision=precision)
     (x, y) = batch(0, dtype=torch.float32)
     (expected, wanted), (loss, logits) = full.loss((x, y)), half.loss((x, y))
     assert logits.dtype == loss.dtype == torch.float32
@@ -274,7 +274,7 @@ def test_half_precision_computes_in_halves_and_judges_in_full(precision):
 
 
 def test_the_scale_cancels_out():
-    objective = problem(scale=torch.tensor(1024.0, dtype=torch.float64))
+    objective = random_objective(scale=torch.tensor(1024.0, dtype=torch.float64))
     slopes = [torch.tensor([1.0, -2.0]), torch.tensor(3.0)]
     assert objective.scaled(torch.tensor(2.0)) == 2048
     found = objective.unscaled([slope * 1024 for slope in slopes])
@@ -284,13 +284,13 @@ def test_the_scale_cancels_out():
 
 @pytest.mark.parametrize("bad", [float("inf"), float("nan")])
 def test_one_overflow_makes_all_slopes_zero(bad):
-    objective = problem(scale=torch.tensor(1024.0))
+    objective = random_objective(scale=torch.tensor(1024.0))
     found = objective.unscaled([torch.ones(2), torch.tensor([1.0, bad])])
     assert all(torch.equal(slope, torch.zeros(2)) for slope in found)
 
 
 def test_a_scale_that_overflows_leaves_no_trace_in_the_architecture():
-    objective = problem(scale=torch.tensor(1e308, dtype=torch.float64))
+    objective = random_objective(scale=torch.tensor(1e308, dtype=torch.float64))
     objective.precision.scale = objective.precision.scale * 1e308
     FirstOrder()(objective, batch(0), batch(1), torch.optim.SGD(objective.weights, 0.1))
     assert all(not values.grad.any() for values in objective.relaxation.arch_parameters())

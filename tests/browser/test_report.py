@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dartboard.report import write_report
-from reports import NASTY, found_cell, make_search, make_training, nearly_equal
+from helpers.report_runs import NASTY, found_cell, make_search, make_training, nearly_equal
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = Path("/usr/bin/chromium")

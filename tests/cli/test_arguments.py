@@ -11,7 +11,7 @@ from dartboard.export.models import WHICH, find_model, find_network
 from dartboard.nn import CellNet, Model, NetConfig, pack_model
 from dartboard.space import adopt, enumerate_genotypes, get_space
 from dartboard.train.evaluation import choose_images, class_indices
-from imagefiles import fill
+from helpers.image_folders import write_images
 
 
 def test_numbers_and_shapes_are_read() -> None:
@@ -147,4 +147,4 @@ def test_places_of_classes():
 @pytest.mark.parametrize(("crop_pct", "kind"), [(1.0, ImageSet), (0.875, ImageFiles)])
 def test_the_middle_of_images_is_that_of_their_files(tmp_path, crop_pct, kind):
     metadata = Metadata(("cat", "dog"), (3, 8, 8), (0.0,) * 3, (1.0,) * 3, crop_pct)
-    assert isinstance(load_images(str(fill(tmp_path / "photos")), metadata).train, kind)
+    assert isinstance(load_images(str(write_images(tmp_path / "photos")), metadata).train, kind)

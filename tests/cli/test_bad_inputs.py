@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from dartboard.cli.main import main
-from frontdoor import complaint
+from helpers.console import error_line
 
 Capture = pytest.CaptureFixture[str]
 TINY = ("epochs=1", "batch=4", "net.channels=4", "net.auxiliary=0", "data.cutout=0", "--quiet")
@@ -24,7 +24,7 @@ def contents() -> dict[Path, bytes]:
 def refused(capsys: Capture, *words: object) -> str:
     """The one line that is said; nothing in the folder is another afterwards."""
     before = contents()
-    said = complaint(capsys, *words)
+    said = error_line(capsys, *words)
     assert contents() == before
     return said
 

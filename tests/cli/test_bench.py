@@ -17,16 +17,16 @@ from typing import Any
 import pytest
 from rich.text import Text
 
-from benches import PLUGIN, TINY, read_story, settings
-from benching import SmallOracle, random_at, record
 from dartboard.cli.bench import SearchLines, describe, print_table, scoreboard_lines
 from dartboard.cli.main import main
 from dartboard.jobs.job import Job, JobResult
 from dartboard.runs import Run, is_run, list_checkpoints
 from dartboard.scoreboard.bench import CONFIG, plan_jobs, read_config, write_config
 from dartboard.scoreboard.scoreboard import Table, make_scoreboard
-from frontdoor import complaint, found
-from protocols import without_times
+from helpers.bench_records import SmallOracle, random_at, record
+from helpers.bench_runs import PLUGIN, TINY, read_comparable, settings
+from helpers.console import error_line, json_output
+from helpers.protocol_cases import without_times
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE = 90
@@ -71,7 +71,7 @@ def test_everything_is_in_the_directory(usual: Path) -> None:
 
 
 def test_json_is_one_object(usual: Path, tiny: list[str], capsys: Capture) -> None:
-    facts = found(
+    facts = json_output(
         capsys, *tiny, "queries=5", "--methods", "darts,gaea-darts", "--seeds", "0-1", "--out", str(usual)
     )
     assert facts["out"] == str(usual)
@@ -91,16 +91,16 @@ def test_the_same_command_again_searches_nothing(usual: Path, tiny: list[str], c
 
 
 def test_a_directory_says_the_settings_that_are_not_given(usual: Path, capsys: Capture) -> None:
-    facts = found(capsys, "bench", "--out", str(usual), "--plugin", PLUGIN)
+    facts = json_output(capsys, "bench", "--out", str(usual), "--plugin", PLUGIN)
     assert [row["label"] for row in facts["table"]["rows"]][:2] == ["darts", "gaea-darts"]
 
 
 def test_the_table_grows(usual: Path, data: str, tmp_path: Path, capsys: Capture) -> None:
     words = ["bench", "--config", str(usual / CONFIG), "--plugin", PLUGIN, "--out", "grown", "--quiet"]
-    first = found(capsys, *words, "--methods", "darts", "--seeds", "0")
+    first = json_output(capsys, *words, "--methods", "darts", "--seeds", "0")
     assert [row["missing"] for row in first["table"]["rows"]][:1] == [[]]
     more = ["--methods", "mine", "--seeds", "1", "methods.mine.method=darts", "methods.mine.epochs=1"]
-    rows = found(capsys, *words, *more, "--threads", "2")["table"]["rows"]
+    rows = json_output(capsys, *words, *more, "--threads", "2")["table"]["rows"]
     assert [(row["label"], row["done"], row["missing"]) for row in rows][:2] == [
         ("darts", 1, [1]),
         ("mine", 1, [0]),
@@ -116,7 +116,7 @@ def test_the_table_grows(usual: Path, data: str, tmp_path: Path, capsys: Capture
 
 def test_show_searches_nothing(usual: Path, tiny: list[str], capsys: Capture) -> None:
     words = [*tiny, "queries=5", "--methods", "darts,gdas", "--seeds", "0-2", "--show"]
-    rows = found(capsys, *words, "--results", str(usual / "records"), "--out", "shown")["table"]["rows"]
+    rows = json_output(capsys, *words, "--results", str(usual / "records"), "--out", "shown")["table"]["rows"]
     assert [(row["label"], row["done"], row["missing"]) for row in rows][:2] == [
         ("darts", 2, [2]),
         ("gdas", 0, [0, 1, 2]),
@@ -132,13 +132,13 @@ def test_show_searches_nothing(usual: Path, tiny: list[str], capsys: Capture) ->
 def test_show_where_nothing_is(
     tiny: list[str], words: list[str], place: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    assert complaint(capsys, *tiny, *words, "--show").startswith(f"no bench in {place}; ")
+    assert error_line(capsys, *tiny, *words, "--show").startswith(f"no bench in {place}; ")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_show_without_any_record(data: str, capsys: Capture) -> None:
     write_config(Path("out"), settings(data, f"plugins=[{PLUGIN}]"))
-    rows = found(capsys, "bench", "--plugin", PLUGIN, "--out", "out", "--show")["table"]["rows"]
+    rows = json_output(capsys, "bench", "--plugin", PLUGIN, "--out", "out", "--show")["table"]["rows"]
     assert [row["label"] for row in rows] == ["darts", "best cell"]
 
 
@@ -149,7 +149,7 @@ def test_the_usual_directory_says_the_settings_that_are_not_given(
     out.mkdir(parents=True)
     (out / CONFIG).write_bytes((usual / CONFIG).read_bytes())
     words = ["bench", "--data", data, "--plugin", PLUGIN, "--show", "--results", str(usual / "records")]
-    facts = found(capsys, *words)
+    facts = json_output(capsys, *words)
     assert facts["out"] == str(out)
     assert [row["done"] for row in facts["table"]["rows"]] == [2, 2, 3, 3, 1]
 
@@ -168,7 +168,7 @@ def test_the_table_is_shown_though_it_cannot_be_written(
 def test_a_damaged_bench_is_named(capsys: Capture) -> None:
     Path("out").mkdir()
     (Path("out") / CONFIG).write_text("draws: 0")
-    assert complaint(capsys, "bench", "--out", "out").startswith("out/bench.yaml: draws=0: ")
+    assert error_line(capsys, "bench", "--out", "out").startswith("out/bench.yaml: draws=0: ")
 
 
 def test_a_search_that_another_process_holds_is_waited_for(
@@ -192,7 +192,7 @@ def test_records_can_be_elsewhere(usual: Path, tiny: list[str], capsys: Capture)
     assert main([*words, "--quiet"]) == 0
     capsys.readouterr()
     assert [path.name for path in Path("kept").iterdir()] == ["darts-s0.json"]
-    assert read_story(Path("kept")) == read_story(usual / "records")[:1]
+    assert read_comparable(Path("kept")) == read_comparable(usual / "records")[:1]
     assert not (Path("out") / "records").exists()
 
 
@@ -206,16 +206,16 @@ def test_queries_and_draws_matter(usual: Path, capsys: Capture) -> None:
     rows = {}
     for queries, draws in ((5, 3), (200, 3), (5, 9)):
         more = [f"queries={queries}", f"draws={draws}", "--show", "--out", f"{queries}-{draws}"]
-        rows[queries, draws] = found(capsys, *words, *more)["table"]["rows"][2]
+        rows[queries, draws] = json_output(capsys, *words, *more)["table"]["rows"][2]
     assert [row["done"] for row in rows.values()] == [3, 3, 9]
     assert rows[200, 3]["regret"]["mean"] < rows[5, 3]["regret"]["mean"]
-    only = found(capsys, *words, "baselines=[evolution]", "--show", "--out", "one")["table"]["rows"]
+    only = json_output(capsys, *words, "baselines=[evolution]", "--show", "--out", "one")["table"]["rows"]
     assert [row["label"] for row in only] == ["darts", "gaea-darts", "evolution", "best cell"]
 
 
 def test_queries_that_the_searches_pay_for(usual: Path, capsys: Capture) -> None:
     words = of_records(usual)
-    facts = found(capsys, *words, "queries=null", "--show", "--out", "paid")
+    facts = json_output(capsys, *words, "queries=null", "--show", "--out", "paid")
     [random] = [row for row in facts["table"]["rows"] if row["label"] == "random"]
     searched = [row["seconds"] for row in facts["table"]["rows"][:2]]
     assert random["seconds"] == pytest.approx(sum(searched) / 2, abs=0.02)
@@ -276,14 +276,14 @@ def test_a_search_that_fails_is_told_of(tiny: list[str], capsys: Capture) -> Non
 def test_mistakes_are_one_line_and_leave_nothing(
     tiny: list[str], words: list[str], message: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    assert complaint(capsys, *tiny, *words).startswith(message)
+    assert error_line(capsys, *tiny, *words).startswith(message)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_other_settings_in_the_same_directory(usual: Path, tiny: list[str], capsys: Capture) -> None:
-    said = complaint(capsys, *tiny, "queries=5", "epochs=3", "--methods", "darts", "--out", str(usual))
+    said = error_line(capsys, *tiny, "queries=5", "epochs=3", "--methods", "darts", "--out", str(usual))
     assert said.startswith(f"{usual} is a bench with other settings: search.epochs was 2, is 3; ")
-    shown = complaint(capsys, "bench", "--plugin", PLUGIN, "--out", str(usual), "draws=9", "--show")
+    shown = error_line(capsys, "bench", "--plugin", PLUGIN, "--out", str(usual), "draws=9", "--show")
     assert "draws was 3, is 9" in shown
 
 
@@ -300,7 +300,7 @@ def test_damaged_records_are_known_before_the_searches(
     Path("kept").mkdir()
     (Path("kept") / name).write_text(content or (usual / "records" / "darts-s0.json").read_text())
     words = ["--methods", "darts", "--seeds", "0", "--out", "out", "--results", "kept"]
-    assert complaint(capsys, *tiny, *words).startswith(message)
+    assert error_line(capsys, *tiny, *words).startswith(message)
     assert not Path("out").exists()
 
 
@@ -312,7 +312,7 @@ def test_records_of_another_table_are_known_before_the_searches(
     other = whole | {"best": dict.fromkeys(whole["best"], 1.0)}
     (Path("kept") / "darts-s0.json").write_text(json.dumps(other))
     words = ["--methods", "darts", "--seeds", "1", "--out", "out", "--results", "kept"]
-    said = complaint(capsys, *tiny, *words)
+    said = error_line(capsys, *tiny, *words)
     assert said.startswith("darts with seed 0 was made with another table of toy")
     assert not Path("out").exists()
 
@@ -320,7 +320,7 @@ def test_records_of_another_table_are_known_before_the_searches(
 def test_records_that_cannot_be_written(tiny: list[str], capsys: Capture) -> None:
     Path("file").write_text("")
     words = ["--methods", "darts", "--seeds", "0", "--out", "out", "--results", "file/kept"]
-    assert complaint(capsys, *tiny, *words) == "records cannot be written to file/kept: Not a directory"
+    assert error_line(capsys, *tiny, *words) == "records cannot be written to file/kept: Not a directory"
     assert not Path("out").exists()
 
 
@@ -342,7 +342,7 @@ def test_a_run_of_other_settings(tiny: list[str], data: str, capsys: Capture) ->
     path = Path("out") / "runs" / "darts-s0"
     assert main(["search", *TINY[:5], "epochs=1", "--data", data, "--out", str(path), "--quiet"]) == 0
     capsys.readouterr()
-    said = complaint(capsys, *tiny, "--methods", "darts", "--seeds", "0", "--out", "out")
+    said = error_line(capsys, *tiny, "--methods", "darts", "--seeds", "0", "--out", "out")
     assert said.startswith(f"{path.resolve()} is a run with other settings: epochs was 1, is 2")
     assert not (Path("out") / CONFIG).exists()
 
@@ -394,7 +394,7 @@ def is_gone(pid: int) -> bool:
 def undisturbed(words: list[str], capsys: Capture) -> list[Any]:
     assert main([*words, "--out", "whole", "--quiet", "--json"]) == 0
     capsys.readouterr()
-    return read_story(Path("whole") / "records")
+    return read_comparable(Path("whole") / "records")
 
 
 def row_of(out: str) -> Any:
@@ -432,7 +432,7 @@ def test_kills_and_signals_lose_nothing_in_several_processes(
     assert main([*words, "--out", "out", "--quiet", "--json"]) == 0
     assert len(Run.read(paths[0]).environment()) == 3
     capsys.readouterr()
-    assert read_story(Path("out") / "records") == undisturbed(words, capsys)
+    assert read_comparable(Path("out") / "records") == undisturbed(words, capsys)
     assert row_of("out") == row_of("whole")
 
 
@@ -458,7 +458,7 @@ def test_a_kill_and_a_signal_lose_nothing(program: Path, tiny: list[str], capsys
     assert Run.read(path).state == "stopped"
     assert main([*words, "--out", "out", "--quiet"]) == 0
     assert len(Run.read(path).environment()) == 3
-    assert read_story(Path("out") / "records") == undisturbed(words, capsys)
+    assert read_comparable(Path("out") / "records") == undisturbed(words, capsys)
     assert row_of("out") == row_of("whole")
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from dartboard.cli.main import main
 from dartboard.data import published_datasets
-from imagefiles import change_published, fill, idx_files, save
-from server import Server, serve
+from helpers.http_server import Server, serve
+from helpers.image_folders import change_published, idx_files, write_image, write_images
 
 
 @pytest.fixture(autouse=True)
@@ -122,8 +122,8 @@ def test_what_ships_with_the_package_needs_no_download(capsys: pytest.CaptureFix
 
 
 def make_pets(folder: Path) -> Path:
-    fill(folder / "train", {"cat": 4, "dog": 3})
-    fill(folder / "test", {"cat": 1, "dog": 2})
+    write_images(folder / "train", {"cat": 4, "dog": 3})
+    write_images(folder / "test", {"cat": 1, "dog": 2})
     (folder / "train" / "dog" / "text.png").write_text("no image")
     return folder
 
@@ -146,8 +146,8 @@ def test_show_says_what_is_in_a_folder(tmp_path: Path, capsys: pytest.CaptureFix
 def test_names_that_a_terminal_would_obey_are_escaped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    fill(tmp_path / "pe\x1b[1mts" / "train", {"c\x1b[31mat": 1, "d\no\x07g": 1})
-    save(tmp_path / "pe\x1b[1mts" / "test" / "loose.png")
+    write_images(tmp_path / "pe\x1b[1mts" / "train", {"c\x1b[31mat": 1, "d\no\x07g": 1})
+    write_image(tmp_path / "pe\x1b[1mts" / "test" / "loose.png")
     (tmp_path / "pe\x1b[1mts" / "train" / "d\no\x07g" / "te\rxt.png").write_text("no image")
     assert main(["data", "show", str(tmp_path / "pe\x1b[1mts")]) == 0
     out, err = capsys.readouterr()

@@ -12,7 +12,7 @@ from dartboard.cli.display import Display, EpochLines, SearchScreen, choose_disp
 from dartboard.cli.render import Terminal, format_metrics
 from dartboard.search import EpochRecord, Hook, Searcher
 from dartboard.utils.text import span
-from searching import search
+from helpers.search_cases import search
 
 TINY = ("batch=256", "net.channels=4", "health.examples=64", "epochs=2")
 

@@ -7,7 +7,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-import vision
 from dartboard.cli.evaluate import confusion_lines
 from dartboard.cli.main import main
 from dartboard.data import load_dataset
@@ -16,6 +15,7 @@ from dartboard.nn import CellNet, Model, NetConfig, pack_model
 from dartboard.space import adopt, get_space
 from dartboard.space.genotype import sample
 from dartboard.tasks import Evaluation
+from helpers import torchvision_shim
 
 DIGITS = tuple("0123456789")
 
@@ -93,7 +93,7 @@ def test_figures_are_those_of_the_images_one_by_one(capsys, file, expected):
 
 @pytest.mark.parametrize("kind", list(FORMATS))
 def test_every_format_measures_the_same(capsys, tmp_path, model, file, kind):
-    if kind == "timm" and not vision.importable():
+    if kind == "timm" and not torchvision_shim.torchvision_available():
         pytest.skip("timm needs torchvision")
     path = tmp_path / f"digits_{kind}{FORMATS[kind].suffix}"
     export_model(model, path, kind)

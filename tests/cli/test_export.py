@@ -8,11 +8,11 @@ import onnxruntime
 import pytest
 import torch
 
-import vision
 from dartboard.cli.main import main
 from dartboard.nn import OPS, CellNet, Model, NetConfig, load_model, pack_model
 from dartboard.space import Cell, Edge, adopt, decode, get_space
 from dartboard.space.catalog import stacked
+from helpers import torchvision_shim
 
 CELL = "|nor_conv_3x3~0|+|skip_connect~0|nor_conv_1x1~1|+|avg_pool_3x3~0|none~1|nor_conv_3x3~2|"
 
@@ -68,7 +68,7 @@ def names(folder):
     ],
 )
 def test_each_format_is_written_beside_the_run(run, capsys, kind, files):
-    if kind == "timm" and not vision.importable():
+    if kind == "timm" and not torchvision_shim.torchvision_available():
         pytest.skip("timm needs torchvision")
     facts = exported(capsys, run, "--format", kind)
     assert [Path(file) for file in facts["files"]] == [run.parent / name for name in files]

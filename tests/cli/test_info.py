@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import frontdoor
 from dartboard.cli.info import mixture_of, print_cell, print_space, space_facts
 from dartboard.cli.main import main
 from dartboard.cli.render import Terminal, draw_cells, fit_cells
@@ -29,7 +28,8 @@ from dartboard.space import (
 )
 from dartboard.space.catalog import darts_cell, stacked
 from dartboard.space.spec import Stack
-from reports import found_cell, make_search, make_training
+from helpers import console
+from helpers.report_runs import found_cell, make_search, make_training
 
 KEYS = {"parameters", "parameters_auxiliary", "flops", "width", "depth", "mean_source", "genotype"}
 NB201 = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
@@ -49,7 +49,7 @@ def lines(capsys: pytest.CaptureFixture[str], *args: str) -> list[str]:
 
 
 def complaint(capsys: pytest.CaptureFixture[str], *args: str) -> str:
-    return frontdoor.complaint(capsys, "info", *args)
+    return console.error_line(capsys, "info", *args)
 
 
 def test_a_published_cell_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -274,7 +274,7 @@ def drawn(path: Path, *words: str) -> bytes:
 
 
 def drawing_error(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    return frontdoor.complaint(capsys, "info", *words)
+    return console.error_line(capsys, "info", *words)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -4,7 +4,7 @@ import pytest
 
 from dartboard.cli.list import KINDS
 from dartboard.cli.main import main
-from imagefiles import idx_files
+from helpers.image_folders import idx_files
 
 
 def listed(capsys: pytest.CaptureFixture[str], *args: str) -> str:

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import frontdoor
 from dartboard.cli.main import main
+from helpers import console
 
 TINY = ("batch=256", "net.channels=4", "health.examples=64", "epochs=2", "--threads", "1")
 Capture = pytest.CaptureFixture[str]
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 def complaint(capsys: Capture, command: str) -> str:
     """The one line that a search ends in."""
-    return frontdoor.complaint(capsys, "search", *TINY, *command.split())
+    return console.error_line(capsys, "search", *TINY, *command.split())
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-import frontdoor
 from dartboard.cli.main import main
 from dartboard.space import GENOTYPE_FORMATS, decode
 from dartboard.tables import nb201_import
 from dartboard.tables.csv_table import read_columns, write_columns
 from dartboard.tables.nb201 import all_cells
-from nats_data import nats_folder
-from nb201_data import made_up, real_table
+from helpers import console
+from helpers.nats_data import nats_folder
+from helpers.nb201_data import made_up, real_table
 
 CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
 ALONE = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_1x1~2|"
@@ -37,7 +37,7 @@ def facts(capsys: Capture, cell: str, table: Path) -> dict[str, Any]:
 
 
 def complaint(capsys: Capture, *words: object) -> str:
-    return frontdoor.complaint(capsys, "oracle", *words)
+    return console.error_line(capsys, "oracle", *words)
 
 
 def test_what_is_known_as_json(table: Path, capsys: Capture) -> None:

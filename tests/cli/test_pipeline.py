@@ -12,7 +12,7 @@ from PIL import Image
 
 from dartboard.data import ImageSet, load_dataset
 from dartboard.runs import Run, list_checkpoints
-from killing import PATIENCE, started
+from helpers.kills import PATIENCE, running_process
 
 PROGRAM = Path(sys.executable).with_name("dartboard")
 
@@ -71,7 +71,7 @@ class Shell:
         return self.run(verb, "--resume", path)
 
     def _start(self, *words: object):
-        return started([PROGRAM, *words, "--json"], cwd=self.folder)
+        return running_process([PROGRAM, *words, "--json"], cwd=self.folder)
 
 
 @pytest.mark.parametrize("make", [digits, cifar])

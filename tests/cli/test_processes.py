@@ -22,8 +22,8 @@ from dartboard.cli.run_loop import fit
 from dartboard.distributed.process_group import join_group
 from dartboard.errors import DistributedError
 from dartboard.runs import Run, list_checkpoints
-from killing import PATIENCE, started
-from together import free_port
+from helpers.kills import PATIENCE, running_process
+from helpers.ranks import free_port
 
 PROGRAM = Path(sys.executable).with_name("dartboard")
 SEARCH = (
@@ -80,7 +80,7 @@ def wait_for_checkpoint(run: Path) -> None:
 def test_a_rank_that_dies_ends_the_search_which_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     whole = facts(*SEARCH, "--processes", 2, "--out", "whole", folder=tmp_path)
     command = [PROGRAM, *SEARCH, "--processes", "2", "--out", "cut", "--quiet"]
-    with started(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
+    with running_process(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
         wait_for_checkpoint(tmp_path / "cut")
         os.kill(ranks_of(launcher.pid)["1"], signal.SIGKILL)
         _, complaint = launcher.communicate(timeout=PATIENCE)
@@ -132,7 +132,7 @@ def test_more_processes_go_on_differently_and_say_so(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_interrupted_processes_save_and_stop_together(tmp_path: Path) -> None:
     command = [PROGRAM, *SEARCH, "epochs=300", "--processes", "2", "--out", "run", "--quiet"]
-    with started(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
+    with running_process(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
         wait_for_checkpoint(tmp_path / "run")
         launcher.send_signal(signal.SIGINT)
         _, complaint = launcher.communicate(timeout=PATIENCE)
@@ -182,7 +182,7 @@ def test_an_interrupt_ends_a_process_that_waits_for_others() -> None:
         "with joined(torch.device('cpu')): pass"
     )
     env = plain() | alone | {"MASTER_PORT": str(free_port())}
-    with started([sys.executable, "-c", code], env=env, stderr=subprocess.PIPE) as process:
+    with running_process([sys.executable, "-c", code], env=env, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline() == "waits\n"
         time.sleep(2)
         process.send_signal(signal.SIGINT)
@@ -214,7 +214,7 @@ def listening(process: int) -> list[str]:
 
 def test_nobody_else_can_reach_the_processes(tmp_path: Path) -> None:
     command = [PROGRAM, *SEARCH, "epochs=300", "--processes", "2", "--out", "run", "--quiet"]
-    with started(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
+    with running_process(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
         wait_for_checkpoint(tmp_path / "run")
         addresses = listening(launcher.pid)
         (store,) = {
@@ -247,7 +247,7 @@ def test_processes_do_not_meet_where_strangers_could_come(
 
 def test_processes_end_with_who_has_launched_them(tmp_path: Path) -> None:
     command = [PROGRAM, *SEARCH, "epochs=300", "--processes", "2", "--out", "run", "--quiet"]
-    with started(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
+    with running_process(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
         wait_for_checkpoint(tmp_path / "run")
         group = ranks_of(launcher.pid)
         launcher.kill()

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-import frontdoor
 from dartboard.cli.display import Display
 from dartboard.cli.main import main
 from dartboard.report import REPORT
 from dartboard.runs import Run
-from protocols import TINY, all_results, few, inner_runs
+from helpers import console
+from helpers.protocol_cases import TINY, all_results, few_digits, inner_runs
 
 Capture = pytest.CaptureFixture[str]
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of a tiny protocol, its images beside it."""
     path = tmp_path_factory.mktemp("usual")
-    data = few(path / "few.npz")
+    data = few_digits(path / "few.npz")
     args = ["--data", data, "--out", str(path / "run"), "--quiet", "--threads", "1"]
     assert main(["protocol", *TINY, *args]) == 0
     return path / "run"
@@ -38,11 +38,11 @@ def tiny(usual: Path) -> list[str]:
 
 
 def found(capsys: Capture, *args: str) -> dict[str, Any]:
-    return frontdoor.found(capsys, "protocol", *args)
+    return console.json_output(capsys, "protocol", *args)
 
 
 def complaint(capsys: Capture, *args: str) -> str:
-    return frontdoor.complaint(capsys, "protocol", *args)
+    return console.error_line(capsys, "protocol", *args)
 
 
 def test_json_is_one_object(usual: Path, tiny: list[str], capsys: Capture) -> None:

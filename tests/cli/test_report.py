@@ -5,7 +5,7 @@ import pytest
 from dartboard.cli.main import MISTAKE, main
 from dartboard.report import REPORT
 from dartboard.report import write as writing
-from reports import make_search
+from helpers.report_runs import make_search
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 TINY = [

@@ -9,8 +9,8 @@ from dartboard.cli.run_loop import claim_directory, search_name
 from dartboard.integrations import tensorboard
 from dartboard.integrations.tensorboard import TensorBoardHook
 from dartboard.search.config import load_config
-from protocols import TINY as PROTOCOL
-from protocols import few
+from helpers.protocol_cases import TINY as PROTOCOL
+from helpers.protocol_cases import few_digits
 
 
 def test_a_given_directory_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_the_flag_writes_to_a_folder_called_like_the_run(tmp_path: Path) -> None
 
 
 def test_each_run_inside_a_protocol_has_a_folder_of_its_own(tmp_path: Path) -> None:
-    data = few(tmp_path / "few.npz")
+    data = few_digits(tmp_path / "few.npz")
     words = [*PROTOCOL, "--data", data, "--out", "p", "--threads", "1", "--quiet", "--no-report"]
     assert main(["protocol", *words, "--tensorboard", "tb"]) == 0
     assert steps(tmp_path / "tb" / "p" / "search" / "s0", "train_loss") == [1]

@@ -12,13 +12,13 @@ import pytest
 import torch
 import yaml
 
-import frontdoor
 from dartboard.cli.display import Display
 from dartboard.cli.main import main
 from dartboard.data import load_digits
 from dartboard.errors import Stopped
 from dartboard.runs import Run
 from dartboard.search import Searcher
+from helpers import console
 
 TINY = ("batch=256", "net.channels=4", "health.examples=64", "epochs=2")
 KEYS = {"run", "genotype", "epochs", "seconds", "entropy", "valid_accuracy", "digest"}
@@ -39,11 +39,11 @@ def digest(run: Path) -> str:
 
 
 def found(capsys: Capture, *args: str) -> dict[str, Any]:
-    return frontdoor.found(capsys, "search", *args)
+    return console.json_output(capsys, "search", *args)
 
 
 def complaint(capsys: Capture, *args: str) -> str:
-    return frontdoor.complaint(capsys, "search", *args)
+    return console.error_line(capsys, "search", *args)
 
 
 def test_json_is_one_object(usual: Path, capsys: Capture) -> None:

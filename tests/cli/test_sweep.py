@@ -12,7 +12,6 @@ import pytest
 import yaml
 from rich.progress import MofNCompleteColumn, Progress, TextColumn
 
-import frontdoor
 from dartboard.cli import sweep
 from dartboard.cli.main import main
 from dartboard.cli.render import Terminal
@@ -20,8 +19,9 @@ from dartboard.cli.sweep import SweepBars, SweepLines, choose_monitor, print_pla
 from dartboard.jobs.job import Job, JobResult
 from dartboard.runs import Run, find_runs, is_locked
 from dartboard.sweep.grid import PlannedRun
+from helpers import console
+from helpers.sweep_cases import digests, tiny
 from sweep import chaos
-from sweeps import digests, tiny
 
 Capture = pytest.CaptureFixture[str]
 HERE = ("--executor", "here", "--threads", "1")
@@ -40,7 +40,7 @@ def write(folder: Path, values: dict[str, Any]) -> str:
 
 
 def complaint(capsys: Capture, *args: str) -> str:
-    return frontdoor.complaint(capsys, "sweep", *args)
+    return console.error_line(capsys, "sweep", *args)
 
 
 def test_a_sweep_goes_on_with_its_file_or_its_directory(file: str, capsys: Capture) -> None:

@@ -15,8 +15,8 @@ from dartboard.cli.main import main
 from dartboard.cli.render import Terminal
 from dartboard.nn import load_model
 from dartboard.runs import Run, list_checkpoints
-from killing import PATIENCE, started, story
-from training import train
+from helpers.kills import PATIENCE, run_record, running_process
+from helpers.train_cases import train
 
 TINY = ("epochs=2", "batch=250", "net.channels=4", "net.auxiliary=0")
 Capture = pytest.CaptureFixture[str]
@@ -247,7 +247,9 @@ def test_images_that_changed_are_refused(found: Path, capsys: Capture) -> None:
 
 
 def program(*words: object):
-    return started([Path(sys.executable).with_name("dartboard"), "train", "--threads", 1, "--json", *words])
+    return running_process(
+        [Path(sys.executable).with_name("dartboard"), "train", "--threads", 1, "--json", *words]
+    )
 
 
 @pytest.mark.slow
@@ -269,7 +271,7 @@ def test_the_program_is_killed_and_ends_with_the_same_bits(found: Path, tmp_path
         assert process.returncode == 0
     with program(*words, "--out", tmp_path / "other") as process:
         process.communicate(timeout=PATIENCE)
-    assert story(path) == story(tmp_path / "other")
+    assert run_record(path) == run_record(tmp_path / "other")
     for name in ("best.safetensors", "last.safetensors"):
         assert (path / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
 

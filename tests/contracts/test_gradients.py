@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch.optim import SGD
 
-import lab
 from dartboard.arch.gradient import GRADIENTS
 from dartboard.arch.objective import Objective
 from dartboard.errors import CompositionError
 from dartboard.relax import RELAXATIONS
 from dartboard.space import get_space
 from dartboard.tasks import Classification
+from helpers import networks
 
 NONE_TO_MOVE = "has no architecture parameters, so there is no gradient to take"
 NO_REWARDS = "rewards per feedback are gradients in the weights themselves"
@@ -31,7 +31,7 @@ IMPOSSIBLE = {
 }
 """The relaxations that have no such gradient, with the reason they are given."""
 
-SPACE = lab.shrunk(get_space("nb201"))
+SPACE = networks.shrink(get_space("nb201"))
 PAIRS = [pair for pair in product(RELAXATIONS, GRADIENTS) if pair not in IMPOSSIBLE]
 each_pair = pytest.mark.parametrize(("relaxation", "gradient"), PAIRS, ids=map("-".join, PAIRS))
 JOINT = [pair for pair in PAIRS if hasattr(GRADIENTS[pair[1]], "joint")]
@@ -42,7 +42,7 @@ class Scene:
     """A objective in the middle of a search, with two batches and all that must not change."""
 
     def __init__(self, relaxation, *, pieces=1):
-        net = lab.build(SPACE, auxiliary=True)
+        net = networks.build(SPACE, auxiliary=True)
         made = RELAXATIONS[relaxation](SPACE, torch.Generator().manual_seed(0)).double()
         self.objective = Objective(net, made, Classification(auxiliary=0.4))
         self.objective.micro_batches = pieces

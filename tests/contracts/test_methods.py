@@ -12,7 +12,6 @@ from random import Random
 import pytest
 import torch
 
-import lab
 from dartboard.data import Dataset, ImageSet
 from dartboard.engine.config import DataOptions, NetOptions
 from dartboard.engine.state import capture, copied, restore
@@ -22,8 +21,9 @@ from dartboard.runs import digest
 from dartboard.search import METHODS, Hook, Searcher, SearchOptions, make_method
 from dartboard.search.config import HealthOptions
 from dartboard.space import SPACES, get_space, restrict, sample
+from helpers import networks
 
-SMALL = {name: lab.shrunk(get_space(name), cells=2) for name in SPACES}
+SMALL = {name: networks.shrink(get_space(name), cells=2) for name in SPACES}
 WEIGHTED = {
     "xnas": "weighs edges against each other, and XNAS has experts for ops alone",
     "asm": "tell edges apart by weights of their own, and attention weighs only ops",

@@ -5,11 +5,11 @@ from itertools import product
 import pytest
 import torch
 
-import lab
 from dartboard.errors import NetworkError
 from dartboard.nn import OPS, Site, build_op
 from dartboard.nn.fast.fanout import Candidate, outputs
 from dartboard.nn.ops import SourceNode
+from helpers import networks
 
 POOLS = ("max_pool_3x3", "avg_pool_3x3")
 SIZES = [(8, 8), (7, 7), (9, 6), (5, 5), (4, 3), (2, 2), (1, 1), (1, 4)]
@@ -46,7 +46,9 @@ def test_channels_change_where_the_op_can(name, stride):
 @pytest.mark.parametrize("name", OPS)
 def test_scale_and_shift_are_there_where_asked_for(name):
     for affine in (True, False):
-        norms = [module for module in make(name, stride=2, affine=affine).modules() if lab.is_norm(module)]
+        norms = [
+            module for module in make(name, stride=2, affine=affine).modules() if networks.is_norm(module)
+        ]
         assert all((norm.weight is not None) == (norm.bias is not None) == affine for norm in norms)
 
 
@@ -66,11 +68,11 @@ def test_copies_that_leave_a_node_give_what_each_gives_alone(name, stride, train
         for bank, found in ((True, together), (False, alone)):
             ops = [make(name, stride=stride, affine=affine, pool_norm=True) for _ in range(copies)]
             for seed, op in enumerate(ops):
-                lab.scramble(op, seed=seed)
+                networks.randomize(op, seed=seed)
                 op.train(training)
             x = image(*size)
             found.append(results(ops, x, bank=bank))
-        lab.assert_equal(together[0], alone[0], within=1e-9)
+        networks.assert_equal(together[0], alone[0], within=1e-9)
 
 
 def results(ops, x, *, bank):
@@ -95,4 +97,4 @@ def test_evaluation_changes_no_buffer(name):
     before = {key: buffer.clone() for key, buffer in op.named_buffers()}
     op(image())
     list(outputs(SourceNode(image()), [Candidate(0, 0, op)]))
-    lab.assert_equal(dict(op.named_buffers()), before, within=0.0)
+    networks.assert_equal(dict(op.named_buffers()), before, within=0.0)

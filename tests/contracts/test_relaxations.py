@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import load, save
 
-import lab
 from dartboard.errors import CompositionError
 from dartboard.relax import RELAXATIONS, RngState
 from dartboard.space import SPACES, get_space
+from helpers import networks
 
 
 def make(name, space, *, seed=0):
@@ -27,7 +27,7 @@ def composes(name, space):
     return True
 
 
-SMALL = {name: lab.shrunk(get_space(name), cells=2) for name in SPACES}
+SMALL = {name: networks.shrink(get_space(name), cells=2) for name in SPACES}
 PAIRS = [pair for pair in product(RELAXATIONS, SPACES) if composes(pair[0], SMALL[pair[1]])]
 each_pair = pytest.mark.parametrize(
     ("name", "space"), [(name, SMALL[space]) for name, space in PAIRS], ids=map("-".join, PAIRS)
@@ -42,7 +42,7 @@ each = pytest.mark.parametrize("name", RELAXATIONS)
 @cache
 def network(space):
     """One network for all tests; in evaluation mode nothing but gradients is left behind."""
-    return lab.build(space).eval()
+    return networks.build(space).eval()
 
 
 def logits(space, relaxation):
@@ -187,9 +187,9 @@ def test_only_draws_wait_for_the_device(name, device):
     space = SMALL["nano"]
     if any(isinstance(module, RngState) for module in make(name, space).modules()):
         return
-    with lab.no_waiting(device):
+    with networks.no_host_sync(device):
         relaxation = RELAXATIONS[name](space, None)
-        net = lab.CellNet(space, lab.NetConfig(channels=4, input=(3, 8, 8), search=True))
+        net = networks.CellNet(space, networks.NetConfig(channels=4, input=(3, 8, 8), search=True))
         net(torch.empty(2, 3, 8, 8), relaxation()).sum().backward()
         relaxation.strengths()
     assert any(values.grad is not None for values in relaxation.parameters())

@@ -4,13 +4,13 @@ from random import Random
 
 import pytest
 import torch
+from networks import Mixing, Trial
 from torch.utils.flop_counter import FlopCounterMode
 
-import lab
 from dartboard.nn import CellNet, NetConfig, one_hot, uniform
 from dartboard.nn.inherit import inherit
 from dartboard.space import SPACES, SearchSpace, get_space, restrict, sample
-from lab import Mixing, Trial
+from helpers import networks
 
 # Each with the mixture and the options of the network; together they take every branch of the default path.
 VARIANTS = {
@@ -42,50 +42,50 @@ def tight(space: SearchSpace) -> bool:
 
 
 def pair(space: SearchSpace, **options):
-    return lab.build(space, mix="fused", **options), lab.build(space, mix="plain", **options)
+    return networks.build(space, mix="fused", **options), networks.build(space, mix="plain", **options)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.product(keep=40)
 def test_the_default_path_equals_the_plain_formula(name, variant):
-    space = lab.shrunk(get_space(name), cells=3 if variant in ("softmax", "partial") else 2)
+    space = networks.shrink(get_space(name), cells=3 if variant in ("softmax", "partial") else 2)
     mixing, options = VARIANTS[variant]
     trial = Trial(space, mixing, image=options.get("input", (3, 8, 8)))
     second = variant in TWICE
-    fused, plain = (lab.results(net, trial, second=second) for net in pair(space, **options))
-    lab.assert_equal(fused, plain, within=1e-9)
-    assert lab.lively(plain) > (0.2 if mixing.dead else 0.99)
+    fused, plain = (networks.results(net, trial, second=second) for net in pair(space, **options))
+    networks.assert_equal(fused, plain, within=1e-9)
+    assert networks.gradient_coverage(plain) > (0.2 if mixing.dead else 0.99)
 
 
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.product(keep=4)
 def test_the_default_path_equals_the_plain_formula_in_evaluation(name):
-    space = lab.shrunk(get_space(name))
+    space = networks.shrink(get_space(name))
     for mixing, options in VARIANTS["softmax"], VARIANTS["partial-dead"], VARIANTS["affine-per-example"]:
         trial = Trial(space, mixing)
-        fused, plain = (lab.results(net.eval(), trial) for net in pair(space, **options))
-        lab.assert_equal(fused, plain, within=1e-9)
-        assert lab.lively(plain) > (0.2 if mixing.dead else 0.99)
+        fused, plain = (networks.results(net.eval(), trial) for net in pair(space, **options))
+        networks.assert_equal(fused, plain, within=1e-9)
+        assert networks.gradient_coverage(plain) > (0.2 if mixing.dead else 0.99)
 
 
 @pytest.mark.parametrize("name", SPACES)
 def test_the_default_path_equals_the_plain_formula_in_float32(name):
-    space = lab.shrunk(get_space(name))
+    space = networks.shrink(get_space(name))
     trial = Trial(space, dtype=torch.float32)
-    fused, plain = (lab.results(net, trial) for net in pair(space, dtype=torch.float32))
-    lab.assert_equal(fused, plain, within=1e-4)
+    fused, plain = (networks.results(net, trial) for net in pair(space, dtype=torch.float32))
+    networks.assert_equal(fused, plain, within=1e-4)
 
 
 @pytest.mark.parametrize("search", [True, False], ids=["search", "retrain"])
 @pytest.mark.parametrize("name", SPACES)
 def test_discrete_networks_are_the_same_on_both_paths(name, search):
-    whole = lab.shrunk(get_space(name))
+    whole = networks.shrink(get_space(name))
     for seed in range(2):
         space = restrict(whole, sample(whole, Random(seed)))
         trial = Trial(space, Mixing(ops="none"))
-        fused, plain = (lab.results(net, trial) for net in pair(space, search=search, drop_path=0.2))
-        lab.assert_equal(fused, plain, within=1e-9)
+        fused, plain = (networks.results(net, trial) for net in pair(space, search=search, drop_path=0.2))
+        networks.assert_equal(fused, plain, within=1e-9)
 
 
 @pytest.mark.parametrize("mix", ["plain", "fused"])
@@ -93,7 +93,7 @@ def test_discrete_networks_are_the_same_on_both_paths(name, search):
 @pytest.mark.product(keep=6)
 def test_a_restricted_network_equals_the_supernet_under_a_one_hot_mixture(name, mix):
     space = get_space(name)  # the whole stack
-    supernet = lab.build(space, mix=mix)
+    supernet = networks.build(space, mix=mix)
     for seed in range(3):
         check_restriction(supernet, Random(seed), within=0.0 if mix == "plain" else 1e-9)
 
@@ -103,8 +103,8 @@ def test_a_restricted_network_equals_the_supernet_under_a_one_hot_mixture(name, 
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.product(keep=10)
 def test_a_restricted_network_equals_the_supernet_with_partial_channels(name, partial, mix):
-    space = lab.shrunk(get_space(name))
-    supernet = lab.build(space, mix=mix, partial=partial, channels=8, input=(3, 9, 9))
+    space = networks.shrink(get_space(name))
+    supernet = networks.build(space, mix=mix, partial=partial, channels=8, input=(3, 9, 9))
     for seed in range(2):
         check_restriction(supernet, Random(seed), within=0.0 if mix == "plain" else 1e-9)
 
@@ -118,16 +118,16 @@ def check_restriction(supernet: CellNet, rng: Random, *, within: float) -> None:
     for train in (False, True, False):  # the last with the running statistics that training has left behind
         expected = supernet.train(train)(x, mixture)
         assert expected.std() > 1e-3
-        lab.assert_equal({"logits": net.train(train)(x)}, {"logits": expected}, within=within)
+        networks.assert_equal({"logits": net.train(train)(x)}, {"logits": expected}, within=within)
     again = CellNet(net.space, net.config).double()
     inherit(again, supernet)
-    lab.assert_equal(dict(net.named_buffers()), dict(again.named_buffers()), within=within)
+    networks.assert_equal(dict(net.named_buffers()), dict(again.named_buffers()), within=within)
 
 
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.product(keep=4)
 def test_candidates_that_are_not_live_cost_nothing(name):
-    space = lab.shrunk(get_space(name))
+    space = networks.shrink(get_space(name))
     config = NetConfig(channels=4, input=(3, 8, 8), search=True)
     genotype = sample(space, Random(3))
     with torch.device("meta"):
@@ -141,7 +141,7 @@ def test_candidates_that_are_not_live_cost_nothing(name):
 
 def convolutions(net, x, mixture):
     """How many convolutions a forward pass runs, and their floating-point operations."""
-    with FlopCounterMode(display=False) as counter, lab.Calls() as calls:
+    with FlopCounterMode(display=False) as counter, networks.Calls() as calls:
         net(x, mixture)
     return calls.count["aten::convolution"], counter.get_flop_counts()["Global"][torch.ops.aten.convolution]
 
@@ -151,9 +151,9 @@ def convolutions(net, x, mixture):
 @pytest.mark.product(keep=6)
 def test_a_step_does_not_wait_for_the_device(name, device):
     """On `meta` the ops are those of any accelerator; on the CPU, whose path is its own, tensors are fake."""
-    space = lab.shrunk(get_space(name), cells=2)
+    space = networks.shrink(get_space(name), cells=2)
     config = NetConfig(channels=4, input=(3, 8, 8), search=True, drop_path=0.2)
-    with lab.no_waiting(device):
+    with networks.no_host_sync(device):
         net = CellNet(space, config)
         trial = Trial(space, Mixing(dead=True, edges="one"), dtype=torch.float32)
         loss, logits = trial.loss(net)
@@ -177,14 +177,14 @@ LOOKS = {
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_a_look_at_a_value_would_be_noticed(device, look):
-    with lab.no_waiting(device):
+    with networks.no_host_sync(device):
         x = torch.ones(3)
         with pytest.raises((AssertionError, NotImplementedError, RuntimeError)):
             LOOKS[look](x)
 
 
 def test_a_copy_to_the_host_would_be_noticed():
-    with lab.no_waiting("meta"), pytest.raises((AssertionError, NotImplementedError)):
+    with networks.no_host_sync("meta"), pytest.raises((AssertionError, NotImplementedError)):
         torch.ones(3).cpu()
 
 
@@ -202,13 +202,15 @@ def test_any_image_will_do(name):
 @pytest.mark.parametrize("name", SPACES)
 def test_other_weights_and_buffers_leave_the_network_alone(name):
     """`functional_call` is how second-order methods look at the loss at other weights."""
-    space = lab.shrunk(get_space(name))
-    net, other = lab.build(space, seed=0), lab.build(space, seed=1)
+    space = networks.shrink(get_space(name))
+    net, other = networks.build(space, seed=0), networks.build(space, seed=1)
     trial = Trial(space)
-    given = {name: tensor.detach().clone() for name, tensor in lab.tensors(other).items()}
-    before = {name: tensor.detach().clone() for name, tensor in lab.tensors(net).items()}
+    given = {name: tensor.detach().clone() for name, tensor in networks.tensors(other).items()}
+    before = {name: tensor.detach().clone() for name, tensor in networks.tensors(net).items()}
     found = torch.func.functional_call(net, given, (trial.x, trial.mixture()))
     expected = other(trial.x, trial.mixture())
-    lab.assert_equal({"logits": found}, {"logits": expected}, within=0.0)
-    lab.assert_equal(lab.tensors(net), before, within=0.0)
-    lab.assert_equal(given, lab.tensors(other), within=0.0)  # the buffers given are the ones that moved
+    networks.assert_equal({"logits": found}, {"logits": expected}, within=0.0)
+    networks.assert_equal(networks.tensors(net), before, within=0.0)
+    networks.assert_equal(
+        given, networks.tensors(other), within=0.0
+    )  # the buffers given are the ones that moved

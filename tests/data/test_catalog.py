@@ -8,17 +8,17 @@ import torch
 
 from dartboard.data import BRIGHTEST, DATASETS, ImageSet, LoadOptions, load_dataset, load_digits
 from dartboard.errors import DataError, UnknownNameError
-from imagefiles import (
+from helpers.image_folders import (
     change_published,
     cifar10_binary,
     cifar100_python,
-    fill,
     freiburg,
     idx_files,
     imagenet16,
-    save,
     svhn,
     tiny_imagenet,
+    write_image,
+    write_images,
 )
 
 
@@ -42,9 +42,9 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "tiny-imagenet": lambda folder: tiny_imagenet(folder / "tiny-imagenet-200"),
     "freiburg": freiburg,
     "cinic10": lambda folder: [
-        fill(folder / part, ["airplane", "cat"]) for part in ("train", "valid", "test")
+        write_images(folder / part, ["airplane", "cat"]) for part in ("train", "valid", "test")
     ],
-    "imagenet": lambda folder: [fill(folder / part, ["n01", "n02"]) for part in ("train", "val")],
+    "imagenet": lambda folder: [write_images(folder / part, ["n01", "n02"]) for part in ("train", "val")],
 }
 CLASSES = {
     "cifar100": 100,
@@ -106,8 +106,8 @@ def test_a_set_that_is_not_there_says_which_files_go_where(tmp_path: Path) -> No
 
 
 def test_imagenet_as_it_is_published_says_how_to_sort_it(tmp_path: Path) -> None:
-    fill(tmp_path / "imagenet" / "train", ["n01", "n02"])
-    save(tmp_path / "imagenet" / "val" / "ILSVRC2012_val_00000001.JPEG")
+    write_images(tmp_path / "imagenet" / "train", ["n01", "n02"])
+    write_image(tmp_path / "imagenet" / "val" / "ILSVRC2012_val_00000001.JPEG")
     with pytest.raises(DataError, match=r"imagenet/val: its images are not in folders; move each into"):
         load_dataset("imagenet", LoadOptions(root=tmp_path))
 
@@ -149,7 +149,7 @@ def test_a_wrong_name_is_met_with_the_right_one() -> None:
 
 
 def test_no_name_is_not_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(fill(tmp_path))
+    monkeypatch.chdir(write_images(tmp_path))
     assert load_dataset(".").name == tmp_path.name
     with pytest.raises(UnknownNameError, match="no data set, file or folder called ''"):
         load_dataset("")

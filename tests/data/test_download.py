@@ -7,8 +7,8 @@ import pytest
 from dartboard.data import Download, published_datasets
 from dartboard.data.download import RETRIES, fetch
 from dartboard.errors import DataError
-from imagefiles import pixels
-from server import Server, serve
+from helpers.http_server import Server, serve
+from helpers.image_folders import pixels
 
 CONTENT = pixels(300_000).tobytes()
 MD5 = hashlib.md5(CONTENT, usedforsecurity=False).hexdigest()

@@ -10,8 +10,15 @@ import pytest
 from dartboard.data import LoadOptions, load_dataset, published_datasets
 from dartboard.data.download import download_dataset
 from dartboard.errors import DataError
-from imagefiles import change_published, cifar10_binary, fill, freiburg, idx_files, tiny_imagenet
-from server import Server, serve
+from helpers.http_server import Server, serve
+from helpers.image_folders import (
+    change_published,
+    cifar10_binary,
+    freiburg,
+    idx_files,
+    tiny_imagenet,
+    write_images,
+)
 
 
 def quiet(*_: object) -> None:
@@ -31,7 +38,7 @@ def published(tmp_path: Path) -> dict[str, bytes]:
     tiny_imagenet(made / "tiny-imagenet-200")
     freiburg(made / "freiburg")
     for part in ("train", "valid", "test"):
-        fill(made / "cinic" / part, ["airplane", "cat"])
+        write_images(made / "cinic" / part, ["airplane", "cat"])
     idx_files(made / "mnist")
     files = {file.name: file.read_bytes() for file in (made / "mnist").iterdir()}
     files |= {file.name: file.read_bytes() for file in (made / "freiburg" / "splits").iterdir()}

@@ -10,7 +10,7 @@ from dartboard.data import ImageFiles, image_files
 from dartboard.data.dataset import moments
 from dartboard.data.image_files import decode, read_image, read_images
 from dartboard.errors import DataError
-from imagefiles import pixels, save
+from helpers.image_folders import pixels, write_image
 
 
 def put(path: Path, image: Image.Image, **options: object) -> str:
@@ -127,7 +127,7 @@ def test_palettes_of_greys_are_grey(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("kind", ["png", "jpg", "webp", "bmp"])
 def test_damaged_files_give_images_or_one_line(tmp_path: Path, kind: str) -> None:
-    whole = save(tmp_path / f"whole.{kind}", (12, 9)).read_bytes()
+    whole = write_image(tmp_path / f"whole.{kind}", (12, 9)).read_bytes()
     rng = np.random.default_rng(1)
     file = tmp_path / f"damaged.{kind}"
     refused = 0
@@ -154,7 +154,7 @@ def test_one_thread_and_many_read_the_same(
 ) -> None:
     monkeypatch.setattr(image_files, "SMALL_FILE", small)
     monkeypatch.setattr(image_files, "THREAD_QUEUE", 3)
-    names = [str(save(tmp_path / f"{number}.png")) for number in range(10)]
+    names = [str(write_image(tmp_path / f"{number}.png")) for number in range(10)]
     read = list(read_images(names, (3, 6, 8)))
     expected = [np.array(Image.open(name)).transpose(2, 0, 1) for name in names]
     assert np.array_equal(torch.stack(read).numpy(), np.stack(expected))
@@ -181,7 +181,7 @@ def test_sets_that_make_no_sense(files: tuple[str, ...], shape: tuple[int, int, 
 
 
 def test_loading_tells_how_far_it_is(tmp_path: Path) -> None:
-    names = tuple(str(save(tmp_path / f"{number}.png")) for number in range(3))
+    names = tuple(str(write_image(tmp_path / f"{number}.png")) for number in range(3))
     told: list[int] = []
     loaded = ImageFiles(names, torch.arange(3), (3, 6, 8)).load(told.append)
     assert told == [1, 2, 3]
@@ -189,7 +189,7 @@ def test_loading_tells_how_far_it_is(tmp_path: Path) -> None:
 
 
 def test_moments_are_those_of_the_images_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = tuple(str(save(tmp_path / f"{number}.png")) for number in range(9))
+    names = tuple(str(write_image(tmp_path / f"{number}.png")) for number in range(9))
     files = ImageFiles(names, torch.zeros(9, dtype=torch.int64), (3, 6, 8))
     told: list[tuple[int, int]] = []
     assert files.moments(lambda *args: told.append(args)) == moments(files.load())
@@ -214,7 +214,7 @@ def test_a_fingerprint_stays_when_the_folder_moves(tmp_path: Path) -> None:
         return ImageFiles(tuple(str(folder / name) for name in names), labels, (3, 8, 8))
 
     for name in names:
-        save(tmp_path / "a" / name)
+        write_image(tmp_path / "a" / name)
     found = files(tmp_path / "a").fingerprint()
     shutil.copytree(tmp_path / "a", tmp_path / "b" / "c")
     assert files(tmp_path / "b" / "c").fingerprint() == found
@@ -227,10 +227,10 @@ def test_a_fingerprint_stays_when_the_folder_moves(tmp_path: Path) -> None:
 
 
 def test_a_fingerprint_changes_with_a_file(tmp_path: Path) -> None:
-    names = tuple(str(save(tmp_path / f"{number}.png")) for number in range(3))
+    names = tuple(str(write_image(tmp_path / f"{number}.png")) for number in range(3))
     files = ImageFiles(names, torch.arange(3), (3, 6, 8))
     found = files.fingerprint()
-    save(tmp_path / "1.png", (9, 6))
+    write_image(tmp_path / "1.png", (9, 6))
     other = files.fingerprint()
     assert other != found
     (tmp_path / "1.png").unlink()

@@ -9,8 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-import vision
-import working
 from dartboard.data import (
     CENTER_CROP,
     Augment,
@@ -24,16 +22,19 @@ from dartboard.data import (
 from dartboard.data.loader import read_center_crop
 from dartboard.data.transforms import center_box, crop_and_resize
 from dartboard.errors import DataError
+from helpers import torchvision_shim, worker_functions
 
 STEPS = [0, 1, 2, 3, 4, 5, 11, 12, 4, 0, 0]
 """Steps of several passes, with jumps ahead and back."""
 ALL = Augment(pad=1, flip=True, cutout=3, area=0.3)
-needs_torchvision = pytest.mark.skipif(not vision.importable(), reason="needs torchvision")
+needs_torchvision = pytest.mark.skipif(
+    not torchvision_shim.torchvision_available(), reason="needs torchvision"
+)
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> ImageFiles:
-    return working.random_image_files(tmp_path, 14, lambda number: (9 + number, 30 - number))
+    return worker_functions.random_image_files(tmp_path, 14, lambda number: (9 + number, 30 - number))
 
 
 def make_loader(images: ImageFiles | ImageSet, **options: Any) -> BatchLoader:
@@ -69,7 +70,7 @@ def test_files_are_varied_as_images_in_memory_are(files: ImageFiles, augment: Au
 
 
 def test_parts_of_small_files_are_those_of_images_in_memory(tmp_path: Path) -> None:
-    images = working.random_image_files(tmp_path, 8, lambda _: (8, 8))
+    images = worker_functions.random_image_files(tmp_path, 8, lambda _: (8, 8))
     only = {"augment": Augment(area=0.2), "mean": [0] * 3, "std": [1] * 3}
     held, read = make_loader(images.load(), **only).batch(2), make_loader(images, **only).batch(2)
     assert torch.equal(held.y, read.y)
@@ -78,7 +79,7 @@ def test_parts_of_small_files_are_those_of_images_in_memory(tmp_path: Path) -> N
 
 
 def test_grey_files(tmp_path: Path) -> None:
-    images = working.random_image_files(tmp_path, 8, lambda _: (10, 12), channels=1)
+    images = worker_functions.random_image_files(tmp_path, 8, lambda _: (10, 12), channels=1)
     assert make_loader(images).batch(0).x.shape == (4, 1, 8, 8)
 
 
@@ -139,8 +140,8 @@ def test_other_kinds_of_images_are_loaded(files: ImageFiles) -> None:
 @pytest.mark.parametrize("kind", ["files", "grey", "memory"])
 def test_autoaugment_is_the_same_for_any_number_of_workers(kind: str, tmp_path: Path) -> None:
     channels = 1 if kind == "grey" else 3
-    images = working.random_image_files(tmp_path, 12, lambda number: (9 + number, 20), channels)
-    given = {"augment": working.Vision(pad=1, flip=True, cutout=2, area=0.5, autoaugment="cifar10")}
+    images = worker_functions.random_image_files(tmp_path, 12, lambda number: (9 + number, 20), channels)
+    given = {"augment": worker_functions.Vision(pad=1, flip=True, cutout=2, area=0.5, autoaugment="cifar10")}
     some = images.load() if kind == "memory" else images
     plain = make_loader(some, **given)
     assert not same(plain.batch(1), make_loader(some, augment=Augment(1, True, 2, 0.5)).batch(1))
@@ -152,7 +153,10 @@ def test_autoaugment_is_the_same_for_any_number_of_workers(kind: str, tmp_path: 
 
 @needs_torchvision
 def test_autoaugment_in_workers_is_the_augmentation_itself() -> None:
-    data, own = load_dataset("digits"), working.Vision(pad=1, flip=True, cutout=2, autoaugment="svhn")
+    data, own = (
+        load_dataset("digits"),
+        worker_functions.Vision(pad=1, flip=True, cutout=2, autoaugment="svhn"),
+    )
     scales = {"mean": data.mean, "std": data.std}
     aside = make_loader(data.train, **scales, augment=own).batch(5)
     here = make_loader(data.train, **scales, augment=own.__call__).batch(5)

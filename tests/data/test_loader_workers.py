@@ -21,7 +21,7 @@ from dartboard.data.loader import (
 from dartboard.data.sampler import generator
 from dartboard.data.transforms import random_boxes
 from dartboard.errors import DataError
-from working import random_image_files
+from helpers.worker_functions import random_image_files
 
 SHAPE = (3, 8, 8)
 ALL_SIX = 6, slice(0, 6)

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-import working
 from dartboard.cli.main import main
 from dartboard.data.prefetch import Prefetcher
 from dartboard.runs import Run, list_checkpoints
-from killing import PATIENCE, story
+from helpers import worker_functions
+from helpers.kills import PATIENCE, run_record
 
 PROGRAM = """
 import sys, torch
 sys.path.insert(0, {tests!r})
-import working
+from helpers import worker_functions
 from dartboard.cli.main import main
 from dartboard.data.prefetch import Prefetcher
 torch.randn(600, 600) @ torch.randn(600, 600)  # in several threads
@@ -89,7 +89,7 @@ DEAF = """
 import signal, sys
 signal.signal(signal.SIGTERM, lambda *_: None)
 sys.path.insert(0, {tests!r})
-import working
+from helpers import worker_functions
 from dartboard.cli.main import main
 from dartboard.data.prefetch import Prefetcher
 print(flush=True)
@@ -120,7 +120,7 @@ def test_workers_leave_it_to_the_main_process_to_end(tmp_path: Path) -> None:
 
 def test_a_worker_ends_when_the_main_process_says_so_and_nobody_else() -> None:
     """Schedulers tell all processes that they have started, whatever their groups."""
-    ahead = Prefetcher(working.slow_early_tasks, lambda number: number, workers=1)
+    ahead = Prefetcher(worker_functions.slow_early_tasks, lambda number: number, workers=1)
     worker = int(ahead.get(0)[1])
     subprocess.run(["kill", "-TERM", str(worker)], check=True)  # noqa: S607
     assert [int(ahead.get(number)[1]) for number in range(1, 9)] == [worker] * 8
@@ -184,4 +184,4 @@ def test_a_search_on_files_saves_and_stops_when_its_whole_group_is_told_to_end(
     assert not left(home, 5)
     assert main(["search", "--resume", str(path)]) == 0
     assert main(["search", *words, "--out", str(other), "data.workers=0"]) == 0
-    assert story(path) == story(other)
+    assert run_record(path) == run_record(other)

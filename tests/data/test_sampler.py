@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-import working
 from dartboard.data import BatchLoader, ImageFiles, ImageSet
 from dartboard.data import sampler as sampler_module
 from dartboard.data.loader import batch_task
 from dartboard.data.sampler import EpochSampler, generator
+from helpers import worker_functions
 
 CPU = torch.device("cpu")
 KEY = (0, "train")
@@ -67,7 +67,7 @@ def test_a_pass_is_shuffle_once_however_far_ahead_batches_are_asked_for(
 
 
 def test_a_loader_shuffles_an_epoch_once_with_any_workers(tmp_path: Path, shuffled: list[int]) -> None:
-    images = working.random_image_files(tmp_path, 6, lambda _: (8, 8))
+    images = worker_functions.random_image_files(tmp_path, 6, lambda _: (8, 8))
     how = {"batch": 6, "seed": 0, "name": "train", "mean": (0.0,) * 3, "std": (1.0,) * 3}
     loader = BatchLoader(images, **how, workers=2)  # type: ignore[arg-type]
     for step in range(8):

@@ -8,14 +8,16 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-import vision
 from dartboard.data import Augment, BatchLoader, ImageSet
 from dartboard.data import transforms as module
 from dartboard.data.image_files import to_tensor
 from dartboard.data.transforms import POLICIES, autoaugment, load_policy
 from dartboard.errors import DataError
+from helpers import torchvision_shim
 
-needs_torchvision = pytest.mark.skipif(not vision.importable(), reason="needs torchvision")
+needs_torchvision = pytest.mark.skipif(
+    not torchvision_shim.torchvision_available(), reason="needs torchvision"
+)
 USED = [policy for policy in POLICIES if policy != "none"]
 
 

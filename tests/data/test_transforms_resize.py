@@ -7,7 +7,7 @@ from PIL import Image, ImageOps
 
 from dartboard.data import Dataset, ImageFiles, ImageSet
 from dartboard.data.transforms import resize, resize_dataset
-from imagefiles import pixels, save
+from helpers.image_folders import pixels, write_image
 
 
 @pytest.mark.parametrize("shape", [(32, 32), (20, 33), (33, 20), (8, 8), (7, 5)])
@@ -38,7 +38,9 @@ def test_all_parts_are_brought_to_the_size_and_moments_found_anew() -> None:
 
 
 def test_files_are_brought_to_the_size_when_they_are_read(tmp_path: Path) -> None:
-    files = ImageFiles((str(save(tmp_path / "a.png", (6, 4))),), torch.zeros(1, dtype=torch.int64), (3, 4, 6))
+    files = ImageFiles(
+        (str(write_image(tmp_path / "a.png", (6, 4))),), torch.zeros(1, dtype=torch.int64), (3, 4, 6)
+    )
     small = resize_dataset(Dataset("any", ("a",), files), 2)
     assert isinstance(small.train, ImageFiles)
     assert small.train.load().images.shape == (1, 3, 2, 2)

@@ -13,15 +13,15 @@ import torch
 
 from dartboard.distributed.process_group import join_group
 from dartboard.runs import digest
-from scale_cases import CASES, Case, follow
+from helpers.distributed_cases import CASES, Case, run_case
 
 NAMES = ("darts", "gdas", "xnas, wipeout", "asm", "training")
 
 
 def is_same(case: Case, *, sync: bool) -> bool:
     """Whether going on from the middle leads where going through leads."""
-    whole = follow(case, group, sync=sync)
-    resumed = follow(case, group, sync=sync, start=whole["half"])["trail"]
+    whole = run_case(case, group, sync=sync)
+    resumed = run_case(case, group, sync=sync, start=whole["half"])["trail"]
     return digest(resumed) == digest(whole["trail"][-len(resumed) :])
 
 

@@ -11,14 +11,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import torch
 
 from dartboard.distributed.process_group import join_group
-from scale_cases import CASES, IN_PIECES, follow
+from helpers.distributed_cases import CASES, MICRO_BATCH_CASES, run_case
 
 if __name__ == "__main__":
     out, sync, *names = sys.argv[1:]
     torch.set_num_threads(1)
     with join_group(torch.device("cpu")) as group:
-        cases = {name: (CASES | IN_PIECES)[name] for name in names}
-        found = {name: follow(own, group, sync=sync == "sync") for name, own in cases.items()}
+        cases = {name: (CASES | MICRO_BATCH_CASES)[name] for name in names}
+        found = {name: run_case(own, group, sync=sync == "sync") for name, own in cases.items()}
         if not group.rank:
             torch.save(found, out)
     sys.stdout.write(str({name: own["digest"] for name, own in found.items()}))

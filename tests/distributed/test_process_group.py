@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import torch
+from run_ranks import run_ranks
 
-from scale_cases import CASES, IN_PIECES, Case, apart, follow
-from together import together
+from helpers.distributed_cases import CASES, MICRO_BATCH_CASES, Case, largest_difference, run_case
 
 SAME = 1e-8
 FOLDER = Path(__file__).parent
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def taken_by_two(folder: Path, *names: str, sync: bool = True) -> dict[str, dict[str, Any]]:
     """Where two processes come to; both must come to the same bits after every step."""
     out = folder / "two.pt"
-    one, other = together(2, FOLDER / "steps.py", out, "sync" if sync else "apart", *names)
+    one, other = run_ranks(2, FOLDER / "steps.py", out, "sync" if sync else "apart", *names)
     assert one == other
     found: dict[str, dict[str, Any]] = torch.load(out)
     return found
@@ -42,8 +42,8 @@ def two(
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.product(keep=3)
 def test_two_processes_go_the_way_of_one(name: str, two: dict[str, dict[str, Any]]) -> None:
-    alone = follow(CASES[name])
-    assert apart(alone, two[name]) < SAME
+    alone = run_case(CASES[name])
+    assert largest_difference(alone, two[name]) < SAME
     assert alone["genotype"] == two[name]["genotype"]
     assert alone["meter"] == pytest.approx(two[name]["meter"], abs=1e-6)
 
@@ -57,10 +57,10 @@ def test_candidates_are_dropped_on_the_way(name: str, two: dict[str, dict[str, A
 @pytest.mark.parametrize("name", ["xnas, wipeout", "gdas", "asm", "training"])
 @pytest.mark.product(keep=2)
 def test_one_process_goes_on_where_two_were(name: str, two: dict[str, dict[str, Any]]) -> None:
-    resumed = follow(CASES[name], start=two[name]["half"])
+    resumed = run_case(CASES[name], start=two[name]["half"])
     later = {"trail": two[name]["trail"][-len(resumed["trail"]) :]}
     assert 0 < len(resumed["trail"]) < len(two[name]["trail"])
-    assert apart(later, resumed) < SAME
+    assert largest_difference(later, resumed) < SAME
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -68,10 +68,18 @@ def test_one_process_goes_on_where_two_were(name: str, two: dict[str, dict[str, 
 def test_as_many_processes_go_on_to_the_same_bits(count: int) -> None:
     same = "{'darts': [True, True], 'gdas': [True, True], 'xnas, wipeout': [True, True], "
     same += "'asm': [True, True], 'training': [True, True]}"
-    assert together(count, FOLDER / "resumed.py") == [same] * count
+    assert run_ranks(count, FOLDER / "resumed.py") == [same] * count
 
 
-APART = ("darts-2nd", "gdas", "gaea-darts-erm, joint", "xnas, wipeout", "asm", "training, mixup", *IN_PIECES)
+APART = (
+    "darts-2nd",
+    "gdas",
+    "gaea-darts-erm, joint",
+    "xnas, wipeout",
+    "asm",
+    "training, mixup",
+    *MICRO_BATCH_CASES,
+)
 """With whatever could tell pieces from processes: chance, statistics, second derivatives."""
 
 
@@ -87,28 +95,31 @@ def two_apart(
 def test_batch_norms_that_are_not_synchronised_see_as_many_pieces(
     name: str, two_apart: dict[str, dict[str, Any]]
 ) -> None:
-    case, found = (CASES | IN_PIECES)[name], two_apart[name]
-    assert apart(follow(in_pieces(case, 2 * case.more.get("pieces", 1))), found) < SAME
-    assert apart(follow(replace(in_pieces(case, 1), steps=2)), {"trail": found["trail"][:2]}) > SAME
+    case, found = (CASES | MICRO_BATCH_CASES)[name], two_apart[name]
+    assert largest_difference(run_case(in_pieces(case, 2 * case.more.get("pieces", 1))), found) < SAME
+    assert (
+        largest_difference(run_case(replace(in_pieces(case, 1), steps=2)), {"trail": found["trail"][:2]})
+        > SAME
+    )
 
 
 def in_pieces(case: Case, pieces: int) -> Case:
     return replace(case, more=case.more | {"pieces": pieces})
 
 
-@pytest.mark.parametrize("name", ["asm", "xnas, wipeout", "gdas", "training, mixup", *IN_PIECES])
+@pytest.mark.parametrize("name", ["asm", "xnas, wipeout", "gdas", "training, mixup", *MICRO_BATCH_CASES])
 @pytest.mark.product(keep=1)
 def test_one_process_goes_on_with_the_parts_that_two_had(
     name: str, two_apart: dict[str, dict[str, Any]]
 ) -> None:
-    resumed = follow((CASES | IN_PIECES)[name], sync=False, start=two_apart[name]["half"])
+    resumed = run_case((CASES | MICRO_BATCH_CASES)[name], sync=False, start=two_apart[name]["half"])
     later = {"trail": two_apart[name]["trail"][-len(resumed["trail"]) :]}
     assert 0 < len(resumed["trail"]) < len(two_apart[name]["trail"])
-    assert apart(later, resumed) < SAME
+    assert largest_difference(later, resumed) < SAME
 
 
 def test_processes_meet() -> None:
-    said = [json.loads(words) for words in together(2, FOLDER / "meeting.py")]
+    said = [json.loads(words) for words in run_ranks(2, FOLDER / "meeting.py")]
     assert [own.pop("rank") for own in said] == [[0, 2], [1, 2]]
     norms = [own.pop("norms") for own in said]
     assert said[0] == said[1]

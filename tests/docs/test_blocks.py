@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from dartboard.space import GENOTYPE_FORMATS, get_published
-from imagefiles import cifar10_binary, fill, pixels
-from nb101_data import SMALL
-from nb201_data import made_up
-from pages import ROOT, blocks_of, pages, read_page
-from rehearsal import PLAYS, as_pattern, rehearse
+from helpers.doc_pages import ROOT, blocks_of, pages, read_page
+from helpers.image_folders import cifar10_binary, pixels, write_images
+from helpers.nb101_data import SMALL
+from helpers.nb201_data import made_up
+from helpers.page_runner import BLOCK_RUNNERS, as_pattern, run_page
 
 PATIENCE = 600
 """Seconds; machines that test are busy."""
@@ -26,7 +26,7 @@ HEAVY = ["dartboard.search", "dartboard.train", "dartboard.report", "dartboard_p
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what pages speak of: images, tables, a cell, the benches of the repository."""
     folder = tmp_path_factory.mktemp("shelf")
-    fill(folder / "photos", dict.fromkeys(("cat", "dog", "horse"), 100), size=(32, 32))
+    write_images(folder / "photos", dict.fromkeys(("cat", "dog", "horse"), 100), size=(32, 32))
     x, y = pixels(350, 3, 32, 32), np.arange(350) % 10
     for name in ("cifar10.npz", "cifar10-10k.npz"):
         np.savez(folder / name, x_train=x[:300], y_train=y[:300], x_test=x[300:], y_test=y[300:])
@@ -46,7 +46,7 @@ def test_what_a_page_shows_is_what_happens(page: str, shelf: Path, tmp_path: Pat
     shutil.copytree(shelf, folder)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(HEAVY)
-    process = context.Process(target=rehearse, args=(page, folder, log))
+    process = context.Process(target=run_page, args=(page, folder, log))
     process.start()
     process.join(PATIENCE)
     if process.is_alive():
@@ -57,9 +57,11 @@ def test_what_a_page_shows_is_what_happens(page: str, shelf: Path, tmp_path: Pat
 @pytest.mark.parametrize("page", pages())
 def test_blocks_are_in_languages_that_are_tried(page: str) -> None:
     unknown = [
-        f"{block.place}: {block.language!r}" for block in blocks_of(page) if block.language not in PLAYS
+        f"{block.place}: {block.language!r}"
+        for block in blocks_of(page)
+        if block.language not in BLOCK_RUNNERS
     ]
-    assert not unknown, f"a block needs a language, one of {', '.join(PLAYS)}"
+    assert not unknown, f"a block needs a language, one of {', '.join(BLOCK_RUNNERS)}"
     fences = re.findall(r"^ *(?:```|~~~)", read_page(page), re.MULTILINE)
     assert len(fences) == 2 * len(blocks_of(page))
 
@@ -81,6 +83,6 @@ def test_dots_stand_for_anything() -> None:
 
 
 def test_every_page_that_is_prepared_for_is_there() -> None:
-    from rehearsal_tables import BEFORE
+    from helpers.page_settings import BEFORE
 
     assert [page for page in BEFORE if not (ROOT / page).is_file()] == []

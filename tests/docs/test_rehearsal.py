@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from dartboard.errors import DartboardError
-from pages import Block
-from rehearsal import Stage
-from rehearsal_commands import check, give, read_yaml
+from helpers.doc_pages import Block
+from helpers.page_commands import check, read_yaml, run_command
+from helpers.page_runner import PageSession
 
 
 @pytest.mark.parametrize(
@@ -38,16 +38,16 @@ def test_commands_that_are_looked_at_may_name_nothing_that_is_not_there(line: st
 )
 def test_other_programs_are_looked_at_too(line: str) -> None:
     with pytest.raises(AssertionError):
-        give(Stage().words(line))
+        run_command(PageSession().words(line))
 
 
 def test_a_command_that_fails_is_noticed() -> None:
     with pytest.raises(AssertionError, match="exit code 2"):
-        give(["dartboard", "info", "darts-v3"])
+        run_command(["dartboard", "info", "darts-v3"])
 
 
 def test_outputs_are_compared() -> None:
-    stage = Stage()
+    stage = PageSession()
     right = "$ dartboard info darts-v3\ndartboard: error: no published cell called 'darts-v3'; ...\n"
     stage.console(Block("page.md", 1, "console", right))
     with pytest.raises(AssertionError, match="the page has"):
@@ -55,7 +55,7 @@ def test_outputs_are_compared() -> None:
 
 
 def test_blocks_of_python_share_their_names_and_say_where_they_fail() -> None:
-    stage = Stage()
+    stage = PageSession()
     stage.python(Block("page.md", 5, "python", "found = 1\n"))
     with pytest.raises(AssertionError) as failed:
         stage.python(Block("page.md", 30, "python", "\nassert found == 2\n"))
@@ -64,7 +64,7 @@ def test_blocks_of_python_share_their_names_and_say_where_they_fail() -> None:
 
 
 def test_variables_and_comments_are_those_of_a_shell() -> None:
-    stage = Stage()
+    stage = PageSession()
     stage.command('common="--space nano a=[none]"  # for both')
     assert stage.words("dartboard search $common '$x'  # here") == [
         "dartboard", "search", "--space", "nano", "a=[none]", "$x",

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from pages import ROOT
+from helpers.doc_pages import ROOT
 
 pytest.importorskip("mkdocs", reason="mkdocs is not installed; pip install 'dartboard[docs]'")
 LOADED = {"audio", "embed", "iframe", "img", "link", "object", "script", "source", "video"}

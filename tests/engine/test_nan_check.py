@@ -5,7 +5,7 @@ import torch
 
 from dartboard.engine.step import ADVICE, check_finite
 from dartboard.errors import DivergedError
-from searching import problem
+from helpers.search_cases import random_objective
 
 NAN, INF = float("nan"), float("inf")
 
@@ -18,13 +18,13 @@ def message(objective, **numbers) -> str:
 
 
 def test_finite_numbers_pass():
-    objective = problem()
+    objective = random_objective()
     objective.weights[0].data.fill_(NAN)
     check_finite(objective, {"loss": torch.tensor(1e30)}, epoch=0, step=0)
 
 
 def test_the_first_number_that_is_not_finite_is_named_with_its_value():
-    found = message(problem(), loss=1.0, norm_of_the_gradient=INF)
+    found = message(random_objective(), loss=1.0, norm_of_the_gradient=INF)
     assert found.startswith("the norm of the gradient is inf at step 42 (epoch 3): ")
     assert "all weights are finite, so the forward pass overflowed" in found
     assert found.endswith(ADVICE)
@@ -49,7 +49,7 @@ def slope(tensor) -> None:
     ],
 )
 def test_the_tensor_to_blame_is_named(part, name, spoil, words):
-    objective = problem()
+    objective = random_objective()
     module = getattr(objective, part)
     named = dict(module.named_parameters()) | (dict(module.named_buffers()) if name == "running_var" else {})
     full = [key for key in named if key.endswith(name)] or list(named)
@@ -59,7 +59,7 @@ def test_the_tensor_to_blame_is_named(part, name, spoil, words):
 
 def test_a_cause_comes_before_its_effects():
     """A weight that is not finite makes gradients and statistics so; the weight is named."""
-    objective = problem()
+    objective = random_objective()
     slope(objective.weights[2])
     place(objective.weights[5])
     name = [name for name, _ in objective.net.named_parameters()][5]

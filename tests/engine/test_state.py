@@ -9,7 +9,7 @@ from dartboard.engine.state import capture, copied, restore
 from dartboard.errors import CheckpointError
 from dartboard.runs import Run
 from dartboard.search import Hook
-from searching import search
+from helpers.search_cases import search
 
 KINDS = {
     "first order": ("darts", {}, {}),

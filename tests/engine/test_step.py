@@ -11,7 +11,7 @@ from torch.optim import SGD
 from dartboard.arch.gradient import ClippedRewards, FirstOrder
 from dartboard.engine.step import Stepper, check_finite
 from dartboard.errors import DivergedError
-from searching import batch, problem, state
+from helpers.search_cases import batch, random_objective, state
 
 JOINT = pytest.mark.parametrize("gradient", [FirstOrder(), ClippedRewards(0.1)], ids=["first", "rewards"])
 ARCH = "relaxation.cells.cell.ops"
@@ -39,7 +39,7 @@ def kept(objective) -> dict[str, Tensor]:
 
 
 def test_a_step_of_the_architecture_moves_nothing_else():
-    objective = problem()
+    objective = random_objective()
     before = kept(objective)
     loss = objective.loss(batch(1))[0]
     (slope,) = torch.autograd.grad(loss, objective.relaxation.arch_parameters())
@@ -70,7 +70,7 @@ def by_hand(objective, given, clip=None) -> list[Tensor]:
 
 @pytest.mark.parametrize("clip", [0.0, 0.01, 1e6])
 def test_a_step_of_the_weights_is_the_usual_one(clip):
-    objective = problem()
+    objective = random_objective()
     before, expected = kept(objective), by_hand(objective, batch(0), clip)
     loss, logits = stepper(objective, clip=clip).weight_step(batch(0))
     for weight, own in zip(objective.weights, expected, strict=True):
@@ -86,7 +86,7 @@ def test_a_step_of_the_weights_is_the_usual_one(clip):
 
 
 def test_the_limit_is_the_length_of_the_step():
-    objective = problem()
+    objective = random_objective()
     before = kept(objective)
     stepper(objective, clip=0.01).weight_step(batch(0))
     change = [own.flatten() for key, own in moved(objective, before).items() if "running" not in key]
@@ -95,7 +95,7 @@ def test_the_limit_is_the_length_of_the_step():
 
 
 def test_pieces_make_the_same_step_where_no_norm_couples_them():
-    whole, parts = problem(), problem()
+    whole, parts = random_objective(), random_objective()
     for objective in (whole, parts):
         objective.net.eval()
     parts.micro_batches = 2
@@ -106,7 +106,7 @@ def test_pieces_make_the_same_step_where_no_norm_couples_them():
 
 @JOINT
 def test_a_joint_step_is_both_steps_from_one_place(gradient):
-    both, arch, weights = (problem(relax="simplex") for _ in range(3))
+    both, arch, weights = (random_objective(relax="simplex") for _ in range(3))
     start = kept(both)
     found = stepper(both, gradient).joint_step(batch(0))
     stepper(arch, gradient).arch_step(batch(5), batch(0))
@@ -145,7 +145,7 @@ class Guard:
     ],
 )
 def test_the_guard_looks_before_anything_moves(step, arguments, names):
-    objective, guard = problem(), Guard(refuse=1)
+    objective, guard = random_objective(), Guard(refuse=1)
     before = kept(objective)
     with pytest.raises(Refusal):
         getattr(stepper(objective, clip=5.0, guard=guard), step)(*arguments)
@@ -156,7 +156,7 @@ def test_the_guard_looks_before_anything_moves(step, arguments, names):
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_the_gradient_to_blame_is_named(bad):
     """Clipping by a norm that is no number would spread it over all gradients."""
-    objective = problem()
+    objective = random_objective()
     name, weight = list(objective.net.named_parameters())[7]
     weight.register_hook(lambda slope: slope * bad)
     guard = lambda numbers: check_finite(objective, numbers, epoch=0, step=3)  # noqa: E731
@@ -168,7 +168,7 @@ def test_the_gradient_to_blame_is_named(bad):
 
 
 def single(**more):
-    return problem(relax="simplex", dtype=torch.float32, **more)
+    return random_objective(relax="simplex", dtype=torch.float32, **more)
 
 
 def given(seed):

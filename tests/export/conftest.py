@@ -11,7 +11,7 @@ import torch
 from dartboard.nn import CellNet, Model, NetConfig
 from dartboard.space import adopt, get_space
 from dartboard.space.genotype import sample
-from lab import shrunk
+from helpers.networks import shrink
 
 TESTS = Path(__file__).parents[1]
 ALONE = """
@@ -47,7 +47,7 @@ def make_model():
 
     def make(space="darts", *, seed=0, **options):
         if isinstance(space, str):
-            space = shrunk(get_space(space))
+            space = shrink(get_space(space))
         torch.manual_seed(seed)
         space = space if space.discrete else adopt(space, sample(space, Random(seed)))
         config = NetConfig(**({"channels": 4, "classes": 3, "input": (3, 8, 8)} | options))

@@ -6,7 +6,7 @@ from dartboard.export import FORMATS, export_model, open_exported, verify
 from dartboard.export.models import noise_images, write_all
 from dartboard.nn import CellNet, Model, NetConfig
 from dartboard.space import get_space
-from lab import shrunk
+from helpers.networks import shrink
 
 
 def test_a_network_that_computes_something_else_is_not_written(tmp_path, make_model, monkeypatch):
@@ -58,7 +58,7 @@ def test_images_are_those_that_are_given(tmp_path, make_model):
 
 
 def test_a_supernet_is_refused(tmp_path):
-    net = CellNet(shrunk(get_space("nano")), NetConfig(channels=4, classes=2, input=(1, 8, 8))).eval()
+    net = CellNet(shrink(get_space("nano")), NetConfig(channels=4, classes=2, input=(1, 8, 8))).eval()
     with pytest.raises(ModelError, match="choices left to make"):
         export_model(Model(net, ("a", "b"), (0.0,), (1.0,)), tmp_path / "net.pt", "torchscript")
 

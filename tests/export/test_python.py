@@ -14,7 +14,7 @@ from dartboard.nn.network import STEMS
 from dartboard.nn.ops import MaxPool
 from dartboard.space import SPACES, Cell, Edge, get_space
 from dartboard.space.catalog import stacked
-from lab import shrunk
+from helpers.networks import shrink
 
 CPU = torch.device("cpu")
 ROOT_SETTINGS = ["--config", "pyproject.toml"]
@@ -93,7 +93,7 @@ def test_an_auxiliary_head_is_left_out(tmp_path, make_model, mix):
 
 def test_side_by_side_with_nothing(tmp_path, make_model):
     edges = (Edge(0, 1, ("nor_conv_3x3",)), Edge(0, 1, ("none",)), Edge(1, 2, ("none",)))
-    stack = replace(shrunk(get_space("nb201")).stack, cells=1)
+    stack = replace(shrink(get_space("nb201")).stack, cells=1)
     for cell in (
         Cell(1, 3, edges, (1,), concat=(1,), adapt=False, project=True),
         Cell(1, 4, edges, (1, 2, 3), concat=(1,), adapt=False, project=True),

@@ -2,15 +2,15 @@ import sys
 
 import pytest
 
-import vision
 from dartboard.errors import ModelError
 from dartboard.export import export_model
+from helpers import torchvision_shim
 
-HAVE = vision.importable()
+HAVE = torchvision_shim.torchvision_available()
 timm = pytest.importorskip("timm") if HAVE else pytest.skip("no torchvision", allow_module_level=True)
 
 PROGRAM = """
-import vision
+from helpers import torchvision_shim
 vision.importable()
 import timm, {name}
 net = timm.create_model("{name}", pretrained=True).eval()

@@ -14,8 +14,8 @@ from dartboard.relax.base import Strength
 from dartboard.runs import Run
 from dartboard.search.hooks import Hook
 from dartboard.space import get_space
-from searching import search
-from training import train
+from helpers.search_cases import search
+from helpers.train_cases import train
 
 events = pytest.importorskip(
     "tensorboard.backend.event_processing.event_accumulator", reason="TensorBoard is not installed"

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from protocols import few
-from sweeps import run_job, search_job
+from helpers.protocol_cases import few_digits
+from helpers.sweep_cases import run_job, search_job
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_other_images_under_the_same_name_are_refused(tmp_path: Path) -> None:
-    data = few(tmp_path / "own.npz")
+    data = few_digits(tmp_path / "own.npz")
     assert run_job(search_job(tmp_path, data, same_images=True)).state == "finished"
-    few(tmp_path / "own.npz", test=20)
+    few_digits(tmp_path / "own.npz", test=20)
     outcome = run_job(search_job(tmp_path, data, "seed=1", name="search/darts-s1", same_images=True))
     assert outcome.state == "failed"
     assert outcome.error.startswith(f"the images of {data} are not those that earlier runs of this sweep saw")

@@ -13,8 +13,8 @@ from dartboard.jobs.job import Job
 from dartboard.jobs.runner import JobRunner, status
 from dartboard.runs import Run
 from dartboard.search import Hook, Searcher
-from executing import own_method
-from sweeps import SEARCH, TRAINING, digest, run_job, search_job, train_job
+from helpers.executor_checks import method_plugin
+from helpers.sweep_cases import SEARCH, TRAINING, digest, run_job, search_job, train_job
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -130,7 +130,7 @@ def test_a_device_that_is_not_there(data: str, tmp_path: Path) -> None:
 
 
 def test_an_error_is_one_line_and_its_traceback_is_in_the_log(data: str, tmp_path: Path) -> None:
-    own, name = own_method(tmp_path)
+    own, name = method_plugin(tmp_path)
     job = search_job(tmp_path, data, f"method={name}", plugins=(own,))
     result = run_job(job)
     assert result.error_type == "ZeroDivisionError"
@@ -141,7 +141,7 @@ def test_an_error_is_one_line_and_its_traceback_is_in_the_log(data: str, tmp_pat
 
 
 def test_a_run_that_stops_by_itself_has_failed(data: str, tmp_path: Path) -> None:
-    own, name = own_method(tmp_path, "searcher.stop()")
+    own, name = method_plugin(tmp_path, "searcher.stop()")
     job = search_job(tmp_path, data, f"method={name}", "epochs=3", plugins=(own,))
     result = run_job(replace(job, until=2))
     assert result.state == "failed"

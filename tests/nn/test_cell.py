@@ -1,12 +1,12 @@
 import pytest
 import torch
 
-import lab
 from dartboard.errors import NetworkError
 from dartboard.nn import Blend, all_live
 from dartboard.nn.cell import CellModule, CellOptions, FeatureInfo, adapter
 from dartboard.nn.ops import FactorizedReduce, ReLUConvNorm
 from dartboard.space import Cell, Edge, get_space
+from helpers import networks
 
 SKIP, CONV = ("skip_connect",), ("nor_conv_3x3",)
 PATHS = pytest.mark.parametrize("plain", [True, False], ids=["plain", "fused"])
@@ -170,7 +170,9 @@ def test_connections_into_joins_are_not_dropped(plain):
 def test_options_reach_the_norms(plain):
     cell = Cell(1, 2, (Edge(0, 1, ("max_pool_3x3", "nor_conv_3x3")),), (1,), project=True)
     for affine in (True, False):
-        norms = [module for module in make(cell, affine=affine, plain=plain).modules() if lab.is_norm(module)]
+        norms = [
+            module for module in make(cell, affine=affine, plain=plain).modules() if networks.is_norm(module)
+        ]
         assert {norm.affine for norm in norms} == {affine}
     assert make(cell, pool_norm=True).edges[0]["max_pool_3x3"].norm is not None
     assert make(cell, pool_norm=False).edges[0]["max_pool_3x3"].norm is None

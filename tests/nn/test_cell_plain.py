@@ -4,11 +4,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-import lab
 from dartboard.nn import Blend
 from dartboard.nn.cell import CellModule, CellOptions, FeatureInfo, plain_nodes
 from dartboard.nn.mixture import all_live
 from dartboard.space import Cell, Edge, get_space
+from helpers import networks
 
 OPS = ("none", "skip_connect", "nor_conv_3x3", "max_pool_3x3")
 EDGES = tuple(Edge(source, target, OPS) for target in (2, 3) for source in range(target))
@@ -148,8 +148,8 @@ def test_partial_channels_are_mixed_by_a_shuffle(partial, stride):
 
 
 def test_the_reference_calls_every_live_op_by_itself():
-    space = lab.shrunk(get_space("nb201"))
-    net = lab.build(space, mix="plain")
-    with lab.OpCalls(net) as calls:
+    space = networks.shrink(get_space("nb201"))
+    net = networks.build(space, mix="plain")
+    with networks.OpCalls(net) as calls:
         net(torch.randn(2, 3, 8, 8, dtype=torch.float64))
     assert sum(calls.count.values()) == 2 * 6 * 5

@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch import nn
 
-import lab
 from dartboard.errors import NetworkError
 from dartboard.nn import OPS, CellNet, Site, one_hot
 from dartboard.nn.inherit import inherit
@@ -22,10 +21,11 @@ from dartboard.space import (
     restrict,
     sample,
 )
+from helpers import networks
 
 
 def small(name: str) -> SearchSpace:
-    return lab.shrunk(get_space(name))
+    return networks.shrink(get_space(name))
 
 
 def chosen(space: SearchSpace, seed: int = 0) -> Genotype:
@@ -40,35 +40,35 @@ def image(batch: int = 3) -> torch.Tensor:
 def check(net: CellNet, supernet: CellNet, genotype: Genotype) -> None:
     inherit(net, supernet)
     expected = supernet.eval()(image(), one_hot(supernet.space, genotype, like=image()))
-    lab.assert_equal({"logits": net.eval()(image())}, {"logits": expected}, within=1e-9)
+    networks.assert_equal({"logits": net.eval()(image())}, {"logits": expected}, within=1e-9)
 
 
 def test_all_weights_and_buffers_come_from_the_supernet():
     space = small("darts")
-    genotype, supernet = chosen(space), lab.build(space)
-    net = lab.build(restrict(space, genotype), seed=1)
+    genotype, supernet = chosen(space), networks.build(space)
+    net = networks.build(restrict(space, genotype), seed=1)
     inherit(net, supernet)
-    theirs = lab.tensors(supernet)
+    theirs = networks.tensors(supernet)
     for slot, module in enumerate(net.slots):
         whole = supernet.slots[slot].cell.edges
         for index, edge in enumerate(module.cell.edges):
             place = next(i for i, e in enumerate(whole) if (e.source, e.target) == (edge.source, edge.target))
-            for name, value in lab.tensors(module.edges[index]).items():
+            for name, value in networks.tensors(module.edges[index]).items():
                 assert torch.equal(value, theirs[f"slots.{slot}.edges.{place}.{name}"])
-    for name, value in lab.tensors(net).items():
+    for name, value in networks.tensors(net).items():
         if ".edges." not in name:
             assert torch.equal(value, theirs[name])
 
 
 def test_the_supernet_and_later_steps_of_the_network_are_apart():
     space = small("nano")
-    supernet, net = lab.build(space), lab.build(restrict(space, chosen(space)), seed=1)
-    before = {name: value.detach().clone() for name, value in lab.tensors(supernet).items()}
+    supernet, net = networks.build(space), networks.build(restrict(space, chosen(space)), seed=1)
+    before = {name: value.detach().clone() for name, value in networks.tensors(supernet).items()}
     inherit(net, supernet)
     with torch.no_grad():
-        for value in lab.tensors(net).values():
+        for value in networks.tensors(net).values():
             value.add_(1)
-    lab.assert_equal(lab.tensors(supernet), before, within=0.0)
+    networks.assert_equal(networks.tensors(supernet), before, within=0.0)
     assert all(parameter.requires_grad for parameter in net.parameters())
 
 
@@ -76,20 +76,20 @@ def test_the_supernet_and_later_steps_of_the_network_are_apart():
 def test_what_reads_a_concatenation_keeps_the_blocks_that_stay(name):
     """The consumers are 1x1 convolutions on input edges, the classifier and the auxiliary head."""
     space = small(name)
-    supernet = lab.build(space, auxiliary=True)
+    supernet = networks.build(space, auxiliary=True)
     for seed in range(4):
         genotype = chosen(space, seed)
-        net = lab.build(restrict(space, genotype), seed=1, auxiliary=True)
+        net = networks.build(restrict(space, genotype), seed=1, auxiliary=True)
         assert net.head.linear.in_features < supernet.head.linear.in_features
         check(net, supernet, genotype)
         _, expected = supernet(image(), one_hot(space, genotype, like=image()), auxiliary=True)
         _, found = net(image(), auxiliary=True)
-        lab.assert_equal({"auxiliary": found}, {"auxiliary": expected}, within=1e-9)
+        networks.assert_equal({"auxiliary": found}, {"auxiliary": expected}, within=1e-9)
 
 
 def concatenating(stack: Stack, **options) -> SearchSpace:
     """A cell whose last node concatenates two of three edges."""
-    space = lab.shrunk(get_space("oneshot1"))
+    space = networks.shrink(get_space("oneshot1"))
     cell = replace(space.cells["cell"], **options)
     groups = dict.fromkeys(slot.group for slot in stack.slots() if slot.group)
     return SearchSpace("own", tuple((arch, cell) for arch in groups), stack)
@@ -101,10 +101,10 @@ def concatenating(stack: Stack, **options) -> SearchSpace:
 @pytest.mark.parametrize("reduce", ["cell", "residual", "pool"])
 def test_adapters_projections_and_reductions_read_the_blocks_that_stay(reduce, options):
     space = concatenating(Stack(cells=3 if reduce == "cell" else 2, reduce=reduce, stages=2), **options)
-    supernet = lab.build(space)
+    supernet = networks.build(space)
     for seed in range(3):
         genotype = chosen(space, seed)
-        check(lab.build(restrict(space, genotype), seed=1), supernet, genotype)
+        check(networks.build(restrict(space, genotype), seed=1), supernet, genotype)
 
 
 def test_an_output_of_several_nodes_keeps_the_blocks_that_stay():
@@ -113,8 +113,10 @@ def test_an_output_of_several_nodes_keeps_the_blocks_that_stay():
     edges = (Edge(0, 1, conv), Edge(0, 1, conv), Edge(0, 2, conv))
     cell = Cell(1, 3, edges, (1, 2), (Contest((0, 1), 1),), concat=(1,))
     space = SearchSpace("own", (("cell", cell),), Stack(cells=2, reduce="pool", stages=1))
-    net = lab.build(replace(space, groups=(("cell", replace(cell, edges=edges[1:], contests=())),)), seed=1)
-    supernet = lab.build(space)
+    net = networks.build(
+        replace(space, groups=(("cell", replace(cell, edges=edges[1:], contests=())),)), seed=1
+    )
+    supernet = networks.build(space)
     inherit(net, supernet)
     weight = supernet.head.linear.weight
     assert torch.equal(net.head.linear.weight, torch.cat([weight[:, :4], weight[:, 8:]], dim=1))
@@ -122,7 +124,7 @@ def test_an_output_of_several_nodes_keeps_the_blocks_that_stay():
 
 def test_a_norm_before_the_classifier_keeps_the_blocks_that_stay():
     space = concatenating(Stack(cells=1, reduce="pool", stages=1, head_norm=True))
-    supernet, net = lab.build(space), lab.build(restrict(space, chosen(space)), seed=1)
+    supernet, net = networks.build(space), networks.build(restrict(space, chosen(space)), seed=1)
     inherit(net, supernet)
     kept = net.head.norm.weight
     assert len(kept) < len(supernet.head.norm.weight)
@@ -134,17 +136,17 @@ def test_a_norm_before_the_classifier_keeps_the_blocks_that_stay():
 
 def test_scales_and_shifts_that_only_the_network_has_stay():
     space = small("darts")
-    supernet = lab.build(space, search=True)
-    net = lab.build(restrict(space, chosen(space)), search=False, seed=1)
-    own = {name: value.detach().clone() for name, value in lab.tensors(net).items()}
+    supernet = networks.build(space, search=True)
+    net = networks.build(restrict(space, chosen(space)), search=False, seed=1)
+    own = {name: value.detach().clone() for name, value in networks.tensors(net).items()}
     inherit(net, supernet)
     theirs = {
         name.rpartition(".")[2]
-        for name, value in lab.tensors(net).items()
+        for name, value in networks.tensors(net).items()
         if not torch.equal(value, own[name])
     }
     assert {"weight", "running_mean"} <= theirs
-    norms = [(name, module) for name, module in net.slots.named_modules() if lab.is_norm(module)]
+    norms = [(name, module) for name, module in net.slots.named_modules() if networks.is_norm(module)]
     for name, norm in norms:
         assert torch.equal(norm.weight, own[f"slots.{name}.weight"])
         assert torch.equal(norm.bias, own[f"slots.{name}.bias"])
@@ -152,27 +154,30 @@ def test_scales_and_shifts_that_only_the_network_has_stay():
 
 def test_scales_and_shifts_that_only_the_supernet_has_are_left_behind():
     space = small("darts")
-    net = lab.build(restrict(space, chosen(space)), search=True, seed=1)
-    inherit(net, lab.build(space, search=False))
+    net = networks.build(restrict(space, chosen(space)), search=True, seed=1)
+    inherit(net, networks.build(space, search=False))
     assert torch.equal(
-        net.slots[0].adapt[0].conv.weight, lab.build(space, search=False).slots[0].adapt[0].conv.weight
+        net.slots[0].adapt[0].conv.weight, networks.build(space, search=False).slots[0].adapt[0].conv.weight
     )
 
 
 def test_an_auxiliary_head_that_only_one_has_stays():
     space = small("nano")
-    net = lab.build(restrict(space, chosen(space)), auxiliary=True, seed=1)
+    net = networks.build(restrict(space, chosen(space)), auxiliary=True, seed=1)
     before = net.auxiliary.linear.weight.clone()
-    inherit(net, lab.build(space))
+    inherit(net, networks.build(space))
     assert torch.equal(net.auxiliary.linear.weight, before)
-    inherit(net, lab.build(space, auxiliary=True, seed=2))
+    inherit(net, networks.build(space, auxiliary=True, seed=2))
     assert not torch.equal(net.auxiliary.linear.weight, before)
-    inherit(lab.build(restrict(space, chosen(space))), lab.build(space, auxiliary=True))
+    inherit(networks.build(restrict(space, chosen(space))), networks.build(space, auxiliary=True))
 
 
 def test_a_space_with_fewer_candidates_takes_what_it_has():
     space = small("nb201")
-    fewer, supernet = lab.build(space.without("none").without("nor_conv_3x3"), seed=1), lab.build(space)
+    fewer, supernet = (
+        networks.build(space.without("none").without("nor_conv_3x3"), seed=1),
+        networks.build(space),
+    )
     inherit(fewer, supernet)
     for slot in (0, 2):
         for own, whole in zip(fewer.slots[slot].edges, supernet.slots[slot].edges, strict=True):
@@ -181,8 +186,10 @@ def test_a_space_with_fewer_candidates_takes_what_it_has():
 
 def test_a_published_cell_takes_the_weights_of_its_space():
     space = get_space("darts").resized(3)
-    genotype, supernet = get_published("darts-v2"), lab.build(space)
-    check(lab.build(adopt(space, genotype), seed=1), supernet, genotype)  # edges as written, not in order
+    genotype, supernet = get_published("darts-v2"), networks.build(space)
+    check(
+        networks.build(adopt(space, genotype), seed=1), supernet, genotype
+    )  # edges as written, not in order
 
 
 DIFFERENT = {
@@ -196,29 +203,29 @@ DIFFERENT = {
 @pytest.mark.parametrize("option", DIFFERENT)
 def test_networks_built_differently_are_refused(option):
     space = small("nano")
-    net = lab.build(restrict(space, chosen(space)), **DIFFERENT[option])
+    net = networks.build(restrict(space, chosen(space)), **DIFFERENT[option])
     with pytest.raises(
         NetworkError, match=f"the networks do not fit: {option} is .*, and .* in the supernet"
     ):
-        inherit(net, lab.build(space))
+        inherit(net, networks.build(space))
 
 
 def test_images_with_other_channels_are_refused():
     space = small("nano")
     with pytest.raises(NetworkError, match="images are of 1 channels, and of 3 in the supernet"):
-        inherit(lab.build(restrict(space, chosen(space)), input=(1, 8, 8)), lab.build(space))
+        inherit(networks.build(restrict(space, chosen(space)), input=(1, 8, 8)), networks.build(space))
 
 
 def test_images_of_another_size_will_do():
     space = small("nano")
-    inherit(lab.build(restrict(space, chosen(space)), input=(3, 16, 12)), lab.build(space))
+    inherit(networks.build(restrict(space, chosen(space)), input=(3, 16, 12)), networks.build(space))
 
 
 def test_another_stack_is_refused():
     space = small("darts")
     longer = restrict(space, chosen(space)).resized(5)
     with pytest.raises(NetworkError, match="the spaces 'darts' and 'darts' stack their cells differently"):
-        inherit(lab.build(longer), lab.build(space))
+        inherit(networks.build(longer), networks.build(space))
 
 
 def test_another_kind_of_cell_is_refused():
@@ -226,18 +233,18 @@ def test_another_kind_of_cell_is_refused():
     (cell,) = space.cells.values()
     other = replace(space, groups=(("cell", replace(cell, project=True)),))
     with pytest.raises(NetworkError, match="in slot 0: project is True, and False in the supernet"):
-        inherit(lab.build(other), lab.build(space))
+        inherit(networks.build(other), networks.build(space))
 
 
 def test_a_refusal_changes_nothing():
     space = small("nano")
     (cell,) = space.cells.values()
     other = replace(cell, edges=tuple(replace(edge, ops=(*edge.ops, "max_pool_3x3")) for edge in cell.edges))
-    net = lab.build(replace(space, groups=(("cell", other),)), seed=1)
-    before = {name: value.detach().clone() for name, value in lab.tensors(net).items()}
+    net = networks.build(replace(space, groups=(("cell", other),)), seed=1)
+    before = {name: value.detach().clone() for name, value in networks.tensors(net).items()}
     with pytest.raises(NetworkError, match=r"slot 0: the supernet has no edge 0 -> 1 .*max_pool_3x3"):
-        inherit(net, lab.build(space))
-    lab.assert_equal(lab.tensors(net), before, within=0.0)
+        inherit(net, networks.build(space))
+    networks.assert_equal(networks.tensors(net), before, within=0.0)
 
 
 def test_edges_that_are_concatenated_keep_their_order():
@@ -246,7 +253,7 @@ def test_edges_that_are_concatenated_keep_their_order():
     (cell,) = discrete.cells.values()
     turned = replace(cell, edges=cell.edges[::-1])
     with pytest.raises(NetworkError, match="enter node 9 come in another order"):
-        inherit(lab.build(replace(discrete, groups=(("cell", turned),))), lab.build(space))
+        inherit(networks.build(replace(discrete, groups=(("cell", turned),))), networks.build(space))
 
 
 def reading(op: str, *, joined: bool = True) -> tuple[SearchSpace, SearchSpace]:
@@ -260,7 +267,7 @@ def reading(op: str, *, joined: bool = True) -> tuple[SearchSpace, SearchSpace]:
 
 def test_a_convolution_in_the_cell_keeps_the_blocks_that_stay():
     whole, fewer = reading("nor_conv_3x3")
-    supernet, net = lab.build(whole), lab.build(fewer, seed=1)
+    supernet, net = networks.build(whole), networks.build(fewer, seed=1)
     inherit(net, supernet)
     weight = supernet.slots[0].edges[2]["nor_conv_3x3"].conv.weight
     assert torch.equal(net.slots[0].edges[1]["nor_conv_3x3"].conv.weight, weight[:, 4:])
@@ -282,7 +289,7 @@ def test_a_convolution_in_the_cell_keeps_the_blocks_that_stay():
 def test_an_op_that_cannot_be_cut_down_is_refused(op, message):
     whole, fewer = reading(op)
     with pytest.raises(NetworkError, match=message):
-        inherit(lab.build(fewer), lab.build(whole))
+        inherit(networks.build(fewer), networks.build(whole))
 
 
 class Moody(nn.Module):
@@ -303,4 +310,4 @@ def test_parameters_that_only_one_has_are_refused(monkeypatch):
     cell = Cell(1, 2, (Edge(0, 1, ("moody",)),), (1,))
     space = SearchSpace("own", (("cell", cell),), Stack(cells=1, reduce="pool", stages=1))
     with pytest.raises(NetworkError, match="moody on edge 0 -> 1: only one of the networks has module"):
-        inherit(lab.build(space), lab.build(space))
+        inherit(networks.build(space), networks.build(space))

@@ -3,7 +3,6 @@ from random import Random
 import pytest
 import torch
 
-import lab
 from dartboard.errors import NetworkError
 from dartboard.nn import ArchMixture, Blend, all_live, one_hot, uniform
 from dartboard.nn.inherit import inherit
@@ -19,6 +18,7 @@ from dartboard.space import (
     restrict,
     sample,
 )
+from helpers import networks
 
 ONE = Stack(cells=1, reduce="pool", stages=1)
 
@@ -113,10 +113,10 @@ def test_a_genotype_that_leaves_out_an_edge_means_none():
 def test_parallel_edges_have_their_own_ops(mix):
     ops = ("nor_conv_1x1", "nor_conv_3x3")
     space = space_of(Cell(1, 2, (Edge(0, 1, ops), Edge(0, 1, ops)), (1,)))
-    supernet = lab.build(space, mix=mix)
+    supernet = networks.build(space, mix=mix)
     x = torch.randn(2, 3, 8, 8, dtype=torch.float64)
     for genotype in enumerate_genotypes(space):
-        net = lab.build(restrict(space, genotype), mix=mix, seed=1)
+        net = networks.build(restrict(space, genotype), mix=mix, seed=1)
         inherit(net, supernet)
         torch.testing.assert_close(supernet(x, one_hot(space, genotype, like=x)), net(x))
 

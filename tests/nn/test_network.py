@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from torch.func import functional_call, grad, vmap
 
 import dartboard.nn.cell
-import lab
 from dartboard.errors import NetworkError, SpaceError, UnknownNameError
 from dartboard.nn import ArchMixture, Blend, CellNet, NetConfig, all_live, uniform
 from dartboard.nn.cell import CellModule
@@ -24,12 +23,13 @@ from dartboard.space import (
     restrict,
 )
 from dartboard.space import sample as sample_genotype
+from helpers import networks
 
 BASE = NetConfig(channels=4, classes=5, input=(3, 8, 8))
 
 
 def small(name: str = "darts", cells: int = 3) -> SearchSpace:
-    return lab.shrunk(get_space(name), cells)
+    return networks.shrink(get_space(name), cells)
 
 
 def build(space: SearchSpace, config: NetConfig) -> CellNet:
@@ -215,11 +215,12 @@ def test_published_cells_run_forward_and_backward(name, mix):
 def test_published_cells_are_the_same_on_both_paths():
     for name in ("nasnet-a", "amoebanet-a", "pnas"):  # five nodes, parallel edges, 7x7 kernels
         space = adopt(get_space("darts").resized(3), get_published(name))
-        trial = lab.Trial(space, lab.Mixing(ops="none"))
+        trial = networks.Trial(space, networks.Mixing(ops="none"))
         fused, plain = (
-            lab.results(lab.build(space, mix=mix, search=False), trial) for mix in ("fused", "plain")
+            networks.results(networks.build(space, mix=mix, search=False), trial)
+            for mix in ("fused", "plain")
         )
-        lab.assert_equal(fused, plain, within=1e-9)
+        networks.assert_equal(fused, plain, within=1e-9)
 
 
 def test_the_auxiliary_head_reads_two_thirds_up_the_stack():
@@ -295,7 +296,7 @@ def test_gradients_for_each_example_at_once(name, mix):
     space = small(name)
     net = build(restrict(space, sample_genotype(space, Random(0))), replace(BASE, mix=mix)).eval()
     labels = torch.tensor([0, 1, 2])
-    given = {key: value.detach() for key, value in lab.tensors(net).items()}
+    given = {key: value.detach() for key, value in networks.tensors(net).items()}
     weights = {key: given.pop(key) for key, _ in net.named_parameters()}
 
     def loss(weights, x, label):
@@ -306,7 +307,7 @@ def test_gradients_for_each_example_at_once(name, mix):
         net.zero_grad()
         F.cross_entropy(net(x[None]), labels[index : index + 1]).backward()
         expected = {key: value.grad for key, value in net.named_parameters()}
-        lab.assert_equal({key: value[index] for key, value in found.items()}, expected, within=1e-9)
+        networks.assert_equal({key: value[index] for key, value in found.items()}, expected, within=1e-9)
 
 
 def test_slots_without_an_arch_are_blocks():
@@ -353,7 +354,7 @@ def without_weight(space, live, every):
 def test_candidates_without_weight_can_go_and_nothing_else_changes(mix, training):
     """Loss, logits and the slopes of all that stays are the same; statistics too, in training."""
     space = small("nano")
-    whole = lab.build(space, mix=mix).train(training)
+    whole = networks.build(space, mix=mix).train(training)
     bare = copy.deepcopy(whole)
     gone = bare.prune({"cell": LIVE})
     assert gone
@@ -373,7 +374,7 @@ def test_candidates_without_weight_can_go_and_nothing_else_changes(mix, training
 
 def test_pruned_candidates_are_not_in_the_state():
     space = small("nano")
-    net, other = lab.build(space), lab.build(space, seed=1)
+    net, other = networks.build(space), networks.build(space, seed=1)
     net.prune({"cell": LIVE})
     with pytest.raises(RuntimeError, match="Missing key"):
         other.load_state_dict(net.state_dict())
@@ -385,7 +386,7 @@ def test_pruned_candidates_are_not_in_the_state():
 
 def test_every_slot_loses_what_its_arch_loses():
     space = small("darts")
-    net = lab.build(space)
+    net = networks.build(space)
     kept = tuple((3,) for _ in range(14))
     net.prune({"normal": kept, "reduce": all_live(space.cells["reduce"])})
     left = [{len(ops) for ops in module.edges} for module in net.slots]

@@ -3,10 +3,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import lab
 from dartboard.errors import UnknownNameError
 from dartboard.nn.network import STEMS, AuxiliaryHead, Classifier, ResidualReduction
 from dartboard.space import get_space
+from helpers import networks
 
 
 def image(channels: int, height: int, width: int, batch: int = 3) -> torch.Tensor:
@@ -15,7 +15,7 @@ def image(channels: int, height: int, width: int, batch: int = 3) -> torch.Tenso
 
 
 def scrambled(module: nn.Module, *, training: bool) -> nn.Module:
-    lab.scramble(module.double(), seed=0)
+    networks.randomize(module.double(), seed=0)
     return module.train(training)
 
 
@@ -44,7 +44,7 @@ def test_a_stem_gives_two_tensors_at_its_scales(name):
 def test_a_stem_is_convolutions_and_norms_in_a_row(name):
     stem = scrambled(STEMS[name](3, 4, 2), training=False)
     convolutions = [module for module in stem.modules() if isinstance(module, nn.Conv2d)]
-    norms = [module for module in stem.modules() if lab.is_norm(module)]
+    norms = [module for module in stem.modules() if networks.is_norm(module)]
     x, outputs = image(3, 32, 32), []
     for index, (conv, norm) in enumerate(zip(convolutions, norms, strict=True)):
         x = norm(conv(x.relu() if index else x))  # a ReLU between two, none at the end
@@ -86,7 +86,7 @@ def test_a_residual_reduction_is_that_of_nas_bench_201(training):
 
 def test_a_pooling_between_stages():
     space = get_space("oneshot1")
-    modules = lab.build(space).slots
+    modules = networks.build(space).slots
     pools = [module for module, slot in zip(modules, space.slots, strict=True) if not slot.group]
     assert len(pools) == 2
     x = image(4, 6, 5)

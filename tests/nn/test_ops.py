@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-import lab
 from dartboard.errors import NetworkError, UnknownNameError
 from dartboard.nn import OPS, Blend, Op, Site, build_op
 from dartboard.nn.mixture import all_live
 from dartboard.nn.ops import SourceNode, Wrapped
 from dartboard.space import Cell, Edge, SearchSpace, Stack
+from helpers import networks
 
 SITE = Site(4, 4)
 
@@ -66,10 +66,10 @@ def give_weights(giver: nn.Module, taker: nn.Module) -> None:
 def test_an_op_is_its_layers_in_a_row(name, stride, training):
     op = build_op(name, Site(4, 4, stride, pool_norm=True)).double().train(training)
     reference = nn.Sequential(*REFERENCES[name](stride)).double().train(training)
-    lab.scramble(reference, seed=0)
+    networks.randomize(reference, seed=0)
     give_weights(reference, op)
     for size in (6, 6), (7, 5):
-        lab.assert_equal({"output": op(image(*size))}, {"output": reference(image(*size))}, within=1e-12)
+        networks.assert_equal({"output": op(image(*size))}, {"output": reference(image(*size))}, within=1e-12)
 
 
 def test_every_op_has_a_reference():
@@ -90,7 +90,7 @@ def test_a_skip_that_changes_channels_is_a_convolution():
     x = image()
     (found,) = layers(op, nn.Conv2d)
     expected = nn.functional.batch_norm(found(x.relu()), None, None, training=True)
-    lab.assert_equal({"output": op(x)}, {"output": expected}, within=1e-12)
+    networks.assert_equal({"output": op(x)}, {"output": expected}, within=1e-12)
 
 
 @pytest.mark.parametrize("size", [(6, 6), (7, 5), (2, 3)])
@@ -105,7 +105,7 @@ def test_a_skip_at_stride_2_reads_even_and_odd_pixels(size):
     both = [x.relu()[:, :, ::2, ::2], pixels]
     mixed = [torch.einsum("oc,bchw->bohw", half, pixel) for half, pixel in zip(halves, both, strict=True)]
     expected = nn.functional.batch_norm(torch.cat(mixed, dim=1), None, None, training=True)
-    lab.assert_equal({"output": op(x)}, {"output": expected}, within=1e-9)
+    networks.assert_equal({"output": op(x)}, {"output": expected}, within=1e-9)
 
 
 def test_a_skip_at_stride_2_needs_an_even_number_of_channels():
@@ -150,19 +150,21 @@ def gated(monkeypatch) -> SearchSpace:
 
 
 @pytest.mark.parametrize(
-    "mixing", [lab.Mixing(), lab.Mixing(dead=True, ops="example"), lab.Mixing(attend=True)]
+    "mixing", [networks.Mixing(), networks.Mixing(dead=True, ops="example"), networks.Mixing(attend=True)]
 )
 @pytest.mark.parametrize("options", [{}, {"partial": 2, "drop_path": 0.3}], ids=["whole", "partial"])
 def test_a_plain_module_is_an_op_on_both_paths(gated, mixing, options):
-    trial = lab.Trial(gated, mixing)
-    fused, plain = (lab.results(lab.build(gated, mix=mix, **options), trial) for mix in ("fused", "plain"))
-    lab.assert_equal(fused, plain, within=1e-9)
+    trial = networks.Trial(gated, mixing)
+    fused, plain = (
+        networks.results(networks.build(gated, mix=mix, **options), trial) for mix in ("fused", "plain")
+    )
+    networks.assert_equal(fused, plain, within=1e-9)
     calls = [value for name, value in plain.items() if name.startswith("buffer") and name.endswith(".calls")]
     assert sum(calls) > 0
 
 
 def test_a_plain_module_is_wrapped_and_an_op_is_not(gated):
-    net = lab.build(gated)
+    net = networks.build(gated)
     cell = net.slots[0]
     assert isinstance(cell.edges[0]["gate"], Wrapped)
     assert isinstance(cell.edges[0]["gate"].module, Gate)
@@ -170,8 +172,8 @@ def test_a_plain_module_is_wrapped_and_an_op_is_not(gated):
 
 
 def test_copies_of_a_plain_module_each_run(gated):
-    net = lab.build(gated)
-    trial = lab.Trial(gated)
+    net = networks.build(gated)
+    trial = networks.Trial(gated)
     net(trial.x, trial.mixture())
     gates = layers(net, Gate)
     assert [int(gate.calls) for gate in gates] == [1] * 12
@@ -184,7 +186,7 @@ def test_the_base_class_leaves_the_body_to_its_children():
 
 def test_an_op_with_more_candidates_than_weights_needs_none(gated):
     """A sum without weights: every live candidate counts once."""
-    net = lab.build(gated).eval()
+    net = networks.build(gated).eval()
     cell = net.slots[0]
     x = torch.randn(2, net.stem.channels, 8, 8, dtype=torch.float64)
     blend = Blend(all_live(cell.cell))

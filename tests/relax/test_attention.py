@@ -4,13 +4,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-import lab
 from dartboard.errors import CompositionError, RelaxationError
 from dartboard.nn import Blend, one_hot
 from dartboard.nn.mixture import SlotMixture
 from dartboard.relax import Attention
 from dartboard.relax.attention import attention
 from dartboard.space import Cell, Edge, Genotype, get_space
+from helpers import networks
 
 
 def images(batch=4, seed=0):
@@ -75,7 +75,7 @@ def test_widths_and_owners(ragged):
 
 
 def test_gradients_agree_with_finite_differences(ragged):
-    net, relaxation = lab.build(ragged).eval(), make(ragged, multiple=1).eval()
+    net, relaxation = networks.build(ragged).eval(), make(ragged, multiple=1).eval()
     names = [name for name, _ in relaxation.named_parameters()]
 
     def loss(*values):
@@ -87,7 +87,7 @@ def test_gradients_agree_with_finite_differences(ragged):
 
 def test_the_same_on_both_paths(ragged):
     relaxation = make(ragged).eval()
-    fused, plain = (lab.build(ragged, mix=mix)(images(), relaxation()) for mix in ("fused", "plain"))
+    fused, plain = (networks.build(ragged, mix=mix)(images(), relaxation()) for mix in ("fused", "plain"))
     assert torch.allclose(fused, plain)
 
 
@@ -107,7 +107,7 @@ def attentions(net, relaxation, x, slot, edge):
 
 
 def test_collecting_gives_the_mean_over_all_examples(ragged):
-    net, relaxation = lab.build(ragged).eval(), make(ragged).eval()
+    net, relaxation = networks.build(ragged).eval(), make(ragged).eval()
     batches = [images(4, seed=1), images(4, seed=2), images(1, seed=3)]
     expected = [
         torch.cat([attentions(net, relaxation, x, slot, 0) for x in batches]).mean(0) for slot in (0, 2)
@@ -126,7 +126,7 @@ def test_collecting_gives_the_mean_over_all_examples(ragged):
 
 
 def test_training_leaves_a_running_mean(ragged):
-    net = lab.build(ragged).eval()
+    net = networks.build(ragged).eval()
     for momentum in (0.1, 0.5):
         relaxation = make(ragged, momentum=momentum)
         expected = torch.full((3,), 1 / 3, dtype=torch.float64)
@@ -138,7 +138,7 @@ def test_training_leaves_a_running_mean(ragged):
 
 
 def test_a_decided_cell_equals_the_discrete_one(ragged):
-    net, relaxation = lab.build(ragged), make(ragged)
+    net, relaxation = networks.build(ragged), make(ragged)
     for edge, place in enumerate([1, 0, 1, 0, 0, 2]):
         relaxation.keep("cell", edge, place)
     assert relaxation().blend(0).attend is None
@@ -149,8 +149,8 @@ def test_a_decided_cell_equals_the_discrete_one(ragged):
 
 
 def test_cells_can_be_decided_front_to_back():
-    space = lab.shrunk(get_space("asm"), cells=2)
-    net, relaxation = lab.build(space).eval(), make(space).eval()
+    space = networks.shrink(get_space("asm"), cells=2)
+    net, relaxation = networks.build(space).eval(), make(space).eval()
     chosen = {}
     for arch, cell in space.groups:
         with relaxation.collecting():

@@ -2,10 +2,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-import lab
 from dartboard.errors import RelaxationError
 from dartboard.relax import Gumbel, RandomArchitecture, fork_rng, simplex, softmax
 from dartboard.space import get_space
+from helpers import networks
 
 BATCH = 4
 
@@ -22,14 +22,14 @@ def loss_of(net, mixture, *, rows=slice(None)):
 
 
 def shrunk(name, ragged):
-    return ragged if name == "ragged" else lab.shrunk(get_space(name))
+    return ragged if name == "ragged" else networks.shrink(get_space(name))
 
 
 @pytest.mark.parametrize("training", [False, True], ids=["eval", "train"])
 @pytest.mark.parametrize("name", ["ragged", "xnas", "oneshot2", "s2"])
 def test_the_sum_over_examples_and_slots_is_the_gradient_of_the_batch(ragged, name, training):
     space = shrunk(name, ragged)
-    net, relaxation = lab.build(space).train(training), simplex(space).double()
+    net, relaxation = networks.build(space).train(training), simplex(space).double()
     feedback = (mixture := relaxation.per_example(BATCH)).feedback(loss_of(net, mixture))
     loss_of(net, relaxation()).backward()
     for arch, cell in relaxation.named_cells():
@@ -49,7 +49,7 @@ def test_the_sum_over_examples_and_slots_is_the_gradient_of_the_batch(ragged, na
 def test_each_example_has_the_gradient_of_its_own_loss(ragged, name):
     """In evaluation mode, where batch-norms do not couple examples."""
     space = shrunk(name, ragged)
-    net, relaxation = lab.build(space).eval(), simplex(space, edge_weights=True).double()
+    net, relaxation = networks.build(space).eval(), simplex(space, edge_weights=True).double()
     feedback = (mixture := relaxation.per_example(BATCH)).feedback(loss_of(net, mixture))
     for example in range(BATCH):
         alone = relaxation.per_example(1)
@@ -60,7 +60,7 @@ def test_each_example_has_the_gradient_of_its_own_loss(ragged, name):
 
 
 def test_each_slot_has_a_gradient_of_its_own(ragged):
-    net, relaxation = lab.build(ragged).eval(), simplex(ragged).double()
+    net, relaxation = networks.build(ragged).eval(), simplex(ragged).double()
     feedback = (mixture := relaxation.per_example(BATCH)).feedback(loss_of(net, mixture))["cell"]
     assert feedback.ops.shape == (2, BATCH, 6, 3)
     assert feedback.edges is None
@@ -75,14 +75,14 @@ def test_each_slot_has_a_gradient_of_its_own(ragged):
 
 
 def test_one_backward_is_enough_and_no_grad_is_touched(ragged):
-    net, relaxation = lab.build(ragged), simplex(ragged, edge_weights=True).double()
+    net, relaxation = networks.build(ragged), simplex(ragged, edge_weights=True).double()
     mixture = relaxation.per_example(BATCH)
     loss = loss_of(net, mixture)
-    with lab.Calls() as each:
+    with networks.Calls() as each:
         mixture.feedback(loss)
     weights = [values.requires_grad_() for values in relaxation.arch_parameters()]
     loss = loss_of(net, relaxation())
-    with lab.Calls() as batch:
+    with networks.Calls() as batch:
         torch.autograd.grad(loss, weights)
     convolutions = "aten::convolution_backward"
     assert each.count[convolutions] == batch.count[convolutions] > 0
@@ -101,7 +101,7 @@ def test_the_values_are_those_of_the_relaxation(ragged, generator):
 
 
 def test_the_dead_have_no_reward(ragged):
-    net, relaxation = lab.build(ragged), simplex(ragged).double()
+    net, relaxation = networks.build(ragged), simplex(ragged).double()
     relaxation.kill("cell", 0, 2)
     feedback = (mixture := relaxation.per_example(BATCH)).feedback(loss_of(net, mixture))["cell"]
     assert (feedback.ops[:, :, 0, 2] == 0).all()

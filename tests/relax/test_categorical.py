@@ -2,11 +2,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-import lab
 from dartboard.errors import CompositionError, RelaxationError, UnknownNameError
 from dartboard.relax import Attention, RandomArchitecture, simplex, softmax
 from dartboard.relax.categorical import Candidates, Logits, Simplex, edge_groups
 from dartboard.space import NONE, Cell, Edge, SearchSpace, get_space
+from helpers import networks
 
 MASK = torch.tensor([[True, True, True], [True, False, True], [False, True, False]])
 FORMS = {"logits": Logits(), "simplex": Simplex()}
@@ -237,7 +237,7 @@ def test_edge_weights_without_edges_to_weigh():
 @pytest.mark.parametrize("edge_weights", [False, True])
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_gradients_agree_with_finite_differences(ragged, make, edge_weights):
-    net = lab.build(ragged).eval()
+    net = networks.build(ragged).eval()
     relaxation = spread_out(make(ragged, edge_weights=edge_weights))
     names = [name for name, _ in relaxation.named_parameters()]
 
@@ -250,7 +250,7 @@ def test_gradients_agree_with_finite_differences(ragged, make, edge_weights):
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_a_dead_candidate_is_never_computed_and_the_others_share_its_weight(ragged, make):
-    net, relaxation = lab.build(ragged, mix="plain"), spread_out(make(ragged))
+    net, relaxation = networks.build(ragged, mix="plain"), spread_out(make(ragged))
     before = relaxation.strengths()["cell"].ops
     relaxation.kill("cell", 0, 2)
     after = relaxation.strengths()["cell"].ops

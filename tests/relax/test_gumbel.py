@@ -5,12 +5,12 @@ import torch
 import torch.nn.functional as F
 from scipy.stats import chisquare
 
-import lab
 from dartboard.errors import CompositionError, RelaxationError
 from dartboard.nn import ArchMixture, Blend
 from dartboard.relax import Attention, Gumbel, RngState, simplex, softmax
 from dartboard.relax.gumbel import straight_through
 from dartboard.space import get_space
+from helpers import networks
 
 SHARES = (0.6, 0.3, 0.1)
 THETA = torch.tensor(SHARES)
@@ -64,7 +64,7 @@ def step(net, mixture):
 def test_the_gradient_is_straight_through(ragged, make):
     """Against the formula: c s_k (delta_jk - s_j) / temperature in the logarithm of the weights."""
     generator = torch.Generator().manual_seed(SEED)
-    net, relaxation = lab.build(ragged).eval(), make(ragged, generator, temperature=1.5).double()
+    net, relaxation = networks.build(ragged).eval(), make(ragged, generator, temperature=1.5).double()
     cell = relaxation.inner.cells["cell"]
     blend = (mixture := relaxation()).blend(0)
     step(net, mixture)
@@ -89,7 +89,7 @@ def test_the_gradient_is_straight_through(ragged, make):
 def test_an_edge_that_draws_none_has_no_gradient(ragged, generator):
     relaxation = on_logits(ragged, generator).double()
     blend = (mixture := relaxation()).blend(0)
-    step(lab.build(ragged), mixture)
+    step(networks.build(ragged), mixture)
     assert blend.live[EDGE] == (0,)
     assert relaxation.inner.cells["cell"].ops.grad[EDGE].tolist() == [0, 0, 0]
 

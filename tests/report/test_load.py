@@ -9,7 +9,7 @@ from dartboard.report.load import load_runs
 from dartboard.runs import Run
 from dartboard.runs.directory import write_run_names
 from dartboard.space import get_space
-from reports import found_cell, make_search, make_training
+from helpers.report_runs import found_cell, make_search, make_training
 
 
 def test_a_search_is_what_its_files_say(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from dartboard.report import write_report
 from dartboard.report.page import make_environment, script_json
 from dartboard.runs import Run
 from dartboard.space import get_space
-from reports import NASTY, Reader, found_cell, make_search, make_training
+from helpers.report_runs import NASTY, Reader, found_cell, make_search, make_training
 
 
 def page_of(out: Path, *runs: Run, **more: Any) -> str:

@@ -8,7 +8,7 @@ from dartboard.report.load import load_runs
 from dartboard.report.ranks import find_tables
 from dartboard.space import get_space
 from dartboard.tables import load_table
-from reports import found_cell, make_search
+from helpers.report_runs import found_cell, make_search
 
 
 def test_the_rank_that_the_shipped_benchmark_tells(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from dartboard.errors import RunError
 from dartboard.report import REPORT, ReportHook, try_report, watch, write_report
 from dartboard.report import write as module
 from dartboard.runs import Run
-from reports import make_search
-from searching import search
+from helpers.report_runs import make_search
+from helpers.search_cases import search
 
 LIVE = "This page looks for news"
 

@@ -6,7 +6,7 @@ import pytest
 
 from dartboard.runs import Lock, Run, find_runs, is_locked, summarize_run
 from dartboard.runs.text_files import read_yaml, rows_from_end, to_yaml
-from reports import found_cell, make_search, make_training
+from helpers.report_runs import found_cell, make_search, make_training
 
 
 def test_a_search_says_what_it_is(tmp_path: Path) -> None:

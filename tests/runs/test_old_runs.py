@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 import torch
 
-import frontdoor
 from dartboard.cli.main import main
-from pages import load_script
+from helpers import console
+from helpers.doc_pages import load_script
 
 OLD = Path(__file__).parents[1] / "fixtures" / "runs-0.1"
 SEARCHES = ("darts", "gaea-darts-erm", "pc-darts", "gdas", "xnas", "asm")
@@ -61,7 +61,7 @@ def go_on(capsys: Capture, run: str) -> dict[str, Any]:
     else:
         verb = name if name in ("train", "protocol") else "search"
         words = [verb, "--resume", run, "--no-report"]
-    return frontdoor.found(capsys, *words, "--threads", "1", "--quiet")
+    return console.json_output(capsys, *words, "--threads", "1", "--quiet")
 
 
 def files(folder: Path, name: str) -> dict[str, str]:
@@ -133,7 +133,7 @@ def agree(old: Path, new: Path) -> int:
 
 def listed(capsys: Capture, folder: str) -> dict[str, dict[str, Any]]:
     """What the list of runs says, by the run's place in the folder."""
-    found = frontdoor.found(capsys, "runs", "list", folder, "--all")["runs"]
+    found = console.json_output(capsys, "runs", "list", folder, "--all")["runs"]
     return {str(Path(own["path"]).relative_to(folder)): own for own in found}
 
 
@@ -158,7 +158,7 @@ def test_they_are_listed(folder: str, tree: Path, capsys: Capture) -> None:
 def test_they_are_shown(folder: str, tree: Path, capsys: Capture) -> None:
     for place, own in listed(capsys, folder).items():
         run = f"{folder}/{place}"
-        shown = frontdoor.found(capsys, "runs", "show", run)
+        shown = console.json_output(capsys, "runs", "show", run)
         assert shown.items() >= own.items()
         if own["state"] == "finished":
             result = json.loads((tree / run / "result.json").read_text(encoding="utf-8"))

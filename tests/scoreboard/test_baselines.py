@@ -5,7 +5,6 @@ from random import Random
 import numpy as np
 import pytest
 
-from benching import SmallOracle, accuracy
 from dartboard.errors import OptionError, TableError, UnknownNameError
 from dartboard.scoreboard.baselines import (
     BASELINES,
@@ -19,7 +18,8 @@ from dartboard.scoreboard.baselines import (
 from dartboard.scoreboard.published_results import TRANSFER
 from dartboard.space import Genotype, SearchSpace, count, get_space
 from dartboard.tables import Ranking, Record, load_nb201
-from nb201_data import real_table
+from helpers.bench_records import SmallOracle, accuracy
+from helpers.nb201_data import real_table
 
 
 def test_random_finds_what_the_best_of_so_many_draws_should_be() -> None:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from benches import settings, toy
 from dartboard.errors import DartboardError, OptionError, TableError, UnknownNameError
 from dartboard.runs import is_locked
 from dartboard.scoreboard import bench as bench_module
@@ -23,6 +22,7 @@ from dartboard.scoreboard.bench import (
 )
 from dartboard.scoreboard.config import BENCH, BenchConfig, load_bench
 from dartboard.search.config import load_config
+from helpers.bench_runs import settings, toy_table
 
 
 def bench(methods: Any, *words: str, **search: Any) -> Any:
@@ -144,9 +144,9 @@ def test_the_oracle_is_the_spaces_unless_another_is_named() -> None:
 
 
 def test_an_oracle_of_another_space_is_refused() -> None:
-    check_space(bench(["darts"], space={"name": "nano", "without": ["none"], "cells": 2}), toy())
+    check_space(bench(["darts"], space={"name": "nano", "without": ["none"], "cells": 2}), toy_table())
     with pytest.raises(TableError, match="the oracle toy knows no cells of the space nb201: "):
-        check_space(bench(["darts"], space="nb201"), toy())
+        check_space(bench(["darts"], space="nb201"), toy_table())
 
 
 def test_records_name_files_without_their_folders(tmp_path: Path) -> None:

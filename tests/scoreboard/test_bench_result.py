@@ -6,8 +6,6 @@ from subprocess import run
 import pytest
 from PIL import Image
 
-from benches import run_searches, settings, toy
-from benching import SmallOracle, accuracy, random_at, record
 from dartboard.errors import TableError
 from dartboard.scoreboard.bench import plan_jobs
 from dartboard.scoreboard.bench_result import (
@@ -21,14 +19,16 @@ from dartboard.scoreboard.bench_result import (
 from dartboard.scoreboard.config import BenchConfig
 from dartboard.tables import Table
 from dartboard.viz.band import Band
-from protocols import few
+from helpers.bench_records import SmallOracle, accuracy, random_at, record
+from helpers.bench_runs import run_searches, settings, toy_table
+from helpers.protocol_cases import few_digits
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """Images, and the records of a bench on them."""
     path = tmp_path_factory.mktemp("finished")
-    data = few(path / "few.npz")
+    data = few_digits(path / "few.npz")
     searches = plan_jobs(settings(data, methods="gaea-darts,darts", seeds="0-1"))
     results = run_searches(path, searches, correlation=0)
     assert {result.state for result in results.values()} == {"finished"}
@@ -37,7 +37,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 
 def untimed() -> Table:
     """The benchmark without its times."""
-    oracle = toy()
+    oracle = toy_table()
     query = oracle.query
     oracle.query = lambda *asked: replace(query(*asked), seconds=None)  # type: ignore[method-assign]
     return oracle
@@ -49,7 +49,7 @@ def bench(data: str, *words: str, methods: str = "gaea-darts,darts", seeds: str 
 
 def test_records_are_in_the_order_of_the_bench(finished: tuple[str, Path]) -> None:
     data, folder = finished
-    score = score_bench(bench(data, "queries=5"), folder, toy())
+    score = score_bench(bench(data, "queries=5"), folder, toy_table())
     assert [(own.label, own.seed) for own in score.records] == [
         ("gaea-darts", 0),
         ("gaea-darts", 1),
@@ -61,7 +61,9 @@ def test_records_are_in_the_order_of_the_bench(finished: tuple[str, Path]) -> No
 
 def test_what_is_missing_is_shown(finished: tuple[str, Path]) -> None:
     data, folder = finished
-    table = score_bench(bench(data, "queries=5", methods="darts,xnas", seeds="1-2"), folder, toy()).table
+    table = score_bench(
+        bench(data, "queries=5", methods="darts,xnas", seeds="1-2"), folder, toy_table()
+    ).table
     assert [(row.label, row.done, row.missing) for row in table.rows][:2] == [
         ("darts", 1, (2,)),
         ("xnas", 0, (1, 2)),
@@ -71,12 +73,12 @@ def test_what_is_missing_is_shown(finished: tuple[str, Path]) -> None:
 def test_records_of_other_settings_do_not_count(finished: tuple[str, Path]) -> None:
     data, folder = finished
     with pytest.raises(TableError, match="is a record of other settings: epochs was 2, is 3"):
-        score_bench(bench(data, "queries=5", "epochs=3"), folder, toy())
+        score_bench(bench(data, "queries=5", "epochs=3"), folder, toy_table())
 
 
 def test_everything_is_written(finished: tuple[str, Path], tmp_path: Path) -> None:
     data, folder = finished
-    oracle = toy()
+    oracle = toy_table()
     score = score_bench(bench(data, "queries=5"), folder, oracle)
     written = score.write(tmp_path / "new", oracle)
     assert {path.name for path in written} >= {"table.md", "table.csv", "table.json", "regret-epochs.svg"}
@@ -86,21 +88,21 @@ def test_everything_is_written(finished: tuple[str, Path], tmp_path: Path) -> No
 
 def test_baselines_ask_as_often_as_the_mean_search_pays_for(finished: tuple[str, Path]) -> None:
     data, folder = finished
-    score = score_bench(bench(data), folder, toy())
+    score = score_bench(bench(data), folder, toy_table())
     mean = sum(own.final.seconds or 0 for own in score.records) / 4
     assert [own.queries for own in score.baselines] == [int(mean / 0.01)] * 2
 
 
 def test_as_long_as_nothing_is_done_nobody_pays() -> None:
-    assert run_baselines(bench("digits"), [], toy()) == []
-    assert [own.label for own in run_baselines(bench("digits", "queries=2"), [], toy())] == [
+    assert run_baselines(bench("digits"), [], toy_table()) == []
+    assert [own.label for own in run_baselines(bench("digits", "queries=2"), [], toy_table())] == [
         "random",
         "evolution",
     ]
 
 
 def test_queries_that_nobody_will_know() -> None:
-    check_queries(bench("digits"), toy())
+    check_queries(bench("digits"), toy_table())
     check_queries(bench("digits", "queries=5"), untimed())
     check_queries(bench("digits", "baselines=[]"), untimed())
     with pytest.raises(TableError, match=r"toy does not know how long trainings take; .* with queries=N"):
@@ -165,9 +167,9 @@ def test_a_single_random_cell_is_the_mean_of_all() -> None:
 
 def test_no_window_system_is_asked_for(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; import benching\n"
+        "import sys; from pathlib import Path; from helpers import bench_records\n"
         "from dartboard.scoreboard.bench_result import draw_plots\n"
-        "draw_plots([benching.record('a', 0, [0.5])], benching.SmallOracle(), Path(sys.argv[1]))\n"
+        "draw_plots([bench_records.record('a', 0, [0.5])], bench_records.SmallOracle(), Path(sys.argv[1]))\n"
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     done = run([sys.executable, "-c", program, tmp_path], cwd=Path(__file__).parents[1], check=False)

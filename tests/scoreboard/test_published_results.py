@@ -4,7 +4,7 @@ from dartboard.scoreboard.published_results import DATASETS, DIRECT, TRANSFER, P
 from dartboard.search import METHODS
 from dartboard.tables import load_nb201
 from dartboard.tables.nb201 import DATASETS as TABLE_DATASETS
-from nb201_data import real_table
+from helpers.nb201_data import real_table
 
 
 def test_data_sets_are_those_of_the_oracle() -> None:

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from benches import read_story, record_of, settings
-from benching import record
 from dartboard.cli.main import main
 from dartboard.errors import RunError, TableError
 from dartboard.runs import Run
 from dartboard.scoreboard.bench import plan_jobs
 from dartboard.scoreboard.records import BenchRecord, differences, find_record, read_records, record_files
-from protocols import few
+from helpers.bench_records import record
+from helpers.bench_runs import read_comparable, record_of, settings
+from helpers.protocol_cases import few_digits
 
 
 def damaged(folder: Path, place: str, value: Any) -> Path:
@@ -127,7 +127,7 @@ def test_differences_name_settings() -> None:
 
 @pytest.mark.usefixtures("one_thread")
 def test_a_run_of_the_search_command_is_as_good(tmp_path: Path) -> None:
-    data = few(tmp_path / "few.npz")
+    data = few_digits(tmp_path / "few.npz")
     [job] = plan_jobs(settings(data))
     words = ["epochs=2", "batch=16", "net.channels=4", "health.examples=16", "weights.lr=0.1"]
     path = tmp_path / "made" / "runs" / job.name
@@ -137,11 +137,11 @@ def test_a_run_of_the_search_command_is_as_good(tmp_path: Path) -> None:
     record_of(tmp_path / "own", job)
     assert (path / "result.json").read_bytes() == made
     assert len(Run.read(path).environment()) == 1
-    assert read_story(tmp_path / "made" / "records") == read_story(tmp_path / "own" / "records")
+    assert read_comparable(tmp_path / "made" / "records") == read_comparable(tmp_path / "own" / "records")
 
 
 def test_a_record_of_other_settings_is_refused(tmp_path: Path) -> None:
-    data = few(tmp_path / "few.npz")
+    data = few_digits(tmp_path / "few.npz")
     [job], [other] = plan_jobs(settings(data)), plan_jobs(settings(data, "batch=32"))
     folder = tmp_path / "records"
     assert find_record(job, folder, "toy") is None
@@ -156,7 +156,7 @@ def test_a_record_of_other_settings_is_refused(tmp_path: Path) -> None:
 
 
 def test_settings_that_came_later_have_their_defaults(tmp_path: Path) -> None:
-    [job] = plan_jobs(settings(few(tmp_path / "few.npz")))
+    [job] = plan_jobs(settings(few_digits(tmp_path / "few.npz")))
     record_of(tmp_path, job, 0)
     path = tmp_path / "records" / "darts-s0.json"
     whole = json.loads(path.read_text())
@@ -167,7 +167,7 @@ def test_settings_that_came_later_have_their_defaults(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [{"what": 3}, {"method": {"name": "gone"}}])
 def test_settings_that_no_search_has(tmp_path: Path, wrong: object) -> None:
-    [job] = plan_jobs(settings(few(tmp_path / "few.npz")))
+    [job] = plan_jobs(settings(few_digits(tmp_path / "few.npz")))
     record_of(tmp_path, job, 0)
     path = tmp_path / "records" / "darts-s0.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"settings": wrong}))

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benching import SmallOracle, accuracy, made_up_nb201, on_nb201, random_at, record
 from dartboard.errors import TableError
 from dartboard.scoreboard.baselines import POPULATION, Baseline
 from dartboard.scoreboard.published_results import DIRECT, TRANSFER
@@ -32,6 +31,7 @@ from dartboard.scoreboard.scoreboard import (
 )
 from dartboard.utils import statistics
 from dartboard.utils.statistics import RESAMPLES, Difference, Summary, resampled_means
+from helpers.bench_records import SmallOracle, accuracy, made_up_nb201, on_nb201, random_at, record
 
 EXPECTED = {"good": [0, 1, 2], "bad": [0, 1, 2], "absent": [0, 1]}
 RANDOM = random_at([0.70, 0.72, 0.74, 0.71])

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 
-from benches import read_story, record_of, run_searches, scoring, settings, story_of, toy
 from dartboard.engine.state import capture, copied
 from dartboard.errors import RunError, Stopped
 from dartboard.jobs.executors import make_executor
@@ -37,9 +36,18 @@ from dartboard.search.evaluate import discrete_accuracy
 from dartboard.search.hooks import LoopHook
 from dartboard.space import Genotype, decode, get_space, sample
 from dartboard.tables import Record, Table
-from executing import holder, when_saved
-from protocols import few
-from searching import search as run_search
+from helpers.bench_runs import (
+    comparable,
+    read_comparable,
+    record_of,
+    run_searches,
+    scoring,
+    settings,
+    toy_table,
+)
+from helpers.executor_checks import when_saved, writer_pid
+from helpers.protocol_cases import few_digits
+from helpers.search_cases import search as run_search
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -152,7 +160,7 @@ def test_a_lack_of_memory_is_a_failure(data: str, tmp_path: Path, monkeypatch: p
 
 def undisturbed(path: Path, searches: list[BenchSearch]) -> list[Any]:
     assert all(result.state == "finished" for result in run_searches(path, searches).values())
-    return read_story(path / "records")
+    return read_comparable(path / "records")
 
 
 def test_a_stopped_search_resumes_to_the_same_record(data: str, tmp_path: Path) -> None:
@@ -172,7 +180,7 @@ def test_a_stopped_search_resumes_to_the_same_record(data: str, tmp_path: Path) 
     assert state[0] == 5
     run_searches(tmp_path / "stopped", searches)
     assert len(Run.read(path).environment()) == 2
-    assert read_story(tmp_path / "stopped" / "records") == undisturbed(tmp_path / "whole", searches)
+    assert read_comparable(tmp_path / "stopped" / "records") == undisturbed(tmp_path / "whole", searches)
 
 
 def test_nothing_starts_after_a_stop(data: str, tmp_path: Path) -> None:
@@ -200,19 +208,19 @@ def test_a_stop_while_correlations_are_measured(
     assert Run.read(tmp_path / "stopped" / "runs" / "darts-s0").state == "finished"
     assert read_records(tmp_path / "stopped" / "records") == []
     record = record_of(tmp_path / "stopped", searches[0])
-    assert [story_of(record)] == undisturbed(tmp_path / "whole", searches)
+    assert [comparable(record)] == undisturbed(tmp_path / "whole", searches)
 
 
 def run_and_kill(tmp_path: Path, data: str, executor: str, **options: Any) -> dict[str, JobResult]:
     """Two searches on an executor, of which the first is killed once; compared with undisturbed ones."""
     searches = plan(data, "epochs=5", methods="darts", seeds="0-1")
     first = tmp_path / "killed" / "runs" / "darts-s0"
-    killer = when_saved(first, lambda: os.kill(holder(first), signal.SIGKILL))
+    killer = when_saved(first, lambda: os.kill(writer_pid(first), signal.SIGKILL))
     results = run_searches(tmp_path / "killed", searches, make_executor(executor, options))
     killer.join()
     runs = {search.name: Run.read(tmp_path / "killed" / "runs" / search.name) for search in searches}
     assert len(runs["darts-s0"].environment()) == 2
-    assert read_story(tmp_path / "killed" / "records") == undisturbed(tmp_path / "whole", searches)
+    assert read_comparable(tmp_path / "killed" / "records") == undisturbed(tmp_path / "whole", searches)
     return results
 
 
@@ -239,7 +247,7 @@ def test_a_killed_worker_loses_nothing_on_slurm(data: str, tmp_path: Path) -> No
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchSearch, Run]:
     """A search of two epochs, and where it was done."""
     path = tmp_path_factory.mktemp("finished")
-    [job] = plan_jobs(settings(few(path / "few.npz"), methods="gaea-darts", seeds="3"))
+    [job] = plan_jobs(settings(few_digits(path / "few.npz"), methods="gaea-darts", seeds="3"))
     record_of(path, job, 0)
     return job, Run.read(path / "runs" / "gaea-darts-s3")
 
@@ -250,7 +258,7 @@ def genotype_of(found: dict[str, object]) -> Genotype:
 
 def test_every_epoch_and_the_end_are_asked_about(finished: tuple[BenchSearch, Run]) -> None:
     job, run = finished
-    oracle, result = toy(), run.result()
+    oracle, result = toy_table(), run.result()
     assert result is not None
     record = score_run(job, run, oracle, Correlation(0.5, 0.25, 7))
     chosen = [genotype_of(run.epoch(0)), genotype_of(run.epoch(1)), genotype_of(result)]
@@ -266,7 +274,7 @@ def test_every_epoch_and_the_end_are_asked_about(finished: tuple[BenchSearch, Ru
 
 def test_a_record_says_what_it_is_of(finished: tuple[BenchSearch, Run]) -> None:
     job, run = finished
-    oracle = toy()
+    oracle = toy_table()
     record = score_run(job, run, oracle, None)
     assert (record.label, record.seed, record.oracle) == ("gaea-darts", 3, "toy")
     assert record.best == {own: oracle.ranking(own).best for own in ("one", "two")}
@@ -278,13 +286,13 @@ def test_a_record_says_what_it_is_of(finished: tuple[BenchSearch, Run]) -> None:
 
 def test_a_record_comes_back_from_its_file(finished: tuple[BenchSearch, Run], tmp_path: Path) -> None:
     job, run = finished
-    record = score_run(job, run, toy(), None)
+    record = score_run(job, run, toy_table(), None)
     assert BenchRecord.read(record.write(tmp_path)) == record
 
 
 def test_equal_cells_are_asked_about_once(finished: tuple[BenchSearch, Run]) -> None:
     job, run = finished
-    oracle = toy()
+    oracle = toy_table()
     record = score_run(job, run, oracle, None)
     cells = {point.cell for point in (*record.points, record.final)}
     assert len(oracle.asked) == 2 * len(cells)  # type: ignore[attr-defined]
@@ -292,7 +300,7 @@ def test_equal_cells_are_asked_about_once(finished: tuple[BenchSearch, Run]) -> 
 
 def test_nothing_is_asked_before_a_search_is_over(tmp_path: Path) -> None:
     [job] = plan_jobs(settings("digits"))
-    oracle = toy()
+    oracle = toy_table()
     with (
         Run.create(tmp_path / "run", job.settings()) as run,
         pytest.raises(RunError, match="is not finished"),
@@ -322,7 +330,7 @@ def test_a_damaged_run_is_named(
     before = json.loads((path / file).read_text())
     (path / file).write_text(json.dumps({} if change is None else before | change))
     with pytest.raises(RunError) as caught:
-        score_run(job, Run.read(path), toy(), None)
+        score_run(job, Run.read(path), toy_table(), None)
     assert str(caught.value).startswith(f"{path} was changed after it was written: {words}")
 
 
@@ -332,7 +340,7 @@ def test_a_source_without_a_revision(finished: tuple[BenchSearch, Run], tmp_path
     shutil.copytree(run.path, path)
     [start] = run.environment()
     (path / "environment.json").write_text(json.dumps([start | {"git": {}}]))
-    assert "revision" not in score_run(job, Run.read(path), toy(), None).versions
+    assert "revision" not in score_run(job, Run.read(path), toy_table(), None).versions
 
 
 @pytest.mark.parametrize(
@@ -442,7 +450,7 @@ def test_whoever_says_the_same_agrees(trained: Searcher, sign: int) -> None:
 
 def test_measuring_changes_nothing(trained: Searcher) -> None:
     before, chance = copied(capture(trained)), torch.get_rng_state()
-    correlate(trained, toy(), 3)
+    correlate(trained, toy_table(), 3)
     after = copied(capture(trained))
     assert torch.equal(torch.get_rng_state(), chance)
     for name, value in before["net"].items():
@@ -457,7 +465,7 @@ def test_candidates_that_are_gone_are_not_drawn() -> None:
     left = live_space(searcher.space, searcher.relaxation).cells["cell"]
     assert left.edges[0].ops == cell.edges[0].ops[:1] + cell.edges[0].ops[2:]
     assert left.edges[1:] == cell.edges[1:]
-    found = correlate(searcher, toy(), 8)
+    found = correlate(searcher, toy_table(), 8)
     assert found is not None
     assert found.samples == 8
 
@@ -468,4 +476,4 @@ def test_nothing_is_left_to_compare() -> None:
         for place in range(1, len(own.ops)):
             searcher.relaxation.kill("cell", edge, place)
     searcher.prune()
-    assert correlate(searcher, toy(), 8) is None
+    assert correlate(searcher, toy_table(), 8) is None

@@ -7,7 +7,7 @@ from dartboard.search import SearchOptions, make_method
 from dartboard.search.build import build_objective
 from dartboard.space import get_space
 from dartboard.tasks import Classification
-from searching import digits
+from helpers.search_cases import digits
 
 CPU = torch.device("cpu")
 

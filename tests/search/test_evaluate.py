@@ -2,13 +2,13 @@ import pytest
 import torch
 
 from dartboard.search.evaluate import accuracy
-from searching import batch, differences, problem, snapshot
+from helpers.search_cases import batch, differences, random_objective, snapshot
 
 RELAXATIONS = ["softmax", "gumbel-softmax", "attention", "random"]
 
 
 def test_the_share_that_is_right_over_all_images_in_evaluation_mode():
-    objective = problem()
+    objective = random_objective()
     given = [batch(0, 7), batch(1, 2), batch(2, 4)]
     found = accuracy(objective, objective.relaxation, given)
     objective.net.eval()
@@ -24,7 +24,7 @@ def test_the_share_that_is_right_over_all_images_in_evaluation_mode():
 @pytest.mark.parametrize("relax", RELAXATIONS)
 @pytest.mark.parametrize("training", [True, False])
 def test_no_trace_is_left(relax, training):
-    objective = problem(relax=relax, drop_path=0.3)
+    objective = random_objective(relax=relax, drop_path=0.3)
     objective.loss(batch(2))
     objective.net.train(training)
     objective.relaxation.train(not training)
@@ -36,7 +36,7 @@ def test_no_trace_is_left(relax, training):
 
 
 def test_no_trace_is_left_by_an_error():
-    objective = problem(relax="gumbel-softmax")
+    objective = random_objective(relax="gumbel-softmax")
     before = snapshot(objective)
 
     def broken():
@@ -49,6 +49,6 @@ def test_no_trace_is_left_by_an_error():
 
 
 def test_every_batch_has_a_mixture_of_its_own():
-    objective, made = problem(), []
+    objective, made = random_objective(), []
     accuracy(objective, lambda: made.append(1) or objective.relaxation(), [batch(0), batch(1), batch(2)])
     assert len(made) == 3

@@ -6,7 +6,7 @@ import torch
 from dartboard.errors import Stopped
 from dartboard.search import Searcher
 from dartboard.search.forecast import Forecast, forecast
-from searching import search
+from helpers.search_cases import search
 
 METHODS = ["darts", "gdas", "gaea-pc-darts", "xnas", "asm", "random-ws"]
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -4,13 +4,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-import lab
 from dartboard.engine.state import capture, copied, restore
 from dartboard.errors import CompositionError, OptionError, UnknownNameError
 from dartboard.search import Hook, Temperature, Wipeout
 from dartboard.space import Cell, Contest, Edge, Stack
 from dartboard.space.catalog import stacked
-from searching import search
+from helpers import networks
+from helpers.search_cases import search
 
 CONTESTED = Cell(
     1,
@@ -188,7 +188,7 @@ class Work(Hook):
         self.steps, self.live = [], []
 
     def on_epoch_start(self, searcher):
-        self.calls = lab.OpCalls(searcher.net).__enter__()
+        self.calls = networks.OpCalls(searcher.net).__enter__()
 
     def on_step_end(self, searcher):
         self.steps.append(self.calls.count.total())

@@ -17,7 +17,7 @@ from dartboard.errors import CheckpointError, RunError
 from dartboard.runs import Run, list_checkpoints
 from dartboard.search import METHODS, Searcher
 from dartboard.search.config import build, load_config
-from killing import PATIENCE, Victim, started, story, untouched
+from helpers.kills import PATIENCE, Victim, run_record, running_process, undisturbed_record
 from search import victim
 
 SEED = 20
@@ -37,7 +37,7 @@ def resume(path, method, **how):
 @cache
 def undisturbed(method):
     """The story of a search that nobody touched."""
-    return untouched(partial(victim.make, method))
+    return undisturbed_record(partial(victim.make, method))
 
 
 @pytest.mark.parametrize("method", ["xnas", "gdas", "asm"])
@@ -48,7 +48,7 @@ def test_a_killed_search_goes_on_to_the_same_bits(tmp_path, method):
     assert int(killed.place) < LAST
     assert killed.saved >= int(killed.place) - 2
     resume(tmp_path / "run", method)
-    assert story(tmp_path / "run") == undisturbed(method)
+    assert run_record(tmp_path / "run") == undisturbed(method)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_every_method_survives_kills(tmp_path, table, method):
         assert kills[0].place == "select"
     steps = [int(place) for place in VICTIM.finish(path, method)[:-1]]
     assert steps == list(range(kills[-1].saved + 1, LAST + 1)) or not trains
-    assert story(path) == undisturbed(method)
+    assert run_record(path) == undisturbed(method)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_leads_to_the_same_bits
     for part in (str(newest / name), older.name, "--fall-back"):
         assert part in str(caught.value)
     resume(path, "gaea-darts", fall_back=True)
-    assert story(path) == undisturbed("gaea-darts")
+    assert run_record(path) == undisturbed("gaea-darts")
 
 
 WORDS = [
@@ -154,7 +154,9 @@ WORDS = [
 
 
 def program(*words):
-    return started([Path(sys.executable).with_name("dartboard"), "search", "--threads", 1, "--json", *words])
+    return running_process(
+        [Path(sys.executable).with_name("dartboard"), "search", "--threads", 1, "--json", *words]
+    )
 
 
 def newest_step(path):
@@ -196,4 +198,4 @@ def test_the_program_is_stopped_and_ends_with_the_same_bits(tmp_path, capsys, si
     with Run.create(tmp_path / "other", {}) as run:
         result = Searcher(parts.space, parts.method, parts.data, parts.options, run=run).fit()
     assert json.loads(printed)["digest"] == result.digest
-    assert story(path) == story(tmp_path / "other")
+    assert run_record(path) == run_record(tmp_path / "other")

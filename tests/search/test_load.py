@@ -11,14 +11,14 @@ from dartboard.search.config import SearchConfig, build, merge, resolved
 from dartboard.search.evaluate import accuracy, discrete_accuracy
 from dartboard.search.searcher import load_searcher, restore_search
 from dartboard.space import decode
-from protocols import few
-from searching import SHORT
+from helpers.protocol_cases import few_digits
+from helpers.search_cases import SHORT
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def settings(tmp_path: Path, **more: Any) -> SearchConfig:
-    return merge([SHORT, {"space": "nano", "method": "asm", "data": few(tmp_path / "few.npz")}, more])
+    return merge([SHORT, {"space": "nano", "method": "asm", "data": few_digits(tmp_path / "few.npz")}, more])
 
 
 def make(config: SearchConfig) -> Searcher:

@@ -6,7 +6,7 @@ from dartboard.engine.config import DataOptions
 from dartboard.errors import CompositionError, DataError
 from dartboard.search import SearchOptions, make_method
 from dartboard.search.build import make_evaluation_batches, make_loaders, make_train_loader
-from searching import digits
+from helpers.search_cases import digits
 
 CPU = torch.device("cpu")
 

@@ -11,7 +11,7 @@ from dartboard.search.evaluate import accuracy
 from dartboard.search.record import conclude, measure_epoch
 from dartboard.space import sample
 from dartboard.space.formats import GENOTYPE_FORMATS
-from searching import differences, search, snapshot
+from helpers.search_cases import differences, search, snapshot
 
 METRICS = {
     "step", "seconds", "lr", "train_loss", "train_accuracy", "arch_loss", "valid_accuracy", "entropy",

@@ -11,7 +11,6 @@ from PIL import Image
 
 import dartboard.nn.cell
 import dartboard.search.searcher
-import vision
 from dartboard.data import Dataset, ImageFiles
 from dartboard.engine.state import capture, copied, restore
 from dartboard.engine.step import Stepper
@@ -19,8 +18,9 @@ from dartboard.errors import CheckpointError, CompositionError, DivergedError, O
 from dartboard.runs import Run
 from dartboard.search import Hook, Searcher, SearchOptions, Temperature, make_method
 from dartboard.space import get_space
-from loops import Compiled, Kernels, StopAt, again
-from searching import SHORT, digits, leaves, merged, nested, search
+from helpers import torchvision_shim
+from helpers.loop_cases import Compiled, Kernels, StopAt, reopen
+from helpers.search_cases import SHORT, digits, leaves, merged, nested, search
 
 
 @cache
@@ -118,7 +118,7 @@ def test_every_option_is_tested():
 
 @pytest.mark.parametrize("name", OTHER)
 def test_every_option_changes_the_result(name):
-    if name == "data.autoaugment" and not vision.importable():
+    if name == "data.autoaugment" and not torchvision_shim.torchvision_available():
         pytest.skip("needs torchvision")
     assert search(**nested(name, OTHER[name])).fit().digest != digest()
 
@@ -339,7 +339,7 @@ def test_logging_is_as_before_afterwards(run):
 
 def test_a_finished_run_comes_to_the_same_result_again(run):
     first = search(run=run).fit()
-    with again(run) as reopened:
+    with reopen(run) as reopened:
         assert plain(search(run=reopened).fit()) == plain(first)
 
 
@@ -355,7 +355,7 @@ def test_a_stopped_search_goes_on_to_the_last_bit(run, step):
         stopped.fit()
     assert stopped.step == step
     seconds = stopped.seconds
-    with again(run) as reopened:
+    with reopen(run) as reopened:
         assert reopened.load()[0] == step
         resumed = search("gdas", net={"drop_path": 0.2}, run=reopened)
         found = resumed.fit()
@@ -372,7 +372,7 @@ def test_metrics_are_the_same_whether_it_was_stopped_or_not(run, tmp_path):
         expected = through.metrics()
     with pytest.raises(Stopped):
         search(run=run, hooks=[StopAt(2)]).fit()
-    with again(run) as reopened:
+    with reopen(run) as reopened:
         search(run=reopened).fit()
         found = reopened.metrics()
     timeless = [[{**row, "seconds": 0} for row in rows] for rows in (found, expected)]
@@ -397,7 +397,7 @@ def test_a_damaged_checkpoint_is_an_error_or_gone_back_from_on_request(run):
     with pytest.raises(Stopped):
         search(run=run, hooks=[StopAt(5)], checkpoint={"steps": 1, "keep": 3}).fit()
     damage(run)
-    with again(run) as reopened:
+    with reopen(run) as reopened:
         with pytest.raises(CheckpointError, match="fall-back"):
             search(run=reopened).fit()
         assert search(run=reopened).fit(fall_back=True).digest == digest()
@@ -486,7 +486,7 @@ def test_pieces_stay_small_after_a_restart(run, monkeypatch):
     scarce(monkeypatch, step=1, least=4, error=lambda: RuntimeError(OUT))
     with pytest.raises(Stopped):
         search(run=run, hooks=[StopAt(4)]).fit()
-    with again(run) as reopened:
+    with reopen(run) as reopened:
         searcher = search(run=reopened)
         searcher.fit()
         assert searcher.objective.micro_batches == 4
@@ -514,7 +514,7 @@ def test_a_loss_that_is_no_number_is_named_and_the_last_checkpoint_is_good(run, 
     words = f"{place}: weight head.linear.weight is not finite; start again with a smaller weights.lr"
     with pytest.raises(DivergedError, match=words):
         searcher.fit()
-    with again(run) as reopened:
+    with reopen(run) as reopened:
         assert reopened.load()[0] == steps
         assert search(method, run=reopened).fit().digest == digest(method)
 
@@ -548,7 +548,7 @@ def test_a_stop_during_the_selection_is_heeded_and_goes_on_to_the_same_end(run):
 
     with pytest.raises(Stopped, match="stopped after step 6 of 6"):
         search(run=run, hooks=[Late()]).fit()
-    with again(run) as reopened:
+    with reopen(run) as reopened:
         assert search(run=reopened).fit().digest == digest()
 
 

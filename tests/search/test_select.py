@@ -8,7 +8,6 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-import lab
 from dartboard.errors import CompositionError, OptionError
 from dartboard.nn import Blend
 from dartboard.relax.base import Strength
@@ -27,7 +26,8 @@ from dartboard.space import (
 from dartboard.space.catalog import stacked
 from dartboard.space.genotype import decisions
 from dartboard.space.graph import count
-from searching import batch, differences, problem, snapshot
+from helpers import networks
+from helpers.search_cases import batch, differences, random_objective, snapshot
 
 
 def nothing():
@@ -139,7 +139,7 @@ def test_edges_that_can_only_be_none_win_no_place():
 
 
 def test_the_selector_reads_the_relaxation():
-    objective = problem("darts", relax="softmax")
+    objective = random_objective("darts", relax="softmax")
     genotype = FromStrengths()(objective, nothing, Random(0))
     assert genotype == strongest(objective.net.space, objective.relaxation.strengths())
 
@@ -173,7 +173,7 @@ CONTESTED = Cell(
 
 def attentive(space, seed=0):
     """A problem whose attention differs a lot from edge to edge."""
-    objective = problem(space, "attention", seed=seed)
+    objective = random_objective(space, "attention", seed=seed)
     with torch.no_grad():
         for values in objective.relaxation.weight_parameters():
             values.mul_(4.0)
@@ -208,7 +208,7 @@ def by_keeping(objective) -> Genotype:
     return Genotype(tuple(chosen.items()))
 
 
-SPACES = {"row": unshared(NANO), "asm": lab.shrunk(get_space("asm"), cells=2)}
+SPACES = {"row": unshared(NANO), "asm": networks.shrink(get_space("asm"), cells=2)}
 
 
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
@@ -273,7 +273,7 @@ def test_selecting_cell_by_cell_leaves_no_trace():
 
 def test_cell_by_cell_needs_attention():
     with pytest.raises(CompositionError, match="cell by cell needs attention, not Categorical"):
-        CellByCell()(problem(), images, Random(0))
+        CellByCell()(random_objective(), images, Random(0))
 
 
 # Samples
@@ -295,7 +295,7 @@ def score_alone(objective, genotype) -> float:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_best_sample_is_kept(seed):
-    objective = problem(seed=seed)
+    objective = random_objective(seed=seed)
     rng = Random(seed)
     drawn = [sample(objective.net.space, rng) for _ in range(12)]
     scores = [score_alone(objective, genotype) for genotype in drawn]
@@ -310,7 +310,7 @@ def test_the_best_of_none_is_refused(samples):
 
 
 def test_measuring_samples_leaves_no_trace():
-    objective = problem(relax="random", drop_path=0.2)
+    objective = random_objective(relax="random", drop_path=0.2)
     before, chance = snapshot(objective), torch.get_rng_state()
     BestOfSamples(3)(objective, images, Random(0))
     assert differences(snapshot(objective), before) == []
@@ -318,7 +318,7 @@ def test_measuring_samples_leaves_no_trace():
 
 
 def test_one_is_drawn_with_equal_chances():
-    objective, rng = problem(relax="random"), Random(0)
+    objective, rng = random_objective(relax="random"), Random(0)
     counts = Counter(DrawOne()(objective, nothing, rng) for _ in range(20 * 216))
     known = list(enumerate_genotypes(objective.net.space))
     assert set(counts) <= set(known)
@@ -399,7 +399,7 @@ def test_evolution_finds_more_than_chance_and_the_same_for_the_same_chance():
 
 
 def test_the_selector_returns_the_best_it_has_seen():
-    objective = problem(relax="random")
+    objective = random_objective(relax="random")
     scores = Scores(
         lambda _, genotype: sum(edge.ops[0] == "nor_conv_1x1" for edge in genotype.cells["cell"].edges)
     )

@@ -1,7 +1,6 @@
 import pytest
 import torch
 
-import lab
 from dartboard.arch.objective import Objective
 from dartboard.nn import one_hot
 from dartboard.relax import RELAXATIONS
@@ -9,18 +8,19 @@ from dartboard.search.select import strongest
 from dartboard.search.stability import EdgeDecided, decide, stability
 from dartboard.space import get_space
 from dartboard.space.genotype import decisions
+from helpers import networks
 
 PAIRS = [("softmax", "nano"), ("softmax", "darts"), ("simplex", "oneshot1"), ("attention", "s2")]
 each_pair = pytest.mark.parametrize(("name", "space"), PAIRS, ids=map("-".join, PAIRS))
 
 
 def make_objective(name, space):
-    space = lab.shrunk(get_space(space), cells=2)
+    space = networks.shrink(get_space(space), cells=2)
     relaxation = RELAXATIONS[name](space, torch.Generator().manual_seed(0)).double()
     torch.manual_seed(1)
     for values in relaxation.parameters():
         values.data += torch.randn_like(values) if name == "softmax" else 0.0
-    return Objective(lab.build(space).eval(), relaxation.eval())
+    return Objective(networks.build(space).eval(), relaxation.eval())
 
 
 def batches(seed=0, count=3):

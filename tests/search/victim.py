@@ -16,7 +16,7 @@ from dartboard.data import Dataset
 from dartboard.engine.config import CheckpointOptions, DataOptions, NetOptions
 from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.space import get_space
-from victims import images, live
+from helpers.kill_targets import images, run_target
 
 EPOCHS, STEPS, BATCH = 3, 5, 4
 
@@ -51,4 +51,4 @@ def make(method, run, hooks=()):
 
 
 if __name__ == "__main__":
-    live(make)
+    run_target(make)

@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from dartboard.runs import Run, find_runs, is_locked
-from protocols import without_times
+from helpers.protocol_cases import without_times
 
 SLOWLY = str(Path(__file__).with_name("slowly.py").resolve())
 """A plugin, which is loaded and not imported."""

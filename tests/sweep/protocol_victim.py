@@ -14,14 +14,14 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-import protocols
 from dartboard.runs import Run, is_run
 from dartboard.sweep.decision_log import DecisionLog
 from dartboard.sweep.protocol.protocol import reopen
-from victims import Places
+from helpers import protocol_cases
+from helpers.kill_targets import PlaceReporter
 
 
-class PlacesInside(Places):
+class PlacesInside(PlaceReporter):
     """Says at which run of the protocol, too."""
 
     def on_step_end(self, loop):
@@ -53,6 +53,6 @@ if __name__ == "__main__":
     if is_run(path):
         protocol = reopen(Run.resume(path), hooks=[places])
     else:
-        protocol = protocols.start(path, protocols.settings(images, *words), hooks=[places])
+        protocol = protocol_cases.start(path, protocol_cases.settings(images, *words), hooks=[places])
     with protocol.run:
         protocol.fit()

@@ -17,8 +17,8 @@ from dartboard.sweep.cells import (
     placeholder_cell,
 )
 from dartboard.sweep.config import validate
-from protocols import few
-from sweeps import run_job, search_job
+from helpers.protocol_cases import few_digits
+from helpers.sweep_cases import run_job, search_job
 
 
 def stages(cells: object) -> dict[str, object]:
@@ -83,7 +83,7 @@ def test_the_best_are_so_in_the_mean() -> None:
 
 
 def test_cells_by_name_run_file_and_text(tmp_path: Path) -> None:
-    job = search_job(tmp_path, few(tmp_path / "few.npz"))
+    job = search_job(tmp_path, few_digits(tmp_path / "few.npz"))
     assert run_job(job).state == "finished"
     text = GENOTYPE_FORMATS["json"].encode(get_published("gdas"))
     (tmp_path / "own.json").write_text(text)

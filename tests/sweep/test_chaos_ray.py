@@ -10,9 +10,9 @@ from subprocess import PIPE, Popen
 import pytest
 
 from dartboard.runs import Run, find_runs
-from executing import until
-from rampage import STEP, long, shuffled, survives
-from ray_nodes import Nodes, nodes
+from helpers.chaos_checks import STEP, assert_survives, kill_order, long_sweep
+from helpers.executor_checks import wait_until
+from helpers.ray_nodes import Nodes, nodes
 from sweep import chaos
 
 pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in.*(FileIO|TextIOWrapper)")  # Ray's logs
@@ -33,21 +33,27 @@ def test_a_node_a_worker_and_a_driver_that_are_killed_lose_nothing(
 ) -> None:
     sweep = {**chaos.searches(data, epochs=8), "tries": 9}
     executor = ["ray", f"address={cluster.address}"]
-    survives(sweep, tmp_path, executor, ["node", "worker", "driver"], 11, targets={"node": cluster.strike})
+    assert_survives(
+        sweep, tmp_path, executor, ["node", "worker", "driver"], 11, targets={"node": cluster.strike}
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", [STEP], indirect=True)
 def test_many_kills_lose_nothing(cluster: Nodes, data: str, tmp_path: Path) -> None:
-    kills, executor = shuffled(1, node=7, worker=6, driver=5), ["ray", f"address={cluster.address}"]
-    survives(long(data), tmp_path, executor, kills, 1, targets={"node": cluster.strike}, spread=3)
+    kills, executor = kill_order(1, node=7, worker=6, driver=5), ["ray", f"address={cluster.address}"]
+    assert_survives(
+        long_sweep(data), tmp_path, executor, kills, 1, targets={"node": cluster.strike}, spread=3
+    )
 
 
 @pytest.mark.slow
 def test_stages_survive_kills(cluster: Nodes, data: str, tmp_path: Path) -> None:
     executor = ["ray", f"address={cluster.address}"]
     sweep = {**chaos.stages(data), "tries": 9}
-    survives(sweep, tmp_path, executor, ["worker", "node"], 3, targets={"node": cluster.strike}, spread=0.3)
+    assert_survives(
+        sweep, tmp_path, executor, ["worker", "node"], 3, targets={"node": cluster.strike}, spread=0.3
+    )
 
 
 @pytest.mark.slow
@@ -58,7 +64,7 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(
     file, folder = chaos.write(tmp_path / "sweep.yaml", chaos.searches(data, epochs=8)), tmp_path / "ray"
     command = chaos.command(file, folder, "ray", "jobs=2")
     driver = Popen(command, start_new_session=True, stderr=PIPE, text=True)
-    until(lambda: len(chaos.holders(folder)) == 2)
+    wait_until(lambda: len(chaos.holders(folder)) == 2)
     os.killpg(driver.pid, signal.SIGINT)  # as a terminal does, to all processes at once
     _, said = driver.communicate(timeout=chaos.PATIENCE)
     assert driver.returncode == 128 + signal.SIGINT, said

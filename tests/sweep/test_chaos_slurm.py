@@ -8,8 +8,8 @@ from subprocess import Popen
 
 import pytest
 
-from rampage import STEP, long, shuffled, survives
-from slurm_commands import install
+from helpers.chaos_checks import STEP, assert_survives, kill_order, long_sweep
+from helpers.slurm_commands import install
 from sweep import chaos
 
 LOCAL = ["slurm", "cluster=local", "jobs=2"]
@@ -21,13 +21,13 @@ def test_a_driver_and_a_job_that_are_killed_lose_nothing(
 ) -> None:
     monkeypatch.setenv(chaos.PACE, "0.1")
     sweep = {**chaos.searches(data, seeds="0..1", epochs=8), "tries": 9, "stop": {"after": 1, "keep": 1}}
-    survives(sweep, tmp_path, LOCAL, ["driver", "worker"], 5, spread=0.5)
+    assert_survives(sweep, tmp_path, LOCAL, ["driver", "worker"], 5, spread=0.5)
 
 
 @pytest.mark.slow
 def test_many_kills_lose_nothing(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(chaos.PACE, str(STEP))
-    survives(long(data), tmp_path, LOCAL, shuffled(2, driver=5, worker=5), 2, spread=3)
+    assert_survives(long_sweep(data), tmp_path, LOCAL, kill_order(2, driver=5, worker=5), 2, spread=3)
 
 
 @pytest.mark.slow
@@ -53,9 +53,11 @@ def test_machines_that_fail_and_time_that_is_up(
             os.kill(rng.choice(found), signal.SIGUSR2)
         return bool(found)
 
-    kills = shuffled(4, driver=3, machine=4, time=4)
+    kills = kill_order(4, driver=3, machine=4, time=4)
     targets = {"machine": fail, "time": expire}
-    survives(long(data), tmp_path, ["slurm", "jobs=2", "poll=0.5"], kills, 4, targets=targets, spread=3)
+    assert_survives(
+        long_sweep(data), tmp_path, ["slurm", "jobs=2", "poll=0.5"], kills, 4, targets=targets, spread=3
+    )
 
 
 def _is_alive(group: int) -> bool:

@@ -15,8 +15,8 @@ from dartboard.sweep.cells import named_cells
 from dartboard.sweep.config import validate
 from dartboard.sweep.grid import PlannedRun
 from dartboard.sweep.plan import StagePlanner, SweepPlanner
-from protocols import few
-from sweeps import tiny
+from helpers.protocol_cases import few_digits
+from helpers.sweep_cases import tiny
 
 
 def searches(values: dict[str, Any]) -> list[PlannedRun]:
@@ -116,7 +116,7 @@ def test_a_run_is_there_once(
     values: dict[str, Any], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    few(tmp_path / "few.npz")
+    few_digits(tmp_path / "few.npz")
     assert told(values) == f"search/{name} would be there twice; leave out one of the two runs"
 
 
@@ -136,7 +136,7 @@ def test_images_are_the_same_however_their_file_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    few(tmp_path / "few.npz")
+    few_digits(tmp_path / "few.npz")
     [run] = searches({"grid": {"data": ["./few.npz"]}})
     assert (run.name, run.varied["data.name"]) == ("search/darts-few-s0", "./few.npz")
 

@@ -10,8 +10,8 @@ from dartboard.runs import Run
 from dartboard.runs.directory import SWEEP_RESULTS
 from dartboard.sweep.grid import PlannedRun
 from dartboard.sweep.results import CSV, SUMMARY, read_results, row_of, summary, write_results
-from protocols import few
-from sweeps import run_job, search_job, train_job
+from helpers.protocol_cases import few_digits
+from helpers.sweep_cases import run_job, search_job, train_job
 
 
 def row(name: str, seed: int, accuracy: float | None, state: str = "finished", **more: Any) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def test_settings_that_are_called_like_columns(tmp_path: Path) -> None:
 
 
 def test_rows_of_runs(tmp_path: Path) -> None:
-    data = few(tmp_path / "few.npz")
+    data = few_digits(tmp_path / "few.npz")
     for job in (search_job(tmp_path, data), train_job(tmp_path, data, "data.valid=0.25")):
         assert run_job(job).state == "finished"
         planned = PlannedRun("a", job.name, job.kind, job.config, {"epochs": 2})
@@ -119,7 +119,7 @@ def test_rows_of_runs(tmp_path: Path) -> None:
 
 
 def test_rows_of_runs_that_were_dropped_or_failed(tmp_path: Path) -> None:
-    data = few(tmp_path / "few.npz")
+    data = few_digits(tmp_path / "few.npz")
     job = search_job(tmp_path, data, until=1)
     assert run_job(job).state == "paused"
     planned = PlannedRun("a", job.name, job.kind, job.config, {})

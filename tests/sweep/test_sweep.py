@@ -12,9 +12,9 @@ from dartboard.jobs.job import Job, Monitor
 from dartboard.runs import Lock, Run
 from dartboard.sweep.results import read_results
 from dartboard.sweep.sweep import failures, read_sweep
-from protocols import few, inner_runs, run_protocol, settings
+from helpers.protocol_cases import few_digits, inner_runs, run_protocol, settings
+from helpers.sweep_cases import digest, digests, run_job, search_job, sweep, tiny
 from sweep.chaos import SLOWLY
-from sweeps import digest, digests, run_job, search_job, sweep, tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -125,7 +125,7 @@ def test_runs_that_come_too_late_to_be_compared_are_refused(data: str, tmp_path:
 
 
 def test_runs_on_other_images_are_not_compared(data: str, tmp_path: Path) -> None:
-    other = few(tmp_path / "other.npz")
+    other = few_digits(tmp_path / "other.npz")
     values = tiny(data, grid={"data": [data, other], "seed": "0..1"}, stop={"after": 1, "keep": 1})
     rows = sweep(tmp_path / "sweep", values).run()
     finished = [row["settings"]["data.name"] for row in rows if row["state"] == "finished"]

@@ -16,7 +16,7 @@ from dartboard.sweep.config import validate
 from dartboard.sweep.plan import SweepPlanner
 from dartboard.sweep.results import read_results
 from dartboard.sweep.sweep import Sweep, write_config
-from sweeps import run_job, search_job, sweep, tiny
+from helpers.sweep_cases import run_job, search_job, sweep, tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

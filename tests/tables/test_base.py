@@ -3,7 +3,7 @@ import pytest
 
 from dartboard.errors import TableError, UnknownNameError
 from dartboard.tables import NasBench201, Ranking, load_table
-from nb201_data import real_table
+from helpers.nb201_data import real_table
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from dartboard.space import (
 from dartboard.tables import TABLES, Table
 from dartboard.tables.nb101 import NasBench101, count_flops, nb101_space
 from dartboard.tables.nb101_table import LABELS, Nb101Columns, forward_orders, labels_of, matrix_of
-from nb101_data import C1, C3, CELLS, MP, SMALL, folder
+from helpers.nb101_data import C1, C3, CELLS, MP, SMALL, folder
 
 
 @pytest.fixture

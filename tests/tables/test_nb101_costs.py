@@ -6,7 +6,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from dartboard.tables.nb101 import CHANNELS, CLASSES, STACKS, convolutions, count_flops, vertex_channels
 from dartboard.tables.nb101_table import LABELS, labels_of, matrix_of, read_table
-from nb101_data import C1, C3, CELLS, MP, folder
+from helpers.nb101_data import C1, C3, CELLS, MP, folder
 
 # Three vertices share the output's channels, which 3 does not divide; one feeds two that differ in width.
 WIDE = (

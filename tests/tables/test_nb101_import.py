@@ -10,7 +10,7 @@ from dartboard.space import from_nb101
 from dartboard.tables import IMPORTS, TABLES
 from dartboard.tables.nb101_import import read_tfrecord
 from dartboard.tables.nb101_table import read_table, write_table
-from nb101_data import CELLS, SMALL, frame, training
+from helpers.nb101_data import CELLS, SMALL, frame, training
 
 HASHES = ("2b", "9c", "0a", "ff")
 

@@ -7,7 +7,7 @@ import pytest
 from dartboard.errors import TableError
 from dartboard.tables import nb101_import
 from dartboard.tables.nb101_import import crc32c, fields, masked, read_records
-from nb101_data import frame
+from helpers.nb101_data import frame
 
 RECORDS = [b"one", b"", b"a longer record", bytes(range(256))]
 

@@ -17,7 +17,7 @@ from dartboard.tables.nb101_table import (
     read_table,
     write_table,
 )
-from nb101_data import CELLS, SMALL
+from helpers.nb101_data import CELLS, SMALL
 
 VALID = {"valid_acc_108": np.array([0.1, 0.2, 0.3, 0.4])}
 

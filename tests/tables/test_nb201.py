@@ -21,7 +21,7 @@ from dartboard.space import (
 from dartboard.tables import TABLES, NasBench201, load_nb201
 from dartboard.tables.csv_table import write_columns
 from dartboard.tables.nb201 import DATASETS, all_cells, unique_text
-from nb201_data import Columns, made_up, real_table
+from helpers.nb201_data import Columns, made_up, real_table
 
 SKIPS = "|skip_connect~0|+|skip_connect~0|skip_connect~1|+|skip_connect~0|skip_connect~1|skip_connect~2|"
 FORM = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"

@@ -16,8 +16,8 @@ from dartboard.errors import TableError
 from dartboard.tables import nb201_import
 from dartboard.tables.nb201 import all_cells
 from dartboard.tables.nb201_import import SOURCES, read_archive, trim_training
-from nats_data import EPOCHS, SEEDS, SETS, accuracy, meta, save, trial, whole_nats, whole_nb201
-from unpickled import Calls
+from helpers.nats_data import EPOCHS, SEEDS, SETS, accuracy, meta, save, trial, whole_nats, whole_nb201
+from helpers.pickle_calls import Calls
 
 CELLS = all_cells()[::-1][:3]
 

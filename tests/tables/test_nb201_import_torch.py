@@ -12,7 +12,7 @@ from torch import nn
 
 from dartboard.errors import TableError
 from dartboard.tables.nb201_import import START_OF_LEGACY, START_OF_ZIP, read_legacy, read_zip
-from unpickled import Calls
+from helpers.pickle_calls import Calls
 
 READERS = {False: read_legacy, True: read_zip}
 ZIPPED = pytest.mark.parametrize("zipped", [False, True])

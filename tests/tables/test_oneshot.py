@@ -9,7 +9,7 @@ from dartboard.space import count, enumerate_genotypes, from_nb101, prune_nb101,
 from dartboard.tables import TABLES
 from dartboard.tables.nb101_table import Nb101Columns
 from dartboard.tables.oneshot import NasBench1Shot1
-from nb101_data import C1, C3, CELLS, MP, folder
+from helpers.nb101_data import C1, C3, CELLS, MP, folder
 
 SPACES = ("oneshot1", "oneshot2", "oneshot3")
 SIZES = dict(zip(SPACES, (2_685, 7_773, 55_854), strict=True))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dartboard.tables.csv_table import write_columns
 from dartboard.tables.nb201 import COLUMNS
-from nb201_data import made_up
+from helpers.nb201_data import made_up
 
 PAGE = Path(__file__).parents[2] / "docs" / "oracles.md"
 

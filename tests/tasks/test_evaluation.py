@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from dartboard.errors import DataError, ModelError
 from dartboard.tasks import Evaluation, measure
 from dartboard.tasks.evaluation import EvaluationCounts
-from lab import no_waiting
+from helpers.networks import no_host_sync
 
 
 def batches(logits, labels, size):
@@ -67,7 +67,7 @@ def test_no_gradient_is_recorded(trial):
 
 @pytest.mark.parametrize("device", ["meta", "cuda"])
 def test_batches_never_make_the_host_wait(device):
-    with no_waiting(device):
+    with no_host_sync(device):
         counts = EvaluationCounts(7, torch.device(device))
         for _ in range(2):
             counts.add(torch.empty(5, 7), torch.empty(5, dtype=torch.int64))

@@ -6,7 +6,7 @@ from dartboard.data import ImageFiles, Images, ImageSet, LoadOptions
 from dartboard.errors import DataError
 from dartboard.space import get_space
 from dartboard.train.config import TRAIN, build
-from imagefiles import fill
+from helpers.image_folders import write_images
 
 CELL = "|nor_conv_3x3~0|+|skip_connect~0|skip_connect~1|+|skip_connect~0|none~1|nor_conv_3x3~2|"
 
@@ -18,7 +18,7 @@ def images(folder: Path, *words: str) -> Images:
 
 def test_parts_of_images_are_taken_of_their_files(tmp_path: Path) -> None:
     """Images in memory have been brought to their size and cut already."""
-    folder = fill(tmp_path / "photos")
+    folder = write_images(tmp_path / "photos")
     assert isinstance(images(folder), ImageSet)
     assert isinstance(images(folder, "data.memory=0"), ImageFiles)
     assert isinstance(images(folder, "data.area=0.08"), ImageFiles)

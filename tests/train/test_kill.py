@@ -4,11 +4,11 @@ from functools import cache, partial
 from random import Random
 
 import pytest
+from kills import Victim, undisturbed_record
 
-import killing
 from dartboard.nn.model_file import BEST, LAST
 from dartboard.runs import Run
-from killing import Victim, untouched
+from helpers import kills
 from train import victim
 
 SEED = 4
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 def story(path):
     """All that a finished training says but for the time it took, and the bytes of its models."""
-    return killing.story(path) | {name: (path / name).read_bytes() for name in (BEST, LAST)}
+    return kills.run_record(path) | {name: (path / name).read_bytes() for name in (BEST, LAST)}
 
 
 @cache
 def undisturbed(kind):
     """The story of a training that nobody touched."""
-    return untouched(partial(victim.make, kind), story)
+    return undisturbed_record(partial(victim.make, kind), story)
 
 
 def test_a_killed_training_goes_on_to_the_same_bits(tmp_path):

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import dartboard.nn.cell
-import vision
 from dartboard.data import Dataset, ImageSet
 from dartboard.engine.step import Stepper
 from dartboard.errors import CheckpointError, CompositionError, DataError, DivergedError, SpaceError, Stopped
@@ -17,9 +16,10 @@ from dartboard.nn.model_file import BEST, LAST
 from dartboard.space import get_space
 from dartboard.tasks import measure
 from dartboard.train import Trainer, TrainHook, TrainOptions
-from loops import Compiled, Kernels, StopAt, again
-from searching import leaves, nested
-from training import cells, digits, train
+from helpers import torchvision_shim
+from helpers.loop_cases import Compiled, Kernels, StopAt, reopen
+from helpers.search_cases import leaves, nested
+from helpers.train_cases import cells, digits, train
 
 
 @cache
@@ -140,7 +140,7 @@ def test_deterministic_kernels_are_asked_for_while_it_runs():
 
 
 def test_learned_changes_to_images_change_the_result():
-    if not vision.importable():
+    if not torchvision_shim.torchvision_available():
         pytest.skip("needs torchvision")
     assert train(data={"autoaugment": "cifar10", "workers": 0}).fit().digest != digest()
 
@@ -375,7 +375,7 @@ def test_a_stopped_training_goes_on_to_the_last_bit(run, step, more):
     expected = train(**more).fit()
     with pytest.raises(Stopped, match=f"stopped after step {step} of 8"):
         train(run=run, hooks=[StopAt(step)], **more).fit()
-    with again(run) as reopened:
+    with reopen(run) as reopened:
         found = train(run=reopened, **more).fit()
     assert replace(found, seconds=0).facts() == replace(expected, seconds=0).facts()
 
@@ -383,7 +383,7 @@ def test_a_stopped_training_goes_on_to_the_last_bit(run, step, more):
 def test_a_state_of_another_network_is_refused(run):
     with pytest.raises(Stopped):
         train(run=run, hooks=[StopAt(2)]).fit()
-    with again(run) as reopened:
+    with reopen(run) as reopened:
         with pytest.raises(CheckpointError, match="of other settings: space"):
             train(run=reopened, space=cells(seed=2)).fit()
         with pytest.raises(CheckpointError, match=r"of other settings: net\.channels was 4, is 8"):
@@ -449,7 +449,7 @@ class DamageBest(TrainHook):
 def test_a_training_whose_best_network_was_damaged_still_ends(run, caplog):
     with pytest.raises(Stopped):
         train(run=run, hooks=[StopAt(8)]).fit()
-    with again(run) as reopened:
+    with reopen(run) as reopened:
         found = train(run=reopened, hooks=[DamageBest()]).fit()
     assert "the best network is lost" in caplog.text
     assert found.best["test"].top1 == found.last["test"].top1

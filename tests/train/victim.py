@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from dartboard.data import Dataset
 from dartboard.space import adopt, get_published, get_space
 from dartboard.train import Trainer, TrainOptions
-from victims import images, live
+from helpers.kill_targets import images, run_target
 
 EPOCHS, STEPS, BATCH = 3, 5, 8
 
@@ -46,4 +46,4 @@ def make(kind, run, hooks=()):
 
 
 if __name__ == "__main__":
-    live(make)
+    run_target(make)

@@ -11,8 +11,8 @@ import pytest
 from dartboard.data import load_dataset
 from dartboard.errors import DataError
 from dartboard.utils.unpickler import read_arrays
-from imagefiles import cifar10_python, dump
-from unpickled import Calls
+from helpers.image_folders import cifar10_python, dump
+from helpers.pickle_calls import Calls
 
 VALUES: dict[str, Any] = {
     "bytes": np.arange(12, dtype=np.uint8).reshape(3, 4),

@@ -10,7 +10,7 @@ import pytest
 
 from dartboard.errors import DataError, TableError
 from dartboard.utils.unpickler import ALLOWED, read_pickle
-from unpickled import Calls
+from helpers.pickle_calls import Calls
 
 VALUE: dict[Any, Any] = {
     "list": [1, 2.5, None, True, -(10**30)],

@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-import frontdoor
 from dartboard.cli.main import main
 from dartboard.errors import OptionError
 from dartboard_papers import REPRODUCTIONS, Reproduction, ReproductionResult, Row, RunOptions, read_record
 from dartboard_papers import base as papers
 from dartboard_papers._searches import configure, searches
 from dartboard_papers.cli.render import table
-from executing import own_method
-from protocols import few
+from helpers import console
+from helpers.executor_checks import method_plugin
+from helpers.protocol_cases import few_digits
+from helpers.search_cases import SHORT
 from reproducing import NAME, Small, registered, result
-from searching import SHORT
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE = 90
@@ -56,7 +56,7 @@ def found(capsys: Capture, *words: str) -> dict[str, Any]:
 
 
 def complaint(capsys: Capture, *words: str) -> str:
-    return frontdoor.complaint(capsys, "reproduce", *words)
+    return console.error_line(capsys, "reproduce", *words)
 
 
 @pytest.mark.usefixtures("told")
@@ -138,8 +138,8 @@ def test_what_it_is_given(capsys: Capture) -> None:
 def test_searches_run_on_the_executor_that_is_named(capsys: Capture, tmp_path: Path) -> None:
     pids, seen = tmp_path / "pids", list[RunOptions]()
     record_pid = f"with open({str(pids)!r}, 'a') as file: file.write(f'{{os.getpid()}}\\n')"
-    plugin, method = own_method(tmp_path, record_pid)
-    base = {**SHORT, "space": "nano", "data": few(tmp_path / "few.npz"), "epochs": 1, "method": method}
+    plugin, method = method_plugin(tmp_path, record_pid)
+    base = {**SHORT, "space": "nano", "data": few_digits(tmp_path / "few.npz"), "epochs": 1, "method": method}
 
     def search(options: RunOptions, scale: Small) -> ReproductionResult:
         seen.append(options)

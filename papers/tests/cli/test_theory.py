@@ -11,8 +11,8 @@ from dartboard_papers.theory.forecasters import race
 from dartboard_papers.theory.linear_problems import survey
 from dartboard_papers.theory.mirror_descent import survey_dimensions
 from dartboard_papers.theory.stationarity import stationarity
-from protocols import few
-from searching import SHORT
+from helpers.protocol_cases import few_digits
+from helpers.search_cases import SHORT
 
 CELLS = ["linear-cells", "--problems", "2", "--nodes", "2", "--size", "2", "--examples", "3"]
 EXPERTS = ["experts", "--runs", "5", "--steps", "20"]
@@ -92,7 +92,7 @@ def test_iterations_are_counted(capsys, tmp_path):
 
 def search(folder: Path) -> Path:
     """A short search that is done."""
-    config = merge([SHORT, {"space": "nano", "data": few(folder / "few.npz"), "method": "gaea-darts"}])
+    config = merge([SHORT, {"space": "nano", "data": few_digits(folder / "few.npz"), "method": "gaea-darts"}])
     parts = build(config)
     searcher = Searcher(parts.space, parts.method, parts.data, parts.options)
     with Run.create(folder / "run", resolved(config), space=searcher.space) as run:

@@ -16,12 +16,14 @@ from dartboard.search import Searcher
 from dartboard.search.config import SearchConfig, build, merge, resolved
 from dartboard.search.searcher import load_searcher
 from dartboard_papers.theory.stationarity import measure, movement, slopes, stationarity
-from protocols import few
-from searching import SHORT
+from helpers.protocol_cases import few_digits
+from helpers.search_cases import SHORT
 
 
 def config_of(folder: Path, method: str) -> SearchConfig:
-    return merge([SHORT, {"space": "nano", "data": few(folder / "few.npz"), "epochs": 2, "method": method}])
+    return merge(
+        [SHORT, {"space": "nano", "data": few_digits(folder / "few.npz"), "epochs": 2, "method": method}]
+    )
 
 
 def made(config: SearchConfig) -> Searcher:

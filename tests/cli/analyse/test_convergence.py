@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-import frontdoor
 from dartboard.analysis.variants import random_connections, widest
 from dartboard.cli.main import main
 from dartboard.runs import Run
 from dartboard.space import GENOTYPE_FORMATS, decode, get_published, load_space, space_to_json
+from helpers import console
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE = 120
@@ -23,11 +23,11 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def found(capsys: Capture, *args: str) -> dict[str, Any]:
-    return frontdoor.found(capsys, "analyse", "convergence", *args, "--quiet")
+    return console.json_output(capsys, "analyse", "convergence", *args, "--quiet")
 
 
 def complaint(capsys: Capture, *args: str) -> str:
-    return frontdoor.complaint(capsys, "analyse", "convergence", *args)
+    return console.error_line(capsys, "analyse", "convergence", *args)
 
 
 def test_what_people_see(data: str, capsys: Capture) -> None:

@@ -9,8 +9,8 @@ from dartboard.analysis.hessian import weight_spectrum
 from dartboard.cli.main import main
 from dartboard.data import load_dataset
 from dartboard.nn import load_model
-from landscapes import differ_at_the_end
-from protocols import few
+from helpers.landscape_cases import differ_at_the_end
+from helpers.protocol_cases import few_digits
 
 Capture = pytest.CaptureFixture[str]
 CELL = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|nor_conv_1x1~2|"
@@ -39,7 +39,7 @@ def refused(capsys: Capture, *words: object) -> str:
 @pytest.fixture
 def trained(tmp_path: Path) -> str:
     """A training of a few steps."""
-    words = ("--data", few(tmp_path / "few.npz"), "--out", "run", "--quiet", "--threads", "1")
+    words = ("--data", few_digits(tmp_path / "few.npz"), "--out", "run", "--quiet", "--threads", "1")
     more = ("net.cells=1", "net.auxiliary=0", "net.drop_path=0", "data.flip=false")
     assert main(["train", CELL, *NET, *more, *words]) == 0
     return "run"
@@ -64,7 +64,7 @@ def test_the_weights_of_a_training(capsys: Capture) -> None:
 
 def test_every_flag_matters(trained: str, tmp_path: Path, capsys: Capture) -> None:
     differ_at_the_end(trained)
-    other = few(tmp_path / "other.npz", test=30)
+    other = few_digits(tmp_path / "other.npz", test=30)
     usual = (trained, "--count", 1, "--examples", 12)
 
     def largest(*words: object) -> float:
@@ -78,7 +78,7 @@ def test_every_flag_matters(trained: str, tmp_path: Path, capsys: Capture) -> No
 
 
 def test_a_cell_is_trained_first(tmp_path: Path, capsys: Capture) -> None:
-    words = ("--data", few(tmp_path / "few.npz"), "--count", 1, "--examples", 12)
+    words = ("--data", few_digits(tmp_path / "few.npz"), "--count", 1, "--examples", 12)
     found = facts(capsys, CELL, *NET, "net.cells=1", *words, "--out", "out")
     [run] = Path("out/runs").iterdir()
     assert found["in"] == "weights"
@@ -88,7 +88,7 @@ def test_a_cell_is_trained_first(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_the_architecture_of_a_search(tmp_path: Path, capsys: Capture) -> None:
-    words = ("--data", few(tmp_path / "few.npz"), "--out", "run", "--quiet", "--threads", "1")
+    words = ("--data", few_digits(tmp_path / "few.npz"), "--out", "run", "--quiet", "--threads", "1")
     assert main(["search", "--method", "darts", "--space", "nano", *NET[:2], "epochs=1", *words]) == 0
     found = facts(capsys, "run", "--count", 3, "--examples", 8)
     assert found["in"] == "architecture parameters"

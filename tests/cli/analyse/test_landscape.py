@@ -13,8 +13,8 @@ from dartboard.cli.main import main
 from dartboard.data import load_dataset
 from dartboard.nn import load_model
 from dartboard.utils.processes import parallel_map
-from landscapes import differ_at_the_end
-from protocols import few
+from helpers.landscape_cases import differ_at_the_end
+from helpers.protocol_cases import few_digits
 
 Capture = pytest.CaptureFixture[str]
 SMALL = ("--grid", "3", "--examples", "20")
@@ -30,7 +30,15 @@ def _own_folder(own_folder: None) -> None:
 @pytest.fixture
 def trained(tmp_path: Path) -> str:
     """A training of a few steps."""
-    words = ("--data", few(tmp_path / "few.npz"), "--out", str(tmp_path / "run"), "--quiet", "--threads", "1")
+    words = (
+        "--data",
+        few_digits(tmp_path / "few.npz"),
+        "--out",
+        str(tmp_path / "run"),
+        "--quiet",
+        "--threads",
+        "1",
+    )
     assert main(["train", CELL, *TINY, "net.auxiliary=0", "net.drop_path=0", "data.flip=false", *words]) == 0
     return str(tmp_path / "run")
 
@@ -118,14 +126,14 @@ def test_several_processes_give_the_same(
 
 
 def test_a_cell_is_trained_first(tmp_path: Path, capsys: Capture) -> None:
-    images = few(tmp_path / "few.npz")
+    images = few_digits(tmp_path / "few.npz")
     found = facts(capsys, CELL, *TINY, *SMALL, "--data", images, "--out", "out")
     [run] = Path("out/runs").iterdir()
     assert np.allclose(facts(capsys, run, *SMALL, "--out", "again")["values"], found["values"])
 
 
 def test_a_training_that_breaks_off_is_named(tmp_path: Path, capsys: Capture) -> None:
-    images = few(tmp_path / "few.npz")
+    images = few_digits(tmp_path / "few.npz")
     said = refused(capsys, CELL, *TINY, "weights.lr=1e30", *SMALL, "--data", images, "--quiet")
     assert "the training of the cell broke off: " in said
     assert "a smaller weights.lr" in said

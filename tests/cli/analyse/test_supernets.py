@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from search_runs import search_runs
 
 from dartboard.analysis.attention import attention
 from dartboard.analysis.stability import stability
 from dartboard.cli.main import main
 from dartboard.runs import Run, list_checkpoints
-from histories import histories
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 Capture = pytest.CaptureFixture[str]
@@ -17,7 +17,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    return histories(tmp_path_factory.mktemp("runs"), "asm", "darts")
+    return search_runs(tmp_path_factory.mktemp("runs"), "asm", "darts")
 
 
 def test_attention_in_words_and_files(runs: dict[str, Run], tmp_path: Path, capsys: Capture) -> None:
@@ -52,7 +52,7 @@ def test_stability_in_words_and_files(runs: dict[str, Run], tmp_path: Path, caps
 def test_mistakes_are_one_line_and_an_older_checkpoint_will_do(
     tool: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    run = histories(tmp_path, "asm")["asm-0"].path
+    run = search_runs(tmp_path, "asm")["asm-0"].path
     (list_checkpoints(run / "checkpoints")[-1] / "state.json").write_text("")
     assert main(["analyse", tool, str(run)]) == 2
     err = capsys.readouterr().err.splitlines()[-1]

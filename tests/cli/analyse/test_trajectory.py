@@ -2,11 +2,11 @@ import json
 from pathlib import Path
 
 import pytest
+from search_runs import search_runs
 
 from dartboard.analysis.trajectory import read_trajectories
 from dartboard.cli.main import main
 from dartboard.runs import Run
-from histories import histories
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 Capture = pytest.CaptureFixture[str]
@@ -14,7 +14,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    return histories(tmp_path_factory.mktemp("runs"), "gaea-darts", "darts", seeds=2)
+    return search_runs(tmp_path_factory.mktemp("runs"), "gaea-darts", "darts", seeds=2)
 
 
 def words(runs: dict[str, Run]) -> list[str]:

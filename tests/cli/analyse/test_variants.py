@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-import frontdoor
 from dartboard.analysis.variants import random_connections, random_operations, widest
 from dartboard.cli.main import main
 from dartboard.space import GENOTYPE_FORMATS, decode, get_published
+from helpers import console
 
 Capture = pytest.CaptureFixture[str]
 NB201 = "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|avg_pool_3x3~2|"
@@ -24,7 +24,7 @@ def made(capsys: Capture, *words: str) -> list[Any]:
 
 
 def complaint(capsys: Capture, *words: str) -> str:
-    return frontdoor.complaint(capsys, "analyse", "variants", *words)
+    return console.error_line(capsys, "analyse", "variants", *words)
 
 
 def test_five_connections_by_default(capsys: Capture) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from dartboard.cli.main import main
 from dartboard.cli.runs.compare import differences
-from reports import found_cell, make_search, make_training
+from helpers.report_runs import found_cell, make_search, make_training
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 Said = pytest.CaptureFixture[str]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dartboard.cli.main import MISTAKE, main
-from reports import make_search
+from helpers.report_runs import make_search
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 Said = pytest.CaptureFixture[str]

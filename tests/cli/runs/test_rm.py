@@ -5,7 +5,7 @@ import pytest
 
 from dartboard.cli.main import MISTAKE, main
 from dartboard.runs import Lock
-from reports import make_search
+from helpers.report_runs import make_search
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 Said = pytest.CaptureFixture[str]

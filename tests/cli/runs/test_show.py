@@ -7,7 +7,7 @@ import yaml
 
 from dartboard.cli.main import main
 from dartboard.runs import Lock
-from reports import found_cell, make_search, make_training
+from helpers.report_runs import found_cell, make_search, make_training
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 Said = pytest.CaptureFixture[str]

@@ -9,7 +9,7 @@ import pytest
 from dartboard.cli.main import INTERRUPTED, main
 from dartboard.cli.runs import tail
 from dartboard.runs import Run
-from reports import make_search
+from helpers.report_runs import make_search
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 Said = pytest.CaptureFixture[str]

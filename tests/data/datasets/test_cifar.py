@@ -8,7 +8,7 @@ import torch
 
 from dartboard.data import Dataset, ImageSet, load_dataset
 from dartboard.errors import DataError
-from imagefiles import (
+from helpers.image_folders import (
     cifar10_binary,
     cifar10_names,
     cifar10_python,

@@ -13,7 +13,7 @@ from PIL import Image
 import dartboard.data.datasets.folder as folder_module
 from dartboard.data import Dataset, ImageFiles, ImageSet, LoadOptions, load_dataset
 from dartboard.errors import DataError
-from imagefiles import fill, save
+from helpers.image_folders import write_image, write_images
 
 IN_FILES = LoadOptions(memory=0)
 
@@ -33,7 +33,7 @@ def counts(data: Dataset) -> dict[str, list[int]]:
 
 
 def test_each_subfolder_is_a_class(tmp_path: Path) -> None:
-    fill(tmp_path / "pets", {"dog": 2, "cat": 3, "Zebra": 1})
+    write_images(tmp_path / "pets", {"dog": 2, "cat": 3, "Zebra": 1})
     data = load(tmp_path / "pets")
     assert (data.name, data.classes) == ("pets", ("Zebra", "cat", "dog"))
     assert counts(data) == {"train": [1, 3, 2]}
@@ -41,7 +41,7 @@ def test_each_subfolder_is_a_class(tmp_path: Path) -> None:
 
 
 def test_pixels_are_those_of_the_files(tmp_path: Path) -> None:
-    fill(tmp_path)
+    write_images(tmp_path)
     data = load(tmp_path)
     assert isinstance(data.train, ImageSet)
     for number, name in enumerate(["cat/0", "cat/1", "cat/2", "dog/0", "dog/1", "dog/2"]):
@@ -50,11 +50,11 @@ def test_pixels_are_those_of_the_files(tmp_path: Path) -> None:
 
 
 def test_endings_of_any_case_at_any_depth_count_and_hidden_things_do_not(tmp_path: Path) -> None:
-    fill(tmp_path)
+    write_images(tmp_path)
     for name in ("a.JPG", "b.Jpeg", "c.webp", "d.bmp", "deep/er/e.PNG"):
-        save(tmp_path / "cat" / name)
+        write_image(tmp_path / "cat" / name)
     for name in (".h.png", ".hidden/h.png", "../.cache/h.png"):
-        save(tmp_path / "cat" / name)
+        write_image(tmp_path / "cat" / name)
     (tmp_path / "cat" / "notes.txt").write_text("no image")
     (tmp_path / "dog" / "folder.png").mkdir()
     assert counts(load(tmp_path)) == {"train": [8, 3]}
@@ -63,104 +63,104 @@ def test_endings_of_any_case_at_any_depth_count_and_hidden_things_do_not(tmp_pat
 def test_images_beside_the_classes_are_left_out_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fill(tmp_path)
-    save(tmp_path / "loose.png")
+    write_images(tmp_path)
+    write_image(tmp_path / "loose.png")
     assert counts(load(tmp_path)) == {"train": [3, 3]}
     assert "1 images are in no class's folder and are left out" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["val", "valid", "validation", "Val"])
 def test_validation_images_without_test_images_are_the_test(tmp_path: Path, name: str) -> None:
-    fill(tmp_path / "train", {"a": 1, "b": 2})
-    fill(tmp_path / name, {"a": 3, "b": 4})
-    fill(tmp_path / "other", {"c": 1})
+    write_images(tmp_path / "train", {"a": 1, "b": 2})
+    write_images(tmp_path / name, {"a": 3, "b": 4})
+    write_images(tmp_path / "other", {"c": 1})
     assert counts(load(tmp_path)) == {"train": [1, 2], "test": [3, 4]}
 
 
 def test_all_three_parts(tmp_path: Path) -> None:
     for number, part in enumerate(("train", "val", "test"), 1):
-        fill(tmp_path / part, {"a": number, "b": 1})
+        write_images(tmp_path / part, {"a": number, "b": 1})
     assert counts(load(tmp_path)) == {"train": [1, 1], "valid": [2, 1], "test": [3, 1]}
 
 
 @pytest.mark.parametrize(("train", "test"), [("train", "test"), ("training", "testing"), ("Train", "Test")])
 def test_train_and_test(tmp_path: Path, train: str, test: str) -> None:
-    fill(tmp_path / train, {"a": 1, "b": 2})
-    fill(tmp_path / test, {"a": 3, "b": 4})
+    write_images(tmp_path / train, {"a": 1, "b": 2})
+    write_images(tmp_path / test, {"a": 3, "b": 4})
     assert counts(load(tmp_path)) == {"train": [1, 2], "test": [3, 4]}
 
 
 def test_test_images_without_classes_are_left_out_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fill(tmp_path / "train")
-    fill(tmp_path / "val", {"cat": 1, "dog": 1})
-    save(tmp_path / "test" / "1.png")
+    write_images(tmp_path / "train")
+    write_images(tmp_path / "val", {"cat": 1, "dog": 1})
+    write_image(tmp_path / "test" / "1.png")
     assert counts(load(tmp_path)) == {"train": [3, 3], "test": [1, 1]}
     assert "test: its 1 images have no classes and are left out" in caplog.text
 
 
 def test_validation_images_without_classes_are_a_mistake_that_says_what_to_do(tmp_path: Path) -> None:
-    fill(tmp_path / "train")
-    save(tmp_path / "val" / "1.png")
+    write_images(tmp_path / "train")
+    write_image(tmp_path / "val" / "1.png")
     with pytest.raises(DataError, match=r"val: has 1 images but no folder for each class; move .* val/CLASS"):
         load(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["train", "test", "validation"])
 def test_a_class_may_be_called_like_a_part(tmp_path: Path, name: str) -> None:
-    fill(tmp_path, ["bus", name])
+    write_images(tmp_path, ["bus", name])
     assert load(tmp_path).classes == ("bus", name)
 
 
 def no_train(path: Path) -> None:
-    fill(path / "val")
-    fill(path / "test")
+    write_images(path / "val")
+    write_images(path / "test")
 
 
 def only_test(path: Path) -> None:
-    fill(path / "cat", ["young", "old"])
-    fill(path / "test")
+    write_images(path / "cat", ["young", "old"])
+    write_images(path / "test")
 
 
 def loose_train(path: Path) -> None:
-    save(path / "train" / "1.png")
-    fill(path / "test")
+    write_image(path / "train" / "1.png")
+    write_images(path / "test")
 
 
 def loose_both(path: Path) -> None:
-    fill(path, ["training", "test"])
+    write_images(path, ["training", "test"])
 
 
 def both_parts(path: Path) -> None:
-    fill(path / "train")
-    fill(path / "val")
-    fill(path / "valid")
+    write_images(path / "train")
+    write_images(path / "val")
+    write_images(path / "valid")
 
 
 def other_classes(path: Path) -> None:
-    fill(path / "train")
-    fill(path / "test", ["cat", "fox", "cow"])
+    write_images(path / "train")
+    write_images(path / "test", ["cat", "fox", "cow"])
 
 
 def fewer_classes(path: Path) -> None:
-    fill(path / "train")
-    fill(path / "val", ["cat"])
+    write_images(path / "train")
+    write_images(path / "val", ["cat"])
 
 
 def empty_class(path: Path) -> None:
-    fill(path)
+    write_images(path)
     (path / "fox").mkdir()
 
 
 def empty_test_class(path: Path) -> None:
-    fill(path / "train")
-    fill(path / "test", ["cat"])
+    write_images(path / "train")
+    write_images(path / "test", ["cat"])
     (path / "test" / "dog").mkdir()
 
 
 def broken_class(path: Path) -> None:
-    fill(path)
+    write_images(path)
     for file in (path / "dog").iterdir():
         file.write_text("no image")
 
@@ -169,9 +169,9 @@ def broken_class(path: Path) -> None:
     ("make", "message"),
     [
         (lambda _: None, "has no images; put those of each class in a folder of their own"),
-        (lambda path: save(path / "1.png"), "has 1 images but no folders; put those of each class in"),
-        (lambda path: fill(path, ["cat"]), "has the single class 'cat'; there must be at least two"),
-        (lambda path: fill(path / "train", ["cat"]), "has the single class 'cat'"),
+        (lambda path: write_image(path / "1.png"), "has 1 images but no folders; put those of each class in"),
+        (lambda path: write_images(path, ["cat"]), "has the single class 'cat'; there must be at least two"),
+        (lambda path: write_images(path / "train", ["cat"]), "has the single class 'cat'"),
         (empty_class, "fox: the class is empty; every folder in .* is a class and needs images"),
         (empty_test_class, "test/dog: the class is empty"),
         (broken_class, "class 'dog' of train is empty: none of its 3 files can be read"),
@@ -195,14 +195,14 @@ def test_folders_that_make_no_data_set(tmp_path: Path, make: Callable[[Path], ob
 
 
 def test_grey_images_have_one_channel_until_one_has_colour(tmp_path: Path) -> None:
-    fill(tmp_path, mode="L")
-    save(tmp_path / "cat" / "bits.png", mode="1")
-    save(tmp_path / "cat" / "alpha.png", mode="LA")
-    save(tmp_path / "cat" / "photo.jpg", mode="L")
+    write_images(tmp_path, mode="L")
+    write_image(tmp_path / "cat" / "bits.png", mode="1")
+    write_image(tmp_path / "cat" / "alpha.png", mode="LA")
+    write_image(tmp_path / "cat" / "photo.jpg", mode="L")
     Image.fromarray(np.full((6, 8), 60_000, np.uint16)).save(tmp_path / "cat" / "deep.png")
     Image.open(tmp_path / "cat" / "0.png").convert("P").save(tmp_path / "cat" / "palette.png")
     assert load(tmp_path).shape == (1, 6, 8)
-    save(tmp_path / "dog" / "colour.png")
+    write_image(tmp_path / "dog" / "colour.png")
     assert load(tmp_path).shape == (3, 6, 8)
 
 
@@ -220,14 +220,14 @@ def test_the_size_is_that_of_the_images_or_from_the_middle_one(
     tmp_path: Path, sizes: list[tuple[int, int]], expected: tuple[int, int]
 ) -> None:
     for number, size in enumerate(sizes):
-        save(tmp_path / "a" / f"{number}.png", size)
-        save(tmp_path / "b" / f"{number}.png", size)
+        write_image(tmp_path / "a" / f"{number}.png", size)
+        write_image(tmp_path / "b" / f"{number}.png", size)
     assert load(tmp_path).shape == (3, *expected)
     assert load(tmp_path, LoadOptions(size=16)).shape == (3, 16, 16)
 
 
 def test_images_that_do_not_fit_in_memory_stay_in_their_files(tmp_path: Path) -> None:
-    fill(tmp_path)
+    write_images(tmp_path)
     needed = 6 * 3 * 6 * 8
     inside, outside = (
         load(tmp_path, LoadOptions(memory=needed)),
@@ -241,7 +241,7 @@ def test_images_that_do_not_fit_in_memory_stay_in_their_files(tmp_path: Path) ->
 
 
 def test_broken_files_are_left_out_with_their_count(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    fill(tmp_path)
+    write_images(tmp_path)
     whole = (tmp_path / "cat" / "0.png").read_bytes()
     (tmp_path / "cat" / "cut.png").write_bytes(whole[:-40])
     (tmp_path / "cat" / "empty.png").touch()
@@ -266,21 +266,21 @@ def test_broken_files_are_left_out_with_their_count(tmp_path: Path, caplog: pyte
 
 
 def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
-    fill(tmp_path / "data")
-    fill(tmp_path / "elsewhere", ["fox"])
+    write_images(tmp_path / "data")
+    write_images(tmp_path / "elsewhere", ["fox"])
     (tmp_path / "data" / "fox").symlink_to(tmp_path / "elsewhere" / "fox")
     (tmp_path / "data" / "cat" / "self").symlink_to(".")
     (tmp_path / "data" / "cat" / "up").symlink_to("..")
     (tmp_path / "data" / "cat" / "all").symlink_to("/")
     (tmp_path / "data" / "cat" / "round").symlink_to("round")
     (tmp_path / "data" / "round").symlink_to("round")
-    save(tmp_path / "data" / "dog" / "deep" / "1.png")
+    write_image(tmp_path / "data" / "dog" / "deep" / "1.png")
     (tmp_path / "data" / "dog" / "deep" / "back").symlink_to("../../dog")
     assert counts(load(tmp_path / "data")) == {"train": [3, 4, 3]}
 
 
 def test_a_folder_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(tmp_path)
+    write_images(tmp_path)
     scan = os.scandir
 
     def closed(path: Path) -> object:
@@ -294,7 +294,7 @@ def test_a_folder_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: py
 
 
 def test_a_file_that_vanishes_before_it_is_read_is_named(tmp_path: Path) -> None:
-    fill(tmp_path)
+    write_images(tmp_path)
     data = load(tmp_path, IN_FILES)
     (tmp_path / "dog" / "1.png").unlink()
     with pytest.raises(DataError, match=rf"^{tmp_path}/dog/1.png: there is no such file"):
@@ -302,7 +302,7 @@ def test_a_file_that_vanishes_before_it_is_read_is_named(tmp_path: Path) -> None
 
 
 def test_names_that_are_no_text_are_files_all_the_same(tmp_path: Path) -> None:
-    fill(tmp_path)
+    write_images(tmp_path)
     odd = os.fsdecode(b"\xff\xfe.png")
     shutil.copy(tmp_path / "cat" / "0.png", tmp_path / "cat" / odd)
     (tmp_path / "cat" / os.fsdecode(b"\xfd.png")).touch()
@@ -331,7 +331,7 @@ def surveys(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 def test_what_was_found_is_remembered_until_a_file_changes(
     tmp_path: Path, home: Path, surveys: list[Path], caplog: pytest.LogCaptureFixture
 ) -> None:
-    fill(tmp_path)
+    write_images(tmp_path)
     (tmp_path / "cat" / "text.png").write_text("no image")
     first = load(tmp_path, IN_FILES)
     opened = Image.open
@@ -347,7 +347,7 @@ def test_what_was_found_is_remembered_until_a_file_changes(
     assert "cat/text.png (no image of a known kind)" in caplog.text
     assert len(cache_files(home)) == 1
     assert json.loads(cache_files(home)[0].read_text())["folder"] == str(tmp_path)
-    save(tmp_path / "cat" / "new.png")
+    write_image(tmp_path / "cat" / "new.png")
     assert len(load(tmp_path, IN_FILES).train) == 7
     os.utime(tmp_path / "cat" / "new.png", (1, 1))
     load(tmp_path, IN_FILES)
@@ -357,7 +357,7 @@ def test_what_was_found_is_remembered_until_a_file_changes(
 def test_a_file_that_can_be_read_again_is_not_remembered_as_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(tmp_path)
+    write_images(tmp_path)
     opened = Image.open
 
     def closed(file: str, **options: Any) -> Image.Image:
@@ -377,14 +377,14 @@ def test_moments_do_not_depend_on_the_memory(
 ) -> None:
     for module in ("image_files", "datasets.folder"):
         monkeypatch.setattr(f"dartboard.data.{module}.MOMENT_IMAGES", 4)
-    fill(tmp_path, {"cat": 5, "dog": 6})
+    write_images(tmp_path, {"cat": 5, "dog": 6})
     inside = load(tmp_path).moments
     shutil.rmtree(home / ".cache")
     assert load(tmp_path, IN_FILES).moments == inside
 
 
 def test_moments_of_another_size_are_found_anew(tmp_path: Path, surveys: list[Path]) -> None:
-    fill(tmp_path)
+    write_images(tmp_path)
     large, small = load(tmp_path, IN_FILES), load(tmp_path, LoadOptions(memory=0, size=2))
     assert large.moments != small.moments
     assert load(tmp_path, LoadOptions(size=2)).moments == small.moments
@@ -394,7 +394,7 @@ def test_moments_of_another_size_are_found_anew(tmp_path: Path, surveys: list[Pa
 
 def test_another_place_for_the_cache(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    load(fill(tmp_path / "data"))
+    load(write_images(tmp_path / "data"))
     assert len(list((tmp_path / "cache" / "dartboard" / "folders").iterdir())) == 1
     assert not cache_files(home)
 
@@ -416,7 +416,7 @@ def test_another_place_for_the_cache(tmp_path: Path, home: Path, monkeypatch: py
 def test_a_damaged_cache_is_ignored(
     tmp_path: Path, home: Path, surveys: list[Path], damage: Callable[[str], str]
 ) -> None:
-    fill(tmp_path)
+    write_images(tmp_path)
     first = load(tmp_path)
     [file] = cache_files(home)
     damaged = damage(file.read_text())
@@ -428,14 +428,14 @@ def test_a_damaged_cache_is_ignored(
 
 def test_a_cache_that_cannot_be_written_is_ignored(tmp_path: Path, home: Path, surveys: list[Path]) -> None:
     (home / ".cache").write_text("in the way")
-    fill(tmp_path)
+    write_images(tmp_path)
     assert counts(load(tmp_path)) == counts(load(tmp_path)) == {"train": [3, 3]}
     assert len(surveys) == 2
 
 
 def test_progress_is_told(tmp_path: Path) -> None:
-    fill(tmp_path / "train")
-    fill(tmp_path / "test")
+    write_images(tmp_path / "train")
+    write_images(tmp_path / "test")
     told: list[tuple[str, int, int]] = []
     load(tmp_path, LoadOptions(progress=lambda *args: told.append(args)))
     assert told[:12] == [("checking images", number, 12) for number in range(1, 13)]
@@ -443,7 +443,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
 
 
 def test_progress_is_told_of_images_that_stay_in_their_files(tmp_path: Path) -> None:
-    fill(tmp_path)
+    write_images(tmp_path)
     told: list[tuple[str, int, int]] = []
     load(tmp_path, LoadOptions(memory=0, progress=lambda *args: told.append(args)))
     assert told[6:] == [("measuring images", number, 6) for number in range(1, 7)]

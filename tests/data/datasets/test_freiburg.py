@@ -4,7 +4,7 @@ import pytest
 
 from dartboard.data import LoadOptions, load_dataset
 from dartboard.errors import DataError
-from imagefiles import files_and_classes, freiburg
+from helpers.image_folders import files_and_classes, freiburg
 
 IN_FILES = LoadOptions(memory=0)
 

@@ -5,7 +5,7 @@ import torch
 
 from dartboard.data import ImageSet, LoadOptions, load_dataset
 from dartboard.errors import DataError
-from imagefiles import dump, imagenet16, pixels
+from helpers.image_folders import dump, imagenet16, pixels
 
 
 def test_the_first_120_classes_are_kept(tmp_path: Path) -> None:

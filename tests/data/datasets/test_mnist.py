@@ -10,7 +10,7 @@ import torch
 from dartboard.data import ImageSet, load_dataset, published_datasets
 from dartboard.data.datasets.mnist import DEBIAN, FIRST_LABELS
 from dartboard.errors import DataError
-from imagefiles import change_published, idx, idx_files, pixels
+from helpers.image_folders import change_published, idx, idx_files, pixels
 
 LABELS = np.arange(5, dtype=np.uint8)
 

@@ -8,7 +8,7 @@ from scipy.io import savemat
 
 from dartboard.data import ImageSet, load_dataset
 from dartboard.errors import DataError
-from imagefiles import pixels, svhn
+from helpers.image_folders import pixels, svhn
 
 
 def test_images_are_upright_and_ten_stands_for_zero(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from dartboard.data import LoadOptions, load_dataset
 from dartboard.errors import DataError
-from imagefiles import files_and_classes, save, tiny_imagenet
+from helpers.image_folders import files_and_classes, tiny_imagenet, write_image
 
 IN_FILES = LoadOptions(memory=0)
 
@@ -68,7 +68,7 @@ def test_tiny_imagenet_without_a_class_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", ["../x", "/etc", "n01/images", "..", "."])
 def test_numbers_that_lead_elsewhere_are_refused(tmp_path: Path, number: str) -> None:
-    save(tmp_path / "x" / "0.JPEG")
+    write_image(tmp_path / "x" / "0.JPEG")
     numbers = tiny_imagenet(tmp_path / "tiny") / "wnids.txt"
     numbers.write_text(f"n01 n02 n03 {number}")
     with pytest.raises(

@@ -10,18 +10,18 @@ from dartboard.errors import DartboardError, OptionError, UnknownNameError
 from dartboard.jobs.executors.ray import RayExecutor, RayOptions, _connect, find_ray
 from dartboard.jobs.queue import JobQueue
 from dartboard.runs import Run, is_run
-from executing import (
+from helpers.executor_checks import (
     ENDLESS,
-    assert_as_done_here,
-    gather,
-    good_beside_bad,
-    hit,
-    is_ripe,
-    outcomes,
-    own_method,
-    until,
+    assert_equals_inline,
+    is_resumable,
+    method_plugin,
+    signal_writer,
+    submit_and_wait,
+    submit_good_and_bad,
+    wait_for_results,
+    wait_until,
 )
-from sweeps import search_job
+from helpers.sweep_cases import search_job
 
 pytestmark = pytest.mark.usefixtures("one_thread", "cluster")
 
@@ -44,19 +44,19 @@ def ray() -> Iterator[RayExecutor]:
 def test_runs_are_those_of_this_process_and_a_failure_is_said(
     data: str, tmp_path: Path, ray: RayExecutor
 ) -> None:
-    good, found = good_beside_bad(ray, tmp_path, data)
+    good, found = submit_good_and_bad(ray, tmp_path, data)
     assert list((tmp_path / "ray").iterdir()) == []
-    assert_as_done_here(good, found)
+    assert_equals_inline(good, found)
 
 
 def test_a_killed_worker_is_lost_and_its_run_goes_on(data: str, tmp_path: Path, ray: RayExecutor) -> None:
     job = search_job(tmp_path, data, "epochs=20", "checkpoint.steps=2")
     ray.submit(job)
-    hit(job.path)
-    [outcome] = gather(ray, 1).values()
+    signal_writer(job.path)
+    [outcome] = wait_for_results(ray, 1).values()
     assert outcome.state == "lost"
     assert "\n" not in outcome.error
-    [outcome] = outcomes(ray, [job]).values()
+    [outcome] = submit_and_wait(ray, [job]).values()
     assert outcome.state == "finished"
     assert len(Run.read(job.path).environment()) == 2
 
@@ -67,15 +67,15 @@ def test_a_stop_saves_what_runs_and_takes_back_what_waits(
     jobs = [search_job(tmp_path, data, *ENDLESS, name=name) for name in "abc"]
     for job in jobs:
         ray.submit(job)
-    until(lambda: sum(is_ripe(job.path) for job in jobs) == 2)  # there is room for two
+    wait_until(lambda: sum(is_resumable(job.path) for job in jobs) == 2)  # there is room for two
     ray.stop()
-    found = gather(ray, 3)
+    found = wait_for_results(ray, 3)
     assert {own.state for own in found.values()} == {"stopped"}
     assert sorted(Run.read(job.path).state for job in jobs if is_run(job.path)) == ["stopped", "stopped"]
 
 
 def test_a_run_that_fails_too_often_is_given_up(data: str, tmp_path: Path, ray: RayExecutor) -> None:
-    own, name = own_method(tmp_path)
+    own, name = method_plugin(tmp_path)
     bad = search_job(tmp_path, data, f"method={name}", name="bad", plugins=(own,))
     queue = JobQueue(ray, tries=2, retry_failed=True)
     found = {result.job.name: result for result in queue.run([bad, search_job(tmp_path, data)])}
@@ -88,11 +88,11 @@ def test_a_run_that_fails_too_often_is_given_up(data: str, tmp_path: Path, ray: 
 def test_flags_of_an_earlier_driver_are_taken_away(data: str, tmp_path: Path, ray: RayExecutor) -> None:
     old, new = (search_job(tmp_path, data, *words, name=words[0]) for words in (ENDLESS, ["epochs=1"]))
     ray.submit(old)
-    until(lambda: is_ripe(old.path))
+    wait_until(lambda: is_resumable(old.path))
     other = RayExecutor(jobs=1)
-    found = outcomes(other, [new])
+    found = submit_and_wait(other, [new])
     assert found[new.name].state == "finished"
-    [outcome] = gather(ray, 1).values()
+    [outcome] = wait_for_results(ray, 1).values()
     assert (outcome.state, outcome.error) == ("lost", "its flag in the sweep's directory was taken away")
     assert Run.read(old.path).state == "stopped"
     other.close()
@@ -105,12 +105,12 @@ def test_options_are_read(data: str, tmp_path: Path) -> None:
     assert RayExecutor(cpus=64).capacity == 1  # a machine that is large enough may come
     assert RayExecutor(gpus=0.5).capacity == 1
     executor = RayExecutor(cpus=2, device="meta")
-    [outcome] = outcomes(executor, [search_job(tmp_path, data)]).values()
+    [outcome] = submit_and_wait(executor, [search_job(tmp_path, data)]).values()
     assert outcome.state == "failed"
     assert "the device meta cannot be used" in outcome.error
-    [outcome] = outcomes(RayExecutor(cpus=2), [job := search_job(tmp_path, data)]).values()
+    [outcome] = submit_and_wait(RayExecutor(cpus=2), [job := search_job(tmp_path, data)]).values()
     assert Run.read(job.path).environment()[0]["threads"] == 2
-    [outcome] = outcomes(
+    [outcome] = submit_and_wait(
         RayExecutor(cpus=2, threads=1), [job := search_job(tmp_path, data, name="b")]
     ).values()
     assert Run.read(job.path).environment()[0]["threads"] == 1

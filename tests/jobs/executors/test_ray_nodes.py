@@ -9,10 +9,10 @@ import pytest
 
 from dartboard.jobs.executors import ray
 from dartboard.jobs.executors.ray import RayExecutor
-from executing import outcomes, own_method, until
-from protocols import few
-from ray_nodes import Nodes, nodes
-from sweeps import search_job
+from helpers.executor_checks import method_plugin, submit_and_wait, wait_until
+from helpers.protocol_cases import few_digits
+from helpers.ray_nodes import Nodes, nodes
+from helpers.sweep_cases import search_job
 
 SAYS = "(searcher.run.path / 'cards').write_text(os.environ['CUDA_VISIBLE_DEVICES'])"
 pytestmark = [
@@ -41,10 +41,10 @@ def test_room_follows_nodes_and_runs_see_their_own_gpus(
 
 def follow(executor: RayExecutor, cluster: Nodes, tmp_path: Path) -> None:
     assert executor.capacity == 3  # a GPU each, and a core: one on the first node, two on the other
-    data, (own, name) = Path(few(tmp_path / "few.npz")).name, own_method(tmp_path, SAYS)
+    data, (own, name) = Path(few_digits(tmp_path / "few.npz")).name, method_plugin(tmp_path, SAYS)
     words = [f"method={name}", "epochs=1"]
     jobs = [search_job(tmp_path, data, *words, name=name, plugins=(own,)) for name in "ab"]
-    assert {outcome.state for outcome in outcomes(executor, jobs).values()} == {"finished"}
+    assert {outcome.state for outcome in submit_and_wait(executor, jobs).values()} == {"finished"}
     assert all((job.path / "cards").read_text() in ("0", "1") for job in jobs)
     halves = RayExecutor(address=cluster.address, gpus=0.5)
     assert halves.capacity == 4
@@ -54,4 +54,4 @@ def follow(executor: RayExecutor, cluster: Nodes, tmp_path: Path) -> None:
         executor.completed(0.6)
         return executor.capacity < 3
 
-    until(looked)
+    wait_until(looked)

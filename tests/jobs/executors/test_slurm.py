@@ -14,18 +14,18 @@ from dartboard.errors import DartboardError, OptionError, UnknownNameError
 from dartboard.jobs.executors._submission import Submission
 from dartboard.jobs.executors.slurm import SlurmExecutor, run_submission
 from dartboard.runs import Run, is_run
-from executing import (
+from helpers.executor_checks import (
     ENDLESS,
-    assert_as_done_here,
-    gather,
-    good_beside_bad,
-    hit,
-    holder,
-    is_ripe,
-    outcomes,
-    until,
+    assert_equals_inline,
+    is_resumable,
+    signal_writer,
+    submit_and_wait,
+    submit_good_and_bad,
+    wait_for_results,
+    wait_until,
+    writer_pid,
 )
-from sweeps import search_job
+from helpers.sweep_cases import search_job
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -45,9 +45,9 @@ def left(folder: Path) -> list[str]:
 def test_runs_are_those_of_this_process_and_a_failure_is_said(
     data: str, tmp_path: Path, local: SlurmExecutor
 ) -> None:
-    good, found = good_beside_bad(local, tmp_path, data)
+    good, found = submit_good_and_bad(local, tmp_path, data)
     assert [name[-4:] for name in left(tmp_path)] == [".err", ".out"]  # of what failed
-    assert_as_done_here(good, found)
+    assert_equals_inline(good, found)
 
 
 def test_jobs_see_no_ctrl_c_and_no_modules_where_the_program_is(
@@ -58,10 +58,10 @@ def test_jobs_see_no_ctrl_c_and_no_modules_where_the_program_is(
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     job = search_job(tmp_path, data, "epochs=2", "checkpoint.steps=2")
     local.submit(job)
-    until(lambda: is_run(job.path) and Run.read(job.path).state != "stopped")
+    wait_until(lambda: is_run(job.path) and Run.read(job.path).state != "stopped")
     with suppress(ProcessLookupError):
-        os.kill(holder(job.path), signal.SIGINT)
-    assert [own.state for own in gather(local, 1).values()] == ["finished"]
+        os.kill(writer_pid(job.path), signal.SIGINT)
+    assert [own.state for own in wait_for_results(local, 1).values()] == ["finished"]
     assert "PYTHONSAFEPATH" not in os.environ
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
@@ -72,11 +72,11 @@ def test_a_killed_process_is_lost_and_its_run_goes_on(
 ) -> None:
     job = search_job(tmp_path, data, "epochs=20", "checkpoint.steps=2")
     local.submit(job)
-    hit(job.path)
-    [outcome] = gather(local, 1).values()
+    signal_writer(job.path)
+    [outcome] = wait_for_results(local, 1).values()
     assert outcome.state == "lost"
     assert f"see {tmp_path}/slurm/logs/" in outcome.error
-    [outcome] = outcomes(local, [job]).values()
+    [outcome] = submit_and_wait(local, [job]).values()
     assert outcome.state == "finished"
     assert len(Run.read(job.path).environment()) == 2
 
@@ -87,8 +87,8 @@ def test_a_job_that_has_to_go_saves_its_state(
 ) -> None:
     job = search_job(tmp_path, data, *ENDLESS)
     local.submit(job)
-    hit(job.path, number)
-    [outcome] = gather(local, 1).values()
+    signal_writer(job.path, number)
+    [outcome] = wait_for_results(local, 1).values()
     assert outcome.state == "lost"
     assert outcome.error == f"its machine asked it to go, with {number.name}; its state is saved"
     run = Run.read(job.path)
@@ -104,11 +104,11 @@ def test_a_stop_saves_what_runs_and_takes_back_what_waits(data: str, tmp_path: P
     os.chdir(tmp_path)
     try:
         executor.submit(running)
-        until(lambda: is_ripe(running.path))
+        wait_until(lambda: is_resumable(running.path))
         Path("wait").touch()
         executor.submit(waiting)
         executor.stop()
-        found = gather(executor, 2)
+        found = wait_for_results(executor, 2)
     finally:
         os.chdir(before)
         executor.close()
@@ -124,15 +124,15 @@ def test_another_driver_takes_over(data: str, tmp_path: Path, local: SlurmExecut
     gone = SlurmExecutor(cluster="local")  # what happens after this is as if it had been killed
     gone.submit(job)
     gone.submit(other)
-    until(lambda: is_run(other.path) and Run.read(other.path).state == "finished")
-    until(lambda: is_ripe(job.path))
-    first = holder(job.path)
-    found = outcomes(local, [job, other])
+    wait_until(lambda: is_run(other.path) and Run.read(other.path).state == "finished")
+    wait_until(lambda: is_resumable(job.path))
+    first = writer_pid(job.path)
+    found = submit_and_wait(local, [job, other])
     assert {own.state for own in found.values()} == {"finished"}
-    assert holder(job.path) == first  # the same process did all of it
+    assert writer_pid(job.path) == first  # the same process did all of it
     assert len(Run.read(job.path).environment()) == 1
     assert left(tmp_path) == []
-    gather(gone, 2)
+    wait_for_results(gone, 2)
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ def test_what_may_never_have_been_handed_over_is_handed_over_again(
 ) -> None:
     job = search_job(tmp_path, data)
     half = Submission.create(tmp_path / "slurm" / "queue", replace(job, threads=1))
-    [outcome] = outcomes(local, [job]).values()
+    [outcome] = submit_and_wait(local, [job]).values()
     assert outcome.state == "finished"
     assert not half.path.exists()
     run_submission(str(half.path))  # the queue had it after all
@@ -153,12 +153,12 @@ def test_another_job_of_the_same_run_is_withdrawn(data: str, tmp_path: Path, loc
     job = search_job(tmp_path, data, *ENDLESS)
     gone = SlurmExecutor(cluster="local")
     gone.submit(job)
-    until(lambda: is_ripe(job.path))
+    wait_until(lambda: is_resumable(job.path))
     local.submit(replace(job, until=1))
-    [outcome] = gather(local, 1).values()
+    [outcome] = wait_for_results(local, 1).values()
     assert outcome.state in ("busy", "paused")
-    until(lambda: Run.read(job.path).state == "stopped")
-    gather(gone, 1)
+    wait_until(lambda: Run.read(job.path).state == "stopped")
+    wait_for_results(gone, 1)
 
 
 @pytest.mark.slow
@@ -166,9 +166,9 @@ def test_closing_ends_all(data: str, tmp_path: Path) -> None:
     executor = SlurmExecutor(cluster="local")
     job = search_job(tmp_path, data, *ENDLESS)
     executor.submit(job)
-    until(lambda: is_ripe(job.path))
+    wait_until(lambda: is_resumable(job.path))
     executor.close()
-    until(lambda: Run.read(job.path).state == "stopped")
+    wait_until(lambda: Run.read(job.path).state == "stopped")
     assert left(tmp_path) == []
 
 
@@ -176,9 +176,9 @@ def test_closing_ends_all(data: str, tmp_path: Path) -> None:
 def test_in_the_process_of_the_driver(data: str, tmp_path: Path) -> None:
     executor = SlurmExecutor(cluster="debug", threads=1)
     job = search_job(tmp_path, data)
-    [outcome] = outcomes(executor, [job]).values()
+    [outcome] = submit_and_wait(executor, [job]).values()
     assert outcome.state == "finished"
-    assert holder(job.path) == os.getpid()
+    assert writer_pid(job.path) == os.getpid()
     executor.close()
 
 

@@ -13,9 +13,16 @@ from dartboard.errors import DartboardError
 from dartboard.jobs.executors import slurm
 from dartboard.jobs.executors.slurm import SlurmExecutor
 from dartboard.runs import Run, is_run
-from executing import ENDLESS, gather, hit, holder, is_ripe, until
-from slurm_commands import install
-from sweeps import search_job
+from helpers.executor_checks import (
+    ENDLESS,
+    is_resumable,
+    signal_writer,
+    wait_for_results,
+    wait_until,
+    writer_pid,
+)
+from helpers.slurm_commands import install
+from helpers.sweep_cases import search_job
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -63,14 +70,14 @@ def test_a_machine_that_fails_and_a_driver_that_is_gone(
     job = search_job(tmp_path, data, "epochs=30", "checkpoint.steps=2")
     gone = SlurmExecutor(poll=0.1)
     gone.submit(job)  # and is killed now
-    until(lambda: is_ripe(job.path))
+    wait_until(lambda: is_resumable(job.path))
     executor.submit(job)
     kill_machine(cluster, 1)
-    [outcome] = gather(executor, 1).values()
+    [outcome] = wait_for_results(executor, 1).values()
     assert outcome.state == "lost"
     assert outcome.error.startswith("job 1: NODE_FAIL; see ")
     executor.submit(job)
-    [outcome] = gather(executor, 1).values()
+    [outcome] = wait_for_results(executor, 1).values()
     assert outcome.state == "finished"
     assert len(Run.read(job.path).environment()) == 2
     assert len(list(cluster.glob("*.sh"))) == 2
@@ -83,12 +90,12 @@ def test_a_running_job_is_taken_over(
     job = search_job(tmp_path, data, "epochs=20")
     gone = SlurmExecutor(poll=0.1)
     gone.submit(job)
-    until(lambda: is_ripe(job.path))
-    first = holder(job.path)
+    wait_until(lambda: is_resumable(job.path))
+    first = writer_pid(job.path)
     executor.submit(job)
-    [outcome] = gather(executor, 1).values()
+    [outcome] = wait_for_results(executor, 1).values()
     assert outcome.state == "finished"
-    assert holder(job.path) == first
+    assert writer_pid(job.path) == first
     assert len(list(cluster.glob("*.sh"))) == 1
 
 
@@ -100,7 +107,7 @@ def test_a_stop_takes_back_what_waits(
     executor.submit(job)
     executor.completed(0.3)
     executor.stop()
-    [outcome] = gather(executor, 1).values()
+    [outcome] = wait_for_results(executor, 1).values()
     assert outcome.state == "stopped"
     assert (cluster / "1.cancelled").exists()
     assert not is_run(job.path)
@@ -140,7 +147,7 @@ def test_what_the_queue_refuses(
     executor.submit(job)
     (cluster / "refuse").touch()
     executor.submit(replace(job, name="other"))  # others are in the queue: it may be full
-    [outcome] = gather(executor, 1).values()
+    [outcome] = wait_for_results(executor, 1).values()
     assert (outcome.job.name, outcome.state) == ("other", "lost")
     assert "invalid partition specified" in outcome.error
 
@@ -149,8 +156,8 @@ def test_what_the_queue_refuses(
 def test_time_that_is_up(data: str, tmp_path: Path, executor: SlurmExecutor) -> None:
     job = search_job(tmp_path, data, *ENDLESS)
     executor.submit(job)
-    hit(job.path, signal.SIGUSR2)
-    [outcome] = gather(executor, 1).values()
+    signal_writer(job.path, signal.SIGUSR2)
+    [outcome] = wait_for_results(executor, 1).values()
     assert outcome.state == "lost"
     assert "asked it to go, with SIGUSR2" in outcome.error
     assert Run.read(job.path).state == "stopped"

@@ -5,8 +5,8 @@ import torch
 import torch.nn.functional as F
 from torch.func import grad, vmap
 
-import lab
 from dartboard.nn.fast.depthwise import depthwise, is_native, norm_relu_depthwise
+from helpers import networks
 
 SIZES = [(1, 1), (1, 4), (2, 2), (3, 3), (3, 5), (4, 4), (5, 5), (8, 8), (9, 9), (9, 12), (16, 7)]
 CHANNELS = 3
@@ -49,7 +49,7 @@ def check(kernel, stride, dilation, copies, height, width):
     direction = torch.randn(2, copies * CHANNELS, -(-height // stride), -(-width // stride)).double()
     found = derivatives(lambda x, w: depthwise(x, w, **geometry), inputs, direction)
     expected = derivatives(lambda x, w: native(x, w, **geometry), inputs, direction)
-    lab.assert_equal(found, expected, within=1e-9)
+    networks.assert_equal(found, expected, within=1e-9)
 
 
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last], ids=["rows", "channels"])
@@ -64,7 +64,7 @@ def test_the_layout_of_the_input_does_not_matter(kernel, layout):
         direction = torch.ones_like(native(*inputs, **geometry))
         found = derivatives(lambda x, w, g=geometry: depthwise(x, w, **g), inputs, direction)
         expected = derivatives(lambda x, w, g=geometry: native(x, w, **g), inputs, direction)
-        lab.assert_equal(found, expected, within=1e-9)
+        networks.assert_equal(found, expected, within=1e-9)
 
 
 @pytest.mark.parametrize("wanted", ["input", "weight"])
@@ -72,7 +72,7 @@ def test_a_gradient_that_is_not_asked_for_is_not_computed(wanted):
     x, weight = leaf(2, 3, 8, 8), leaf(6, 1, 5, 5)
     (weight if wanted == "input" else x).requires_grad_(False)
     y = depthwise(x, weight)
-    with lab.Calls() as calls:
+    with networks.Calls() as calls:
         y.sum().backward()
     assert (x.grad is None, weight.grad is None) == (wanted == "weight", wanted == "input")
     forward_like = calls.count["aten::convolution"]  # how the gradient in the input is computed
@@ -88,7 +88,7 @@ def test_wide_and_dilated_kernels_avoid_the_slow_backward(kernel, stride, dilati
     """Torch's own backward is slow for exactly these: none may be asked of it."""
     x, weight = leaf(2, 3, 12, 12), leaf(3, 1, kernel, kernel)
     y = depthwise(x, weight, stride=stride, dilation=dilation)
-    with lab.Arguments("aten::convolution_backward") as seen:
+    with networks.Arguments("aten::convolution_backward") as seen:
         y.sum().backward()
     for _, _, used, _, used_stride, _, used_dilation, *_, wanted in seen.found:
         assert list(used_dilation) == [1, 1]
@@ -140,7 +140,7 @@ def test_norm_relu_and_convolution_are_the_three_in_a_row(kernel, dilation, affi
 
         direction = torch.randn(3, 4, height, width, dtype=torch.float64)
         found, expected = (derivatives(function, inputs, direction) for function in (fused, plain))
-        lab.assert_equal(found, expected, within=1e-9)
+        networks.assert_equal(found, expected, within=1e-9)
 
 
 def test_norm_relu_and_convolution_give_the_statistics_of_the_batch():

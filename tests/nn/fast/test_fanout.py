@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 import dartboard.nn.fast.fanout
-import lab
 from dartboard.nn import ArchMixture, Blend, CellNet, Site, all_live, build_op, one_hot, uniform
 from dartboard.nn.fast.fanout import (
     Candidate,
@@ -22,6 +21,7 @@ from dartboard.nn.fast.fanout import (
 )
 from dartboard.nn.ops import SourceNode, Zero
 from dartboard.space import Cell, Edge, SearchSpace, Stack, get_space, restrict, sample
+from helpers import networks
 
 BATCH, EDGES, MOST = 3, 2, 4
 NAMES = ("skip_connect", "max_pool_3x3", "avg_pool_3x3", "sep_conv_3x3", "nor_conv_1x1", "conv_bn_relu_3x3")
@@ -36,7 +36,7 @@ def candidates(*names: str, edges: int = EDGES, **site) -> list[Candidate]:
         for place, name in enumerate(names)
     ]
     for seed, candidate in enumerate(made):
-        lab.scramble(candidate.op, seed=seed)
+        networks.randomize(candidate.op, seed=seed)
     return made
 
 
@@ -151,7 +151,7 @@ def test_what_arrives_is_the_weighted_sum(kind, affine, training):
 
 def test_what_is_the_same_on_every_edge_is_computed_once():
     made = candidates("max_pool_3x3", "skip_connect", edges=3)
-    with lab.Calls() as calls:
+    with networks.Calls() as calls:
         found = dict(outputs(SourceNode(image()), made))
     assert calls.count["aten::max_pool2d_with_indices"] == 1
     assert calls.count["aten::native_batch_norm"] == 1
@@ -210,20 +210,20 @@ CELLS = {
     "joins": Cell(1, 4, JOINED, (3,), joins=(1, 3), concat=(3,)),
 }
 MIXINGS = {
-    "softmax": lab.Mixing(),
-    "dead": lab.Mixing(dead=True, ops="example", edges="example"),
-    "attention": lab.Mixing(attend=True, edges="one"),
+    "softmax": networks.Mixing(),
+    "dead": networks.Mixing(dead=True, ops="example", edges="example"),
+    "attention": networks.Mixing(attend=True, edges="one"),
 }
 
 
-def check(space: SearchSpace, mixing: lab.Mixing, *, change=None, **options):
+def check(space: SearchSpace, mixing: networks.Mixing, *, change=None, **options):
     """Both paths of one network, `change` being applied to each."""
-    trial = lab.Trial(space, mixing)
+    trial = networks.Trial(space, mixing)
     found = []
     for mix in ("fused", "plain"):
-        net = lab.build(space, mix=mix, **options)
-        found.append(lab.results(net if change is None else change(net), trial))
-    lab.assert_equal(*found, within=1e-9)
+        net = networks.build(space, mix=mix, **options)
+        found.append(networks.results(net if change is None else change(net), trial))
+    networks.assert_equal(*found, within=1e-9)
 
 
 @pytest.mark.parametrize("options", [{}, {"drop_path": 0.3, "search": False}], ids=["search", "drop-path"])
@@ -251,18 +251,18 @@ def test_a_cell_that_halves(mixing):
 
 
 def test_a_sum_without_weights_and_drop_path():
-    check(space_of(CELLS["an output that is read"]), lab.Mixing(ops="none"), drop_path=0.3)
+    check(space_of(CELLS["an output that is read"]), networks.Mixing(ops="none"), drop_path=0.3)
 
 
 def test_attention_takes_the_place_of_weights():
     space = get_space("nano")
     x = torch.randn(2, 3, 8, 8, dtype=torch.float64)
     (cell,) = space.cells.values()
-    attend = lab.attention(torch.ones(3, 6, dtype=torch.float64))
+    attend = networks.attention(torch.ones(3, 6, dtype=torch.float64))
     ops = torch.full((3, 6), 0.3, dtype=torch.float64)
-    net = lab.build(space)
+    net = networks.build(space)
     for mix in ("fused", "plain"):
-        net = lab.build(space, mix=mix)
+        net = networks.build(space, mix=mix)
         alone = net(x, ArchMixture(space, {"cell": Blend(all_live(cell), attend=attend)}))
         both = net(x, ArchMixture(space, {"cell": Blend(all_live(cell), ops, attend=attend)}))
         torch.testing.assert_close(alone, both)
@@ -278,7 +278,7 @@ class Doubled(nn.BatchNorm2d):
 def doubled(net: CellNet) -> CellNet:
     """The network with every norm of its cells replaced by a subclass."""
     for name, module in list(net.slots.named_modules()):
-        if lab.is_norm(module):
+        if networks.is_norm(module):
             parent, _, own = name.rpartition(".")
             other = Doubled(module.num_features, affine=module.affine).double()
             other.load_state_dict(module.state_dict())
@@ -289,36 +289,36 @@ def doubled(net: CellNet) -> CellNet:
 @pytest.mark.parametrize("search", [True, False], ids=["search", "affine"])
 @pytest.mark.parametrize("name", ["darts", "nb201", "oneshot1"])
 def test_other_classes_of_norms_are_respected(name, search):
-    space = lab.shrunk(get_space(name), cells=2)
-    check(space, lab.Mixing(), change=doubled, search=search)
-    check(space, lab.Mixing(ops="example"), change=lambda net: doubled(net).eval(), search=search)
-    trial = lab.Trial(space)
-    plain, other = lab.build(space).eval(), doubled(lab.build(space)).eval()
+    space = networks.shrink(get_space(name), cells=2)
+    check(space, networks.Mixing(), change=doubled, search=search)
+    check(space, networks.Mixing(ops="example"), change=lambda net: doubled(net).eval(), search=search)
+    trial = networks.Trial(space)
+    plain, other = networks.build(space).eval(), doubled(networks.build(space)).eval()
     assert not torch.allclose(plain(trial.x, trial.mixture()), other(trial.x, trial.mixture()))
 
 
 def test_synchronised_norms():
     """Converted norms are not batch-norms of torch's own class; in evaluation they need no processes."""
-    space = lab.shrunk(get_space("darts"), cells=2)
-    check(space, lab.Mixing(), change=lambda net: nn.SyncBatchNorm.convert_sync_batchnorm(net).eval())
+    space = networks.shrink(get_space("darts"), cells=2)
+    check(space, networks.Mixing(), change=lambda net: nn.SyncBatchNorm.convert_sync_batchnorm(net).eval())
 
 
 def half_frozen(net: CellNet) -> CellNet:
     rng = Random(0)
-    for norm in filter(lab.is_norm, net.modules()):
+    for norm in filter(networks.is_norm, net.modules()):
         norm.train(rng.random() < 0.5)
     return net
 
 
 def averaging(net: CellNet) -> CellNet:
-    for norm in filter(lab.is_norm, net.modules()):  # what torch.optim.swa_utils.update_bn does
+    for norm in filter(networks.is_norm, net.modules()):  # what torch.optim.swa_utils.update_bn does
         norm.reset_running_stats()
         norm.momentum = None
     return net
 
 
 def own_settings(net: CellNet) -> CellNet:
-    for index, norm in enumerate(filter(lab.is_norm, net.modules())):
+    for index, norm in enumerate(filter(networks.is_norm, net.modules())):
         norm.eps, norm.momentum = 1e-3 * (1 + index % 3), 0.1 * (1 + index % 4)
     return net
 
@@ -326,17 +326,17 @@ def own_settings(net: CellNet) -> CellNet:
 @pytest.mark.parametrize("change", [half_frozen, averaging, own_settings])
 @pytest.mark.parametrize("search", [True, False], ids=["search", "affine"])
 def test_norms_that_are_set_up_otherwise(change, search):
-    check(lab.shrunk(get_space("darts"), cells=2), lab.Mixing(), change=change, search=search)
+    check(networks.shrink(get_space("darts"), cells=2), networks.Mixing(), change=change, search=search)
 
 
 @pytest.mark.parametrize("frozen", ["weights", "mixing weights"])
 def test_only_the_gradients_that_are_asked_for_are_computed(frozen):
-    space = lab.shrunk(get_space("darts"), cells=2)
+    space = networks.shrink(get_space("darts"), cells=2)
     counts = []
     for freeze in (False, True):
-        net, trial = lab.build(space), lab.Trial(space)
+        net, trial = networks.build(space), networks.Trial(space)
         loss = train_loss(net, trial, frozen if freeze else "")
-        with lab.Calls() as calls:
+        with networks.Calls() as calls:
             loss.backward()
         counts.append(sum(calls.count.values()))
         parameters = list(net.parameters()) if frozen == "weights" else list(trial.leaves.values())
@@ -357,13 +357,13 @@ def test_none_is_never_computed(monkeypatch):
 
     monkeypatch.setattr(Zero, "body", fail)
     for name in ("darts", "nb201"):
-        space = lab.shrunk(get_space(name))
+        space = networks.shrink(get_space(name))
         x = torch.randn(2, 3, 8, 8, dtype=torch.float64)
-        lab.build(space)(x)
+        networks.build(space)(x)
         discrete = restrict(space, sample(space, Random(0)))
-        lab.build(discrete)(x)
+        networks.build(discrete)(x)
         with pytest.raises(AssertionError, match="none was computed"):
-            lab.build(space, mix="plain")(x)
+            networks.build(space, mix="plain")(x)
 
 
 def test_copies_of_an_op_that_leave_a_node_run_as_one():
@@ -372,8 +372,8 @@ def test_copies_of_an_op_that_leave_a_node_run_as_one():
     x = torch.randn(2, 3, 8, 8, dtype=torch.float64)
     count = {}
     for mix in ("fused", "plain"):
-        net = lab.build(space, mix=mix)
-        with lab.Calls() as calls:
+        net = networks.build(space, mix=mix)
+        with networks.Calls() as calls:
             net(x)
         count[mix] = calls.count["aten::convolution"] - 3  # the stem and two adapters
     sep_and_dil = 2 * 4 + 2 * 2
@@ -383,11 +383,11 @@ def test_copies_of_an_op_that_leave_a_node_run_as_one():
 @pytest.mark.parametrize("precision", [torch.bfloat16])
 @pytest.mark.parametrize("name", ["darts", "nb201", "oneshot1"])
 def test_mixed_precision(name, precision):
-    space = lab.shrunk(get_space(name), cells=2)
+    space = networks.shrink(get_space(name), cells=2)
     x = torch.randn(4, 3, 8, 8)
     logits = {}
     for mix in ("fused", "plain"):
-        net = lab.build(space, mix=mix, dtype=torch.float32)
+        net = networks.build(space, mix=mix, dtype=torch.float32)
         with torch.autocast("cpu", dtype=precision):
             logits[mix] = net(x)
         logits[mix].float().square().sum().backward()
@@ -398,7 +398,7 @@ def test_mixed_precision(name, precision):
 
 @pytest.mark.parametrize("mix", ["fused", "plain"])
 def test_the_layout_of_the_images_does_not_matter(mix):
-    net = lab.build(lab.shrunk(get_space("darts"), cells=2), mix=mix).eval()
+    net = networks.build(networks.shrink(get_space("darts"), cells=2), mix=mix).eval()
     x = torch.randn(2, 3, 8, 6, dtype=torch.float64)
     expected = net(x)
     torch.testing.assert_close(net(x.contiguous(memory_format=torch.channels_last)), expected)
@@ -406,17 +406,17 @@ def test_the_layout_of_the_images_does_not_matter(mix):
 
 
 def test_a_step_leaves_its_inputs_alone():
-    space = lab.shrunk(get_space("darts"), cells=2)
-    net, trial = lab.build(space), lab.Trial(space, lab.Mixing(edges="one"))
+    space = networks.shrink(get_space("darts"), cells=2)
+    net, trial = networks.build(space), networks.Trial(space, networks.Mixing(edges="one"))
     given = {"x": trial.x, **trial.leaves}
     before = {name: value.detach().clone() for name, value in given.items()}
     trial.loss(net)[0].backward()
-    lab.assert_equal(given, before, within=0.0)
+    networks.assert_equal(given, before, within=0.0)
 
 
 def test_one_hot_and_uniform_take_the_type_of_the_images():
     space = get_space("nano")
-    net = lab.build(space, dtype=torch.float32)
+    net = networks.build(space, dtype=torch.float32)
     x = torch.randn(2, 3, 8, 8)
     assert net(x).dtype == net(x, uniform(space)).dtype == torch.float32
     assert net(x, one_hot(space, sample(space, Random(0)))).dtype == torch.float32

@@ -5,7 +5,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import lab
 from dartboard.nn.fast.norm import (
     normalize,
     normalize_once,
@@ -14,6 +13,7 @@ from dartboard.nn.fast.norm import (
     scale_blocks,
     update_running_stats,
 )
+from helpers import networks
 
 CHANNELS = 4
 
@@ -27,7 +27,7 @@ class OwnNorm(nn.BatchNorm2d):
 
 def make_norms(count: int = 3, *, affine: bool = True, kind: type[nn.BatchNorm2d] = nn.BatchNorm2d):
     norms = nn.ModuleList(kind(CHANNELS, affine=affine) for _ in range(count)).double()
-    lab.scramble(norms, seed=0)
+    networks.randomize(norms, seed=0)
     return norms
 
 
@@ -57,7 +57,7 @@ def results(function, x, norms, *more):
 
 def check_alike(x, norms, *more, function=normalize, reference=alone):
     expected = results(reference, x, copy.deepcopy(norms), *more)
-    lab.assert_equal(results(function, x, norms, *more), expected, within=1e-9)
+    networks.assert_equal(results(function, x, norms, *more), expected, within=1e-9)
 
 
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
@@ -145,7 +145,7 @@ def test_norms_of_one_input_agree_in_training():
     torch.testing.assert_close(normalize_once(x, norms), expected[0](x))
     for norm in expected[1:]:
         norm(x)
-    lab.assert_equal(dict(norms.named_buffers()), dict(expected.named_buffers()), within=1e-12)
+    networks.assert_equal(dict(norms.named_buffers()), dict(expected.named_buffers()), within=1e-12)
     assert not torch.equal(norms[0].running_mean, norms[1].running_mean)
 
 

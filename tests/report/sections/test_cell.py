@@ -7,7 +7,7 @@ from dartboard.report.sections.cell import CLOSE, FINE_SCALE, SCALE, replay_sear
 from dartboard.space import Cell, get_space
 from dartboard.space.genotype import decisions
 from dartboard.viz.svg import svg_cell
-from reports import found_cell, make_search
+from helpers.report_runs import found_cell, make_search
 
 
 def test_frames_are_the_strengths_and_choices_of_the_epochs(tmp_path: Path) -> None:

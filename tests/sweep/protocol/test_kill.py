@@ -11,9 +11,9 @@ import torch
 
 from dartboard.jobs.executors import make_executor
 from dartboard.runs import Run
-from executing import holder, when_saved
-from killing import Victim
-from protocols import all_results, few, run_protocol, settings
+from helpers.executor_checks import when_saved, writer_pid
+from helpers.kills import Victim
+from helpers.protocol_cases import all_results, few_digits, run_protocol, settings
 from sweep import protocol_victim
 
 SEED = 5
@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
     """Images, and a protocol that nobody touched."""
     path = tmp_path_factory.mktemp("kills")
     torch.set_num_threads(1)
-    run_protocol(path / "undisturbed", settings(few(path / "few.npz"), *WORDS))
+    run_protocol(path / "undisturbed", settings(few_digits(path / "few.npz"), *WORDS))
     return path
 
 
@@ -97,14 +97,14 @@ def longer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Images, and an undisturbed protocol with longer trainings."""
     path = tmp_path_factory.mktemp("longer")
     torch.set_num_threads(1)
-    run_protocol(path / "undisturbed", settings(few(path / "few.npz"), *LONGER))
+    run_protocol(path / "undisturbed", settings(few_digits(path / "few.npz"), *LONGER))
     return path
 
 
 def run_and_kill(folder: Path, path: Path, executor: str, **options: Any) -> None:
     """Runs a protocol on an executor, and kills the worker of a short training; compares the results."""
     victim = path / "train" / "found-0"
-    killer = when_saved(victim, lambda: os.kill(holder(victim), signal.SIGKILL))
+    killer = when_saved(victim, lambda: os.kill(writer_pid(victim), signal.SIGKILL))
     config = settings(str(folder / "few.npz"), *LONGER)
     run_protocol(path, config, executor=make_executor(executor, options))
     killer.join()

@@ -24,7 +24,15 @@ from dartboard.sweep.protocol.protocol import Protocol, reopen
 from dartboard.sweep.pruning import DIVERGED, sift
 from dartboard.train import Trainer, TrainHook
 from dartboard.utils.statistics import compare
-from protocols import all_results, few, inner_runs, run_protocol, settings, start, without_times
+from helpers.protocol_cases import (
+    all_results,
+    few_digits,
+    inner_runs,
+    run_protocol,
+    settings,
+    start,
+    without_times,
+)
 
 TEXT = (
     '{"cell": {"inputs": 1, "output": [2], "edges": '
@@ -41,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where images are, and a protocol that nobody disturbed."""
     path = tmp_path_factory.mktemp("protocol")
     torch.set_num_threads(1)
-    run_protocol(path / "usual", settings(few(path / "few.npz"), "keep=2", "searches=3"))
+    run_protocol(path / "usual", settings(few_digits(path / "few.npz"), "keep=2", "searches=3"))
     return path
 
 
@@ -202,7 +210,7 @@ def test_a_tenth_is_held_out_where_nothing_is(share: str, data: str) -> None:
 
 
 def test_without_test_images_validation_images_are_measured(tmp_path: Path) -> None:
-    found = run_protocol(tmp_path / "run", settings(few(tmp_path / "few.npz", test=0), "random=none"))
+    found = run_protocol(tmp_path / "run", settings(few_digits(tmp_path / "few.npz", test=0), "random=none"))
     assert found["measured_on"] == "valid"
     last = (Run.read(tmp_path / "run/final/found-s0").result() or {})["last"]
     assert found["arms"]["found"]["finals"][0]["accuracy"] == last["valid"]["top1"]

@@ -1,6 +1,6 @@
 """What makes the commands of the documentation small enough to be tried, and which are only looked at.
 
-A rehearsal runs the commands of a page in a folder that has what pages speak of (`photos/`, `cifar10.npz`,
+`page_runner` runs the commands of a page in a folder that has what pages speak of (`photos/`, `cifar10.npz`,
 tables of benchmarks, a tiny CIFAR-10), with the words below added. Added words come last, and the last word
 wins: names, flags and settings of the page are read and checked all the same.
 """

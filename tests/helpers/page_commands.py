@@ -19,19 +19,19 @@ from dartboard.sweep.config import load_sweep
 from dartboard.train.config import TRAIN
 from dartboard_papers import REPRODUCTIONS
 from dartboard_papers.runner import choose_scale
-from pages import ROOT
-from rehearsal_tables import CHECKED, SMALLER
+from helpers.doc_pages import ROOT
+from helpers.page_settings import CHECKED, SMALLER
 
 Words = list[str]
 
 
-def give(words: Words) -> None:
+def run_command(words: Words) -> None:
     """Give a command to the program that it names; variables before it are left out."""
     while re.match(r"[A-Z_]+=", words[0]):
         words = words[1:]
     name = Path(words[0]).name
     if name not in COMMANDS:
-        raise AssertionError(f"{shlex.join(words)}: tests/rehearsal_commands.py does not know {name}")
+        raise AssertionError(f"{shlex.join(words)}: tests/helpers/page_commands.py does not know {name}")
     COMMANDS[name](words[1:])
 
 

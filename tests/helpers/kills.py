@@ -18,7 +18,7 @@ PATIENCE = 120
 
 
 @contextmanager
-def started(command, **how):
+def running_process(command, **how):
     """A process that does not outlive the block, whatever happens in it."""
     process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True, **how)
     watchdog = Timer(PATIENCE, process.kill)
@@ -58,7 +58,7 @@ class Victim:
 
     def start(self, path, kind, places=0):
         """A process that holds after so many places, or never."""
-        return started([sys.executable, self.module.__file__, path, kind, places, *self.words])
+        return running_process([sys.executable, self.module.__file__, path, kind, places, *self.words])
 
     def kill(self, path, kind, rng, most):
         """Kills a process at a random moment after a random place, well before its end.
@@ -90,7 +90,7 @@ class Victim:
         return said.splitlines()
 
 
-def story(path):
+def run_record(path):
     """All that a finished run says, but for the time it took."""
     run = Run.read(path)
     assert run.state == "finished"
@@ -102,15 +102,15 @@ def story(path):
     }
 
 
-def untouched(make, story=story):
-    """The story of a run that nobody kills.
+def undisturbed_record(make, record=run_record):
+    """The record of a run that nobody kills.
 
     Args:
         make: The loop of a run.
-        story: All that is to be the same.
+        record: Reads all that is to be the same.
     """
     with TemporaryDirectory() as folder:
         path = Path(folder) / "run"
         with Run.create(path, {}) as run:
             make(run).fit()
-        return story(path)
+        return record(path)

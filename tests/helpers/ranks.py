@@ -16,7 +16,7 @@ def free_port() -> int:
         return int(own.getsockname()[1])
 
 
-def start(count: int, command: list[str], **how: object) -> list[subprocess.Popen[str]]:
+def start_ranks(count: int, command: list[str], **how: object) -> list[subprocess.Popen[str]]:
     """So many processes of a command, each told which one it is."""
     port = str(free_port())
     shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(count)}
@@ -31,10 +31,10 @@ def start(count: int, command: list[str], **how: object) -> list[subprocess.Pope
     ]
 
 
-def together(count: int, script: Path, *words: object) -> list[str]:
+def run_ranks(count: int, script: Path, *words: object) -> list[str]:
     """What each of so many processes of a script has printed; all must end well."""
     command = [sys.executable, "-W", "error", str(script), *map(str, words)]
-    started = start(count, command)
+    started = start_ranks(count, command)
     try:
         said = [process.communicate(timeout=PATIENCE) for process in started]
     finally:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FENCE = re.compile(
     r"^(?P<margin> *)```(?P<language>[^\s`]*)[^\n]*\n(?P<text>.*?)^(?P=margin)```[ ]*$",
     re.DOTALL | re.MULTILINE,

@@ -8,7 +8,6 @@ import torch
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-import lab
 from dartboard.arch.objective import Batch, Objective
 from dartboard.arch.precision import Precision
 from dartboard.data import Dataset, ImageSet, load_dataset
@@ -17,6 +16,7 @@ from dartboard.relax.categorical import Categorical
 from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.space import SearchSpace, get_space
 from dartboard.tasks import Classification
+from helpers import networks
 
 SHORT: dict[str, Any] = {
     "epochs": 2,
@@ -27,24 +27,24 @@ SHORT: dict[str, Any] = {
 }
 
 
-def problem(
+def random_objective(
     space: SearchSpace | str = "nano", relax: str = "softmax", *, seed: int = 0, **options: Any
 ) -> Objective:
     """A small network under a relaxation, everything random; float64 unless `dtype` says otherwise."""
     space = get_space(space) if isinstance(space, str) else space
     precision = Precision(options.pop("precision", None), options.pop("scale", None))
     auxiliary, smoothing = options.pop("auxiliary", 0.0), options.pop("smoothing", 0.0)
-    net = lab.build(space, seed=seed, auxiliary=auxiliary > 0, **options)
+    net = networks.build(space, seed=seed, auxiliary=auxiliary > 0, **options)
     generator = torch.Generator().manual_seed(seed)
     relaxation = RELAXATIONS[relax](space, generator).to(next(net.parameters()).dtype)
     inner = getattr(relaxation, "inner", relaxation)
     for values in relaxation.arch_parameters():
-        unsettle(values, generator, on_simplex=isinstance(inner, Categorical) and inner.on_simplex)
+        randomize_(values, generator, on_simplex=isinstance(inner, Categorical) and inner.on_simplex)
     return Objective(net, relaxation, Classification(auxiliary, smoothing), precision=precision)
 
 
 @torch.no_grad()
-def unsettle(values: Tensor, generator: torch.Generator, *, on_simplex: bool) -> None:
+def randomize_(values: Tensor, generator: torch.Generator, *, on_simplex: bool) -> None:
     """Random values in the place of equal ones; rows that were on the simplex stay there."""
     noise = torch.randn(values.shape, generator=generator).to(values)
     if on_simplex:

@@ -63,11 +63,13 @@ CASES = {
     "training, mixup": Case(None, "nb201", more={"data": {**SIZES["data"], "mixup": 0.4}}, steps=8),
 }
 
-IN_PIECES = {f"darts in {pieces}": Case("darts", more={"pieces": pieces}, steps=8) for pieces in (2, 4)}
+MICRO_BATCH_CASES = {
+    f"darts in {pieces}": Case("darts", more={"pieces": pieces}, steps=8) for pieces in (2, 4)
+}
 """Those in which batch-norms see a part of what a process has."""
 
 
-def make(case: Case, group: Group, *, sync: bool) -> Searcher | Trainer:
+def make_loop(case: Case, group: Group, *, sync: bool) -> Searcher | Trainer:
     """The loop of a case, in float64."""
     values = SIZES | case.more | {"sync_norms": sync}
     before = torch.get_default_dtype()
@@ -103,7 +105,7 @@ def _make(case: Case, values: dict[str, Any], group: Group) -> Searcher | Traine
     return Searcher(space, make_method(case.method, case.options), data, options, group=group)
 
 
-def follow(
+def run_case(
     case: Case, group: Group = SINGLE, *, sync: bool = True, start: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Where the steps of a case lead: all that is trained after each step, and what would be chosen.
@@ -114,7 +116,7 @@ def follow(
         sync: Whether batch-norms are synchronised.
         start: The state in the middle of the same, to go on from.
     """
-    loop = make(case, group, sync=sync)
+    loop = make_loop(case, group, sync=sync)
     trail, half = [], start
     with loop._rng_scope():
         if start is not None:
@@ -154,7 +156,7 @@ def state(loop: Searcher | Trainer) -> dict[str, Any]:
     return own
 
 
-def apart(one: dict[str, Any], other: dict[str, Any]) -> float:
+def largest_difference(one: dict[str, Any], other: dict[str, Any]) -> float:
     """The largest difference of any number after any step."""
     gaps = [
         float((mine[name].double() - theirs[name].double()).abs().max())

@@ -9,7 +9,7 @@ from dartboard.runs import Run
 from dartboard.search.hooks import AnyHook
 
 
-def again(run: Run) -> Run:
+def reopen(run: Run) -> Run:
     """The same run, opened by another process."""
     run.close()
     return Run.resume(run.path)

@@ -6,14 +6,14 @@ from typing import Any
 from dartboard.runs import Run
 from dartboard_papers._searches import configure, searches
 from dartboard_papers.base import RunOptions
-from protocols import few
-from searching import SHORT
+from helpers.protocol_cases import few_digits
+from helpers.search_cases import SHORT
 
 
-def histories(folder: Path, *methods: str, seeds: int = 1, **more: Any) -> dict[str, Run]:
+def search_runs(folder: Path, *methods: str, seeds: int = 1, **more: Any) -> dict[str, Run]:
     """By method and seed, such as `darts-0`, runs of short searches on few digits."""
     folder.mkdir(parents=True, exist_ok=True)
-    base = {**SHORT, "space": "nano", "data": few(folder / "few.npz"), **more}
+    base = {**SHORT, "space": "nano", "data": few_digits(folder / "few.npz"), **more}
     configs = {
         f"{method}-{seed}": configure(base, {"method": method, "seed": seed})
         for method in methods

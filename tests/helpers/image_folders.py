@@ -36,7 +36,7 @@ def pixels(*shape: int) -> NDArray[np.uint8]:
     return RNG.integers(256, size=shape, dtype=np.uint8)
 
 
-def save(path: Path, size: tuple[int, int] = (8, 6), mode: str = "RGB", **options: Any) -> Path:
+def write_image(path: Path, size: tuple[int, int] = (8, 6), mode: str = "RGB", **options: Any) -> Path:
     """Write a random image of a width and height; returns its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     image = Image.fromarray(pixels(size[1], size[0], 3)).convert(mode)
@@ -44,7 +44,7 @@ def save(path: Path, size: tuple[int, int] = (8, 6), mode: str = "RGB", **option
     return path
 
 
-def fill(
+def write_images(
     folder: Path,
     classes: Mapping[str, int] | Sequence[str] = ("cat", "dog"),
     *,
@@ -55,7 +55,7 @@ def fill(
     counts = classes if isinstance(classes, Mapping) else dict.fromkeys(classes, 3)
     for name, count in counts.items():
         for number in range(count):
-            save(folder / name / f"{number}.png", size, mode)
+            write_image(folder / name / f"{number}.png", size, mode)
     return folder
 
 
@@ -174,11 +174,11 @@ def tiny_imagenet(folder: Path) -> Path:
     """Writes Tiny-ImageNet of three classes, two of which have the same first word."""
     numbers = ("n03", "n01", "n02")
     for number in numbers:
-        save(folder / "train" / number / "images" / f"{number}_0.JPEG", (64, 64))
+        write_image(folder / "train" / number / "images" / f"{number}_0.JPEG", (64, 64))
         (folder / "train" / number / f"{number}_boxes.txt").write_text("boxes")
     for place in range(3):
-        save(folder / "val" / "images" / f"val_{place}.JPEG", (64, 64))
-    save(folder / "test" / "images" / "test_0.JPEG", (64, 64))
+        write_image(folder / "val" / "images" / f"val_{place}.JPEG", (64, 64))
+    write_image(folder / "test" / "images" / "test_0.JPEG", (64, 64))
     (folder / "wnids.txt").write_text("\n".join(numbers) + "\n")
     (folder / "words.txt").write_text("n01\tcrane, bird\nn02\tcrane, machine\nn03\tsock\nn99\tother\n")
     notes = [f"val_{place}.JPEG\t{number}\t0\t0\t9\t9\n" for place, number in enumerate(numbers)]
@@ -190,7 +190,7 @@ def freiburg(folder: Path) -> Path:
     """Writes the Freiburg groceries of two classes, which are not in the order of their names."""
     for name in ("BEANS", "CANDY"):
         for number in range(3):
-            save(folder / "images" / name / f"{name}{number}.png", (16, 16))
+            write_image(folder / "images" / name / f"{name}{number}.png", (16, 16))
     (folder / "splits").mkdir()
     train = ["BEANS/BEANS0.png 1", "BEANS/BEANS1.png 1", "CANDY/CANDY0.png 0"]
     (folder / "splits" / "train0.txt").write_text("\n".join(train) + "\n")

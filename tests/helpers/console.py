@@ -10,7 +10,7 @@ from dartboard.cli.main import main
 Capture = pytest.CaptureFixture[str]
 
 
-def complaint(capsys: Capture, *words: object) -> str:
+def error_line(capsys: Capture, *words: object) -> str:
     """The one line in which a command ends that was wrong."""
     assert main([str(word) for word in words]) == 2
     out, err = capsys.readouterr()
@@ -20,7 +20,7 @@ def complaint(capsys: Capture, *words: object) -> str:
     return err.removeprefix("dartboard: error: ").rstrip()
 
 
-def found(capsys: Capture, *words: object) -> dict[str, Any]:
+def json_output(capsys: Capture, *words: object) -> dict[str, Any]:
     """The one object that a command prints as JSON, and nothing else."""
     assert main([*map(str, words), "--json"]) == 0
     out, err = capsys.readouterr()

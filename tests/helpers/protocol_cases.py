@@ -8,7 +8,7 @@ import numpy as np
 from dartboard.runs import Run
 from dartboard.sweep.protocol.config import ProtocolConfig, load_protocol, resolved
 from dartboard.sweep.protocol.protocol import Protocol
-from training import digits
+from helpers.train_cases import digits
 
 TINY = (
     "searches=2",
@@ -34,7 +34,7 @@ TINY = (
 )
 
 
-def few(path: Path, test: int = 40) -> str:
+def few_digits(path: Path, test: int = 40) -> str:
     """A file with few digits to train on and, unless there are to be none, few to test with."""
     data = digits(64, test)
     parts = {"train": data.train, "test": data.test}

@@ -13,13 +13,13 @@ from dartboard.nn import Model
 from dartboard.nn.model_file import LAST, load_model, pack_model
 from dartboard.nn.network import CellNet
 from dartboard.space import SearchSpace
-from lab import build
-from training import cells
+from helpers.networks import build
+from helpers.train_cases import cells
 
 MEAN, DEVIATION = (100.0, 120.0, 130.0), (60.0, 50.0, 70.0)
 
 
-def model(
+def random_model(
     *, dtype: torch.dtype = torch.float64, space: str | SearchSpace = "nano", **options: object
 ) -> Model:
     """A network with weights and statistics by chance."""
@@ -35,13 +35,13 @@ def images(count: int = 24, seed: int = 0) -> ImageSet:
     return ImageSet(pixels, torch.arange(count) % 5)
 
 
-def normalised(own: ImageSet, dtype: torch.dtype = torch.float64) -> Tensor:
+def normalized(own: ImageSet, dtype: torch.dtype = torch.float64) -> Tensor:
     """The images as networks take them."""
     mean, std = (torch.tensor(v, dtype=torch.float32)[:, None, None] for v in (MEAN, DEVIATION))
     return ((own.images.float() - mean) / std).to(dtype)
 
 
-def moved(net: CellNet, a: float, b: float, **kind: object) -> CellNet:
+def displaced(net: CellNet, a: float, b: float, **kind: object) -> CellNet:
     """A copy of a network at a point, each weight added up by itself."""
     own = deepcopy(net)
     weights = list(weights_of(own).values())

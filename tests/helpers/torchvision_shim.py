@@ -15,7 +15,7 @@ _OPERATORS = (
 _LIBRARIES: list[torch.library.Library] = []  # an operator lasts as long as its library
 
 
-def importable() -> bool:
+def torchvision_available() -> bool:
     """Whether torchvision is installed; if it is, it can be imported from now on."""
     if importlib.util.find_spec("torchvision") is None:
         return False

@@ -19,16 +19,16 @@ from dartboard.data import DATASETS
 from dartboard.nn import OPS
 from dartboard.search import METHODS
 from dartboard.space import SPACES, decode
-from pages import Block, blocks_of
-from rehearsal_commands import Words, give, read_yaml
-from rehearsal_tables import BEFORE
+from helpers.doc_pages import Block, blocks_of
+from helpers.page_commands import Words, read_yaml, run_command
+from helpers.page_settings import BEFORE
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 JOINED = ("|", ">", "&&", "&", ";")
 """What joins commands of a shell, and is not rehearsed."""
 
 
-def rehearse(page: str, folder: Path, log: Path) -> None:
+def run_page(page: str, folder: Path, log: Path) -> None:
     """Act a page out in a folder; the process is its own, for code on a page may register what it likes.
 
     Args:
@@ -40,12 +40,12 @@ def rehearse(page: str, folder: Path, log: Path) -> None:
     os.chdir(folder)
     places = {"DARTBOARD_DATASETS": str(folder / "datasets"), "XDG_CACHE_HOME": str(folder / ".cache")}
     os.environ.update(COLUMNS="80", **places)
-    stage, begun = Stage(), process_time()
+    stage, begun = PageSession(), process_time()
     for line in BEFORE.get(page, ()):
         stage.command(line)
     for block in blocks_of(page):
         _note(f"=== {block.place} after {process_time() - begun:.1f} s")
-        PLAYS[block.language](stage, block)
+        BLOCK_RUNNERS[block.language](stage, block)
     _note(f"=== done after {process_time() - begun:.1f} s of the processor")
 
 
@@ -62,7 +62,7 @@ def _note(words: str) -> None:
     sys.stdout.write(f"{words}\n")
 
 
-class Stage:
+class PageSession:
     """What the blocks of a page share: names of Python, and variables of the shell."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Stage:
         if len(given) == len(words):
             self.variables |= dict(word.split("=", 1) for word in given)
         else:
-            give(words)
+            run_command(words)
 
     def words(self, line: str) -> Words:
         """A line as a shell splits it, without the comment."""
@@ -143,7 +143,7 @@ def as_pattern(shown: str) -> str:
     return re.sub(r"(?m)^\\\.\\\.\\\.\n", r"(?:.*\\n)*", whole).replace(r"\.\.\.", ".*")
 
 
-PLAYS: dict[str, Callable[[Stage, Block], None]] = {
-    name: getattr(Stage, name) for name in ("python", "sh", "console", "yaml", "json", "toml", "text")
+BLOCK_RUNNERS: dict[str, Callable[[PageSession, Block], None]] = {
+    name: getattr(PageSession, name) for name in ("python", "sh", "console", "yaml", "json", "toml", "text")
 }
 """What is done with the blocks of each language."""

@@ -15,9 +15,9 @@ from dartboard.scoreboard.config import BenchConfig, load_bench
 from dartboard.scoreboard.records import BenchRecord, read_records
 from dartboard.scoreboard.scored_search import Scoring
 from dartboard.tables import Table, load_table
-from protocols import without_times
+from helpers.protocol_cases import without_times
 
-PLUGIN = str(Path(__file__).with_name("toy_oracle.py"))
+PLUGIN = str(Path(__file__).with_name("toy_table.py"))
 TINY = (
     "epochs=2",
     "batch=16",
@@ -29,7 +29,7 @@ TINY = (
 )
 
 
-def toy() -> Table:
+def toy_table() -> Table:
     """The benchmark with made-up numbers."""
     load_plugin(PLUGIN)
     return load_table("toy", None)
@@ -70,10 +70,10 @@ def record_of(path: Path, search: BenchSearch, correlation: int = 4) -> BenchRec
     return record
 
 
-def read_story(folder: Path) -> list[Any]:
+def read_comparable(folder: Path) -> list[Any]:
     """All that the records in a folder say but for times and versions."""
-    return [story_of(record) for record in read_records(folder)]
+    return [comparable(record) for record in read_records(folder)]
 
 
-def story_of(record: BenchRecord) -> Any:
+def comparable(record: BenchRecord) -> Any:
     return without_times(asdict(record) | {"versions": None})

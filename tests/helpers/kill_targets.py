@@ -15,7 +15,7 @@ PATIENCE = 60
 """Nobody kills them after so many seconds: they leave by themselves."""
 
 
-class Places(LoopHook):
+class PlaceReporter(LoopHook):
     """Says where a loop is, and holds it after so many places."""
 
     def __init__(self, places):
@@ -48,7 +48,7 @@ def open_run(path):
     return Run.resume(path) if (path / "config.yaml").exists() else Run.create(path, {"victim": path.name})
 
 
-def live(make):
+def run_target(make):
     """Starts what the words of the command line ask for, DIRECTORY KIND PLACES, or goes on with it.
 
     Args:
@@ -57,4 +57,4 @@ def live(make):
     torch.set_num_threads(1)
     directory, kind, places = sys.argv[1:]
     with open_run(Path(directory)) as run:
-        make(kind, run, [Places(int(places))]).fit()
+        make(kind, run, [PlaceReporter(int(places))]).fit()

@@ -16,7 +16,7 @@ from dartboard.jobs.executors import Executor
 from dartboard.jobs.job import Job, JobResult
 from dartboard.plugins import load_plugin
 from dartboard.runs import Run, is_run, list_checkpoints
-from sweeps import digest, run_job, search_job, train_job
+from helpers.sweep_cases import digest, run_job, search_job, train_job
 
 PATIENCE = 300
 """Seconds after which something is taken to be stuck."""
@@ -37,7 +37,7 @@ def own():
 FAILS = "raise ZeroDivisionError('one\\nline')"
 ENDLESS = ("epochs=1000", "batch=1", "checkpoint.steps=2")
 """Settings of a search that runs until it is ended."""
-WORKERS = [
+PROCESS_EXECUTORS = [
     ("pool", {"jobs": 2, "threads": 1}),
     pytest.param("ray", {"jobs": 2, "threads": 1}, marks=pytest.mark.slow),
     pytest.param("slurm", {"cluster": "local", "jobs": 2, "poll": 0.1}, marks=pytest.mark.slow),
@@ -45,7 +45,7 @@ WORKERS = [
 """Name and options of every executor whose workers are processes that can be killed."""
 
 
-def until(done: Callable[[], bool]) -> None:
+def wait_until(done: Callable[[], bool]) -> None:
     """Waits until a condition holds."""
     end = time.monotonic() + PATIENCE
     while not done():
@@ -53,14 +53,14 @@ def until(done: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def outcomes(executor: Executor, jobs: Sequence[Job]) -> dict[str, JobResult]:
+def submit_and_wait(executor: Executor, jobs: Sequence[Job]) -> dict[str, JobResult]:
     """Results of jobs that are all submitted now, by name."""
     for job in jobs:
         executor.submit(job)
-    return gather(executor, len(jobs))
+    return wait_for_results(executor, len(jobs))
 
 
-def gather(executor: Executor, count: int) -> dict[str, JobResult]:
+def wait_for_results(executor: Executor, count: int) -> dict[str, JobResult]:
     """Results of so many jobs that were submitted before, by name."""
     results: dict[str, JobResult] = {}
 
@@ -68,46 +68,48 @@ def gather(executor: Executor, count: int) -> dict[str, JobResult]:
         results.update({result.job.name: result for result in executor.completed(0.1)})
         return len(results) == count
 
-    until(poll)
+    wait_until(poll)
     return results
 
 
-def holder(path: Path) -> int:
+def writer_pid(path: Path) -> int:
     """The process that writes to a run."""
     return int(json.loads((path / "lock").read_text())["pid"])
 
 
-def is_ripe(path: Path) -> bool:
+def is_resumable(path: Path) -> bool:
     """True if a run has a checkpoint and is not finished."""
     return is_run(path) and Run.read(path).state == "running" and bool(list_checkpoints(path / "checkpoints"))
 
 
-def hit(path: Path, number: signal.Signals = signal.SIGKILL) -> None:
+def signal_writer(path: Path, number: signal.Signals = signal.SIGKILL) -> None:
     """Sends a signal to the process that writes to a run, as soon as the run has a checkpoint."""
-    until(lambda: is_ripe(path))
-    os.kill(holder(path), number)
+    wait_until(lambda: is_resumable(path))
+    os.kill(writer_pid(path), number)
 
 
-def own_method(folder: Path, body: str = FAILS) -> tuple[str, str]:
+def method_plugin(folder: Path, body: str = FAILS) -> tuple[str, str]:
     """The file, which is loaded, and the name of a method that does something at the end of each epoch."""
     path, name = folder / "own.py", f"own-{secrets.token_hex(4)}"
     path.write_text(METHOD.format(body=body, name=name))
     return load_plugin(path), name
 
 
-def good_beside_bad(executor: Executor, folder: Path, data: str) -> tuple[list[Job], dict[str, JobResult]]:
+def submit_good_and_bad(
+    executor: Executor, folder: Path, data: str
+) -> tuple[list[Job], dict[str, JobResult]]:
     """A search, the first epoch of a training and a search that fails; the good jobs and all results."""
-    plugin, name = own_method(folder)
+    plugin, name = method_plugin(folder)
     good = [search_job(folder, data), replace(train_job(folder, data), until=1)]
     bad = search_job(folder, data, f"method={name}", name="bad", plugins=(plugin,))
-    found = outcomes(executor, [*good, bad])
+    found = submit_and_wait(executor, [*good, bad])
     assert [found[job.name].state for job in good] == ["finished", "paused"]
     words = f"ZeroDivisionError: one line; see {bad.path}/log.txt"
     assert (found["bad"].state, found["bad"].error) == ("failed", words)
     return good, found
 
 
-def assert_as_done_here(jobs: Sequence[Job], found: Mapping[str, JobResult]) -> None:
+def assert_equals_inline(jobs: Sequence[Job], found: Mapping[str, JobResult]) -> None:
     """Fails where a run is not the one that this process makes of its job, with one thread."""
     for job in jobs:
         assert Run.read(job.path).environment()[0]["threads"] == 1
@@ -125,7 +127,7 @@ def when_saved(path: Path, act: Callable[[], None]) -> Thread:
 
     def watch() -> None:
         deadline = time.monotonic() + PATIENCE
-        while not is_ripe(path) and time.monotonic() < deadline:
+        while not is_resumable(path) and time.monotonic() < deadline:
             time.sleep(0.02)
         act()
 

@@ -10,11 +10,11 @@ from dartboard.scoreboard.records import BenchRecord, Correlation, EpochScore
 from dartboard.space import Genotype, SearchSpace, enumerate_genotypes, get_space
 from dartboard.tables import NasBench201, Ranking, Record, Table
 from dartboard.tables.nb201 import COLUMNS
-from nb201_data import made_up
+from helpers.nb201_data import made_up
 
 
 @cache
-def places() -> dict[Genotype, int]:
+def ranked_cells() -> dict[Genotype, int]:
     """Where each architecture of the nano space stands, the worst at 0."""
     found = list(enumerate_genotypes(get_space("nano")))
     return {own: 37 * place % len(found) for place, own in enumerate(found)}
@@ -37,11 +37,11 @@ class SmallOracle:
         self.asked = 0
 
     def __len__(self) -> int:
-        return len(places())
+        return len(ranked_cells())
 
     def query(self, genotype: Genotype, dataset: str) -> Record:
         self.asked += 1
-        place, share = places()[genotype], 1 if dataset == "one" else 0.5
+        place, share = ranked_cells()[genotype], 1 if dataset == "one" else 0.5
         seen = {215: 214, 214: 215}.get(place, place)
         valid = share * (0.3 + 0.002 * seen) if self._valid else None
         return Record(valid, share * accuracy(place), 1000, None, self._seconds)

@@ -13,20 +13,20 @@ STEP = 0.4
 """Seconds that a step of a long search takes at least."""
 
 
-def long(data: str) -> dict[str, Any]:
+def long_sweep(data: str) -> dict[str, Any]:
     """A sweep with a minute of work for two processes, of which a part is stopped early."""
     sweep = chaos.searches(data, seeds="0..9", epochs=12)
     return {**sweep, "stop": {"after": 4, "keep": 8}, "tries": 50}
 
 
-def shuffled(seed: int, **counts: int) -> list[str]:
+def kill_order(seed: int, **counts: int) -> list[str]:
     """What is killed, in an order that chance has made."""
     names = [name for name, count in counts.items() for _ in range(count)]
     Random(seed).shuffle(names)
     return names
 
 
-def survives(
+def assert_survives(
     sweep: Mapping[str, Any],
     folder: Path,
     executor: Sequence[str],

@@ -12,11 +12,11 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-import vision
 from dartboard.data import Augment, ImageFiles
 from dartboard.errors import DataError
+from helpers import torchvision_shim
 
-vision.importable()  # in the worker as well, since it imports this module
+torchvision_shim.torchvision_available()  # in the worker as well, since it imports this module
 
 
 class Vision(Augment):

@@ -7,7 +7,7 @@ from typing import Any
 from dartboard.data import Dataset, ImageSet, load_dataset
 from dartboard.space import SearchSpace, adopt, get_space, sample
 from dartboard.train import Trainer, TrainOptions
-from searching import merged
+from helpers.search_cases import merged
 
 SHORT: dict[str, Any] = {
     "epochs": 2,

@@ -23,7 +23,7 @@ from dartboard.space import Cell, SearchSpace
 Results = dict[str, Tensor | None]
 
 
-def shrunk(space: SearchSpace, cells: int = 3) -> SearchSpace:
+def shrink(space: SearchSpace, cells: int = 3) -> SearchSpace:
     """The space with two stages and few cells, one of them after the reduction."""
     stack = replace(space.stack, stages=2, cells=cells if space.stack.reduce == "cell" else 1)
     read = {slot.group for slot in stack.slots()}
@@ -43,7 +43,7 @@ def build(
     return net
 
 
-def scramble(module: nn.Module, *, seed: int) -> None:
+def randomize(module: nn.Module, *, seed: int) -> None:
     """Random weights, and batch-norms with random scales, shifts and statistics."""
     torch.manual_seed(seed)
     for parameter in module.parameters():
@@ -199,7 +199,7 @@ def errors(found: Results, expected: Results) -> dict[str, float]:
     return wrong
 
 
-def lively(found: Results) -> float:
+def gradient_coverage(found: Results) -> float:
     """The share of parameters and mixing weights that have a gradient and take part in second derivatives."""
     derivatives = [value for name, value in found.items() if name.startswith(("gradient", "hessian"))]
     return sum(_size(value) > 0 for value in derivatives) / len(derivatives)
@@ -277,7 +277,7 @@ class Arguments(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-class NoWaiting(TorchDispatchMode):
+class NoHostSync(TorchDispatchMode):
     """Fails on what makes the host wait for a device: values that Python looks at, copies between devices."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -292,8 +292,8 @@ class NoWaiting(TorchDispatchMode):
 
 
 @contextmanager
-def no_waiting(device: str) -> Iterator[None]:
+def no_host_sync(device: str) -> Iterator[None]:
     """Tensors without values on `device`, and failure where something asks for their values."""
     fake = nullcontext() if device == "meta" else FakeTensorMode()
-    with torch.device(device), fake, NoWaiting():
+    with torch.device(device), fake, NoHostSync():
         yield

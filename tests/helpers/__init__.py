@@ -1,0 +1,1 @@
+"""What tests share: small networks, searches, images, servers, processes that are killed."""
