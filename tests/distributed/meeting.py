@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from dartboard.distributed.process_group import TorchGroup, join_group
 from dartboard.errors import DataError, DistributedError, UnknownNameError
-from dartboard.nn.fast.norm import normalize
-from dartboard.nn.sync_norm import synchronize
+from dartboard.nn.fast.norm import normalize, synchronize
 
 
 def raised(what: object, *given: object) -> str:

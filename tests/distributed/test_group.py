@@ -6,7 +6,7 @@ from dartboard.arch.microbatch import local_statistics
 from dartboard.data import Augment, BatchLoader, ImageSet, evaluation_batches
 from dartboard.distributed import SINGLE, Group
 from dartboard.errors import DistributedError
-from dartboard.nn.sync_norm import synchronize
+from dartboard.nn.fast.norm import synchronize
 
 
 class OneOf(Group):

@@ -8,8 +8,7 @@ import torch
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from dartboard.arch.objective import Batch, Objective
-from dartboard.arch.precision import Precision
+from dartboard.arch.objective import Batch, Objective, Precision
 from dartboard.data import Dataset, ImageSet, load_dataset
 from dartboard.relax import RELAXATIONS
 from dartboard.relax.categorical import Categorical

@@ -32,7 +32,7 @@ from dartboard.scoreboard.scored_search import (
     shortest,
 )
 from dartboard.search import Searcher
-from dartboard.search.evaluate import discrete_accuracy
+from dartboard.search.health import discrete_accuracy
 from dartboard.search.hooks import LoopHook
 from dartboard.space import Genotype, decode, get_space, sample
 from dartboard.tables import Record, Table

@@ -6,9 +6,18 @@ import torch
 
 from dartboard.relax import softmax
 from dartboard.relax.base import Strength
-from dartboard.search.health import CellHealth, cell_health, entropies, mean_entropy, measure, warnings
+from dartboard.search.health import (
+    CellHealth,
+    accuracy,
+    cell_health,
+    entropies,
+    mean_entropy,
+    measure,
+    warnings,
+)
 from dartboard.search.select import strongest
 from dartboard.space import Cell, Edge, get_space
+from helpers.search_cases import batch, differences, random_objective, snapshot
 
 CELL = Cell(
     1,
@@ -156,3 +165,53 @@ def test_strengths_that_stayed_equal_are_told_at_the_end_of_what_learns():
     assert said({"normal": undecided}, done=False) == []
     assert said({"normal": undecided}, learns=False) == []
     assert said({"normal": undecided, "reduce": FINE}) == []
+
+
+RELAXATIONS = ["softmax", "gumbel-softmax", "attention", "random"]
+
+
+def test_the_share_that_is_right_over_all_images_in_evaluation_mode():
+    objective = random_objective()
+    given = [batch(0, 7), batch(1, 2), batch(2, 4)]
+    found = accuracy(objective, objective.relaxation, given)
+    objective.net.eval()
+    right = [
+        int(objective.net(x[None], objective.relaxation()).argmax() == y)
+        for xs, ys in given
+        for x, y in zip(xs, ys, strict=True)
+    ]
+    assert 0 < sum(right) < 13
+    assert found == sum(right) / 13
+
+
+@pytest.mark.parametrize("relax", RELAXATIONS)
+@pytest.mark.parametrize("training", [True, False])
+def test_no_trace_is_left(relax, training):
+    objective = random_objective(relax=relax, drop_path=0.3)
+    objective.loss(batch(2))
+    objective.net.train(training)
+    objective.relaxation.train(not training)
+    before, chance = snapshot(objective), torch.get_rng_state()
+    found = {accuracy(objective, objective.relaxation, [batch(0, 8), batch(1, 8)]) for _ in range(2)}
+    assert len(found) == 1
+    assert differences(snapshot(objective), before) == []
+    assert torch.equal(torch.get_rng_state(), chance)
+
+
+def test_no_trace_is_left_by_an_error():
+    objective = random_objective(relax="gumbel-softmax")
+    before = snapshot(objective)
+
+    def broken():
+        objective.relaxation()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        accuracy(objective, broken, [batch(0)])
+    assert differences(snapshot(objective), before) == []
+
+
+def test_every_batch_has_a_mixture_of_its_own():
+    objective, made = random_objective(), []
+    accuracy(objective, lambda: made.append(1) or objective.relaxation(), [batch(0), batch(1), batch(2)])
+    assert len(made) == 3

@@ -8,7 +8,7 @@ from dartboard.errors import CheckpointError, RunError
 from dartboard.runs import Run, list_checkpoints
 from dartboard.search import Searcher
 from dartboard.search.config import SearchConfig, build, merge, resolved
-from dartboard.search.evaluate import accuracy, discrete_accuracy
+from dartboard.search.health import accuracy, discrete_accuracy
 from dartboard.search.searcher import load_searcher, restore_search
 from dartboard.space import decode
 from helpers.protocol_cases import few_digits

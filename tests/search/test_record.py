@@ -7,7 +7,7 @@ import torch
 from dartboard.nn import one_hot
 from dartboard.runs import digest
 from dartboard.search import Hook
-from dartboard.search.evaluate import accuracy
+from dartboard.search.health import accuracy
 from dartboard.search.record import conclude, measure_epoch
 from dartboard.space import sample
 from dartboard.space.formats import GENOTYPE_FORMATS

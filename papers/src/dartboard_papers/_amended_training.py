@@ -16,7 +16,7 @@ from dartboard.errors import DataError
 from dartboard.runs import Run
 from dartboard.search.build import make_evaluation_batches
 from dartboard.search.config import SearchOptions, load_images
-from dartboard.search.evaluate import accuracy
+from dartboard.search.health import accuracy
 from dartboard.search.method import Method
 from dartboard.search.searcher import EVALUATION_BATCH, Searcher, load_searcher
 from dartboard.space.files import load_space

@@ -14,7 +14,7 @@ from dartboard.analysis.trajectory import Floats, open_edges
 from dartboard.arch.objective import Batch, Objective
 from dartboard.relax.attention import Attention, SlotAttention
 from dartboard.runs import Run
-from dartboard.search.evaluate import accuracy
+from dartboard.search.health import accuracy
 from dartboard.search.searcher import load_searcher
 from dartboard.search.select import Batches
 from dartboard.space.spec import SearchSpace

@@ -1,7 +1,7 @@
 """The loss of a network under a relaxation at a batch, with and without side effects."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import cast
 
 import torch
@@ -10,7 +10,6 @@ from torch.func import functional_call
 from torch.nn.parallel import DistributedDataParallel
 
 from dartboard.arch.microbatch import Batch, MicroBatch, average_passes, local_statistics, sum_lists
-from dartboard.arch.precision import Precision
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.nn.cell import BatchRows
 from dartboard.nn.mixture import Mixture
@@ -18,7 +17,39 @@ from dartboard.nn.network import CellNet
 from dartboard.relax.base import Relaxation
 from dartboard.tasks import Classification, Task
 
-__all__ = ["Batch", "Objective", "frozen", "gradients"]
+__all__ = ["Batch", "Objective", "Precision", "frozen", "gradients"]
+
+
+class Precision:
+    """The numbers that forward and backward passes compute with.
+
+    Args:
+        dtype: What forward passes compute in where torch thinks it safe; None leaves all as it is.
+        scale: The factor of losses before gradients are taken, which gradients are divided by after; for
+            half precision, whose small numbers would vanish. None for no factor.
+    """
+
+    def __init__(self, dtype: torch.dtype | None = None, scale: Tensor | None = None) -> None:
+        self.dtype, self.scale = dtype, scale
+
+    def autocast(self, device: torch.device) -> AbstractContextManager[None]:
+        """The context of a forward pass on a device."""
+        return nullcontext() if self.dtype is None else torch.autocast(device.type, self.dtype)
+
+    def full(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The outputs of a forward pass, in full precision."""
+        return outputs if self.dtype is None else tuple(output.float() for output in outputs)
+
+    def scaled(self, loss: Tensor) -> Tensor:
+        """The loss as gradients are taken of it; see `unscaled`."""
+        return loss if self.scale is None else loss * self.scale
+
+    def unscaled(self, grads: Sequence[Tensor]) -> list[Tensor]:
+        """Gradients of the loss from those of `scaled`; all zero where one of them overflowed."""
+        if self.scale is None:
+            return list(grads)
+        finite = torch.stack([grad.isfinite().all() for grad in grads]).all()
+        return [torch.where(finite, grad / self.scale, 0.0) for grad in grads]
 
 
 class Objective:

@@ -16,7 +16,6 @@ from dartboard.data import Dataset
 from dartboard.distributed.group import Group
 from dartboard.engine.config import LoopOptions
 from dartboard.engine.process import RngScope, deterministic, is_out_of_memory, logged
-from dartboard.engine.run_directory import RunDirectory
 from dartboard.engine.schedule import ScheduleLengths
 from dartboard.engine.state import IMAGES, capture, copied, restore
 from dartboard.engine.step import Meter, Stepper, check_state
@@ -24,6 +23,7 @@ from dartboard.errors import DistributedError, Stopped
 from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
 from dartboard.runs.checkpoint import from_bytes, to_bytes
+from dartboard.runs.store import RunDirectory
 from dartboard.space import SearchSpace
 
 log = logging.getLogger(__name__)

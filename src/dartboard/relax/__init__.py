@@ -4,8 +4,7 @@ from dartboard.relax.attention import Attention, SlotAttention
 from dartboard.relax.base import Feedback, Fixed, PerExample, Relaxation, RngState, Strength, fork_rng
 from dartboard.relax.catalog import RELAXATIONS
 from dartboard.relax.categorical import Categorical, simplex, softmax
-from dartboard.relax.gumbel import Gumbel
-from dartboard.relax.random import RandomArchitecture
+from dartboard.relax.sampling import Gumbel, RandomArchitecture
 
 __all__ = [
     "RELAXATIONS",

@@ -11,8 +11,7 @@ from dartboard.registry import Registry
 from dartboard.relax import categorical
 from dartboard.relax.attention import Attention
 from dartboard.relax.base import Relaxation
-from dartboard.relax.gumbel import Gumbel
-from dartboard.relax.random import RandomArchitecture
+from dartboard.relax.sampling import Gumbel, RandomArchitecture
 from dartboard.space.spec import SearchSpace
 
 RELAXATIONS: Registry[Callable[[SearchSpace, torch.Generator], Relaxation]] = Registry("relaxation")

@@ -15,11 +15,12 @@ All files but the log are written atomically, so a kill at any moment leaves non
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from dartboard.errors import RunError
+from dartboard.errors import DartboardError, RunError
 from dartboard.runs.checkpoint import Tree, latest_state, save_checkpoint
 from dartboard.runs.directory import (
     CHECKPOINTS,
@@ -34,14 +35,15 @@ from dartboard.runs.directory import (
     State,
     check_free,
     check_run,
+    is_run,
 )
 from dartboard.runs.environment import describe_environment
 from dartboard.runs.lock import Lock, lock_unless_failed
-from dartboard.runs.text_files import plain, read_yaml, to_json, to_yaml
+from dartboard.runs.text_files import differences, plain, read_yaml, to_json, to_yaml
 from dartboard.space import SearchSpace, space_to_json
 from dartboard.utils import atomic
 
-__all__ = ["METRICS", "Run", "State"]
+__all__ = ["METRICS", "Run", "RunDirectory", "State"]
 
 
 class Run(RunReader):
@@ -192,3 +194,37 @@ class Run(RunReader):
 
     def _write_metrics(self, rows: list[dict[str, Any]]) -> None:
         atomic.write_text(self.path / METRICS, "".join(map(to_json, rows)))
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """A directory that is created as a run, or that holds a run with the same settings.
+
+    A search or a training that is given a path opens it when it starts. Its configuration has every default
+    written out.
+    """
+
+    path: Path
+    config: Mapping[str, Any]
+
+    def check(self, normalize: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
+        """Fails fast on a directory that holds other files, or a run with other settings; names them.
+
+        Args:
+            normalize: Adds the defaults of settings that an older run does not record.
+        """
+        if not is_run(self.path):
+            check_free(self.path)
+            return
+        try:
+            before = normalize(RunReader.read(self.path).config)
+        except (DartboardError, AttributeError) as error:  # the latter where there are no settings at all
+            raise RunError(f"{self.path} is a run of something else: {error}") from None
+        if changes := differences(before, self.config):
+            raise RunError(f"{self.path} is a run with other settings: {changes}; name another directory")
+
+    def open(self, space: SearchSpace, device: str) -> Run:
+        """The run, locked: a new one, or the one that is there."""
+        if is_run(self.path):
+            return Run.resume(self.path, device=device)
+        return Run.create(self.path, self.config, space=space, device=device)

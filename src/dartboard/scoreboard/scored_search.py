@@ -33,7 +33,7 @@ from dartboard.scoreboard.records import (
 )
 from dartboard.search import Searcher
 from dartboard.search.config import SEARCH
-from dartboard.search.evaluate import discrete_accuracy
+from dartboard.search.health import discrete_accuracy
 from dartboard.search.searcher import restore_search
 from dartboard.space import GENOTYPE_FORMATS, Genotype, SearchSpace, decode, sample
 from dartboard.tables import Table, load_table

@@ -7,15 +7,14 @@ from functools import partial
 import torch
 from torch.optim import SGD
 
-from dartboard.arch.objective import Objective
-from dartboard.arch.precision import Precision
+from dartboard.arch.objective import Objective, Precision
 from dartboard.data import Batch, BatchLoader, Dataset, Images, evaluation_batches, split
 from dartboard.data.sampler import generator
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.config import DataOptions, LoopOptions, WeightOptions
 from dartboard.errors import CompositionError, DataError
+from dartboard.nn.fast.norm import synchronize
 from dartboard.nn.network import CellNet, NetConfig
-from dartboard.nn.sync_norm import synchronize
 from dartboard.relax.base import Relaxation
 from dartboard.search.config import SearchOptions
 from dartboard.search.method import Method

@@ -22,11 +22,11 @@ from dartboard.config.schema import Count, Options
 from dartboard.data import DATASETS, Dataset, LoadOptions, load_dataset
 from dartboard.engine.config import DataOptions, LoopOptions, SourceOptions
 from dartboard.engine.process import is_out_of_memory
-from dartboard.engine.run_directory import RunDirectory
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import DataError, OptionError
 from dartboard.plugins import check_plugins
 from dartboard.runs import SPACE, Run
+from dartboard.runs.store import RunDirectory
 from dartboard.search.method import METHODS, Method, check_options, make_method
 from dartboard.search.recipes import RECIPES
 from dartboard.space import SPACES, SearchSpace, get_space, load_space

@@ -15,7 +15,7 @@ from dartboard.engine.loop import UNSTARTED, Loop
 from dartboard.engine.process import peak_memory
 from dartboard.engine.state import capture, copied, restore
 from dartboard.errors import Stopped
-from dartboard.search.evaluate import accuracy
+from dartboard.search.health import accuracy
 from dartboard.search.searcher import Searcher
 
 

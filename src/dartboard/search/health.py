@@ -1,13 +1,15 @@
-"""The health of a search: numbers for every epoch, and warnings when it goes wrong."""
+"""What is measured of a search: the accuracy of the supernet, how decided it is, and warnings."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from dartboard.relax.base import Strength
+from dartboard.arch.objective import Batch, Objective
+from dartboard.nn.mixture import Mixture, one_hot
+from dartboard.relax.base import Strength, fork_rng
 from dartboard.space.genotype import Genotype
 from dartboard.space.graph import on_path
 from dartboard.space.spec import NONE, Cell, SearchSpace
@@ -133,3 +135,40 @@ def warnings(
             "or with a larger method.lr"
         )
     return messages
+
+
+@torch.no_grad()
+def accuracy(objective: Objective, mixture: Callable[[], Mixture], batches: Iterable[Batch]) -> float:
+    """The accuracy of the network on images, in evaluation mode.
+
+    Args:
+        objective: The network and its relaxation; modes, statistics and random state are restored.
+        mixture: Makes the mixture for each batch.
+        batches: Images with labels.
+    """
+    modules: tuple[nn.Module, ...] = (objective.net, objective.relaxation)
+    modes = [module.training for module in modules]
+    correct, count = [], 0
+    with fork_rng(objective.relaxation):
+        for module in modules:
+            module.eval()
+        try:
+            for x, y in batches:
+                correct.append((objective.logits(x, mixture()).argmax(1) == y).sum())
+                count += len(y)
+        finally:
+            for module, mode in zip(modules, modes, strict=True):
+                module.train(mode)
+    return float(torch.stack(correct).sum()) / count
+
+
+def discrete_accuracy(objective: Objective, genotype: Genotype, batches: Iterable[Batch]) -> float:
+    """The accuracy of the supernet with the ops of one architecture alone.
+
+    Args:
+        objective: As in `accuracy`.
+        genotype: The architecture, of the network's space.
+        batches: Images with labels.
+    """
+    chosen = one_hot(objective.net.space, genotype, like=objective.net_weights[0])
+    return accuracy(objective, lambda: chosen, batches)

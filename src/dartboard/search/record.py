@@ -16,7 +16,7 @@ from dartboard.nn.network import CellNet
 from dartboard.relax.base import Strength
 from dartboard.runs import digest
 from dartboard.search import health
-from dartboard.search.evaluate import accuracy, discrete_accuracy
+from dartboard.search.health import accuracy, discrete_accuracy
 from dartboard.search.select import Selector
 from dartboard.space.formats import GENOTYPE_FORMATS
 from dartboard.space.genotype import Genotype, restrict

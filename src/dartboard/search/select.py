@@ -9,7 +9,7 @@ from dartboard.arch.objective import Batch, Objective
 from dartboard.errors import CompositionError, OptionError
 from dartboard.nn.mixture import Blend, Mixture, one_hot_blend
 from dartboard.relax.base import Strength
-from dartboard.search.evaluate import accuracy, discrete_accuracy
+from dartboard.search.health import accuracy, discrete_accuracy
 from dartboard.space.genotype import Genotype, decided, mutate, sample
 from dartboard.space.spec import NONE, Cell, SearchSpace
 

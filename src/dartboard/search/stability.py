@@ -8,7 +8,7 @@ from torch import Tensor
 
 from dartboard.arch.objective import Objective
 from dartboard.nn.mixture import Blend, Mixture
-from dartboard.search.evaluate import accuracy
+from dartboard.search.health import accuracy
 from dartboard.search.select import Batches
 from dartboard.space.genotype import Genotype, decisions
 

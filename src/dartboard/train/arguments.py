@@ -7,11 +7,11 @@ from typing import Any
 
 from dartboard.config.loader import merge_layers
 from dartboard.data import Dataset
-from dartboard.engine.run_directory import RunDirectory
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.plugins import check_plugins
 from dartboard.runs import Run, RunReader
 from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_name, space_of_run
+from dartboard.runs.store import RunDirectory
 from dartboard.search.config import (
     Named,
     check_recordable,

@@ -1,7 +1,7 @@
-"""The ops: what may be on an edge, one file a family, each op a registered builder.
+"""The ops: what may be on an edge, each op a registered builder.
 
-A new family is a file here that is imported below. Its ops may say themselves how they are exported as Python
-source (`Op.python_source`).
+A new family is a file here that is imported below `catalog`, after whose ops its own are listed. They may say
+themselves how they are exported as Python source (`Op.python_source`).
 """
 
 from dartboard.nn.ops._base import (
@@ -15,12 +15,17 @@ from dartboard.nn.ops._base import (
     register_op,
     source_of,
 )
-
-# The families in the order in which their ops are listed.
-# isort: off
-from dartboard.nn.ops.parameter_free import AvgPool, FactorizedReduce, Identity, MaxPool, Zero
-from dartboard.nn.ops.conv import ConvNormReLU, FactorizedConv, ReLUConvNorm, Separable
-# isort: on
+from dartboard.nn.ops.catalog import (
+    AvgPool,
+    ConvNormReLU,
+    FactorizedConv,
+    FactorizedReduce,
+    Identity,
+    MaxPool,
+    ReLUConvNorm,
+    Separable,
+    Zero,
+)
 
 __all__ = [
     "OPS",

@@ -156,23 +156,3 @@ def build_op(name: str, site: Site) -> Op:
 def source_of(op: nn.Module) -> PythonSource | None:
     """The `python_source` of an op whose class defines it; else None."""
     return op.python_source() if isinstance(op, Op) and "python_source" in vars(type(op)) else None
-
-
-def register_kernels(
-    name: str, build: Callable[[Site, int], Op], kernels: Sequence[int], description: str
-) -> None:
-    """Registers an op for several kernel sizes, which {k} stands for in its name and one-line description."""
-    for kernel in kernels:
-
-        def builder(site: Site, kernel: int = kernel) -> Op:
-            return build(site, kernel)
-
-        builder.__doc__ = description.format(k=kernel)
-        OPS.register(name.format(k=kernel), stacklevel=2)(builder)
-
-
-def convolve(x: Tensor, convolutions: Sequence[nn.Conv2d]) -> Tensor:
-    """Convolutions of one geometry that read the same input, their channels one after the other."""
-    first = convolutions[0]
-    weight = first.weight if len(convolutions) == 1 else torch.cat([conv.weight for conv in convolutions])
-    return F.conv2d(x, weight, None, first.stride, first.padding)

@@ -1,4 +1,4 @@
-"""Sampling one op an edge with Gumbel noise and straight-through gradients (GDAS).
+"""Relaxations that sample one op an edge for every forward pass: by Gumbel noise (GDAS), or uniformly.
 
 Which candidates run must be known on the host, so a sample waits for the device: once a forward pass, for all
 groups together.
@@ -10,9 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from dartboard.errors import CompositionError, RelaxationError
-from dartboard.nn.mixture import ArchMixture, Blend, Live
+from dartboard.nn.mixture import ArchMixture, Blend, Live, one_hot
 from dartboard.relax.base import Relaxation, RngState, Strength
-from dartboard.relax.categorical import Categorical
+from dartboard.relax.categorical import Categorical, simplex
+from dartboard.space.genotype import Genotype, sample
+from dartboard.space.spec import SearchSpace
 
 TRIES = 100
 """How often a sample that is not finite is drawn again before it is an error."""
@@ -110,3 +112,34 @@ def straight_through(soft: Tensor) -> Tensor:
     """One where a row [..., N] is largest and zero elsewhere, exactly, with the gradient of `soft`."""
     hard = torch.zeros_like(soft).scatter(-1, soft.argmax(-1, keepdim=True), 1.0)
     return hard + (soft - soft.detach())
+
+
+class RandomArchitecture(Relaxation):
+    """Runs one architecture of the space, each as likely as any other (random search with weight sharing).
+
+    There are no parameters; the shared weights are trained on the sampled architectures. A contest keeps as
+    many edges as it should, with weight one each.
+
+    Args:
+        space: The space that is sampled from.
+        generator: Random number generator; its state is saved with the relaxation.
+    """
+
+    stochastic = True
+    like: Tensor
+
+    def __init__(self, space: SearchSpace, *, generator: torch.Generator) -> None:
+        super().__init__(space)
+        self.dice = RngState(generator)  # the attribute's name is a key of checkpoints
+        self.register_buffer("like", torch.empty(0), persistent=False)
+
+    def draw(self) -> Genotype:
+        """The next architecture."""
+        return sample(self.space, self.dice.random())
+
+    def forward(self) -> ArchMixture:
+        return one_hot(self.space, self.draw(), like=self.like)
+
+    def strengths(self) -> Mapping[str, Strength]:
+        """Equal weights, whatever has been sampled."""
+        return simplex(self.space).to(self.like).strengths()
