@@ -24,7 +24,7 @@ from scipy.stats import spearmanr
 import dartboard
 from dartboard.data import load_dataset
 from dartboard.errors import DartboardError
-from dartboard.jobs.executors.pool import PoolExecutor
+from dartboard.jobs.executors.local import PoolExecutor
 from dartboard.scoreboard.exhaustive import BenchmarkPlan, gather, make
 from dartboard.utils.atomic import write_bytes, write_text
 

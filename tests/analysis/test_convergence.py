@@ -18,7 +18,7 @@ from dartboard.analysis.convergence import FILE, Comparer, ComparisonPlan, compa
 from dartboard.analysis.variants import random_connections
 from dartboard.errors import DivergedError, OptionError, RunError, Stopped, UnknownNameError
 from dartboard.jobs.executors import make_executor
-from dartboard.jobs.executors.inline import InlineExecutor
+from dartboard.jobs.executors.local import InlineExecutor
 from dartboard.jobs.job import Job, JobResult
 from dartboard.jobs.runner import JobRunner
 from dartboard.runs import Run

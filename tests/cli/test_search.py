@@ -233,7 +233,7 @@ def test_who_is_interrupted_before_anything_is_watched_is_told_how_to_go_on(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dartboard.cli.search.fit", interrupt)
+    monkeypatch.setattr("dartboard.cli.run_loop.fit", interrupt)
     assert main(["search", *TINY, "--out", "run", "--quiet"]) == 130
     said = "dartboard: interrupted; resume with: dartboard search --resume run\n"
     assert capsys.readouterr() == ("", said)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dartboard.jobs.executors import Executor
-from dartboard.jobs.executors.inline import InlineExecutor
+from dartboard.jobs.executors.local import InlineExecutor
 from dartboard.jobs.job import JobResult
 from dartboard.jobs.queue import JobQueue
 from dartboard.plugins import load_plugin

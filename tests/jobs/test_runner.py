@@ -10,7 +10,7 @@ import yaml
 from dartboard.cli.main import main
 from dartboard.errors import RunError
 from dartboard.jobs.job import Job
-from dartboard.jobs.runner import JobRunner, status
+from dartboard.jobs.runner import JobRunner, kind_of
 from dartboard.runs import Run
 from dartboard.search import Hook, Searcher
 from helpers.executor_checks import method_plugin
@@ -102,7 +102,7 @@ def test_a_run_with_other_settings_is_refused(data: str, tmp_path: Path) -> None
     assert result.state == "failed"
     assert "weights.lr was 0.1, is 0.2; move it away" in result.error
     with pytest.raises(RunError, match=r"weights\.lr was 0\.1"):
-        status(other)
+        kind_of(other).status(other)
 
 
 def test_settings_that_an_older_run_does_not_have_are_their_defaults(data: str, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_settings_that_an_older_run_does_not_have_are_their_defaults(data: str, 
     config = yaml.safe_load((job.path / "config.yaml").read_text())
     del config["deterministic"]
     (job.path / "config.yaml").write_text(yaml.safe_dump(config))
-    assert status(job) == "finished"
+    assert kind_of(job).status(job) == "finished"
 
 
 def test_threads_are_the_jobs_and_then_the_runs(data: str, tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from dartboard.data import load_dataset
 from dartboard.errors import RunError, TableError
-from dartboard.jobs.executors.inline import InlineExecutor
-from dartboard.jobs.executors.pool import PoolExecutor
+from dartboard.jobs.executors.local import InlineExecutor, PoolExecutor
 from dartboard.scoreboard.exhaustive import BenchmarkPlan, gather, make, train
 from dartboard.space import enumerate_genotypes, get_space
 from dartboard.train import TrainOptions

@@ -15,7 +15,7 @@ import torch
 from dartboard.engine.state import capture, copied
 from dartboard.errors import RunError, Stopped
 from dartboard.jobs.executors import make_executor
-from dartboard.jobs.executors.inline import InlineExecutor
+from dartboard.jobs.executors.local import InlineExecutor
 from dartboard.jobs.job import JobResult
 from dartboard.jobs.queue import JobQueue
 from dartboard.jobs.runner import JobRunner

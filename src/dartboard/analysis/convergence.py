@@ -27,8 +27,8 @@ from dartboard.analysis.comparison import (
 from dartboard.config.loader import ConfigLoader, Layer, from_words
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import DivergedError, OptionError, RunError
-from dartboard.jobs.executors.base import Executor
-from dartboard.jobs.executors.inline import InlineExecutor
+from dartboard.jobs.executors import Executor
+from dartboard.jobs.executors.local import InlineExecutor
 from dartboard.jobs.job import Job, Monitor
 from dartboard.jobs.loops import LoopBuilder
 from dartboard.jobs.queue import JobQueue

@@ -97,7 +97,7 @@ def prepare_device(device: str | None, threads: int | None) -> "torch.device":
     """
     import torch
 
-    from dartboard.jobs.device import find_device
+    from dartboard.engine.process import find_device
 
     if threads is not None:
         torch.set_num_threads(threads)

@@ -196,10 +196,10 @@ def _run_searches(
         Why searches failed, by name; or the exit code if a signal stopped them.
     """
     from dartboard.cli.display import RunLines, choose_display
-    from dartboard.jobs.executors.inline import InlineExecutor
+    from dartboard.jobs.executors.local import InlineExecutor
     from dartboard.jobs.loops import LoopBuilder
     from dartboard.jobs.queue import JobQueue
-    from dartboard.jobs.runner import JobRunner, status
+    from dartboard.jobs.runner import JobRunner, kind_of
     from dartboard.scoreboard.bench import join_config, oracle_name, write_config
     from dartboard.scoreboard.scored_search import Scoring
 
@@ -216,7 +216,7 @@ def _run_searches(
         fall_back=args.fall_back,
     )
     jobs = {search.name: scoring.job(search) for search in searches}
-    missing = [search for search in searches if status(jobs[search.name]) is None]
+    missing = [search for search in searches if kind_of(jobs[search.name]).status(jobs[search.name]) is None]
     builder = LoopBuilder(device)
     _build_each(args, missing, builder)
     executor = make_executor(args, args.executor_words, threads=args.threads or 1)

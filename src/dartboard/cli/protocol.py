@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from dartboard.jobs.executors import Executor
     from dartboard.runs import Run
     from dartboard.sweep.protocol.config import ProtocolConfig
-    from dartboard.sweep.protocol.protocol import Protocol
-    from dartboard.sweep.protocol.results import Arm, ProtocolResult
+    from dartboard.sweep.protocol.protocol import Arm, Protocol, ProtocolResult
 
 SETTINGS = (
     "space",

@@ -1,15 +1,16 @@
 """What the commands share that run a loop of epochs: flags, the run directory, stopping and resuming."""
 
+import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dartboard.cli import processes
-from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive
+from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive, prepare_device
 from dartboard.cli.processes import SIGNALLED, report_stop, stop_on_signals
 from dartboard.cli.render import format_bytes, progress
 from dartboard.errors import DistributedError, Stopped
@@ -18,18 +19,15 @@ from dartboard.utils.text import command, printable, span
 if TYPE_CHECKING:
     import torch
 
-    from dartboard.cli.display import Display
+    from dartboard.cli.display import Display, LiveDisplay
     from dartboard.distributed.group import Group
-    from dartboard.engine.loop import LoopResult
+    from dartboard.engine.loop import Loop, LoopResult
     from dartboard.runs import Run
     from dartboard.search.config import SearchConfig
     from dartboard.search.forecast import Forecast
     from dartboard.search.hooks import AnyHook
-    from dartboard.train.config import TrainConfig
     from dartboard.utils.progress import Progress
 
-MAX_CELL_NAME = 60
-"""Characters of a typed cell that can name a directory."""
 E = TypeVar("E", bound="LoopResult")
 E_co = TypeVar("E_co", bound="LoopResult", covariant=True)
 
@@ -126,18 +124,6 @@ def search_name(config: "SearchConfig") -> str:
     return "-".join(parts)
 
 
-def train_name(cell: str, config: "TrainConfig") -> str:
-    """The name of a training's run directory.
-
-    Args:
-        cell: The cell as it was typed: a run, a file, a published cell or a genotype.
-        config: The settings of the training.
-    """
-    name = Path(cell).name.removesuffix(".json") if len(cell) < MAX_CELL_NAME else "cell"
-    plain = name if name.replace("-", "").replace("_", "").replace(".", "").isalnum() else "cell"
-    return "-".join(("train", plain, Path(config.data.name).stem, f"s{config.seed}"))
-
-
 def claim_directory(out: str | None, name: str) -> Path:
     """The directory for a new run: `out`, or the first free one of this name in `RUNS`.
 
@@ -182,23 +168,6 @@ def resumed(
         raise
 
 
-@contextmanager
-def opened(run: "Run | None", args: Namespace) -> Iterator[None]:
-    """Inside, an interrupt says how to resume the run; the run is closed at the end.
-
-    Args:
-        run: The run; None on all ranks but the first.
-        args: The parsed arguments.
-    """
-    with run or nullcontext():
-        try:
-            yield
-        except KeyboardInterrupt:
-            if run is None:
-                raise
-            raise KeyboardInterrupt(_how_to_resume(run.path, args)) from None
-
-
 def device_and_threads(args: Namespace) -> tuple[str | None, int | None]:
     """The requested device and threads, by default those of a resumed run, whose bits depend on them.
 
@@ -220,6 +189,51 @@ def device_and_threads(args: Namespace) -> tuple[str | None, int | None]:
             change = f"the run used {name} {last.get(name)}, now {value}"
             print(f"dartboard: {change}: the result can differ in the last bits", file=sys.stderr)
     return chosen["device"], chosen["threads"]
+
+
+def run_loop(
+    args: Namespace,
+    make: "Callable[[Namespace, torch.device, list[AnyHook], Group], Loop[Any, E]]",
+    screen: "type[LiveDisplay]",
+    *,
+    describe: Callable[[Any], str],
+    forecast: "Callable[[Any], Forecast]",
+    print_result: "Callable[[E, Path, Sequence[str]], None]",
+) -> int:
+    """Run a search or a training in this process and those that share it, and print the result.
+
+    Args:
+        args: The parsed arguments.
+        make: Makes the loop, with a run on rank 0 alone: a new one, or the one to resume.
+        screen: What is shown of it on a terminal.
+        describe: Says in one line what it does.
+        forecast: Measures a few steps, and returns what it will need.
+        print_result: Prints the result, given the directory of the run and the plugins.
+    """
+    from dartboard.cli.display import Changes, choose_display
+
+    device = prepare_device(*processes.local_device(*device_and_threads(args)))
+    with processes.joined(device) as group:
+        display = choose_display(quiet=args.quiet or group.rank > 0, json=args.json, live=screen)
+        hooks: list[AnyHook] = [display] if args.resume is None or group.rank > 0 else [Changes(), display]
+        loop = make(args, device, hooks, group)
+        run = loop.run
+        with run or nullcontext():
+            try:
+                if run is not None:
+                    display.say([f"{describe(loop)}, on {device}", f"writing to {run.path}"])
+                result = fit(loop, run, args, display, lambda: forecast(loop), group)
+            except KeyboardInterrupt:
+                if run is None:
+                    raise
+                raise KeyboardInterrupt(_how_to_resume(run.path, args)) from None
+    if isinstance(result, int):
+        return result
+    if run is not None and args.json:
+        print(json.dumps({"run": str(run.path)} | result.facts()))
+    elif run is not None:
+        print_result(result, run.path, args.plugin)
+    return 0
 
 
 def fit(

@@ -5,7 +5,6 @@ DARTBOARD_SEARCH_WEIGHTS__LR=0.05, the flags below, and settings such as weights
 space.without=[none]. Everything is written to a run directory. Ctrl-C saves and stops; --resume continues.
 """
 
-import json
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -13,28 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dartboard.cli import processes
-from dartboard.cli.arguments import load_plugins, prepare_device
+from dartboard.cli.arguments import load_plugins
 from dartboard.cli.render import Terminal, draw_cells, labelled, progress, run_lines
-from dartboard.cli.run_loop import (
-    add_flags,
-    check_flags,
-    claim_directory,
-    device_and_threads,
-    fit,
-    opened,
-    resumed,
-    search_name,
-)
+from dartboard.cli.run_loop import add_flags, check_flags, claim_directory, resumed, run_loop, search_name
 from dartboard.space import SPACES, load_space
 from dartboard.utils.text import command, span
 
 if TYPE_CHECKING:
     import torch
 
-    from dartboard.cli.display import Display
     from dartboard.distributed.group import Group
-    from dartboard.runs import Run
     from dartboard.search import Searcher, SearchResult
+    from dartboard.search.hooks import AnyHook
 
 SETTINGS = ("space", "method", "data", "epochs", "seed")
 """Flags that are settings of the search."""
@@ -55,36 +44,26 @@ def run(args: Namespace) -> int:
     check_flags(args, SETTINGS, "search")
     if (code := processes.launch(args)) is not None:
         return code
-    from dartboard.cli.display import choose_display
-    from dartboard.search.config import validate
+    from dartboard.cli.display import SearchScreen
     from dartboard.search.forecast import forecast
 
-    device = prepare_device(*processes.local_device(*device_and_threads(args)))
-    with processes.joined(device) as group:
-        display = choose_display(quiet=args.quiet or group.rank > 0, json=args.json)
-        start = _start if args.resume is None else _resume
-        searcher, run = start(args, device, display, group)
-        with opened(run, args):
-            if run is not None:
-                plan, config = searcher.plan, validate(run.config)
-                what = f"{config.space.name} with {config.method.name} on {config.data.name}"
-                length = (
-                    f"{plan.epochs} epochs of {plan.steps} steps" if plan.epochs else "nothing is trained"
-                )
-                display.say([f"searching {what}: {length}, on {device}", f"writing to {run.path}"])
-            result = fit(searcher, run, args, display, lambda: forecast(searcher), group)
-    if isinstance(result, int):
-        return result
-    if run is not None and args.json:
-        print(json.dumps({"run": str(run.path)} | result.facts()))
-    elif run is not None:
-        _print_result(result, run.path, args.plugin)
-    return 0
+    make = _start if args.resume is None else _resume
+    return run_loop(
+        args, make, SearchScreen, describe=_describe, forecast=forecast, print_result=_print_result
+    )
 
 
-def _start(
-    args: Namespace, device: "torch.device", display: "Display", group: "Group"
-) -> tuple["Searcher", "Run | None"]:
+def _describe(searcher: "Searcher") -> str:
+    from dartboard.search.config import validate
+
+    assert searcher.run is not None  # noqa: S101  # on rank 0
+    plan, config = searcher.plan, validate(searcher.run.config)
+    what = f"{config.space.name} with {config.method.name} on {config.data.name}"
+    length = f"{plan.epochs} epochs of {plan.steps} steps" if plan.epochs else "nothing is trained"
+    return f"searching {what}: {length}"
+
+
+def _start(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", group: "Group") -> "Searcher":
     """A new search in a new run; nothing is written if the search cannot be made."""
     from dartboard.runs import Run
     from dartboard.search import Searcher
@@ -98,28 +77,24 @@ def _start(
     )
     with progress(quiet=args.quiet) as report_progress:
         parts = build(config, progress=report_progress)
-    searcher = Searcher(*parts, device=device, hooks=[display], group=group)
+    searcher = Searcher(*parts, device=device, hooks=hooks, group=group)
     if group.rank == 0:
         path = claim_directory(args.out, search_name(config))
         searcher.run = Run.create(path, resolved(config), space=searcher.space, device=str(device))
-    return searcher, searcher.run
+    return searcher
 
 
-def _resume(
-    args: Namespace, device: "torch.device", display: "Display", group: "Group"
-) -> tuple["Searcher", "Run | None"]:
+def _resume(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", group: "Group") -> "Searcher":
     """The search of the run `args.resume`."""
-    from dartboard.cli.display import Changes
     from dartboard.runs import SPACE
     from dartboard.search import Searcher
     from dartboard.search.config import build, validate
 
     with resumed(args, device, group) as (run, report_progress):
         parts = build(validate(run.config), load_space(str(run.path / SPACE)), report_progress)
-        hooks = [Changes(), display] if group.rank == 0 else [display]
         searcher = Searcher(*parts, device=device, hooks=hooks, group=group)
     searcher.run = run if group.rank == 0 else None
-    return searcher, searcher.run
+    return searcher
 
 
 def _print_result(result: "SearchResult", path: Path, plugins: Sequence[str]) -> None:

@@ -7,7 +7,6 @@ written to a run directory, the best network and the last one among it. Ctrl-C s
 continues.
 """
 
-import json
 import os
 import re
 from argparse import ArgumentParser, Namespace
@@ -16,32 +15,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli import processes
-from dartboard.cli.arguments import UsageError, load_plugins, prepare_device
+from dartboard.cli.arguments import UsageError, load_plugins
 from dartboard.cli.render import Terminal, labelled, progress, run_lines
-from dartboard.cli.run_loop import (
-    add_flags,
-    check_flags,
-    claim_directory,
-    device_and_threads,
-    fit,
-    opened,
-    resumed,
-    train_name,
-)
+from dartboard.cli.run_loop import add_flags, check_flags, claim_directory, resumed, run_loop
 from dartboard.utils.text import command, span
 
 if TYPE_CHECKING:
     import torch
 
-    from dartboard.cli.display import Display
     from dartboard.distributed.group import Group
-    from dartboard.runs import Run
     from dartboard.search.hooks import AnyHook
     from dartboard.train import Trainer, TrainResult
-    from dartboard.train.config import TrainParts
+    from dartboard.train.config import TrainConfig, TrainParts
 
 SETTINGS = ("space", "data", "epochs", "seed")
 """Flags that are settings of the training."""
+MAX_CELL_NAME = 60
+"""Characters of a typed cell that can name a directory."""
 OVERRIDE = re.compile(r"[a-z_.]+=")
 
 
@@ -60,30 +50,19 @@ def run(args: Namespace) -> int:
     check_flags(args, SETTINGS, "train")
     if (code := processes.launch(args)) is not None:
         return code
-    from dartboard.cli.display import TrainScreen, choose_display
+    from dartboard.cli.display import TrainScreen
     from dartboard.train.forecast import forecast
 
-    device = prepare_device(*processes.local_device(*device_and_threads(args)))
-    with processes.joined(device) as group:
-        display = choose_display(quiet=args.quiet or group.rank > 0, json=args.json, live=TrainScreen)
-        start = _start if args.resume is None else _resume
-        trainer, run = start(args, device, display, group)
-        with opened(run, args):
-            if run is not None:
-                plan, cells = trainer.plan, trainer.space.stack.cells
-                what = (
-                    f"{cells} cell{'s' if cells > 1 else ''} of {trainer.space.name} on {trainer.data.name}"
-                )
-                length = f"{plan.epochs} epochs of {plan.steps} steps"
-                display.say([f"training {what}: {length}, on {device}", f"writing to {run.path}"])
-            result = fit(trainer, run, args, display, lambda: forecast(trainer), group)
-    if isinstance(result, int):
-        return result
-    if run is not None and args.json:
-        print(json.dumps({"run": str(run.path)} | result.facts()))
-    elif run is not None:
-        _print_result(result, run.path, args.plugin)
-    return 0
+    make = _start if args.resume is None else _resume
+    return run_loop(
+        args, make, TrainScreen, describe=_describe, forecast=forecast, print_result=_print_result
+    )
+
+
+def _describe(trainer: "Trainer") -> str:
+    plan, cells = trainer.plan, trainer.space.stack.cells
+    what = f"{cells} cell{'s' if cells > 1 else ''} of {trainer.space.name} on {trainer.data.name}"
+    return f"training {what}: {plan.epochs} epochs of {plan.steps} steps"
 
 
 def _find_cell(args: Namespace) -> None:
@@ -105,9 +84,19 @@ def _find_cell(args: Namespace) -> None:
         )
 
 
-def _start(
-    args: Namespace, device: "torch.device", display: "Display", group: "Group"
-) -> tuple["Trainer", "Run | None"]:
+def train_name(cell: str, config: "TrainConfig") -> str:
+    """The name of a training's run directory.
+
+    Args:
+        cell: The cell as it was typed: a run, a file, a published cell or a genotype.
+        config: The settings of the training.
+    """
+    name = Path(cell).name.removesuffix(".json") if len(cell) < MAX_CELL_NAME else "cell"
+    plain = name if name.replace("-", "").replace("_", "").replace(".", "").isalnum() else "cell"
+    return "-".join(("train", plain, Path(config.data.name).stem, f"s{config.seed}"))
+
+
+def _start(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", group: "Group") -> "Trainer":
     """A new training in a new run; nothing is written if it cannot be made."""
     from dartboard.runs import Run
     from dartboard.runs.lookup import space_name
@@ -127,29 +116,26 @@ def _start(
     )
     with progress(quiet=args.quiet) as report_progress:
         parts = build(config, space, report_progress)
-    trainer = _make_trainer(parts, device, [display], group)
+    trainer = _make_trainer(parts, device, hooks, group)
     if group.rank == 0:
         path = claim_directory(args.out, train_name(args.cell, config))
         name = space_name(args.cell, config.space.name, space)
         values = resolved(config, name, trainer.space.stack.cells)
         trainer.run = Run.create(path, values, space=trainer.space, device=str(device))
-    return trainer, trainer.run
+    return trainer
 
 
-def _resume(
-    args: Namespace, device: "torch.device", display: "Display", group: "Group"
-) -> tuple["Trainer", "Run | None"]:
+def _resume(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", group: "Group") -> "Trainer":
     """The training of the run `args.resume`."""
-    from dartboard.cli.display import Changes
     from dartboard.runs import SPACE
     from dartboard.space import load_space
     from dartboard.train.config import TRAIN, build
 
     with resumed(args, device, group) as (run, report_progress):
         parts = build(TRAIN.validate(run.config), load_space(str(run.path / SPACE)), report_progress)
-        trainer = _make_trainer(parts, device, [Changes(), display] if group.rank == 0 else [display], group)
+        trainer = _make_trainer(parts, device, hooks, group)
     trainer.run = run if group.rank == 0 else None
-    return trainer, trainer.run
+    return trainer
 
 
 def _make_trainer(

@@ -1,6 +1,7 @@
-"""The process that a loop runs in: its random state, kernels, logs and memory."""
+"""The process that a loop runs in: its device, random state, kernels, logs and memory."""
 
 import logging
+import os
 import resource
 import sys
 from collections.abc import Iterator
@@ -9,10 +10,28 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from dartboard.errors import OptionError
 from dartboard.runs import Run
 
 WORDS = ("can't allocate memory", "CUDNN_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED")
 """What torch says without an error class of its own: on CPUs, and in two libraries on GPUs."""
+
+
+def find_device(name: str | None, what: str = "the device") -> torch.device:
+    """The device of a name, which errors call `what`; without one a GPU if there is one, else the CPU.
+
+    Raises:
+        OptionError: If there is no such device, or it cannot be used.
+    """
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # or deterministic=true fails on GPUs
+    name = name or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device).tolist()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0].split(". ")[0].rstrip(".")
+        raise OptionError(f"{what} {name} cannot be used: {reason}; cpu always can") from None
+    return device
 
 
 def rng_states(device: torch.device) -> dict[str, Tensor]:

@@ -13,10 +13,9 @@ import torch
 
 from dartboard.data import Dataset
 from dartboard.engine.loop import Loop
-from dartboard.engine.process import logged
+from dartboard.engine.process import find_device, logged
 from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import DartboardError, DataError, RunError, Stopped
-from dartboard.jobs.device import find_device
 from dartboard.jobs.job import Job, State
 from dartboard.jobs.runner import KINDS, JobRunner
 from dartboard.plugins import check_plugins

@@ -1,16 +1,21 @@
-"""The job queue: submits jobs to an executor, and those again that fail or are lost."""
+"""The job queue: submits jobs to an executor, and those again that fail or are lost.
+
+It saves what is asked to stop, and passes over what is finished already, so that a plan in stages whose
+decisions stand goes on where an earlier process left off.
+"""
 
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from time import monotonic, sleep
+from typing import Protocol
 
 from dartboard.errors import DartboardError, Stopped
-from dartboard.jobs.executors.base import Executor
-from dartboard.jobs.executors.inline import InlineExecutor
+from dartboard.jobs.executors import Executor
+from dartboard.jobs.executors.local import InlineExecutor
 from dartboard.jobs.job import Job, JobResult, Monitor
-from dartboard.jobs.runner import status
+from dartboard.jobs.runner import kind_of
 from dartboard.runs import list_checkpoints
 from dartboard.runs.directory import CHECKPOINTS, METRICS
 
@@ -70,7 +75,7 @@ class JobQueue:
         self._waiting = deque()
         for job in jobs:
             try:
-                done = status(job)
+                done = kind_of(job).status(job)
             except DartboardError as error:
                 yield JobResult(job, "failed", str(error), type(error).__name__)
                 continue
@@ -147,3 +152,44 @@ def progress(job: Job) -> object:
     with suppress(OSError):
         newest = max((path.name for path in list_checkpoints(job.path / CHECKPOINTS)), default="")
     return (metrics.stat().st_size if metrics.exists() else 0), newest
+
+
+class StagedPlan(Protocol):
+    """Jobs in stages; what a stage has follows from the results of those before it."""
+
+    @property
+    def stages(self) -> Collection[str]:
+        """Names of the stages, in their order."""
+        ...
+
+    def begin(self, stage: str) -> Sequence[Job]:
+        """The jobs of a stage; those before it have been run."""
+        ...
+
+    def rungs(self, stage: str) -> Sequence[int]:
+        """Numbers of epochs after which the jobs of a stage are compared."""
+        ...
+
+    def prune(self, stage: str, epochs: int, jobs: Mapping[str, Job], queue: JobQueue) -> Collection[str]:
+        """Runs jobs up to a rung, unless they have been compared there; names of those that end there."""
+        ...
+
+    def end(self, result: JobResult) -> None:
+        """Takes the result of a job that was run to its end; raises what must end the others, too."""
+        ...
+
+
+def run_stages(plan: StagedPlan, queue: JobQueue) -> None:
+    """Runs the stages of a plan, each with its rungs.
+
+    Raises:
+        Stopped: If the queue was stopped; all states have been saved.
+    """
+    for stage in plan.stages:
+        jobs = {job.name: job for job in plan.begin(stage)}
+        queue.monitor.on_stage(stage, list(jobs))
+        for epochs in plan.rungs(stage):
+            for name in plan.prune(stage, epochs, dict(jobs), queue):
+                del jobs[name]
+        for result in queue.run(list(jobs.values())):
+            plan.end(result)

@@ -56,15 +56,6 @@ def kind_of(job: Job) -> type[JobKind]:
     return KINDS[job.kind]
 
 
-def status(job: Job) -> State | None:
-    """`finished` or `paused` if nothing is left to do, else None.
-
-    Raises:
-        DartboardError: If the job's run exists and is another's.
-    """
-    return kind_of(job).status(job)
-
-
 class JobRunner:
     """Runs jobs; images that several have in common are loaded once.
 

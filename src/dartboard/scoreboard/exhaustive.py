@@ -11,7 +11,7 @@ import numpy as np
 
 from dartboard.data import Dataset, load_dataset
 from dartboard.errors import RunError, TableError
-from dartboard.jobs.executors.base import Executor
+from dartboard.jobs.executors import Executor
 from dartboard.jobs.job import Job, State
 from dartboard.jobs.queue import JobQueue
 from dartboard.jobs.runner import KINDS, JobRunner

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from scipy.stats import kendalltau, spearmanr
 
+from dartboard.engine.process import find_device
 from dartboard.errors import GenotypeError, RunError, Stopped
-from dartboard.jobs.device import find_device
 from dartboard.jobs.job import Job, State
 from dartboard.jobs.loops import LoopKind, check_settings
 from dartboard.jobs.runner import KINDS, JobRunner

@@ -14,14 +14,13 @@ from time import monotonic
 import yaml
 
 from dartboard.errors import RunError
-from dartboard.jobs.executors.base import Executor
+from dartboard.jobs.executors import Executor
 from dartboard.jobs.job import Job, JobResult, Monitor
-from dartboard.jobs.queue import JobQueue
+from dartboard.jobs.queue import JobQueue, run_stages
 from dartboard.runs import Lock
 from dartboard.runs.directory import SWEEP as CONFIG
 from dartboard.runs.directory import write_run_names
 from dartboard.sweep.config import SweepConfig, load_sweep, plain
-from dartboard.sweep.driver import run_stages
 from dartboard.sweep.grid import PlannedRun
 from dartboard.sweep.plan import SweepPlanner
 from dartboard.sweep.pruning import Pruner

@@ -4,7 +4,7 @@ import pytest
 
 from dartboard.errors import OptionError, UnknownNameError
 from dartboard.jobs.executors import EXECUTORS, check_executor, make_executor
-from dartboard.jobs.executors.pool import PoolExecutor, PoolOptions, divide_machine
+from dartboard.jobs.executors.local import PoolExecutor, PoolOptions, divide_machine
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dartboard.errors import DartboardError, OptionError, UnknownNameError
-from dartboard.jobs.executors._submission import Submission
+from dartboard.jobs.executors._remote import Submission
 from dartboard.jobs.executors.slurm import SlurmExecutor, run_submission
 from dartboard.runs import Run, is_run
 from helpers.executor_checks import (

@@ -20,10 +20,10 @@ from dartboard.runs.lookup import find_genotype
 from dartboard.search import Hook, Searcher
 from dartboard.search import config as search_config
 from dartboard.space import decode, get_space, space_to_json
-from dartboard.sweep.protocol.protocol import Protocol, reopen
+from dartboard.sweep.protocol.protocol import Protocol, reopen, verdict
 from dartboard.sweep.pruning import DIVERGED, sift
 from dartboard.train import Trainer, TrainHook
-from dartboard.utils.statistics import compare
+from dartboard.utils.statistics import Difference, compare
 from helpers.protocol_cases import (
     all_results,
     few_digits,
@@ -451,3 +451,20 @@ def test_another_stack_takes_the_cells_and_is_remembered(data: str, tmp_path: Pa
 def test_a_protocol_needs_a_run(data: str) -> None:
     with pytest.raises(RunError, match="a protocol needs a run to write to"):
         Protocol(settings(data)).fit()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.001, 0.019, "Search beat random here: +1.00 points, 95 % interval +0.10 to +1.90."),
+        (0.0, 0.02, "Search did not beat random here, nor random search: +1.00 points"),
+        (-0.01, 0.03, "Search did not beat random here, nor random search: +1.00 points"),
+        (None, None, "With one seed nobody can say whether search beat random here: +1.00 points"),
+    ],
+)
+def test_the_verdict(low: float | None, high: float | None, words: str) -> None:
+    assert verdict(Difference(0.01, low, high)).startswith(words)
+
+
+def test_random_can_win() -> None:
+    assert verdict(Difference(-0.01, -0.02, -0.001)).startswith("Random beat search here: -1.00 points")

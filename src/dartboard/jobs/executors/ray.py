@@ -19,8 +19,8 @@ from pydantic import Field
 
 from dartboard.config.schema import Count, Options
 from dartboard.errors import DartboardError, one_line
+from dartboard.jobs.executors import EXECUTORS, parse_options, with_defaults
 from dartboard.jobs.executors._remote import run_flagged
-from dartboard.jobs.executors.base import EXECUTORS, parse_options, with_defaults
 from dartboard.jobs.job import Job, JobResult
 
 FLAGS = "ray"

@@ -16,10 +16,9 @@ from pydantic import Field
 
 from dartboard.config.schema import Count, Options
 from dartboard.errors import DartboardError
-from dartboard.jobs.executors._remote import run_flagged
-from dartboard.jobs.executors._submission import QUEUE, Submission, list_submissions
+from dartboard.jobs.executors import EXECUTORS, parse_options, with_defaults
+from dartboard.jobs.executors._remote import QUEUE, Submission, list_submissions, run_flagged
 from dartboard.jobs.executors._submitit_queue import SubmititQueue, find_submitit
-from dartboard.jobs.executors.base import EXECUTORS, parse_options, with_defaults
 from dartboard.jobs.job import Job, JobResult
 
 FOLDER, LOGS = "slurm", "logs"

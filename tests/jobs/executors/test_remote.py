@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dartboard.errors import RunError
-from dartboard.jobs.executors._submission import Submission, list_submissions
+from dartboard.jobs.executors._remote import Submission, list_submissions
 from dartboard.jobs.job import Job, JobResult
 
 JOB = Job("search/a", "/sweep", "search", {"epochs": 2, "weights": {"lr": 0.1}}, until=1, plugins=("own.py",))
