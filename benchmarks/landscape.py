@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from _common import added_memory, in_fork, median_seconds, seconds
 from dartboard.analysis.grid import GridOptions, PointEvaluator, make_problem
 from dartboard.analysis.landscape import landscape
-from dartboard.analysis.plane import draw_direction, weights_of
+from dartboard.analysis.measures import draw_direction, weights_of
 from dartboard.data import ImageSet, evaluation_batches
 from dartboard.nn import CellNet, Model, NetConfig
 from dartboard.space import adopt, get_published, get_space

@@ -2,9 +2,18 @@ import inspect
 import pickle
 
 import pytest
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dartboard import errors
-from dartboard.errors import DartboardError, DuplicateNameError, UnknownNameError, one_line
+from dartboard.errors import (
+    DartboardError,
+    DuplicateNameError,
+    UnknownNameError,
+    join_names,
+    one_line,
+    short_repr,
+    validation_message,
+)
 
 CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
 
@@ -50,3 +59,50 @@ def test_a_duplicate_name_comes_back_from_another_process_too() -> None:
     error = DuplicateNameError("op", "none", "a.py:1", "b.py:2")
     assert str(error) == "op 'none' is registered already by a.py:1, and again by b.py:2; choose another name"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301
+
+
+KEYS = {"top": ("name", "part"), "": ("size", "kind")}
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    size: int
+
+
+class Whole(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    part: list[Part] = []
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ({}, "name: field required"),
+        ({"nmae": "a"}, "no key called 'nmae'; did you mean 'name'?"),
+        (
+            {"name": "a", "part": [{"size": 1, "sise": 2}]},
+            "part.0: no key called 'sise'; did you mean 'size'?",
+        ),
+        ({"name": "a", "part": [{"size": "big"}]}, "part.0.size: expected a valid integer"),
+        ({"name": 3}, "name: expected a valid string, got 3"),
+    ],
+)
+def test_a_complaint_is_one_line_with_the_place(data: object, line: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Whole.model_validate(data)
+    message = validation_message(caught.value, KEYS)
+    assert message.startswith(line)
+    assert "\n" not in message
+
+
+def test_values_are_shown_short_and_in_one_line() -> None:
+    assert short_repr("a\nb") == r"'a\nb'"
+    assert len(short_repr("x" * 1000)) == 63
+
+
+def test_long_lists_are_cut() -> None:
+    assert join_names("abc") == "a, b, c"
+    assert join_names("abcdefgh") == "a, b, c, d, e, f and 2 more"

@@ -6,7 +6,7 @@ import pytest
 
 from dartboard.errors import OptionError, TableError
 from dartboard.runs import Run
-from dartboard.tables.csv_table import write_columns
+from dartboard.tables.nb201 import write_columns
 from dartboard_papers import RunOptions
 from dartboard_papers._bench import (
     NANO,

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from dartboard.tables.csv_table import write_columns
+from dartboard.tables.nb201 import write_columns
 from dartboard_papers import RunOptions, Verdict
 from dartboard_papers._bench import BenchScale
 from dartboard_papers.gaea_figure_5 import reproduce

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from dartboard.runs import Run
-from dartboard.tables.csv_table import write_columns
+from dartboard.tables.nb201 import write_columns
 from dartboard.utils.statistics import Summary
 from dartboard_papers import RunOptions, Verdict
 from dartboard_papers.gaea_table_2 import METHODS, SearchTable, in_words, orderings, reproduce

@@ -1,7 +1,13 @@
-"""Errors of dartboard: one root, and a named child for each kind of mistake."""
+"""Errors of dartboard: one root, a named child for each kind of mistake, and messages in one line."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+_UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
 
 
 class DartboardError(Exception):
@@ -131,3 +137,40 @@ def one_line(error: BaseException) -> str:
         prefix = f"cannot read or write {' or '.join(files)}: " if files else ""
         message = f"{prefix}{error.strerror}"
     return " ".join(message.split()) or type(error).__name__
+
+
+def validation_message(error: "ValidationError", keys: Mapping[str, Sequence[str]]) -> str:
+    """The first complaint of a validation in one line, with a hint.
+
+    An unknown key comes before all others: a key that is missing is often there under a wrong name.
+
+    Args:
+        error: What the validation of a text raised.
+        keys: The keys known under each named part of the text; those of any other part are under `""`.
+    """
+    complaints = error.errors()
+    first = next((one for one in complaints if one["type"] in _UNKNOWN_KEY), complaints[0])
+    place = [str(part) for part in first["loc"]]
+    message = first["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+    if first["type"] in _UNKNOWN_KEY:
+        parents = [part for part in first["loc"][:-1] if isinstance(part, str)]
+        known = keys.get(parents[-1] if parents else "top", keys[""])
+        message = str(UnknownNameError("key", place.pop(), known))
+    elif first["type"] in ("value_error", "json_invalid", "missing"):
+        message = message[:1].lower() + message[1:]
+    else:
+        message = f"{message}, got {short_repr(first['input'])}"
+    return f"{'.'.join(place)}: {message}" if place else message
+
+
+def short_repr(value: object, limit: int = 60) -> str:
+    """A value as it can stand in a one-line message."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
+def join_names(names: Iterable[str], limit: int = 6) -> str:
+    """Names with commas between them, the later ones of many left out."""
+    names = list(names)
+    rest = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + rest

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from dartboard.analysis.hessian import Spectrum, arch_spectrum, weight_spectrum
-from dartboard.analysis.plane import weights_of
+from dartboard.analysis.measures import weights_of
 from dartboard.arch.curvature import largest_eigenvalue
 from dartboard.errors import CompositionError
 from helpers.landscape_cases import images, normalized, random_model

@@ -22,8 +22,7 @@ from dartboard.analysis.landscape import (
     steepness,
     summary,
 )
-from dartboard.analysis.measures import mean_gradient
-from dartboard.analysis.plane import draw_direction, weights_of
+from dartboard.analysis.measures import draw_direction, mean_gradient, weights_of
 from dartboard.errors import DataError, OptionError, RunError
 from dartboard.nn import Model
 from dartboard.space import adopt, decode, get_space

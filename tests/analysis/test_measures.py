@@ -4,8 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from dartboard.analysis.measures import between_batches, per_example
-from dartboard.analysis.plane import weights_of
+from dartboard.analysis.measures import between_batches, per_example, weights_of
 from dartboard.errors import OptionError
 from helpers.landscape_cases import gradients, images, normalized, random_model
 

@@ -7,8 +7,7 @@ import pytest
 from dartboard.cli.main import main
 from dartboard.space import GENOTYPE_FORMATS, decode
 from dartboard.tables import nb201_import
-from dartboard.tables.csv_table import read_columns, write_columns
-from dartboard.tables.nb201 import all_cells
+from dartboard.tables.nb201 import all_cells, read_columns, write_columns
 from helpers import console
 from helpers.nats_data import nats_folder
 from helpers.nb201_data import made_up, real_table

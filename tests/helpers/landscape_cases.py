@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dartboard.analysis.plane import draw_direction, weights_of
+from dartboard.analysis.measures import draw_direction, weights_of
 from dartboard.data import ImageSet
 from dartboard.nn import Model
 from dartboard.nn.model_file import LAST, load_model, pack_model

@@ -19,8 +19,7 @@ from dartboard.space import (
     sample,
 )
 from dartboard.tables import TABLES, NasBench201, load_nb201
-from dartboard.tables.csv_table import write_columns
-from dartboard.tables.nb201 import DATASETS, all_cells, unique_text
+from dartboard.tables.nb201 import DATASETS, all_cells, unique_text, write_columns
 from helpers.nb201_data import Columns, made_up, real_table
 
 SKIPS = "|skip_connect~0|+|skip_connect~0|skip_connect~1|+|skip_connect~0|skip_connect~1|skip_connect~2|"

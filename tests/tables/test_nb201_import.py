@@ -10,8 +10,7 @@ import torch
 from dartboard.errors import TableError
 from dartboard.space import decode
 from dartboard.tables import IMPORTS, import_nb201, load_nb201, nb201_import
-from dartboard.tables.csv_table import read_columns
-from dartboard.tables.nb201 import COLUMNS, DATASETS, all_cells, column
+from dartboard.tables.nb201 import COLUMNS, DATASETS, all_cells, column, read_columns
 from helpers.nats_data import SEEDS, accuracy, cell_file, meta, nats_folder, save, whole_nats, whole_nb201
 
 CELLS = all_cells()[::-1]

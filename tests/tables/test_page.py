@@ -5,8 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dartboard.tables.csv_table import write_columns
-from dartboard.tables.nb201 import COLUMNS
+from dartboard.tables.nb201 import COLUMNS, write_columns
 from helpers.nb201_data import made_up
 
 PAGE = Path(__file__).parents[2] / "docs" / "oracles.md"

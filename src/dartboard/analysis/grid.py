@@ -17,8 +17,15 @@ from pydantic import Field, model_validator
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from dartboard.analysis.measures import MEASURES, MeasureContext
-from dartboard.analysis.plane import DirectionKind, Plane, Statistics, Vectors, draw_direction
+from dartboard.analysis.measures import (
+    MEASURES,
+    DirectionKind,
+    MeasureContext,
+    Plane,
+    Statistics,
+    Vectors,
+    draw_direction,
+)
 from dartboard.arch.objective import Batch
 from dartboard.config.schema import Count, Options, Seed
 from dartboard.data import Images, evaluation_batches

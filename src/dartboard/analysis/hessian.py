@@ -12,8 +12,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from dartboard.analysis.grid import normalized_examples, split_batches
-from dartboard.analysis.measures import count_examples
-from dartboard.analysis.plane import Plane, weights_of
+from dartboard.analysis.measures import Plane, count_examples, weights_of
 from dartboard.arch.curvature import Floats, Product, arch_hessian, extreme_eigenvalues
 from dartboard.arch.hvp import Exact
 from dartboard.arch.objective import Batch, Objective

@@ -1,4 +1,4 @@
-"""Reads run directories for a report; nothing is computed again."""
+"""Reads run directories and benchmark tables for a report; nothing is computed again."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dartboard.analysis.trajectory import settings_of
-from dartboard.errors import DartboardError, RunError
+from dartboard.errors import DartboardError, OptionError, RunError
 from dartboard.relax import RELAXATIONS
 from dartboard.report.report_runs import (
     ProtocolRun,
@@ -17,6 +17,7 @@ from dartboard.report.report_runs import (
     RunInfo,
     SearchEpoch,
     SearchRun,
+    SpaceTables,
     SweepEntry,
     TrainRun,
 )
@@ -26,6 +27,7 @@ from dartboard.runs.text_files import as_object, parse, read_yaml
 from dartboard.scoreboard.bench import CONFIG as BENCH
 from dartboard.search import make_method
 from dartboard.space import decode, load_space
+from dartboard.tables import SHIPPED, TABLES, load_table
 
 RUN_COLLECTIONS = {BENCH: "bench", SWEEP: "sweep"}
 """Kinds of directories with many runs, by the file that marks them."""
@@ -195,3 +197,29 @@ def _selecting_stages(folder: Path) -> set[str]:
         if isinstance(stop, Mapping) and stop.get("after"):
             selecting.add(name)
     return selecting
+
+
+def find_tables(searches: Sequence[SearchRun], table: Path | None) -> SpaceTables:
+    """The benchmark tables of the spaces of searches.
+
+    Args:
+        searches: Searches whose cells will be looked up.
+        table: The file of a table that does not ship with the package.
+
+    Raises:
+        OptionError: If a table is given that no search needs, or that several would.
+        TableError: If it is not the table of that benchmark.
+    """
+    spaces = dict.fromkeys(search.space.name for search in searches)
+    shipped = [name for name in spaces if name in TABLES and name in SHIPPED]
+    external = [name for name in spaces if name in TABLES and name not in SHIPPED]
+    if table is not None and len(external) != 1:
+        raise OptionError(
+            f"{table} can be the table of one benchmark, and the spaces searched are "
+            f"{', '.join(spaces) or 'none'}; there are benchmarks for "
+            f"{', '.join(name for name in TABLES if name not in SHIPPED)}"
+        )
+    tables = {name: load_table(name, None) for name in shipped}
+    if table is not None:
+        tables[external[0]] = load_table(external[0], table)
+    return SpaceTables(tables)

@@ -17,8 +17,7 @@ from markupsafe import Markup
 import dartboard
 from dartboard.analysis.trajectory import group_by_settings
 from dartboard.errors import DartboardError
-from dartboard.report.ranks import SpaceTables
-from dartboard.report.report_runs import ReportRuns
+from dartboard.report.report_runs import ReportRuns, SpaceTables
 from dartboard.report.sections import cell, curves, results, settings
 from dartboard.report.sections.base import ReportContext, Section, format_time, percent
 from dartboard.report.sections.headline import make_headline

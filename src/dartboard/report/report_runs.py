@@ -1,6 +1,7 @@
-"""What reports show, as read from run directories: searches, trainings and protocols."""
+"""What reports show: searches, trainings and protocols, and the ranks of their cells in benchmark tables."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dartboard.errors import GenotypeError, TableError
 from dartboard.runs.store import State
 from dartboard.space import Genotype, SearchSpace
+from dartboard.tables import Table
 
 Floats = NDArray[np.float64]
 Row = Mapping[str, Any]
@@ -227,3 +230,46 @@ class ReportRuns:
         entries = {run: run.info.sweep_entry for run in chosen}
         chosen = [run for run, entry in entries.items() if entry is None or not entry.selects] or chosen
         return [run for run in chosen if run.final_split == "test"] or chosen
+
+
+@dataclass(frozen=True)
+class Rank:
+    """The rank of a cell on one data set of a benchmark.
+
+    Args:
+        dataset: Name of the data set.
+        test: Test accuracy in the table.
+        best: The highest test accuracy in the table.
+        rank: One more than there are better cells.
+        size: How many cells there are.
+    """
+
+    dataset: str
+    test: float
+    best: float
+    rank: int
+    size: int
+
+
+@dataclass(frozen=True)
+class SpaceTables:
+    """Benchmark tables by the name of their space."""
+
+    tables: Mapping[str, Table]
+
+    def ranks(self, search: SearchRun, genotype: Genotype | None = None) -> list[Rank]:
+        """The ranks of a cell of a search, by default the chosen one; empty where no table has it.
+
+        On the data set of the search alone where the table has it, else on all data sets of the table.
+        """
+        table, genotype = self.tables.get(search.space.name), genotype or search.genotype
+        if table is None or genotype is None:
+            return []
+        ranks = []
+        with suppress(GenotypeError, TableError):  # ops may have been left out, nodes added
+            for dataset in [name for name in table.datasets if name == search.data] or table.datasets:
+                test, ranking = table.query(genotype, dataset).test, table.ranking(dataset)
+                rank = ranking.standing(test).rank
+                ranks.append(Rank(dataset, test, ranking.best, rank, len(ranking)))
+            return ranks
+        return []

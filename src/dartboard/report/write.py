@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dartboard.errors import RunError, one_line
-from dartboard.report.load import DAMAGED, load_runs, run_paths
+from dartboard.report.load import DAMAGED, find_tables, load_runs, run_paths
 from dartboard.report.page import render
-from dartboard.report.ranks import find_tables
 from dartboard.runs import Run
 from dartboard.search.hooks import LoopHook
 from dartboard.utils.atomic import write_bytes

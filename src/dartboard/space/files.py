@@ -24,8 +24,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from dartboard.errors import SpaceError, one_line
-from dartboard.space._explain import explain, shown
+from dartboard.errors import SpaceError, one_line, short_repr, validation_message
 from dartboard.space.catalog import SPACES, dense_edges, get_space, keep_per_node, stacked
 from dartboard.space.spec import Cell, Contest, Edge, SearchSpace, Stack
 from dartboard.utils import yaml_text
@@ -66,7 +65,7 @@ def space_from_json(text: str) -> SearchSpace:
             "contests": tuple(field.name for field in fields(Contest)),
             "": tuple(field.name for field in fields(Cell)),
         }
-        raise SpaceError(f"space JSON: {explain(error, keys)}") from None
+        raise SpaceError(f"space JSON: {validation_message(error, keys)}") from None
     except SpaceError as error:
         raise SpaceError(f"space JSON: {error}") from None
 
@@ -76,7 +75,7 @@ def _edge_row(row: object) -> object:
     if isinstance(row, list) and len(row) in (2, 3):
         ops = row[2] if len(row) == 3 else ()
         return (*row[:2], tuple(ops) if isinstance(ops, list) else ops)
-    raise ValueError(f"expected [source, target] or [source, target, [ops]], got {shown(row)}")
+    raise ValueError(f"expected [source, target] or [source, target, [ops]], got {short_repr(row)}")
 
 
 def _edge_rows(rows: object) -> object:
@@ -85,7 +84,7 @@ def _edge_rows(rows: object) -> object:
     if isinstance(rows, list):
         return tuple(rows)
     raise ValueError(
-        f"expected 'all' or a list of [source, target] or [source, target, [ops]], got {shown(rows)}"
+        f"expected 'all' or a list of [source, target] or [source, target, [ops]], got {short_repr(rows)}"
     )
 
 
@@ -165,12 +164,12 @@ def space_from_yaml(text: str) -> SearchSpace:
         raise SpaceError(f"space YAML: {one_line(error)}") from None
     top = tuple(_ShortSpace.model_fields)
     if not isinstance(data, dict):
-        raise SpaceError(f"space YAML: expected the keys {', '.join(top)}; got {shown(data)}")
+        raise SpaceError(f"space YAML: expected the keys {', '.join(top)}; got {short_repr(data)}")
     try:
         return _ShortSpace.model_validate_json(as_json).build()
     except ValidationError as error:
         keys = {"top": top, "stack": _STACK_KEYS, "": tuple(_ShortCell.model_fields)}
-        raise SpaceError(f"space YAML: {explain(error, keys)}") from None
+        raise SpaceError(f"space YAML: {validation_message(error, keys)}") from None
     except SpaceError as error:
         raise SpaceError(f"space YAML: {error}") from None
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, permutations, product
 from random import Random
 
-from dartboard.errors import GenotypeError, SpaceError
-from dartboard.space._explain import listed
+from dartboard.errors import GenotypeError, SpaceError, join_names
 from dartboard.space.graph import count_kept
 from dartboard.space.spec import NONE, Cell, Contest, Edge, SearchSpace
 
@@ -172,7 +171,8 @@ def _check_groups(space: SearchSpace, genotype: Genotype) -> None:
     expected, cells = space.cells, genotype.cells
     if set(expected) != set(cells):
         raise GenotypeError(
-            f"space {space.name!r} expects the cells {listed(expected)}; the genotype has {listed(cells)}"
+            f"space {space.name!r} expects the cells {join_names(expected)}; "
+            f"the genotype has {join_names(cells)}"
         )
     for group, cell in expected.items():
         if cell.inputs != cells[group].inputs:

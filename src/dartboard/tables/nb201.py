@@ -3,25 +3,36 @@
 Accuracies are those after 200 epochs, means over the seeds that were trained. On CIFAR-10 `valid` comes from
 training on one half of the training images and `test` from training on all of them; on the other two both
 come from the same training, and share the images that were held out.
+
+The table is a .csv.gz file: the first line names the columns, each other line is a cell; values are separated
+by commas and contain no comma, no quote and no line break. The CRC-32 and the length at the end of the gzip
+file are checked when it is read, so a file that is cut off or altered is refused.
 """
 
+import gzip
 import re
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+import numpy as np
+
 from dartboard.errors import GenotypeError, TableError
 from dartboard.space import GENOTYPE_FORMATS, NONE, Genotype, decode, get_space, restrict
 from dartboard.tables.base import TABLES, Floats, Ranking, Record, check_dataset
-from dartboard.tables.csv_table import numbers, read_columns
+from dartboard.utils.atomic import write_bytes
 
 CELL, PARAMETERS, MULTIPLY_ADDS = "arch_str", "params_cifar10", "mflops_cifar10"
 MILLION = 1_000_000
 WIDTH = 64
 """Input channels of the classifier."""
 INPUT, ZERO = "0", "#"
+MOST_BYTES = 1 << 28
+"""Largest unpacked size of a table."""
 _OPS = re.compile(r"([^|~+]+)~")
+_SEPARATORS = re.compile(r'[,"\n\r\v\f\x1c-\x1e\x85\u2028\u2029]')
 
 
 @dataclass(frozen=True)
@@ -142,7 +153,7 @@ class NasBench201:
 def load_nb201(path: Path) -> NasBench201:
     """NAS-Bench-201: 15,625 cells on CIFAR-10, CIFAR-100 and ImageNet16-120 (Dong & Yang 2020).
 
-    The table is a .csv.gz file with the columns `COLUMNS` (others are ignored) and a line for each cell.
+    The table has the columns `COLUMNS` (others are ignored) and a line for each cell.
 
     Raises:
         TableError: If the file is no such table, or does not hold every cell once.
@@ -156,6 +167,70 @@ def load_nb201(path: Path) -> NasBench201:
     except TableError as error:
         raise TableError(f"{path}: {error}") from None
     return NasBench201(columns[CELL], accuracies, parameters, multiply_adds)
+
+
+def read_columns(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
+    """The texts of some columns of a table, by name; other columns are ignored.
+
+    Raises:
+        TableError: If the file is damaged, or lacks a column.
+    """
+    try:
+        with gzip.open(path, "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise TableError(f"unpacks to more than {MOST_BYTES:,} bytes; that is no table of a benchmark")
+        first, *lines = data.decode().splitlines() or [""]
+        head = first.split(",")
+        if missing := [name for name in names if name not in head]:
+            raise TableError(f"has no column {', '.join(missing)}; it has {', '.join(head)[:200] or 'none'}")
+        for number, line in enumerate(lines, start=2):
+            if line.count(",") + 1 != len(head):
+                raise TableError(
+                    f"line {number} has {line.count(',') + 1} values, the first line {len(head)}"
+                )
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise TableError(f"{path}: not a whole .csv.gz table ({error})") from None
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except UnicodeDecodeError:
+        raise TableError(f"{path}: not a table: its text is not in UTF-8") from None
+    except TableError as error:
+        raise TableError(f"{path}: {error}") from None
+    values = ",".join(lines).split(",") if lines else []  # one list is faster than one for each line
+    return {name: values[head.index(name) :: len(head)] for name in names}
+
+
+def numbers(columns: Mapping[str, Sequence[str]], name: str, *, most: float) -> Floats:
+    """A column of numbers from 0 to `most` [lines].
+
+    Raises:
+        TableError: If a line holds anything else; says which.
+    """
+    try:
+        column = np.array(list(map(float, columns[name])))
+    except ValueError as error:
+        raise TableError(f"column {name}: {error}") from None
+    wrong = np.flatnonzero(~((column >= 0) & (column <= most)))
+    if wrong.size:
+        value = columns[name][wrong[0]]
+        raise TableError(f"column {name}, line {wrong[0] + 2}: expected 0 to {most:,.0f}, got {value}")
+    return column
+
+
+def write_columns(path: Path, columns: Mapping[str, Iterable[object]]) -> None:
+    """Writes a table atomically; the same columns always give the same bytes.
+
+    Raises:
+        TableError: If a value contains a comma, a quote or a line break.
+    """
+    rows = [tuple(columns), *(tuple(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    if wrong := next((value for row in rows for value in row if _SEPARATORS.search(value)), None):
+        raise TableError(
+            f"{wrong[:60]!r} cannot stand in a table: it has a comma, a quote or an end of a line"
+        )
+    text = "".join(",".join(row) + "\n" for row in rows)
+    write_bytes(path, gzip.compress(text.encode(), mtime=0))
 
 
 def all_cells() -> list[str]:

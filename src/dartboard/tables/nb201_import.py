@@ -26,8 +26,15 @@ from typing import IO, Any
 
 from dartboard.errors import TableError, one_line
 from dartboard.tables.base import IMPORTS
-from dartboard.tables.csv_table import write_columns
-from dartboard.tables.nb201 import CELL, COLUMNS, MILLION, MULTIPLY_ADDS, PARAMETERS, check_cells
+from dartboard.tables.nb201 import (
+    CELL,
+    COLUMNS,
+    MILLION,
+    MULTIPLY_ADDS,
+    PARAMETERS,
+    check_cells,
+    write_columns,
+)
 from dartboard.utils.progress import Progress
 from dartboard.utils.unpickler import NO_ROOM, AllowedGlobals, Trim, read_pickle
 

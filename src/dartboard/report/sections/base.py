@@ -7,8 +7,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from dartboard.report.charts import Chart
-from dartboard.report.ranks import Rank, SpaceTables
-from dartboard.report.report_runs import ReportRuns, RunInfo, SearchRun, TrainRun
+from dartboard.report.report_runs import Rank, ReportRuns, RunInfo, SearchRun, SpaceTables, TrainRun
 from dartboard.space import Genotype
 from dartboard.utils.statistics import mean_interval
 

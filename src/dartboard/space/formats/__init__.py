@@ -9,9 +9,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dartboard.errors import GenotypeError
+from dartboard.errors import GenotypeError, short_repr
 from dartboard.registry import Registry
-from dartboard.space._explain import shown
 from dartboard.space.formats.darts import FORM as DARTS_FORM
 from dartboard.space.formats.darts import from_darts, to_darts
 from dartboard.space.formats.json import FORM as JSON_FORM
@@ -81,4 +80,4 @@ def decode(text: str) -> Genotype:
         if genotype_format.start.match(text):
             return genotype_format.decode(text)
     forms = "; ".join(f"{name}: {genotype_format.form}" for name, genotype_format in GENOTYPE_FORMATS.items())
-    raise GenotypeError(f"cannot tell what genotype {shown(text)} is; the forms known are {forms}")
+    raise GenotypeError(f"cannot tell what genotype {short_repr(text)} is; the forms known are {forms}")

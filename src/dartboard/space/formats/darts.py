@@ -6,8 +6,7 @@ text is taken apart as a syntax tree of literals and is never evaluated.
 
 import ast
 
-from dartboard.errors import GenotypeError, SpaceError, UnknownNameError
-from dartboard.space._explain import listed
+from dartboard.errors import GenotypeError, SpaceError, UnknownNameError, join_names
 from dartboard.space.genotype import Genotype
 from dartboard.space.spec import Cell, Edge
 
@@ -27,7 +26,7 @@ def to_darts(genotype: Genotype) -> str:
     """
     if set(genotype.cells) != set(_GROUPS):
         raise GenotypeError(
-            f"a DARTS text has the cells normal and reduce; the genotype has {listed(genotype.cells)}"
+            f"a DARTS text has the cells normal and reduce; the genotype has {join_names(genotype.cells)}"
         )
     parts = []
     for group in _GROUPS:

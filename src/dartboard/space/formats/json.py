@@ -8,8 +8,7 @@ import json
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from dartboard.errors import GenotypeError, SpaceError
-from dartboard.space._explain import explain
+from dartboard.errors import GenotypeError, SpaceError, validation_message
 from dartboard.space.genotype import Genotype
 from dartboard.space.spec import Cell, Edge
 
@@ -55,7 +54,7 @@ def from_json(text: str) -> Genotype:
         texts = _TEXT.validate_json(text)
     except ValidationError as error:
         keys = {"": tuple(_CellText.model_fields)}
-        raise GenotypeError(f"genotype JSON: {explain(error, keys)}") from None
+        raise GenotypeError(f"genotype JSON: {validation_message(error, keys)}") from None
     groups = []
     for group, cell in texts.items():
         try:

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from dartboard.errors import GenotypeError, UnknownNameError
-from dartboard.space._explain import explain, listed
+from dartboard.errors import GenotypeError, UnknownNameError, join_names, validation_message
 from dartboard.space.genotype import Genotype
 from dartboard.space.spec import Cell, Edge
 
@@ -74,7 +73,7 @@ def to_nb101(genotype: Genotype) -> tuple[Matrix, tuple[str, ...]]:
     """
     if list(genotype.cells) != [_GROUP]:
         raise GenotypeError(
-            f"a NAS-Bench-101 cell is one {_GROUP!r}; the genotype has {listed(genotype.cells)}"
+            f"a NAS-Bench-101 cell is one {_GROUP!r}; the genotype has {join_names(genotype.cells)}"
         )
     cell = genotype.cells[_GROUP]
     if cell.nodes % 2 or cell != _cell(cell.nodes, cell.edges):
@@ -157,7 +156,9 @@ def from_nb101_text(text: str) -> Genotype:
     try:
         cell = _Text.model_validate_json(text)
     except ValidationError as error:
-        raise GenotypeError(f"NAS-Bench-101 genotype: {explain(error, {'': ('matrix', 'ops')})}") from None
+        raise GenotypeError(
+            f"NAS-Bench-101 genotype: {validation_message(error, {'': ('matrix', 'ops')})}"
+        ) from None
     return from_nb101(cell.matrix, cell.ops)
 
 

@@ -6,8 +6,7 @@ not bound to four nodes.
 
 import re
 
-from dartboard.errors import GenotypeError, SpaceError
-from dartboard.space._explain import listed
+from dartboard.errors import GenotypeError, SpaceError, join_names
 from dartboard.space.genotype import Genotype
 from dartboard.space.spec import NONE, Cell, Edge
 
@@ -25,7 +24,7 @@ def to_nb201(genotype: Genotype) -> str:
     """
     if list(genotype.cells) != [_GROUP]:
         raise GenotypeError(
-            f"a NAS-Bench-201 text has one {_GROUP!r}; the genotype has {listed(genotype.cells)}"
+            f"a NAS-Bench-201 text has one {_GROUP!r}; the genotype has {join_names(genotype.cells)}"
         )
     cell = genotype.cells[_GROUP]
     if cell.inputs != 1 or cell.joins or cell.concat or cell.output != (cell.nodes - 1,):

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from dartboard.analysis.plane import draw_direction, norm, weights_of
+from dartboard.analysis.measures import draw_direction, norm, weights_of
 from helpers.landscape_cases import random_model
 
 

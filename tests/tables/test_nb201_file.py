@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from dartboard.errors import TableError
-from dartboard.tables import csv_table
-from dartboard.tables.csv_table import numbers, read_columns, write_columns
+from dartboard.tables import nb201
+from dartboard.tables.nb201 import numbers, read_columns, write_columns
 
 COLUMNS: dict[str, list[object]] = {"cell": ["a b", "|c~0|"], "test": [1.5, 99], "more": ["", "é"]}
 
@@ -59,7 +59,7 @@ def test_what_is_no_table_is_refused(path: Path, damage: Callable[[bytes], bytes
 
 
 def test_what_unpacks_to_too_much_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_table, "MOST_BYTES", 1000)
+    monkeypatch.setattr(nb201, "MOST_BYTES", 1000)
     path.write_bytes(gzip.compress(b"cell\n" + b"a\n" * 1000))
     with pytest.raises(TableError, match="more than 1,000 bytes"):
         read_columns(path, ("cell",))
