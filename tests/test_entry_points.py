@@ -13,7 +13,7 @@ from dartboard.cli.main import main
 from dartboard.errors import UnknownNameError
 from dartboard.plugins import entry_points, installed_packages
 from dartboard.registry import Registry
-from dartboard.runs.environment import describe_environment
+from dartboard.runs import describe_environment
 
 Install = Callable[..., Path]
 COMMAND = '''

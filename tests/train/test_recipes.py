@@ -3,8 +3,8 @@
 import pytest
 
 from dartboard.train import RECIPES, TrainOptions
+from dartboard.train.build import learning_rate
 from dartboard.train.config import TRAIN, train_options
-from dartboard.train.schedule import learning_rate
 
 PAPERS = {
     "xnas-cifar": {

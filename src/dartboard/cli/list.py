@@ -28,7 +28,7 @@ def _registry_rows(module: str, name: str) -> list[tuple[str, str]]:
 
 def _setting_rows(module: str, name: str) -> Rows:
     """The settings of a configuration."""
-    from dartboard.config.description import setting_rows
+    from dartboard.config.schema import setting_rows
 
     return setting_rows(getattr(import_module(module), name))
 
@@ -109,7 +109,7 @@ def run(args: Namespace) -> int:
 def _details(kind: str, name: str) -> Sequence[Text | str]:
     """The docstring and the options of a method; else a setting, or those of a group."""
     if kind == "methods":
-        from dartboard.config.description import option_rows
+        from dartboard.config.schema import option_rows
         from dartboard.search import METHODS
 
         about = (getdoc(METHODS[name]) or "").splitlines()

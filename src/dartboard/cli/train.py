@@ -51,7 +51,7 @@ def run(args: Namespace) -> int:
     if (code := processes.launch(args)) is not None:
         return code
     from dartboard.cli.display import TrainScreen
-    from dartboard.train.forecast import forecast
+    from dartboard.train.trainer import forecast
 
     make = _start if args.resume is None else _resume
     return run_loop(

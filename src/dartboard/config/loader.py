@@ -12,12 +12,11 @@ from typing import Any, Generic, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from dartboard.config.schema import NAMED
 from dartboard.errors import OptionError, UnknownNameError
 from dartboard.registry import Registry
 from dartboard.utils import yaml_text
 
-NAMED = ("space", "method", "data")
-"""The groups that have a name; the name alone will do for them."""
 CHOICES = ("space", "method")
 """Groups whose other values belong to the name: another name replaces them all."""
 

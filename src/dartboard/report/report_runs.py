@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dartboard.errors import GenotypeError, TableError
-from dartboard.runs.store import State
+from dartboard.runs.directory import State
 from dartboard.space import Genotype, SearchSpace
 from dartboard.tables import Table
 

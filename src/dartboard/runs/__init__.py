@@ -18,10 +18,9 @@ if TYPE_CHECKING:
         unpack,
     )
     from dartboard.runs.directory import SPACE, RunReader, is_run, load_run
-    from dartboard.runs.environment import describe_environment
     from dartboard.runs.listing import RunSummary, find_runs, summarize_run
     from dartboard.runs.lock import Lock, is_locked
-    from dartboard.runs.store import Run
+    from dartboard.runs.store import Run, describe_environment
     from dartboard.runs.text_files import differences, flat
     from dartboard.utils.atomic import atomic_directory, write_bytes, write_text
 
@@ -60,10 +59,9 @@ _MODULES = {
         *("Tree", "digest", "pack", "unpack"),
         *("latest_state", "list_checkpoints", "load_checkpoint", "save_checkpoint"),
     ),
-    "dartboard.runs.environment": ("describe_environment",),
     "dartboard.runs.listing": ("RunSummary", "find_runs", "summarize_run"),
     "dartboard.runs.lock": ("Lock", "is_locked"),
-    "dartboard.runs.store": ("Run",),
+    "dartboard.runs.store": ("Run", "describe_environment"),
 }
 
 

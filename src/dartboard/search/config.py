@@ -17,8 +17,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from dartboard.config.loader import NAMED, ConfigLoader
-from dartboard.config.schema import Count, Options
+from dartboard.config.loader import ConfigLoader
+from dartboard.config.schema import NAMED, Count, Options
 from dartboard.data import DATASETS, Dataset, LoadOptions, load_dataset
 from dartboard.engine.config import DataOptions, LoopOptions, SourceOptions
 from dartboard.engine.process import is_out_of_memory

@@ -9,7 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from dartboard.config.loader import CHOICES, NAMED
+from dartboard.config.loader import CHOICES
+from dartboard.config.schema import NAMED
 from dartboard.errors import OptionError
 from dartboard.utils.yaml_text import format_value
 

@@ -1,5 +1,6 @@
-"""What the steps of a training are made of: its loaders, mixup, and its objective."""
+"""What the steps of a training are made of: its loaders, mixup, its objective, and its learning rate."""
 
+import math
 from dataclasses import dataclass
 from random import Random
 
@@ -10,6 +11,7 @@ from torch import Tensor
 from dartboard.arch.objective import Objective
 from dartboard.data import Batch, BatchLoader, Dataset, Images, generator, send
 from dartboard.distributed.group import SINGLE, Group
+from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import DataError
 from dartboard.nn.network import CellNet
 from dartboard.relax import Fixed
@@ -22,11 +24,13 @@ from dartboard.search.build import (
     net_config,
 )
 from dartboard.space.spec import SearchSpace
-from dartboard.train.config import TrainOptions
+from dartboard.train.config import TrainOptions, TrainWeightOptions
 
 VALID, TEST = "valid", "test"
 SHARE = 0.1
 """Of the training images, held out where there is nothing else to measure with."""
+ROUNDING = 1e-9
+"""Fractions of a training are quotients: 3 / 10 * 10 can fall short of 3."""
 
 
 @dataclass(frozen=True)
@@ -104,3 +108,30 @@ def build_objective(
     if options.net.channels_last:
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return make_objective(net, relaxation, options, group)
+
+
+def learning_rate(weights: TrainWeightOptions, fraction: float, epochs: int) -> float:
+    """The learning rate when this fraction of a training of so many epochs is done, from 0 to 1.
+
+    Each of the cycles falls from its height to `lr_end` by the schedule; a cycle is `cycle_decay` times as
+    high above `lr_end` as the one before (xnas, section 4.1: five cycles, halved each time). In the first
+    `warmup` epochs the rate is the part of it that an epoch has of them: 1/5, 2/5, ... of it for five.
+    """
+    cycle = min(int(fraction * weights.cycles + ROUNDING), weights.cycles - 1)
+    height = (weights.lr - weights.lr_end) * weights.cycle_decay**cycle
+    left = SCHEDULES[weights.schedule](1.0, 0.0, max(fraction * weights.cycles - cycle, 0.0))
+    rate = weights.lr_end + height * powered(left, weights.power)
+    epoch = int(fraction * epochs + ROUNDING)
+    return rate * min((epoch + 1) / weights.warmup, 1.0) if weights.warmup else rate
+
+
+def powered(left: float, power: float) -> float:
+    """What is left of a learning rate under power annealing with the paper's p, from 1 at the start to 0.
+
+    With what a cosine leaves for `left` this is cosine power annealing (Hundt, Jain & Hager 2019,
+    sharpDARTS), which xnas names without giving p: (p^(s + 1) - p) / (p^2 - p), or (p^s - 1) / (p - 1). It
+    tends to `left` itself as p tends to 1.
+    """
+    if power == 1:
+        return left
+    return math.expm1(left * math.log(power)) / math.expm1(math.log(power))

@@ -1,10 +1,11 @@
-"""The training loop of a discrete network."""
+"""The training loop of a discrete network, and a forecast of how long it takes."""
 
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from dartboard.data import Batch, Dataset
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.loop import Loop
+from dartboard.engine.process import peak_memory
 from dartboard.engine.schedule import ScheduleLengths
 from dartboard.engine.step import Stepper, check_step
 from dartboard.errors import ModelError
@@ -24,15 +26,15 @@ from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
 from dartboard.search.build import build_optimizer, make_evaluation_batches
 from dartboard.search.config import Named
+from dartboard.search.forecast import Forecast, put_back, seconds_of
 from dartboard.search.hooks import AnyHook, LoopHook
 from dartboard.space.files import space_to_json
 from dartboard.space.genotype import Genotype
 from dartboard.tasks import Evaluation, measure
 from dartboard.train.arguments import CellArgument, resolve_training
-from dartboard.train.build import build_objective, make_loaders, mix
+from dartboard.train.build import build_objective, learning_rate, make_loaders, mix
 from dartboard.train.config import TrainOptions
 from dartboard.train.record import Best, TrainRecord, TrainResult
-from dartboard.train.schedule import learning_rate
 from dartboard.utils.atomic import write_bytes
 
 log = logging.getLogger(__name__)
@@ -291,3 +293,24 @@ class Trainer(Loop[TrainRecord, TrainResult]):
 
 class TrainHook(LoopHook[Trainer, TrainRecord, TrainResult]):
     """Things to do at certain times of a training; see `LoopHook`."""
+
+
+def forecast(trainer: Trainer, steps: int = 3) -> Forecast:
+    """Times a few steps and one batch of an evaluation, then puts everything back.
+
+    Args:
+        trainer: A training that has not begun; afterwards it goes as if this had not been.
+        steps: How many steps are timed; one more comes before them.
+    """
+    plan, device = trainer.plan, trainer.device
+    with put_back(trainer):
+        trainer.net.train()
+        step = median([seconds_of(device, trainer.train_step) for _ in range(steps + 1)][1:])
+        # The time of one pass over the images that epochs are measured on, from one batch of it.
+        x, _ = next(trainer.batches(trainer.measured_on, SINGLE))
+        net, images = trainer.net.eval(), trainer.loaders.held_out[trainer.measured_on]
+        batches = math.ceil(math.ceil(len(images) / len(x)) / trainer.group.size)
+        look = seconds_of(device, lambda: net(x)) * batches
+    every = trainer.options.evaluation.every
+    looks = math.ceil(plan.epochs / every) + 2  # the last network and the best are measured at the end
+    return Forecast(plan.epochs * plan.steps * step + looks * look, step, peak_memory(device))

@@ -16,6 +16,7 @@ from helpers.image_folders import (
     cifar100_python,
     dump,
     pixels,
+    write_image,
 )
 
 
@@ -195,3 +196,14 @@ def test_a_damaged_archive_of_another_packing_is_named(tmp_path: Path) -> None:
     file.write_bytes(data)
     with pytest.raises(DataError, match=rf"^{file}: is damaged or cut short"):
         load_dataset(str(file))
+
+
+def test_cinic_has_all_three_splits(tmp_path: Path) -> None:
+    for part in ("train", "valid", "test"):
+        for name in ("airplane", "truck"):
+            write_image(tmp_path / part / name / "0.png", (32, 32))
+    data = load_dataset(str(tmp_path))
+    assert data.name == "cinic10"
+    assert data.valid is not None
+    assert data.test is not None
+    assert (len(data.train), len(data.valid), len(data.test)) == (2, 2, 2)

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from dartboard.cli.render import Terminal, labelled
-from dartboard.config.description import format_default, setting_rows
+from dartboard.config.schema import format_default, setting_rows
 from dartboard.utils.text import span
 from dartboard_papers import PAPERS, Reproduction, ReproductionRecord, Row, RunOptions, Scale
 from dartboard_papers.formatting import format_seconds, format_seeds, format_value

@@ -1,4 +1,6 @@
-"""CIFAR-10 and CIFAR-100 as their author publishes them: binary, or pickled by Python."""
+"""CIFAR-10 and CIFAR-100 as their author publishes them, binary or pickled by Python; and CINIC-10 (Darlow et
+al. 2018), images of CIFAR-10 and ImageNet in the classes of CIFAR-10.
+"""
 
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dartboard.data.dataset import Dataset, LoadOptions
+from dartboard.data.datasets.folder import read_folder
 from dartboard.data.files import (
     TAR_EXTENSIONS,
     LabeledArrays,
@@ -18,13 +21,14 @@ from dartboard.data.files import (
     labeled_arrays,
     read_files,
 )
-from dartboard.data.registry import READERS, Download, PublishedDataset, register_published
+from dartboard.data.registry import READERS, Download, PublishedDataset, find_paths, register_published
 from dartboard.errors import DataError
 from dartboard.utils.unpickler import read_arrays
 
 SHAPE = (3, 32, 32)
 PIXELS = 3 * 32 * 32
 SITE = "https://www.cs.toronto.edu/~kriz/"
+CINIC10_URL = "https://datashare.ed.ac.uk/bitstream/handle/10283/3192/CINIC-10.tar.gz"
 
 
 @dataclass(frozen=True)
@@ -189,3 +193,23 @@ for _cifar, _size, _md5 in (
             downloads=(Download(_archive, (SITE + _archive,), _size, _md5, folder=_folder, top=_folder),),
         )
     )
+
+register_published(
+    PublishedDataset(
+        "cinic10",
+        "270,000 colour images of 32x32 pixels in the classes of CIFAR-10 (Darlow et al. 2018).",
+        find_paths("train/airplane/", "valid/airplane/", "test/airplane/", subfolders=("CINIC-10",)),
+        lambda path, options: read_folder(path, options, "cinic10"),
+        files="train/CLASS/, valid/CLASS/ and test/CLASS/ out of CINIC-10.tar.gz",
+        homepage="https://datashare.ed.ac.uk/handle/10283/3192",
+        downloads=(
+            Download(
+                "CINIC-10.tar.gz",
+                (CINIC10_URL,),
+                size=687_544_992,
+                md5="6ee4d0c996905fe93221de577967a372",
+                folder="CINIC-10",
+            ),
+        ),
+    )
+)

@@ -31,8 +31,8 @@ from dartboard.sweep.protocol.config import ProtocolConfig
 from dartboard.train import config as train_config
 from dartboard.train.build import VALID
 from dartboard.train.config import TRAIN, TrainConfig
-from dartboard.train.forecast import forecast as forecast_training
 from dartboard.train.trainer import Trainer
+from dartboard.train.trainer import forecast as forecast_training
 from dartboard.utils.progress import Progress
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 import pytest
 import yaml
 
-from dartboard.config.description import SettingRow, format_default, option_rows, setting_rows, type_name
+from dartboard.config.schema import SettingRow, format_default, option_rows, setting_rows, type_name
 from dartboard.search import METHODS
 from dartboard.search.config import SearchConfig, load_config
 from dartboard.search.method import check_options

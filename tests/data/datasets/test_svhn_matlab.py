@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from dartboard.data.datasets import matlab
-from dartboard.data.datasets.matlab import read_matlab
+from dartboard.data.datasets import svhn
+from dartboard.data.datasets.svhn import read_matlab
 from dartboard.errors import DataError
 
 VALUES = np.arange(24).reshape(2, 3, 4)
@@ -67,7 +67,7 @@ def test_what_is_no_array_of_numbers_is_refused(values: Any, message: str) -> No
 def test_what_grows_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     data = written(X=np.zeros(5000, np.uint8))
     assert len(data) < 1000
-    monkeypatch.setattr(matlab, "LARGEST", 4000)
+    monkeypatch.setattr(svhn, "LARGEST", 4000)
     with pytest.raises(DataError, match="a packed part of it does not end"):
         read_matlab(data, ("X",))
 

@@ -3,8 +3,8 @@ import math
 import pytest
 
 from dartboard.engine.config import WeightOptions
+from dartboard.train.build import learning_rate, powered
 from dartboard.train.config import TrainWeightOptions
-from dartboard.train.schedule import learning_rate, powered
 
 
 def rates(epochs, **options):

@@ -4,8 +4,7 @@ import torch
 
 from dartboard.data import load_dataset
 from dartboard.data.dataset import ImageSet
-from dartboard.data.datasets.cluttered_digits import DIGIT, SIDE, SPLITS
-from dartboard.data.datasets.digits import BRIGHTEST, load_digits
+from dartboard.data.datasets.digits import BRIGHTEST, DIGIT, SIDE, SPLITS, load_digits
 
 FINGERPRINTS = {
     "train": "2c137ea522abe20494e28ed62ef5e16d82d444df8afa1519a15abac3207a8127",

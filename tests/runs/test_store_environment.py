@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import dartboard
-from dartboard.runs import describe_environment, environment
-from dartboard.runs.environment import describe_source
+from dartboard.runs import describe_environment, store
+from dartboard.runs.store import describe_source
 
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
 
@@ -99,7 +99,7 @@ def test_a_git_that_fails_is_as_none(repository, fake_git, script):
 
 
 def test_a_git_that_hangs_is_given_up(repository, fake_git, monkeypatch):
-    monkeypatch.setattr(environment, "_SECONDS", 0.1)
+    monkeypatch.setattr(store, "_SECONDS", 0.1)
     fake_git("exec sleep 30")
     assert describe_source(repository) is None
 
