@@ -17,9 +17,8 @@ import torch
 TESTS = Path(__file__).parents[1] / "tests"
 sys.path.insert(0, str(TESTS))
 
-from run_ranks import run_ranks  # noqa: E402
-
 from helpers.distributed_cases import CASES, largest_difference, run_case  # noqa: E402
+from helpers.ranks import run_ranks  # noqa: E402
 
 
 def main() -> None:

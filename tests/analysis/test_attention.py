@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from search_runs import search_runs
 from torch import Tensor
 
 from dartboard.analysis.attention import AttentionMap, attention, attention_maps, plot_attention
@@ -20,6 +19,7 @@ from dartboard.search.searcher import load_searcher
 from dartboard.space import get_space
 from helpers import networks
 from helpers.search_cases import state
+from helpers.search_runs import search_runs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from search_runs import search_runs
 
 from dartboard.analysis.stability import RunStability, measure, stability
 from dartboard.errors import RunError
@@ -13,6 +12,7 @@ from dartboard.search.searcher import load_searcher
 from dartboard.search.stability import EdgeStability
 from dartboard.search.stability import stability as direct
 from dartboard.space import decode
+from helpers.search_runs import search_runs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

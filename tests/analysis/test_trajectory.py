@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from search_runs import search_runs
 
 from dartboard.analysis.trajectory import (
     QUANTITIES,
@@ -27,6 +26,7 @@ from dartboard.runs import Run
 from dartboard.search.health import entropies as torch_entropies
 from dartboard.space import get_space
 from dartboard.space.spec import Cell, Edge
+from helpers.search_runs import search_runs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CELL = Cell(1, 3, (Edge(0, 1, ("a", "b", "c")), Edge(0, 2, ("a",)), Edge(1, 2, ("a", "b"))), output=(2,))

@@ -4,13 +4,13 @@ from random import Random
 
 import pytest
 import torch
-from networks import Mixing, Trial
 from torch.utils.flop_counter import FlopCounterMode
 
 from dartboard.nn import CellNet, NetConfig, one_hot, uniform
 from dartboard.nn.inherit import inherit
 from dartboard.space import SPACES, SearchSpace, get_space, restrict, sample
 from helpers import networks
+from helpers.networks import Mixing, Trial
 
 # Each with the mixture and the options of the network; together they take every branch of the default path.
 VARIANTS = {

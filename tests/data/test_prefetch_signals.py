@@ -26,7 +26,7 @@ from helpers import worker_functions
 from dartboard.cli.main import main
 from dartboard.data.prefetch import Prefetcher
 torch.randn(600, 600) @ torch.randn(600, 600)  # in several threads
-ahead = Prefetcher(working.slow_early_tasks, lambda number: number, workers=2)
+ahead = Prefetcher(worker_functions.slow_early_tasks, lambda number: number, workers=2)
 try:
     print(int(ahead.get(0)[0]), ahead.get(1)[1].item(), flush=True)
     for number in range(2, 10**9):
@@ -94,7 +94,7 @@ from dartboard.cli.main import main
 from dartboard.data.prefetch import Prefetcher
 print(flush=True)
 for _ in range(2):
-    ahead = Prefetcher(working.slow_early_tasks, lambda number: number, workers=2)
+    ahead = Prefetcher(worker_functions.slow_early_tasks, lambda number: number, workers=2)
     found = [ahead.get(number).tolist() for number in range(40)]
     assert [number for number, _ in found] == list(range(40))
     ahead.close()

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-from run_ranks import run_ranks
 
 from helpers.distributed_cases import CASES, MICRO_BATCH_CASES, Case, largest_difference, run_case
+from helpers.ranks import run_ranks
 
 SAME = 1e-8
 FOLDER = Path(__file__).parent

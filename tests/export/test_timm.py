@@ -11,7 +11,7 @@ timm = pytest.importorskip("timm") if HAVE else pytest.skip("no torchvision", al
 
 PROGRAM = """
 from helpers import torchvision_shim
-vision.importable()
+torchvision_shim.torchvision_available()
 import timm, {name}
 net = timm.create_model("{name}", pretrained=True).eval()
 check(net)

@@ -4,11 +4,11 @@ from functools import cache, partial
 from random import Random
 
 import pytest
-from kills import Victim, undisturbed_record
 
 from dartboard.nn.model_file import BEST, LAST
 from dartboard.runs import Run
 from helpers import kills
+from helpers.kills import Victim, undisturbed_record
 from train import victim
 
 SEED = 4

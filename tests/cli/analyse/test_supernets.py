@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from search_runs import search_runs
 
 from dartboard.analysis.attention import attention
 from dartboard.analysis.stability import stability
 from dartboard.cli.main import main
 from dartboard.runs import Run, list_checkpoints
+from helpers.search_runs import search_runs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 Capture = pytest.CaptureFixture[str]

@@ -2,11 +2,11 @@ import json
 from pathlib import Path
 
 import pytest
-from search_runs import search_runs
 
 from dartboard.analysis.trajectory import read_trajectories
 from dartboard.cli.main import main
 from dartboard.runs import Run
+from helpers.search_runs import search_runs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 Capture = pytest.CaptureFixture[str]
