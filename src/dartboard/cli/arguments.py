@@ -123,12 +123,7 @@ def load_images(name: str, metadata: "Metadata") -> "Dataset":
 
 
 def add_executor_flags(parser: ArgumentParser, what: str) -> None:
-    """Declare the flags that say where jobs run.
-
-    Args:
-        parser: Of the command.
-        what: What the jobs are, such as `searches`.
-    """
+    """Declare the flags that say where jobs run; `what` is what these are, such as `searches`."""
     add = parser.add_argument
     add("--jobs", type=positive, metavar="N", help=f"{what} at a time, each in a process (default: 1)")
     add(
@@ -150,10 +145,8 @@ def choose_executor(
 ) -> tuple[str, dict[str, Any]] | None:
     """Name and options of the executor that flags and words name; None for this process.
 
-    Args:
-        args: With `executor` and `jobs`.
-        words: Options such as `executor.partition=gpu`.
-        defaults: Options that count where neither flags nor words say otherwise.
+    Words are options such as `executor.partition=gpu`; `defaults` count where neither these nor flags say
+    otherwise.
 
     Raises:
         DartboardError: If a word cannot be read, or belongs to no executor.

@@ -256,14 +256,7 @@ def _build_each(args: Namespace, searches: "Sequence[BenchSearch]", builder: "Lo
 
 
 def describe(config: "BenchConfig", count: int, missing: int, device: str) -> str:
-    """What a bench is about to do.
-
-    Args:
-        config: The settings of the bench.
-        count: How many searches it has.
-        missing: How many of them are still to do.
-        device: The device to compute on.
-    """
+    """What a bench of `count` searches is about to do, of which some are missing."""
     from dartboard.scoreboard.bench import common_search
 
     search, searches = common_search(config), "1 search" if count == 1 else f"{count} searches"

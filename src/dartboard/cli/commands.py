@@ -131,12 +131,7 @@ class PackageCommand:
 
 
 def package_commands(parent: str, builtin: Collection[str]) -> dict[str, PackageCommand]:
-    """The commands that packages add to a command of dartboard, by the word that is typed.
-
-    Args:
-        parent: The command that they belong to, one of `PARENTS`.
-        builtin: Names that are taken there.
-    """
+    """The commands that packages add to `parent`, by the word that is typed; names in `builtin` are taken."""
     commands = {}
     for name, entry in entry_points(GROUP).items():
         group, _, word = name.rpartition(".")

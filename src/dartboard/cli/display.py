@@ -271,13 +271,9 @@ def choose_display(
     live: type[LiveDisplay] | None = SearchScreen,
     lines: type[EpochLines] = EpochLines,
 ) -> Display:
-    """The display for where the program writes; JSON leaves standard output alone.
+    """The display for where the program writes; with `json` it leaves standard output alone.
 
-    Args:
-        quiet: Show nothing.
-        json: Standard output is for JSON.
-        live: The display on a terminal; None for `lines` there too.
-        lines: The display elsewhere.
+    `live` is the display on a terminal, `lines` the one elsewhere, and there too if `live` is None.
     """
     if quiet or (json and not sys.stderr.isatty()):
         return Display()

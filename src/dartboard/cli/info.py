@@ -205,15 +205,7 @@ def print_cell(
     costs: "NetworkCosts",
     shapes: Mapping[str, Mapping[str, float]],
 ) -> None:
-    """Print the shape of a cell and the size of its network.
-
-    Args:
-        name: The cell as it was typed.
-        space: The space with nothing left to choose.
-        build: `channels`, `classes` and `input` of the network.
-        costs: What the network costs.
-        shapes: `width`, `depth` and `mean_source` of each cell.
-    """
+    """Print the shape of a cell and the size of its network; nothing is left to choose in `space`."""
     terminal = Terminal()
     if name in PUBLISHED:
         terminal.write([Text(name, "bold"), Text(PUBLISHED[name].paper, "dim"), ""])

@@ -5,6 +5,7 @@ Everything else is imported inside `main`, so that an interrupt in the meantime 
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 from io import TextIOWrapper
 
@@ -31,9 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             # Python flushes once more at exit, which must not fail as well.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return PIPE_CLOSED
-        from dartboard.cli.processes import wait_for_rank_zero
+        from dartboard.cli.processes import GRACE, is_silent
 
-        wait_for_rank_zero()
+        if is_silent():
+            time.sleep(GRACE)  # until rank 0 has printed an error that all ranks have, and ends this process
         print(f"dartboard: error: {printable(one_line(error))}", file=sys.stderr)
         return MISTAKE
     except (RuntimeError, MemoryError) as error:

@@ -7,7 +7,6 @@ SIGTERM, and ends at once at the second.
 import os
 import signal
 import sys
-import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -95,12 +94,7 @@ def is_silent() -> bool:
 
 
 def local_device(device: str | None, threads: int | None) -> tuple[str | None, int | None]:
-    """Device and threads of this process: of several on a machine each gets a GPU, or its part of the cores.
-
-    Args:
-        device: The requested device.
-        threads: The requested number of threads.
-    """
+    """Device and threads of this process; of several on a machine each gets a GPU, or its part of cores."""
     if not is_launched():
         return device, threads
     import torch
@@ -148,12 +142,6 @@ def is_lost(error: RuntimeError) -> bool:
     return is_launched() and any(words in str(error) for words in LOST)
 
 
-def wait_for_rank_zero() -> None:
-    """Leave rank 0 time to print an error that all ranks have; the others are ended when it exits."""
-    if is_silent():
-        time.sleep(GRACE)
-
-
 @contextmanager
 def stop_on_signals(stop: Callable[[], None]) -> Iterator[list[Signals]]:
     """Inside, a first signal calls `stop` and a second raises KeyboardInterrupt.
@@ -194,12 +182,6 @@ def interrupt_on_signals() -> Iterator[list[Signals]]:
 def report_stop(
     stop: BaseException, signals: list[Signals], resume: str = "run the same command to resume"
 ) -> int:
-    """Print that the work has stopped and how to resume it, and return the exit code.
-
-    Args:
-        stop: The `Stopped` or `KeyboardInterrupt` that ended it.
-        signals: The signals that came, in order.
-        resume: How to resume.
-    """
+    """Print that `stop` ended the work and how to resume it; returns the exit code for the first signal."""
     print(f"{str(stop) or 'interrupted'}; {resume}", file=sys.stderr)
     return SIGNALLED + signals[0] if signals else 0

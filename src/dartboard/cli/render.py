@@ -73,11 +73,7 @@ class Terminal(Console):
 
 @contextmanager
 def progress(*, quiet: bool = False) -> Iterator[Progress]:
-    """Inside, a callback that shows progress on standard error once the work takes a while.
-
-    Args:
-        quiet: Show nothing.
-    """
+    """Inside, a callback that shows progress on standard error once work takes a while, unless `quiet`."""
     if quiet:
         yield no_progress
         return
@@ -160,12 +156,7 @@ def format_metrics(metrics: Mapping[str, Any]) -> str:
 
 
 def align_columns(rows: Sequence[Sequence[str]], left: int) -> Iterator[tuple[str, ...]]:
-    """The rows with every cell padded to the width of its column.
-
-    Args:
-        rows: Rows with the same number of cells.
-        left: How many columns are aligned left; those after are aligned right.
-    """
+    """The rows as columns of even width, the first `left` of them aligned left, the others right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = enumerate(zip(row, widths, strict=True))
@@ -260,12 +251,7 @@ def print_results(
 ) -> None:
     """Print lines, or facts with `--json`; with `--out` write pictures and facts to that folder.
 
-    Args:
-        args: The parsed arguments, with `out` and `json`.
-        facts: See `as_json`.
-        lines: What people read.
-        figures: Draws the pictures, by name without endings.
-        file: Name of the file for the facts.
+    `figures` draws the pictures, by name without endings; `file` is the name of the file for the facts.
     """
     if args.out is not None:
         write_all(args.out, figures(), file, facts)
@@ -278,11 +264,7 @@ def print_results(
 def write_all(folder: Path, figures: "Mapping[str, Figure]", name: str, numbers: Mapping[str, Any]) -> None:
     """Write pictures as SVG and PNG, and numbers as JSON, to a folder that is made if need be.
 
-    Args:
-        folder: The folder.
-        figures: By name, without endings.
-        name: Name of the file with the numbers.
-        numbers: See `as_json`.
+    Figures are by name without endings; `name` is that of the file with the numbers.
     """
     from dartboard.utils.atomic import write_text
     from dartboard.viz.figures import save_figure

@@ -45,12 +45,7 @@ class RunsLoop(Protocol[E_co]):
 
 
 def add_flags(parser: ArgumentParser, *, out: str) -> None:
-    """Declare the flags that searches and trainings share.
-
-    Args:
-        parser: The parser of the command.
-        out: The default name of the run directory.
-    """
+    """Declare the flags that searches and trainings share; `out` is the default name of the run directory."""
     add = parser.add_argument
     add("--recipe", metavar="R", help="the settings of a paper; see dartboard list recipes")
     add("--config", metavar="FILE", help="settings in YAML, such as the config.yaml of a run")
@@ -63,12 +58,7 @@ def add_flags(parser: ArgumentParser, *, out: str) -> None:
 
 
 def add_run_flags(parser: ArgumentParser, *, out: str) -> None:
-    """Declare the flags of all commands that write a run: the directory, the device, and the output.
-
-    Args:
-        parser: The parser of the command.
-        out: The default name of the run directory.
-    """
+    """Declare the flags of all commands that write a run, by default to the directory `out`."""
     add = parser.add_argument
     about = "write curves, strengths and cells for TensorBoard to a folder in DIR, named after the run"
     add("--tensorboard", type=Path, metavar="DIR", help=about)
@@ -85,12 +75,7 @@ def add_run_flags(parser: ArgumentParser, *, out: str) -> None:
 
 
 def check_flags(args: Namespace, settings: Sequence[str], kind: str) -> None:
-    """Refuse flags that contradict each other, and to resume a run of another command.
-
-    Args:
-        args: The parsed arguments.
-        settings: Names of the flags that are settings.
-        kind: The command, whose runs can be resumed.
+    """Refuse flags that contradict each other, and with --resume `settings` and runs of another kind.
 
     Raises:
         UsageError: Says which flag to leave out or to add.
@@ -145,12 +130,7 @@ def claim_directory(out: str | None, name: str) -> Path:
 def resumed(
     args: Namespace, device: "torch.device", group: "Group | None" = None
 ) -> Iterator[tuple["Run", "Progress"]]:
-    """Inside, its loop is made from the run `args.resume`; an error closes the run.
-
-    Args:
-        args: The parsed arguments.
-        device: The device to compute on.
-        group: The processes that share the loop; only rank 0 opens the run to write.
+    """Inside, a loop is made from the run `args.resume`, which rank 0 alone writes; an error closes it.
 
     Yields:
         The run, and a callback that shows how far the loading of images is.
@@ -246,13 +226,7 @@ def fit(
 ) -> "E | int":
     """Run a loop; returns its result, or the exit code if a signal stopped it.
 
-    Args:
-        loop: The loop.
-        run: The run that it writes; None on all ranks but the first.
-        args: The parsed arguments.
-        display: What is shown of it.
-        forecast: Measures a few steps, and returns what the loop will need.
-        group: The processes that share it; None if it is never shared.
+    The run is None on all ranks but the first, the group if the loop is never shared.
     """
     with _hooks(loop, run, args), stop_on_signals(loop.stop) as caught:
         try:
@@ -311,10 +285,6 @@ def _how_to_resume(path: Path, args: Namespace) -> str:
 
 def forecast_text(forecast: "Callable[[], Forecast]", group: "Group | None") -> str:
     """What a loop will need, or that memory is short.
-
-    Args:
-        forecast: Measures it.
-        group: The processes that share the loop.
 
     Raises:
         DistributedError: If memory is short where other ranks wait for this one.

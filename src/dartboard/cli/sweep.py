@@ -321,13 +321,7 @@ class SweepBars(SweepLines):
 
 @contextmanager
 def choose_monitor(planner: "SweepPlanner", *, quiet: bool, json: bool) -> Iterator[Monitor]:
-    """Inside, what shows a sweep where the program writes; JSON leaves standard output alone.
-
-    Args:
-        planner: The sweep.
-        quiet: Show nothing.
-        json: Standard output is for JSON.
-    """
+    """Inside, what shows a sweep where the program writes; with `json` it leaves standard output alone."""
     terminal = Terminal(stderr=json)
     if quiet or (json and not sys.stderr.isatty()):
         yield SilentSweep(planner, terminal)

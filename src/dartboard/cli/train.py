@@ -85,12 +85,7 @@ def _find_cell(args: Namespace) -> None:
 
 
 def train_name(cell: str, config: "TrainConfig") -> str:
-    """The name of a training's run directory.
-
-    Args:
-        cell: The cell as it was typed: a run, a file, a published cell or a genotype.
-        config: The settings of the training.
-    """
+    """The name of a training's run directory; `cell` is a run, file, published cell or genotype as typed."""
     name = Path(cell).name.removesuffix(".json") if len(cell) < MAX_CELL_NAME else "cell"
     plain = name if name.replace("-", "").replace("_", "").replace(".", "").isalnum() else "cell"
     return "-".join(("train", plain, Path(config.data.name).stem, f"s{config.seed}"))

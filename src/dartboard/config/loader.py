@@ -125,17 +125,17 @@ def merge_layers(layers: Sequence[Layer]) -> dict[str, Any]:
                 name = group.get("name")
                 if later.get("name", name) != name:
                     del values[key]
-        merged = _update(values, merged)
+        merged = update_layer(values, merged)
     return merged
 
 
-def _update(values: Layer, later: Layer) -> dict[str, Any]:
+def update_layer(values: Layer, later: Layer) -> dict[str, Any]:
     """Nested values with those of `later` in their place."""
     updated = dict(values)
     for key, value in later.items():
         inner = updated.get(key)
         both = isinstance(inner, dict) and isinstance(value, dict)
-        updated[key] = _update(inner, value) if both else value  # type: ignore[arg-type]
+        updated[key] = update_layer(inner, value) if both else value  # type: ignore[arg-type]
     return updated
 
 

@@ -27,6 +27,7 @@ from dartboard.config.loader import (
     long_form,
     merge_layers,
     read_file,
+    update_layer,
 )
 from dartboard.config.schema import MAX_COUNT, Count, Options, Seed
 from dartboard.errors import DartboardError, OptionError, UnknownNameError
@@ -227,15 +228,5 @@ def _from_words(words: Iterable[str]) -> dict[str, Any]:
             raise UnknownNameError("setting", name, [*BenchConfig.model_fields, *SearchConfig.model_fields])
         else:
             setting = {"search": from_words([word])}
-        layer = _joined(layer, _split(setting))
+        layer = update_layer(layer, _split(setting))
     return layer
-
-
-def _joined(base: Mapping[str, Any], update: Mapping[str, Any]) -> dict[str, Any]:
-    """Two layers in one, group by group; values of `update` win."""
-    joined = dict(base)
-    for key, value in update.items():
-        inner = joined.get(key)
-        both = isinstance(inner, Mapping) and isinstance(value, Mapping)
-        joined[key] = _joined(inner, value) if both else value  # type: ignore[arg-type]
-    return joined

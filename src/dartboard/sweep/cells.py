@@ -185,13 +185,9 @@ def select_cells(
     trained: Sequence[SweepCell],
     finished: Mapping[str, RunReader],
 ) -> list[SweepCell]:
-    """The cells that finished runs found or trained: all of them, or the best.
+    """The cells that the finished ones of the runs of a stage found or trained: all of them, or the best.
 
-    Args:
-        source: Which cells to take.
-        runs: All runs of the stage before.
-        trained: The cells that the stage before trains, if it trains some.
-        finished: The finished runs of the stage before.
+    `trained` are the cells that the stage trains, if it trains some.
 
     Raises:
         RunError: If the best are to be taken, and no run has an accuracy.

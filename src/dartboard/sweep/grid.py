@@ -65,9 +65,7 @@ class PlannedRun:
 def flattened(values: Mapping[str, Any], *, keep_groups: bool = False) -> dict[str, Any]:
     """Settings by dotted name; a name alone will do for space, method and data.
 
-    Args:
-        values: Settings, nested or by dotted name.
-        keep_groups: Whether groups in a list of values stay groups, as in a grid.
+    With `keep_groups` groups in a list of values stay groups, as in a grid.
 
     Raises:
         OptionError: If a setting appears twice, or a group is empty.

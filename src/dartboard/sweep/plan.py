@@ -211,10 +211,7 @@ def _distinct(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
 def hold_out(values: Mapping[str, Any], epochs: Iterable[int], *, has_valid: bool) -> dict[str, Any]:
     """Settings of a training by which networks are selected: it holds out images, and measures on them.
 
-    Args:
-        values: Settings of a training, as plain values.
-        epochs: Epochs after which networks are compared.
-        has_valid: Whether its data set comes with validation images; if not, training images are held out.
+    It measures after each of these epochs; training images are held out if there are no validation images.
     """
     data, evaluation = values["data"], values["evaluation"]
     valid = data["valid"] or (None if has_valid else SHARE)

@@ -70,11 +70,8 @@ def add_supernet_flags(parser: ArgumentParser) -> None:
 def candidates(text: str, genotype: Genotype, named_space: str | None) -> list[str]:
     """The ops that can take each other's place in a cell, but for `none`, which is no connection.
 
-    Args:
-        text: What was typed for the cell.
-        genotype: The cell.
-        named_space: The space that was named; None for the one that a search chose from, else for the first
-            of the catalog that takes the cell.
+    Without `named_space` they are those of the space that a search chose from if `text` is its run, else of
+    the first of the catalog that takes the cell.
     """
     space = load_space(named_space) if named_space is not None else searched_space(text) or home_of(genotype)
     edges = (edge for _, cell in space.groups for edge in cell.edges if edge.target not in cell.joins)
@@ -106,14 +103,10 @@ def is_trained(text: str) -> bool:
 def open_network(
     text: str, args: Namespace, *, examples: int, which: str | None = None, fresh: int = 1
 ) -> TrainedNetwork:
-    """A trained network, with as many images as are needed.
+    """The network in a model's file or the directory of a training, `best` or `last`.
 
-    Args:
-        text: A model's file or the directory of a training.
-        args: The parsed arguments, with `data` and `part`.
-        examples: Images to measure it with, at the most.
-        which: `best` or `last`, of a run; None for the best.
-        fresh: Training images, at the most.
+    It comes with at most `examples` images to measure it with, which `args.data` and `args.part` name, and at
+    most `fresh` training images.
 
     Raises:
         DartboardError: If there is no such network, or no images that fit it.
@@ -147,13 +140,9 @@ def directory_name(text: str) -> str:
 
 
 def train_cell(args: Namespace, out: Path, device: "torch.device", progress: Progress) -> str:
-    """The run or the file of a trained network; a cell is trained first, with one thread.
+    """The run or the file of the trained network `args.what`; a cell is trained first, with one thread.
 
-    Args:
-        args: The parsed arguments, with `what`, `overrides` and `data`.
-        out: A cell's training is an ordinary run in its folder `runs`; what is finished is not done again.
-        device: Where to train.
-        progress: Called with the number of complete epochs.
+    That training is an ordinary run in the folder `runs` of `out`; one that is finished is not done again.
 
     Raises:
         DartboardError: If there is no such network or cell, if overrides are no settings, or if the training

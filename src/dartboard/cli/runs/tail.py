@@ -49,12 +49,7 @@ def run(args: Namespace) -> int:
 
 
 def epoch_lines(rows: Iterable[Mapping[str, Any]], epochs: object) -> list[str]:
-    """A line for each epoch.
-
-    Args:
-        rows: Metrics of the epochs.
-        epochs: The total number of epochs; ignored unless it is an integer.
-    """
+    """A line for each epoch's metrics; the total number of epochs is ignored unless it is an integer."""
     known = isinstance(epochs, int)
     width, of = len(str(epochs)) if known else 1, f" of {epochs}" if known else ""
     return [f"epoch {row['epoch'] + 1:{width}}{of}  {format_metrics(row)}".rstrip() for row in rows]

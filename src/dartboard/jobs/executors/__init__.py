@@ -103,11 +103,7 @@ def list_executors() -> list[str]:
 
 
 def make_executor(name: str, options: Mapping[str, Any]) -> Executor:
-    """The executor of a name.
-
-    Args:
-        name: Such as `here`, `pool`, `ray` or `slurm`.
-        options: Its options.
+    """The executor of a name such as `here`, `pool`, `ray` or `slurm`.
 
     Raises:
         DartboardError: If there is none of this name, an option does not fit, or a package is missing.

@@ -41,10 +41,7 @@ JOB, FLAG, ID, BEGUN, OUTCOME = "job.json", "go", "id", "begun", "outcome.json"
 def run_flagged(job: Job, flag: Path, signals: Sequence[Signals] = ()) -> JobResult:
     """Runs a job in this process as long as its flag exists.
 
-    Args:
-        job: The job.
-        flag: The file.
-        signals: What the machine sends when the job has to go: it saves its state, and counts as lost.
+    `signals` are what the machine sends when the job has to go: it saves its state, and counts as lost.
     """
     if not flag.parent.is_dir():
         error = f"{socket.gethostname()} does not see {flag.parent}"

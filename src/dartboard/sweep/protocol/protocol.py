@@ -188,8 +188,7 @@ class Protocol:
     def fit(self, *, fall_back: bool = False) -> ProtocolResult:
         """Runs all stages, from where an earlier process left off.
 
-        Args:
-            fall_back: Whether an older checkpoint will do where the last is damaged.
+        With `fall_back`, an older checkpoint will do where the last is damaged.
 
         Raises:
             Stopped: If `stop` was called; the state has been saved.
@@ -252,11 +251,8 @@ def conclude(
 ) -> ProtocolResult:
     """The result of a protocol, with the comparison of its arms.
 
-    Args:
-        searches: The runs of stage 1.
-        selections: Results of stage 2, by arm.
-        finals: The runs of stage 3, by arm.
-        examples: Number of images by which networks were selected.
+    Takes the runs of stage 1; by arm the results of stage 2 and the runs of stage 3; and the number of images
+    by which networks were selected.
     """
     rows = []
     for run in searches:
