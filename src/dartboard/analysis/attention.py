@@ -1,7 +1,7 @@
 """Attention of a trained supernet: a heat map of edges and ops for each cell (asm-nas 5.3.3)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -99,18 +99,15 @@ def attention(
     run = run if isinstance(run, Run) else Run.read(run)
     searcher = load_searcher(run, device, fall_back=fall_back, progress=progress)
     total = min(len(searcher.loaders.valid), searcher.options.health.examples)
-    return attention_maps(
-        searcher.objective, lambda: _with_progress(searcher.valid_batches(), total, progress)
-    )
 
+    def valid_batches() -> Iterator[Batch]:
+        done = 0
+        for batch in searcher.valid_batches():
+            progress("attention", done, total)
+            yield batch
+            done += len(batch[1])
 
-def _with_progress(batches: Iterable[Batch], total: int, progress: Progress) -> Iterator[Batch]:
-    """The batches; before each, the number of images that have passed is reported."""
-    done = 0
-    for batch in batches:
-        progress("attention", done, total)
-        yield batch
-        done += len(batch[1])
+    return attention_maps(searcher.objective, valid_batches)
 
 
 def attention_maps(objective: Objective, valid: Batches) -> list[AttentionMap]:

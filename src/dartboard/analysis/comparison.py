@@ -96,13 +96,7 @@ def mean_band(curves: Sequence[LearningCurve]) -> Band:
 
 @dataclass(frozen=True, order=True)
 class Entry:
-    """Identifies a training of a comparison.
-
-    Args:
-        cell: The label of the cell.
-        lr: The initial learning rate.
-        seed: Random seed of initialization and order of images.
-    """
+    """A training of a comparison: the label of its cell, its initial learning rate and its random seed."""
 
     cell: str
     lr: float
@@ -116,12 +110,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Training:
-    """One training of a comparison.
+    """One training of a comparison: its curves by metric, as far as it went.
 
-    Args:
-        entry: Identifies the training.
-        curves: By metric, as far as it went.
-        fault: Why it broke off: its loss became infinite; None if it was completed.
+    `fault` says why it broke off: its loss became infinite; None if it was completed.
     """
 
     entry: Entry

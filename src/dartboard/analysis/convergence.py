@@ -112,11 +112,9 @@ def compare(
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """What is compared, as it travels between processes.
+    """What is compared, as it travels between processes: each label with its genotype in JSON.
 
-    Args:
-        cells: For each its label and its genotype in JSON.
-        settings: Of all trainings; learning rate and seed are set for each.
+    The settings are those of all trainings; learning rate and seed are set for each.
     """
 
     cells: tuple[tuple[str, str], ...]
@@ -148,13 +146,7 @@ class ComparisonPlan:
 
 
 class Comparer:
-    """Runs what is left of a comparison.
-
-    Args:
-        plan: What is compared.
-        folder: Directory of the comparison.
-        device: Where to compute.
-    """
+    """Runs what is left of a comparison in its folder."""
 
     def __init__(self, plan: ComparisonPlan, folder: Path, device: torch.device | None = None) -> None:
         self.plan, self.folder = plan, folder
@@ -285,12 +277,7 @@ class Comparer:
 
 
 class _EpochCount(Monitor):
-    """Reports how many epochs are complete, of all trainings together.
-
-    Args:
-        jobs: All jobs of the comparison.
-        progress: Receives the counts.
-    """
+    """Reports how many epochs are complete, of all trainings of a comparison together."""
 
     def __init__(self, jobs: Sequence[Job], progress: Progress) -> None:
         self._paths = [job.path for job in jobs]

@@ -202,12 +202,7 @@ class GridProblem:
 
 
 class PointEvaluator:
-    """Measures points of a grid.
-
-    Args:
-        problem: What is measured.
-        device: Where to compute.
-    """
+    """Measures points of the grid of a problem, on a device."""
 
     def __init__(self, problem: GridProblem, device: torch.device | str) -> None:
         self.context, self.steps = problem.context(device), problem.options.steps

@@ -24,13 +24,9 @@ from dartboard.utils.progress import Progress, no_progress
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The ends of a Hessian's spectrum.
+    """The ends of the spectrum of a Hessian in `size` parameters, of the mean loss of `examples` images.
 
-    Args:
-        largest: The largest eigenvalues, the largest first; NaN where Lanczos' method found none.
-        smallest: The smallest eigenvalue.
-        size: The number of parameters.
-        examples: How many images the loss is the mean of.
+    The largest eigenvalues come with the largest first; NaN where Lanczos' method found none.
     """
 
     largest: tuple[float, ...]

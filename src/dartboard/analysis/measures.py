@@ -169,12 +169,9 @@ class Plane:
 
 @dataclass(frozen=True, eq=False)
 class MeasureContext:
-    """What measures need.
+    """What measures need: the network with its directions, and batches of normalized images with labels.
 
-    Args:
-        plane: The network, with its directions.
-        batches: Normalized images with labels.
-        step: Distance of neighboring points in units of the directions.
+    `step` is the distance of neighboring points in units of the directions.
     """
 
     plane: Plane
@@ -289,11 +286,7 @@ def between_batches(gradients: Iterable[Sequence[Tensor]], size: int) -> Tensor:
 
 
 class _Moments:
-    """Running sums over vectors given in parts, in double precision.
-
-    Args:
-        like: Tensors with the shapes of the parts.
-    """
+    """Running sums over vectors given in parts, shaped like the tensors of `like`, in double precision."""
 
     def __init__(self, like: Sequence[Tensor]) -> None:
         self.squares = torch.zeros((), dtype=torch.float64, device=like[0].device)

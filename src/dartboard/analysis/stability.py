@@ -114,11 +114,7 @@ def measure(
 
 @dataclass(frozen=True)
 class Stabilities:
-    """Searches grouped by their settings, with all seeds of a group together.
-
-    Args:
-        groups: By label, such as `asm` and `darts`.
-    """
+    """Searches grouped by their settings, all seeds of a group together, under labels such as `asm`."""
 
     groups: Mapping[str, Sequence[RunStability]]
 

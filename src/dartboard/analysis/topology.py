@@ -121,12 +121,9 @@ class ShapeRank:
 
 @dataclass(frozen=True)
 class ShapeDistribution:
-    """How often each width and depth occurs among the cells of a kind.
+    """How many cells of a kind have each width and depth; `about` describes the kind.
 
-    Args:
-        about: Description of the kind.
-        ways: How many cells there are of each width and depth.
-        exact: Whether all cells are counted; else it is a sample of them.
+    `exact` is True if all cells are counted; else it is a sample of them.
     """
 
     about: str

@@ -104,13 +104,9 @@ class CellPoint:
 
 @dataclass(frozen=True)
 class TrajectoryPoint:
-    """A search after an epoch.
+    """A search after an epoch, counted from 0: its groups, and the supernet's accuracy on held-out images.
 
-    Args:
-        epoch: Number of the epoch, from 0.
-        cells: The groups.
-        accuracy: Accuracy of the supernet on held-out images.
-        discrete: Accuracy of the supernet with only the chosen ops; None where it was not measured.
+    `discrete` is the accuracy with only the chosen ops; None where it was not measured.
     """
 
     epoch: int
@@ -215,31 +211,27 @@ def read_trajectory(run: Run | str | Path) -> Trajectory:
     if kind != "search":
         raise RunError(f"{run.path} is a run of dartboard {kind}; name one of dartboard search")
     try:
-        return _read(run)
+        rows = run.metrics()
+        if not rows:
+            raise RunError(f"{run.path} has no epochs yet; there is nothing to show")
+        space, result = load_space(str(run.path / SPACE)), run.result()
+        points = []
+        for row in rows:
+            strengths, cells = run.epoch(row["epoch"])["strengths"], {}
+            for group, cell in space.groups:
+                ops, index = np.array(strengths[group]["ops"]), open_edges(cell)
+                entropy = float(entropies(ops[index]).mean()) if index else 0.0
+                leads = tuple(margins(cell, ops).tolist())
+                chosen = dict(row["cells"][group]["ops"])
+                cells[group] = CellPoint(entropy, mean_normalised_entropy(cell, ops), leads, chosen)
+            discrete = row.get("discrete_accuracy")
+            points.append(TrajectoryPoint(row["epoch"], cells, row["valid_accuracy"], discrete))
+        gap = None if result is None else result["valid_accuracy"] - result["discrete_accuracy"]
+        return Trajectory(run.path, settings_of(run), run.config["seed"], space, points, gap)
     except DartboardError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         raise RunError(f"{run.path} is damaged: it has epochs that cannot be read") from None
-
-
-def _read(run: Run) -> Trajectory:
-    rows = run.metrics()
-    if not rows:
-        raise RunError(f"{run.path} has no epochs yet; there is nothing to show")
-    space, result = load_space(str(run.path / SPACE)), run.result()
-    points = []
-    for row in rows:
-        strengths, cells = run.epoch(row["epoch"])["strengths"], {}
-        for group, cell in space.groups:
-            ops, index = np.array(strengths[group]["ops"]), open_edges(cell)
-            entropy = float(entropies(ops[index]).mean()) if index else 0.0
-            leads = tuple(margins(cell, ops).tolist())
-            chosen = dict(row["cells"][group]["ops"])
-            cells[group] = CellPoint(entropy, mean_normalised_entropy(cell, ops), leads, chosen)
-        discrete = row.get("discrete_accuracy")
-        points.append(TrajectoryPoint(row["epoch"], cells, row["valid_accuracy"], discrete))
-    gap = None if result is None else result["valid_accuracy"] - result["discrete_accuracy"]
-    return Trajectory(run.path, settings_of(run), run.config["seed"], space, points, gap)
 
 
 def settings_of(run: Run) -> dict[str, Any]:
@@ -251,8 +243,7 @@ def settings_of(run: Run) -> dict[str, Any]:
 class Trajectories:
     """Searches grouped by their settings, with all seeds of a group together.
 
-    Args:
-        groups: By label, such as `darts` or `darts, weight_decay=0.1`.
+    Labels of groups are such as `darts` or `darts, weight_decay=0.1`.
     """
 
     groups: Mapping[str, Sequence[Trajectory]]

@@ -122,11 +122,9 @@ class ExportRequest:
 
 @dataclass(frozen=True, eq=False)
 class LoadedNetwork:
-    """An exported network that is ready to run.
+    """An exported network that is ready to run, with its metadata.
 
-    Args:
-        forward: From normalized images, float32 [N, C, H, W], to logits [N, classes] on the same device.
-        metadata: Its metadata.
+    `forward` takes normalized images, float32 [N, C, H, W], to logits [N, classes] on the same device.
     """
 
     forward: Callable[[Tensor], Tensor]

@@ -26,12 +26,9 @@ WHICH = {"best": BEST, "last": LAST}
 
 @dataclass(frozen=True)
 class Exported:
-    """The files that were written.
+    """The files that were written, with their sizes in bytes; the file to open is the first.
 
-    Args:
-        files: Size in bytes by path; the file to open is the first.
-        difference: The largest difference between a logit and torch's.
-        images: Number of images it was checked on.
+    `difference` is the largest between a logit and torch's, over as many `images` as it was checked on.
     """
 
     files: Mapping[Path, int]

@@ -209,14 +209,7 @@ def import_lines(code: str) -> str:
 
 @dataclass(frozen=True)
 class ExportedEdge:
-    """An edge of an exported cell.
-
-    Args:
-        source: Node that it leaves.
-        target: Node that it enters.
-        op: Name of its op.
-        index: Index of the edge in the network's cell; None for zeros that are put in.
-    """
+    """An edge of an exported cell with its index in the network's cell; None for zeros that are put in."""
 
     source: int
     target: int

@@ -19,15 +19,9 @@ Quantity = Callable[[Row], float | None]
 
 @dataclass(frozen=True)
 class ChartLine:
-    """A line of a chart.
+    """A line of a chart over complete epochs; its line style is called as plotly calls it.
 
-    Args:
-        name: Name in the legend.
-        x: Complete epochs.
-        y: The values.
-        color: Color of the line and its band.
-        dash: Line style, as plotly names it.
-        std: Half the height of a band around the line; empty for none.
+    `std` is half the height of a band around the line, empty for none.
     """
 
     name: str
@@ -40,14 +34,9 @@ class ChartLine:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart over epochs.
+    """A chart over epochs; `axis` says what the values are.
 
-    Args:
-        name: The title.
-        lines: What it shows.
-        axis: What the values are.
-        percent: Whether they are fractions to show in percent.
-        zero: Whether the axis always includes zero.
+    `percent` is True for fractions to show in percent, `zero` if the axis always includes zero.
     """
 
     name: str

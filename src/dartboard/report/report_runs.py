@@ -74,14 +74,9 @@ class RunInfo:
 
 @dataclass(frozen=True, eq=False)
 class SearchEpoch:
-    """A search after an epoch.
+    """A search after so many complete epochs: metrics, what would be chosen, and what it is chosen by.
 
-    Args:
-        epoch: How many epochs are complete.
-        row: The metrics of the epoch.
-        genotype: What would be chosen.
-        ops: For each group, the strengths of candidates [E, N].
-        edges: For each group, the weights of edges [E].
+    `ops` has the strengths of candidates [E, N] of each group, `edges` the weights of its edges [E].
     """
 
     epoch: int
@@ -93,16 +88,11 @@ class SearchEpoch:
 
 @dataclass(frozen=True, eq=False)
 class SearchRun:
-    """A search.
+    """A search; its result is the contents of result.json, None before the end.
 
-    Args:
-        info: Where it comes from.
-        settings: By dotted name, all settings that identify the search except its seed.
-        space: The search space.
-        epochs: The state after each epoch.
-        result: The contents of result.json; None before the end.
-        genotype: What was chosen, or would be now; None before the end of the first epoch.
-        uses_attention: True if its strengths are mean attention weights.
+    Its settings, by dotted name, are all that identify it except its seed. Its genotype is what was chosen or
+    would be now, None before the end of the first epoch. `uses_attention` is True if its strengths are mean
+    attention weights.
     """
 
     info: RunInfo
@@ -148,15 +138,7 @@ class SearchRun:
 
 @dataclass(frozen=True, eq=False)
 class TrainRun:
-    """A training.
-
-    Args:
-        info: Where it comes from.
-        genotype: What is trained.
-        space: The stack with these cells.
-        rows: The metrics of each epoch.
-        result: The contents of result.json; None before the end.
-    """
+    """A training of a genotype in a stack; its result is that of result.json, None before the end."""
 
     info: RunInfo
     genotype: Genotype
@@ -203,10 +185,8 @@ class ProtocolRun:
 class ReportRuns:
     """All runs that a report shows.
 
-    Args:
-        searches: The searches, those of protocols included.
-        trainings: The trainings, with those of protocols and those next to searches whose cell they train.
-        protocols: The protocols.
+    Searches and trainings include those of protocols, trainings also those next to searches whose cell they
+    train.
     """
 
     searches: Sequence[SearchRun]
@@ -234,14 +214,9 @@ class ReportRuns:
 
 @dataclass(frozen=True)
 class Rank:
-    """The rank of a cell on one data set of a benchmark.
+    """The rank of a cell on one data set of a benchmark, one more than there are better cells of `size`.
 
-    Args:
-        dataset: Name of the data set.
-        test: Test accuracy in the table.
-        best: The highest test accuracy in the table.
-        rank: One more than there are better cells.
-        size: How many cells there are.
+    `test` is its test accuracy in the table, `best` the highest there.
     """
 
     dataset: str

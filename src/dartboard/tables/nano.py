@@ -23,7 +23,6 @@ from dartboard.tables.base import SHIPPED, TABLES, Floats, Ranking, Record, chec
 from dartboard.utils.npz import DAMAGED, read_array
 
 FILE = "nano.npz"
-DIGEST = "nano.sha256"
 SPLITS = ("valid", "test")
 LARGEST = 1 << 53
 """Upper bound of all numbers of the table."""

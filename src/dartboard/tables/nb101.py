@@ -124,14 +124,7 @@ def load_nb101(path: Path) -> NasBench101:
 
 @dataclass(frozen=True)
 class Convolution:
-    """A convolution of the network, without bias and followed by a batch-norm.
-
-    Args:
-        kernel: Kernel size.
-        inputs: Input channels.
-        outputs: Output channels.
-        side: Height and width of the output.
-    """
+    """A convolution without bias, followed by a batch-norm; `side` is the height and width of its output."""
 
     kernel: int
     inputs: int

@@ -69,11 +69,8 @@ def import_tfrecord(path: Path, out: Path, progress: Progress) -> int:
 def read_tfrecord(path: Path, progress: Progress = no_progress) -> Nb101Columns:
     """The table of an official file: accuracies after 108 epochs, means over the trainings of each cell.
 
-    Rows are in the order of their graphs' hashes. The file is read once, record by record.
-
-    Args:
-        path: The .tfrecord file.
-        progress: Called with the file's name, the bytes read, and its size.
+    Rows are in the order of their graphs' hashes. The file is read once, record by record; progress is the
+    number of bytes read.
 
     Raises:
         TableError: If the file is damaged or has another record; says which.

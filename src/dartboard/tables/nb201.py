@@ -37,13 +37,7 @@ _SEPARATORS = re.compile(r'[,"\n\r\v\f\x1c-\x1e\x85\u2028\u2029]')
 
 @dataclass(frozen=True)
 class TableDataset:
-    """A data set of the benchmark.
-
-    Args:
-        prefix: First part of the names of its columns.
-        classes: Number of classes.
-        pixels: Height and width of an image.
-    """
+    """A data set of the benchmark: the prefix of its columns, its classes, height and width of an image."""
 
     prefix: str
     classes: int

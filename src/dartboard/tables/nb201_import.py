@@ -88,11 +88,9 @@ def import_nb201(source: Path, out: Path, progress: Progress) -> int:
 
 
 def read_folder(folder: Path, progress: Progress) -> dict[str, list[object]]:
-    """The columns of the nb201 table from the official folder.
+    """The columns of the nb201 table from the official folder, with `meta.pickle.pbz2` and a file a cell.
 
-    Args:
-        folder: The folder with `meta.pickle.pbz2` and a file a cell.
-        progress: Called with the folder's name, the number of cells read, and how many there are.
+    Progress is the number of cells read.
 
     Raises:
         TableError: If a file is missing, damaged, or not as NATS-Bench writes it; says which.
@@ -183,9 +181,7 @@ def _mean_accuracy(trials: Trials, trained: str, evaluated: str) -> float:
 def read_archive(path: Path, progress: Progress) -> dict[str, list[object]]:
     """The columns of the nb201 table from one official file, recognized by its first bytes.
 
-    Args:
-        path: The file.
-        progress: Called with the file's name, the bytes read, and its size.
+    Progress is the number of bytes read.
 
     Raises:
         TableError: If the file is damaged, or not as the benchmark's authors write it; says how.

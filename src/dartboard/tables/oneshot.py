@@ -85,8 +85,8 @@ class NasBench1Shot1:
             orders = forward_orders(matrix)
             labels = np.array(list(product(range(len(LABELS)), repeat=vertices - 2)), dtype=np.int64)
             keys = cell_key(edge_bits(matrix, orders), ops_codes(labels, orders))
-            found = self._nb101.table.find(keys).max(axis=1)  # [3 ** inner vertices], -1 where there is none
-            np.add.at(counts, found[found >= 0], encodings)
+            rows = self._nb101.table.find(keys).max(axis=1)  # [3 ** inner vertices], -1 where there is none
+            np.add.at(counts, rows[rows >= 0], encodings)
         (rows,) = np.nonzero(counts)
         return rows, counts[rows]
 

@@ -16,7 +16,6 @@ from matplotlib.patches import Circle, FancyBboxPatch, Patch, PathPatch, Polygon
 from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
-from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
 from dartboard.space import Cell, Genotype, SearchSpace
@@ -44,9 +43,6 @@ HEAD = 0.075
 """Length of an arrow's head in inches."""
 MARGIN = 0.12
 NAMES = {"c(k-2)": "$c_{k-2}$", "c(k-1)": "$c_{k-1}$", "c(k)": "$c_k$"}
-
-Points = NDArray[np.float64]
-"""Points along a line [points, 2]."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +266,11 @@ def _draw_text(axes: Axes, text: str, rect: Rect, color: str) -> None:
 
 def _draw_line(axes: Axes, line: DrawnLine, route: Route) -> None:
     """A thin line along a route, or a ribbon of strands as thick as their weights, with an arrow's head."""
-    points = _curve(route)
+    xs, ys = np.array(route.corners(HEAD)).T
+    along = np.linspace(xs[0], xs[-1], 24 * len(xs))
+    distinct = np.concatenate([[True], np.diff(xs) > 1e-9])
+    # smooth, and between two corners never above or below both
+    points = np.stack([along, PchipInterpolator(xs[distinct], ys[distinct])(along)], axis=1)
     if line.strands[0][1] is None:
         axes.plot(*points.T, color=line.color, linewidth=1.4, solid_capstyle="butt", zorder=1)
     else:
@@ -285,11 +285,3 @@ def _draw_line(axes: Axes, line: DrawnLine, route: Route) -> None:
     x, y = points[-1].tolist()
     tip = [(x + HEAD, y), (x, y + HEAD * 0.55), (x, y - HEAD * 0.55)]
     axes.add_patch(Polygon(tip, closed=True, facecolor=line.color, edgecolor="none", zorder=2))
-
-
-def _curve(route: Route) -> Points:
-    """Points along a route: smooth, and between two corners never above or below both."""
-    xs, ys = np.array(route.corners(HEAD)).T
-    along = np.linspace(xs[0], xs[-1], 24 * len(xs))
-    distinct = np.concatenate([[True], np.diff(xs) > 1e-9])
-    return np.stack([along, PchipInterpolator(xs[distinct], ys[distinct])(along)], axis=1)

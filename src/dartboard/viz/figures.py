@@ -16,9 +16,7 @@ METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "png": {}, "pdf": 
 def save_figure(figure: Figure, path: Path) -> list[Path]:
     """Writes a figure as SVG and as PNG and returns both paths; the same figure gives the same bytes.
 
-    Args:
-        figure: The figure.
-        path: The path without suffix; its folder must exist.
+    `path` has no suffix, and its folder must exist.
     """
     return [save_as(figure, path.with_name(f"{path.name}.{suffix}")) for suffix in ("svg", "png")]
 

@@ -83,13 +83,8 @@ class Layout:
 class Item:
     """Something with a place in a layer: a vertex, a label, or the bend of an edge that passes.
 
-    Args:
-        layer: Index of the layer.
-        width: Width of the item.
-        height: Height of the item.
-        on_edge: True for bends and labels, whose edge should be level.
-        before: Indices of the items that edges come from.
-        after: Indices of the items that edges lead to.
+    `on_edge` is True for bends and labels, whose edge should be level; `before` and `after` are the indices
+    of the items that edges come from and lead to.
     """
 
     layer: int
@@ -143,10 +138,7 @@ def longest_path_layers(count: int, edges: Sequence[LayoutEdge]) -> list[int]:
 def place_heights(items: Sequence[Item], layers: Sequence[Sequence[int]], gap: float) -> list[float]:
     """The y of each item: near its neighbors, in the order of its layer, and without overlap.
 
-    Args:
-        items: All items.
-        layers: For each layer, the indices of its items from top to bottom.
-        gap: Distance between neighbors of a layer.
+    `layers` has the indices of the items of each layer from top to bottom, which are at least `gap` apart.
     """
     heights = [0.0] * len(items)
     offsets = []

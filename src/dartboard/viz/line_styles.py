@@ -12,13 +12,7 @@ STYLES = (("-", "o"), ("-.", "s"), (":", "^"))
 
 @dataclass(frozen=True)
 class LineStyle:
-    """The style of one method, the same in all pictures.
-
-    Args:
-        color: Color of lines, bands and bars.
-        line: Line style, as matplotlib names it.
-        marker: Marker, as matplotlib names it.
-    """
+    """The style of one method, the same in all pictures; line and marker as matplotlib names them."""
 
     color: str
     line: str

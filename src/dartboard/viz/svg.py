@@ -89,12 +89,9 @@ def _svg_text(x: float, y: float, text: str, color: str, *, halo: bool = False) 
 
 
 def cells_html(title: str, summary: Mapping[str, str], genotype: Genotype) -> str:
-    """A title, labelled lines and drawings of the different cells, as HTML for a notebook.
+    """A title, lines by label and drawings of the different cells, as HTML for a notebook.
 
-    Args:
-        title: The title.
-        summary: Lines by label.
-        genotype: The cells; equal ones are drawn once, under the names of all.
+    Equal cells of the genotype are drawn once, under the names of all.
     """
     rows = "".join(
         f"<tr><th>{escape(label)}</th><td>{escape(text)}</td></tr>" for label, text in summary.items()

@@ -54,13 +54,9 @@ def glyphs_for(encoding: str) -> Glyphs:
 
 @dataclass(frozen=True)
 class Row:
-    """A vertex of the drawing.
+    """A vertex of the drawing: its number, what is written beside it, and whether it is part of the output.
 
-    Args:
-        number: Its number.
-        inputs: Source and label of each connection that enters it, by source.
-        label: What is written beside the number.
-        output: True if it is part of the cell's output.
+    `inputs` has source and label of each connection that enters it, by source.
     """
 
     number: int
@@ -82,7 +78,10 @@ def cell_rows(cell: Cell) -> list[Row]:
             (link.source, _candidates(cell, link.edge, shared) if link.has_ops else "") for link in links
         ]
         node = 2 * number - 1 if has_node_ops(cell) else number
-        parts = [_candidates(cell, vertex.edge), _contests(cell, node)]
+        contests = dict.fromkeys(filter(None, map(cell.contest_of, cell.entering(node))))
+        dropping = [contest for contest in contests if contest.keep < len(contest.edges)]
+        keeps = "; ".join(f"keeps {contest.keep} of {len(contest.edges)}" for contest in dropping)
+        parts = [_candidates(cell, vertex.edge), keeps]
         if not links and not has_node_ops(cell):
             parts = ["nothing enters"]
         inputs.sort(key=lambda pair: pair[0])
@@ -95,13 +94,6 @@ def _candidates(cell: Cell, edge: int | None, shared: tuple[str, ...] = ()) -> s
     if edge is None or (ops := cell.edges[edge].ops) == shared:
         return ""
     return ops[0] if len(ops) == 1 else f"one of {len(ops)} ops"
-
-
-def _contests(cell: Cell, node: int) -> str:
-    """Such as `keeps 2 of 5`, for each contest of a node's edges that drops some of them."""
-    contests = dict.fromkeys(filter(None, map(cell.contest_of, cell.entering(node))))
-    dropping = [contest for contest in contests if contest.keep < len(contest.edges)]
-    return "; ".join(f"keeps {contest.keep} of {len(contest.edges)}" for contest in dropping)
 
 
 def draw_cell(cell: Cell, glyphs: Glyphs = UNICODE) -> list[Text]:

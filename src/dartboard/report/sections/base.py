@@ -19,13 +19,7 @@ Formatter = Callable[[float], str]
 
 @dataclass(frozen=True)
 class ReportContext:
-    """What a report is about.
-
-    Args:
-        runs: The runs.
-        groups: By label, the searches that differ only in their seed.
-        tables: Benchmark tables that rank cells.
-    """
+    """Runs, by label those searches that differ only in their seed, and tables that rank cells."""
 
     runs: ReportRuns
     groups: Mapping[str, Sequence[SearchRun]]
@@ -92,13 +86,7 @@ class Badge:
 
 @dataclass(frozen=True)
 class TableCell:
-    """A cell of a table that is more than text.
-
-    Args:
-        text: The text.
-        style: `strong` or `sub`.
-        badges: Badges instead of a text.
-    """
+    """A cell of a table that is more than text: its style is `strong` or `sub`; badges replace the text."""
 
     text: str = ""
     style: str = ""
@@ -107,13 +95,9 @@ class TableCell:
 
 @dataclass(frozen=True)
 class DataTable:
-    """A table that scrolls by itself where the page is narrow.
+    """A table that scrolls by itself where the page is narrow, with a caption for screen readers.
 
-    Args:
-        head: Names of the columns.
-        rows: Their cells, in the order of `head`.
-        caption: What the table shows, for screen readers.
-        text_columns: How many columns from the left are text; the others are numbers, aligned right.
+    The first `text_columns` columns are text; the others are numbers, aligned right.
     """
 
     head: Sequence[str]

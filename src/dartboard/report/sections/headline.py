@@ -22,19 +22,11 @@ class Tile:
 
 @dataclass(frozen=True)
 class Headline:
-    """The top of a page.
+    """The top of a page: what is reported on, the first sentence, and the most important numbers.
 
-    Args:
-        kind: What is reported on.
-        title: The title of the page.
-        lead: The first sentence.
-        state: State of the run, shown after the lead; empty for none.
-        duration: How long the run took, shown after its state.
-        tiles: The most important numbers.
-        facts: Names and values.
-        verdict: The conclusion of a protocol.
-        has_genotype: Whether a genotype is shown.
-        genotype: Its text; None before the end of the first epoch.
+    State and duration are shown after the lead where there are any, `verdict` is the conclusion of a
+    protocol. The genotype is None before the end of the first epoch; `has_genotype` says whether one is shown
+    at all.
     """
 
     kind: str

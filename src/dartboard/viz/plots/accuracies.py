@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
@@ -63,13 +62,7 @@ def axis_positions(accuracies: Floats, best: float) -> Floats:
 
 @dataclass(frozen=True)
 class EdgeAccuracies:
-    """Accuracies of one supernet.
-
-    Args:
-        mixed: Accuracy with all edges mixed.
-        discrete: Accuracy with one edge discrete, for each edge.
-        changes: The difference that each edge makes.
-    """
+    """Accuracies of one supernet: all edges mixed, each edge discrete, and the change that each makes."""
 
     mixed: float
     discrete: Sequence[float]
@@ -98,19 +91,13 @@ def plot_stability(groups: Mapping[str, Sequence[EdgeAccuracies]]) -> Figure:
     for axes, (low, high) in zip(panels, limits, strict=True):
         middle = (low + high) / 2
         axes.set_ylim(middle - half, middle + half)
-    _draw_changes(summary, groups)
-    return figure
-
-
-def _draw_changes(axes: Axes, groups: Mapping[str, Sequence[EdgeAccuracies]]) -> None:
-    """The sizes of all changes of each group side by side, with their mean."""
-    styles = line_styles(groups)
-    for place, (label, group) in enumerate(groups.items()):
+    for place, (label, group) in enumerate(groups.items()):  # all changes side by side, with their mean
         sizes = np.abs(np.concatenate([run.changes for run in group]))
         jittered = place + np.linspace(-0.25, 0.25, len(sizes))
-        axes.plot(jittered, sizes, "o", color=styles[label].color, markersize=2.5, alpha=0.5)
-        axes.plot([place - 0.3, place + 0.3], [sizes.mean()] * 2, color="black", lw=2)
-    axes.set_xticks(range(len(groups)), list(groups), rotation=30, ha="right")
-    axes.set(ylabel="size of the change", xlim=(-0.5, len(groups) - 0.5))
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.3, axis="y")
+        summary.plot(jittered, sizes, "o", color=styles[label].color, markersize=2.5, alpha=0.5)
+        summary.plot([place - 0.3, place + 0.3], [sizes.mean()] * 2, color="black", lw=2)
+    summary.set_xticks(range(len(groups)), list(groups), rotation=30, ha="right")
+    summary.set(ylabel="size of the change", xlim=(-0.5, len(groups) - 0.5))
+    summary.set_ylim(bottom=0)
+    summary.grid(alpha=0.3, axis="y")
+    return figure

@@ -83,14 +83,7 @@ def plot_margins(margins: Mapping[str, Floats], borders: Mapping[str, Sequence[i
 
 @dataclass(frozen=True, eq=False)
 class HeatMap:
-    """One panel.
-
-    Args:
-        title: The title of the panel.
-        rows: Labels of the rows.
-        columns: Labels of the columns.
-        values: Numbers to show [rows, columns]; NaN where there is none.
-    """
+    """One panel: numbers to show [rows, columns], NaN where there is none, and the labels of both axes."""
 
     title: str
     rows: Sequence[str]

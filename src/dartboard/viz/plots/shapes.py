@@ -16,13 +16,7 @@ LARGEST = 900.0
 
 @dataclass(frozen=True)
 class ShapePanel:
-    """One panel of `plot_shape_panels`.
-
-    Args:
-        title: The title of the panel.
-        counts: How many cells have each width and depth.
-        cells: Width and depth of each cell that is marked, by name.
-    """
+    """One panel: how many cells have each width and depth, and those of each cell that is marked, by name."""
 
     title: str
     counts: Mapping[tuple[float, int], int]
