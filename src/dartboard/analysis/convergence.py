@@ -169,15 +169,10 @@ class Comparer:
         executor: Executor | None = None,
         progress: Progress = no_progress,
     ) -> Comparison:
-        """Runs what is left and returns all of it.
+        """Runs what is left and returns all of it; arguments are those of `compare`.
 
-        A training whose loss becomes infinite is a result: its directory says why; it is not tried again.
-
-        Args:
-            lrs: Initial learning rates.
-            seeds: Random seeds.
-            executor: Where the trainings run; by default in this process. Closed at the end.
-            progress: Reports how many epochs are complete, of all trainings together.
+        A training whose loss becomes infinite is a result: its directory says why; it is not tried again. The
+        executor is closed at the end.
 
         Raises:
             Stopped: If `stop` was called; the state has been saved.

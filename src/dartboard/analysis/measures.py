@@ -266,9 +266,7 @@ def per_example(net: CellNet, batches: Sequence[Batch], *, max_bytes: int = MAX_
 def between_batches(gradients: Iterable[Sequence[Tensor]], size: int) -> Tensor:
     """The variance over all examples, from gradients of batches; a scalar in double precision.
 
-    Args:
-        gradients: Gradient of the mean loss of each batch, one tensor a weight.
-        size: Examples in each batch.
+    Each gradient is that of the mean loss of a batch of `size` examples, with one tensor a weight.
 
     Raises:
         OptionError: If there are fewer than two batches.

@@ -254,15 +254,9 @@ def space_shapes(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> ShapeDistribution:
-    """The shapes of all cells that a group of a space can become, or of a sample of them.
+    """The shapes of all cells that a group of a space can become.
 
-    Args:
-        space: The space.
-        group: One of its cells.
-        max_topologies: The most topologies that are enumerated.
-        samples: How many cells are sampled if there are more.
-        seed: Random seed of the sample.
-        progress: Called with the number of cells sampled.
+    Where there are more than `max_topologies`, it is a seeded sample of cells, which reports progress.
     """
     cell = space.cells[group]
     about = f"cells of space {space.name}"

@@ -41,8 +41,7 @@ RESULT_FIELDS = ("name", "stage", "state", "reason")
 def load_runs(paths: Sequence[str | Path]) -> ReportRuns:
     """Runs with what belongs to them: the runs of protocols, and trainings next to searches.
 
-    Args:
-        paths: Directories of runs of any kind, of benches or of sweeps; duplicates count once.
+    Paths are those of runs of any kind, of benches or of sweeps; duplicates count once.
 
     Raises:
         RunError: If there are none, one is no run, or one is damaged.
@@ -200,11 +199,7 @@ def _selecting_stages(folder: Path) -> set[str]:
 
 
 def find_tables(searches: Sequence[SearchRun], table: Path | None) -> SpaceTables:
-    """The benchmark tables of the spaces of searches.
-
-    Args:
-        searches: Searches whose cells will be looked up.
-        table: The file of a table that does not ship with the package.
+    """The benchmark tables of the spaces of searches; `table` is the file of one that does not ship.
 
     Raises:
         OptionError: If a table is given that no search needs, or that several would.

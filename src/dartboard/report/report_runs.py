@@ -21,12 +21,9 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class SweepEntry:
-    """What a sweep recorded about one of its runs.
+    """What a sweep recorded about one of its runs: `finished`, `dropped` or `failed`, and why.
 
-    Args:
-        state: `finished`, `dropped` or `failed`.
-        reason: Why it was dropped, or what went wrong.
-        selects: True if runs of its stage are compared to choose what later stages train.
+    `selects` is True if runs of its stage are compared to choose what later stages train.
     """
 
     state: str
@@ -36,15 +33,10 @@ class SweepEntry:
 
 @dataclass(frozen=True)
 class RunInfo:
-    """Where something comes from.
+    """Where something comes from: a run `search`, `train` or `protocol` by its absolute path.
 
-    Args:
-        path: The absolute path of the run directory.
-        kind: `search`, `train` or `protocol`.
-        config: The resolved configuration.
-        environments: The environment of each process that worked on the run, the newest last.
-        state: `finished`, `running` or `stopped`.
-        sweep_entry: The record of the sweep it belongs to; None without sweep, or before the run has ended.
+    `environments` has that of each process that worked on the run, the newest last; `sweep_entry` is the
+    record of the sweep it belongs to, None without sweep or before the run has ended.
     """
 
     path: Path

@@ -138,11 +138,9 @@ class Convolution:
 
 
 def count_flops(matrix: Matrix, labels: Sequence[int]) -> int:
-    """FLOPs of one image in the network of a cell, two per multiply-add.
+    """FLOPs of one image in the network of a cell without loose ends, two per multiply-add.
 
-    Args:
-        matrix: Adjacency matrix of the cell, without loose ends.
-        labels: The op of each inner vertex, an index into `LABELS`.
+    `labels` has the op of each inner vertex, an index into `LABELS`.
     """
     multiply_adds = sum(conv.weights * conv.side**2 for conv in convolutions(matrix, labels))
     return 2 * (multiply_adds + (CHANNELS << STACKS - 1) * CLASSES)

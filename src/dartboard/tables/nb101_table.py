@@ -66,9 +66,7 @@ def edge_bits(matrix: ArrayLike, orders: Ints) -> Ints:
 def ops_codes(labels: ArrayLike, orders: Ints) -> Ints:
     """The codes of the ops [..., orders] in each of the orders: their numbers in base 3 after a leading 1.
 
-    Args:
-        labels: The op of each inner vertex, an index into `LABELS` [..., vertices - 2].
-        orders: What `forward_orders` gives [orders, vertices].
+    `labels` has the op of each inner vertex, an index into `LABELS` [..., vertices - 2].
     """
     inner = orders.shape[1] - 2
     numbers = np.asarray(labels, dtype=np.int64)[..., orders[:, 1:-1] - 1]

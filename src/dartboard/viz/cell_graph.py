@@ -41,13 +41,10 @@ Weights = Sequence[Sequence[float]]
 
 @dataclass(frozen=True)
 class CellVertex:
-    """A vertex of a drawn cell.
+    """A vertex of a drawn cell; its name is its number, or that of an input or of the output.
 
-    Args:
-        name: `c(k-2)`, `c(k-1)` or `in` for inputs, `c(k)` or `out` for the output, else the node's number.
-        edge: Index of the cell's edge whose ops belong to this vertex, for cells with ops on nodes.
-        external: True for inputs and the output of the cell.
-        idle: True if the vertex does not contribute to the output.
+    `edge` is the index of the cell's edge whose ops belong to it, for cells with ops on nodes; `external` is
+    True for inputs and output, `idle` if it does not contribute to the output.
     """
 
     name: str
@@ -58,13 +55,10 @@ class CellVertex:
 
 @dataclass(frozen=True)
 class CellConnection:
-    """A connection between two vertices of a drawn cell.
+    """A connection from a vertex of a drawn cell to a later one, by their indices.
 
-    Args:
-        source: Index of a vertex.
-        target: Index of a later vertex.
-        edge: Index of the cell's edge; None for connections into a concatenated output.
-        has_ops: True if the ops of that edge belong to the connection, not to a vertex.
+    `edge` is the index of the cell's edge, None for connections into a concatenated output; `has_ops` is True
+    if the ops of that edge belong to the connection, not to a vertex.
     """
 
     source: int

@@ -47,14 +47,7 @@ NAMES = {"c(k-2)": "$c_{k-2}$", "c(k-1)": "$c_{k-1}$", "c(k)": "$c_k$"}
 
 @dataclass(frozen=True)
 class DrawnBox:
-    """The box of a vertex.
-
-    Args:
-        text: What is written in it.
-        face: Its color.
-        ink: Color of the text.
-        idle: True if the vertex does not contribute to the output; its border is then dotted.
-    """
+    """The box of a vertex; its border is dotted if the vertex does not contribute to the output (`idle`)."""
 
     text: str
     face: str
@@ -64,13 +57,9 @@ class DrawnBox:
 
 @dataclass(frozen=True)
 class DrawnLine:
-    """The line of a connection.
+    """The line of a connection from a box to a later one, by their indices, with a label.
 
-    Args:
-        source: Index of a box.
-        target: Index of a later box.
-        text: The label on it.
-        strands: Colors and weights of its ops; a line without weights has one strand of weight None.
+    Strands are colors and weights of its ops; a line without weights has one strand of weight None.
     """
 
     source: int

@@ -48,12 +48,10 @@ class Rect:
 
 @dataclass(frozen=True)
 class Route:
-    """The way of an edge.
+    """The way of an edge from its source through the layers that it passes to its target.
 
-    Args:
-        rects: From its source through the layers that it passes to its target.
-        label: Which of the rectangles is the label's; None for an edge without label.
-        ports: Heights at which it leaves its source and enters its target.
+    `label` is the index of the label's rectangle, None without one; `ports` are the heights at which it
+    leaves its source and enters its target.
     """
 
     rects: tuple[Rect, ...]
@@ -103,14 +101,10 @@ def layered_layout(
     bend: float = BEND,
     layer_gap: float = 0.34,
 ) -> Layout:
-    """Lays out vertices and edges; the last vertex is alone in the last layer.
+    """Lays out vertices by their width and height; the last one is alone in the last layer.
 
-    Args:
-        sizes: Width and height of each vertex; edges go from earlier to later ones.
-        edges: What connects them.
-        gap: Distance between neighbors of a layer.
-        bend: Height of an edge that passes a layer.
-        layer_gap: Distance between layers.
+    Edges go from earlier to later vertices. `gap` is the distance between neighbors of a layer, `layer_gap`
+    that between layers, `bend` the height of an edge that passes a layer.
     """
     items, chains, labels = _make_items(sizes, edges, bend)
     layers: list[list[int]] = [[] for _ in range(1 + max(item.layer for item in items))]

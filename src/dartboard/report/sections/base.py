@@ -56,15 +56,10 @@ class ReportContext:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page with a title of its own.
+    """A part of a page, listed in its contents under its title, with an id for links.
 
-    Args:
-        ident: Its id, for links.
-        title: Its heading, also in the list of contents.
-        template: The file in `templates` that renders its body.
-        values: What the template reads.
-        about: A sentence below the title.
-        charts: Charts that the template shows.
+    `template` is the file in `templates` that renders its body from `values` and `charts`; `about` is a
+    sentence below the title.
     """
 
     ident: str

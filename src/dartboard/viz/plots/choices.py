@@ -58,11 +58,9 @@ def plot_op_counts(
 
 
 def plot_margins(margins: Mapping[str, Floats], borders: Mapping[str, Sequence[int]]) -> Figure:
-    """Heat maps of the lead of each edge's strongest op over the next, one panel a label.
+    """Heat maps of the lead of each edge's strongest op over the next [edges, epochs], one panel a label.
 
-    Args:
-        margins: For each label, the leads [edges, epochs].
-        borders: For each label, the rows before which the edges of another cell begin.
+    `borders` are the rows before which the edges of another cell begin.
     """
     heights = [max(1.6, 0.09 * len(table)) for table in margins.values()]
     figure = Figure((7, sum(heights) + 0.8), layout="constrained")

@@ -53,10 +53,9 @@ def plot_history(rows: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def plot_band_grid(grid: Mapping[str, Mapping[str, Mapping[str, Band]]]) -> Figure:
-    """A grid of panels with one legend; all panels have the same labels.
+    """A grid of panels with one legend: for each y label and each column title, the bands by label.
 
-    Args:
-        grid: For each y label and each column title, the bands by label.
+    All panels have the same labels.
     """
     first_row = next(iter(grid.values()))
     figure = Figure((1.2 + 3.6 * len(first_row) + 1.6, 0.4 + 2.5 * len(grid)), layout="constrained")

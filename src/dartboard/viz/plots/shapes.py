@@ -39,12 +39,7 @@ def plot_shape_panels(panels: Sequence[ShapePanel]) -> Figure:
 
 
 def plot_shapes(epochs: Sequence[int], measures: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
-    """Lines over epochs, a panel for each measure.
-
-    Args:
-        epochs: The epochs.
-        measures: For each y label, the values by group [epochs].
-    """
+    """Lines over epochs, a panel for each y label of `measures` with its values by group [epochs]."""
     figure = Figure((10, 3.2), layout="constrained")
     styles = line_styles(next(iter(measures.values())))
     for axes, (ylabel, by_arch) in zip(figure.subplots(1, len(measures)), measures.items(), strict=True):
