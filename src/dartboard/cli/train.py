@@ -95,8 +95,7 @@ def _start(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", grou
     """A new training in a new run; nothing is written if it cannot be made."""
     from dartboard.runs import Run
     from dartboard.runs.lookup import space_name
-    from dartboard.train.arguments import load_config
-    from dartboard.train.config import build, resolved
+    from dartboard.train.config import build, load_config, resolved
 
     flags: dict[str, Any] = {name: value for name in SETTINGS if (value := getattr(args, name)) is not None}
     if args.plugin:

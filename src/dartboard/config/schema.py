@@ -113,12 +113,7 @@ def _field_rows(model: type[BaseModel], prefix: str = "") -> Iterator[SettingRow
 
 
 def option_rows(function: Callable[..., Any], prefix: str) -> list[SettingRow]:
-    """The options of a function such as a method of search, from its signature.
-
-    Args:
-        function: Takes the options as arguments.
-        prefix: What stands before the names of options, such as `method.`.
-    """
+    """The options of a function such as a search method, from its signature; `prefix` is put before names."""
     return [
         SettingRow(prefix + option.name, format_default(option.default), type_name(option.annotation))
         for option in signature(function, eval_str=True).parameters.values()

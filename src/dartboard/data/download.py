@@ -172,12 +172,9 @@ def _reason(error: BaseException) -> str:
 
 
 def receive(url: str, file: BinaryIO, progress: Callable[[int, int], None]) -> None:
-    """Fill a file from an address, resuming at its end, until it is complete.
+    """Fill a file, open for appending, from an address, resuming at its end, until it is complete.
 
-    Args:
-        url: Address of the file, http or https.
-        file: Open for appending.
-        progress: Called with the bytes so far and in total; 0 where the server does not say.
+    `progress` is called with the bytes so far and in total; 0 where the server does not say.
 
     Raises:
         ConnectionCutError: If the connection is cut again and again.
@@ -236,11 +233,7 @@ def _number(text: str) -> int:
 def unpack(archive: Path, folder: Path, top: str | None, progress: Progress) -> None:
     """Replace a folder by the files in a .tar.gz or .zip, completely or not at all.
 
-    Args:
-        archive: The file to unpack.
-        folder: The folder to create.
-        top: Keep only the content of a folder of this name in the archive; None keeps everything.
-        progress: Called with how much of the archive has been read.
+    Of the archive only the content of a folder called `top` is kept; None keeps everything.
 
     Raises:
         DataError: If the archive is damaged, would write outside of the folder, or the disk is full.

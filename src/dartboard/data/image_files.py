@@ -16,13 +16,7 @@ import torch
 from PIL import Image, ImageOps
 from torch import Tensor
 
-from dartboard.data.dataset import (
-    MOMENT_IMAGES,
-    ImageSet,
-    Moments,
-    Shape,
-    histogram_moments,
-)
+from dartboard.data.dataset import MOMENT_IMAGES, ImageSet, Moments, Shape, histogram_moments
 from dartboard.errors import DataError
 from dartboard.utils.processes import cpu_count
 
@@ -97,11 +91,7 @@ class ImageFiles:
         return self if most >= len(self) else self.take(torch.arange(most) * len(self) // most)
 
     def load(self, progress: Callable[[int], None] | None = None) -> ImageSet:
-        """All examples in memory.
-
-        Args:
-            progress: Called with the number of images read so far.
-        """
+        """All examples in memory; `progress` is called with the number of images read so far."""
         images = torch.empty(len(self), *self.shape, dtype=torch.uint8)
         for index, image in enumerate(read_images(self.files, self.shape)):
             images[index] = image
@@ -112,8 +102,7 @@ class ImageFiles:
     def moments(self, progress: Callable[[int, int], None] | None = None) -> Moments:
         """Mean and standard deviation of each channel over an even subset, one image in memory at a time.
 
-        Args:
-            progress: Called with the number of images read so far and in total.
+        `progress` is called with the number of images read so far and in total.
         """
         subset = self.spread(MOMENT_IMAGES)
         histograms = torch.zeros(self.shape[0], 256, dtype=torch.int64)

@@ -244,13 +244,8 @@ def read_augmented(
 ) -> Tensor:
     """The examples of a task, augmented up to normalization; uint8 [N, C, H, W].
 
-    Args:
-        shape: Channels, height and width of the images.
-        augment: Augmentation.
-        key: Seed of the draws, together with the step; they depend on nothing else.
-        batch: Number of examples in a step, for all of which draws are made.
-        rows: Which of them are in the task.
-        task: The examples.
+    Draws depend on nothing but `key` and the step, and are made for all `batch` examples of the step, of
+    which `rows` are in the task.
     """
     draws = augment.draw(batch, shape[1:], generator(*key, "augment", task.step), rows)
     if not isinstance(task.examples, tuple):

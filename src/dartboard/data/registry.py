@@ -113,9 +113,7 @@ class PublishedDataset:
 def find_paths(*paths: str, subfolders: tuple[str, ...] = ()) -> Callable[[Path], Path | None]:
     """A `find` of a published data set: the folder, or the first of its subfolders, that has all paths.
 
-    Args:
-        paths: Files, and folders with a slash at the end.
-        subfolders: Where else to look.
+    Folders among the paths have a slash at the end.
     """
 
     def find(folder: Path) -> Path | None:

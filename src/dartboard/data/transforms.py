@@ -114,14 +114,7 @@ class Augment:
         check_policy(self.autoaugment)
 
     def __call__(self, x: Tensor, mean: Tensor, std: Tensor, generator: torch.Generator) -> Tensor:
-        """Network inputs, float32 [N, C, H, W].
-
-        Args:
-            x: Pixels, uint8 [N, C, H, W].
-            mean: Mean of each channel, in pixel units, float32 [C].
-            std: Standard deviation of each channel, in pixel units, float32 [C].
-            generator: Source of all randomness; on the CPU, wherever the images are.
-        """
+        """Network inputs, float32 [N, C, H, W]; the arguments are those of an `Augmentation`."""
         draws = self.draw(len(x), x.shape[2:], generator)
         x = self.transform_pixels(self.random_resized_crop(x, draws), draws)
         return self.normalize_and_cutout(x, mean, std, draws)
@@ -179,13 +172,10 @@ def normalize(x: Tensor, mean: Tensor, std: Tensor) -> Tensor:
 
 
 def crop_padded(x: Tensor, pad: int, top: Tensor, left: Tensor) -> Tensor:
-    """Windows of the images' own size from the images with `pad` zeros on each side.
+    """Windows of the images' own size from the images [N, C, H, W] with `pad` zeros on each side.
 
-    Args:
-        x: Images [N, C, H, W].
-        pad: Zeros on each side.
-        top: First row of the window in the padded image, from 0 to 2 * pad, int64 [N].
-        left: First column, likewise.
+    The first row and column of a window in the padded image, `top` and `left`, are from 0 to 2 * pad, int64
+    [N].
     """
     height, width = x.shape[2:]
     padded = F.pad(x, (pad,) * 4)
@@ -199,13 +189,9 @@ def crop_padded(x: Tensor, pad: int, top: Tensor, left: Tensor) -> Tensor:
 
 
 def cutout_(x: Tensor, side: int, row: Tensor, column: Tensor) -> Tensor:
-    """Zeros, in place, a square around a center in each image; clipped at the border.
+    """Zeros, in place, a square of `side` pixels in each image [N, C, H, W], clipped at the border.
 
-    Args:
-        x: Images [N, C, H, W].
-        side: Side of the square, in pixels.
-        row: Row of the center, int64 [N].
-        column: Column of the center, int64 [N].
+    `row` and `column` are its center, int64 [N].
     """
     rows, columns = _near(row, side, x.shape[2]), _near(column, side, x.shape[3])
     return x.mul_(1 - rows[:, None, :, None] * columns[:, None, None, :])
@@ -222,13 +208,7 @@ def random_boxes(draws: Tensor, area: float, height: int, width: int) -> Tensor:
 
     The area of a crop, as a fraction of the image's, is uniform between `area` and 1, and the logarithm of
     its aspect uniform between those of `ASPECTS` with which such a crop fits, or the nearest that fits where
-    none does; every position where it fits is equally likely.
-
-    Args:
-        draws: Uniform in [0, 1), [N, 4].
-        area: The smallest fraction of the area.
-        height: Height of the image.
-        width: Width of the image.
+    none does; every position where it fits is equally likely. `draws` are uniform in [0, 1), [N, 4].
 
     Returns:
         Top, left, height and width of each crop in pixels, float64 [N, 4].
@@ -253,11 +233,9 @@ def center_box(crop_pct: float, height: int, width: int) -> Tensor:
 
 
 def crop_and_resize(x: Tensor, boxes: Tensor) -> Tensor:
-    """A crop of each image at the image's size; bilinear, rounded.
+    """A crop of each image, uint8 [N, C, H, W], at the image's size; bilinear, rounded.
 
-    Args:
-        x: Pixels, uint8 [N, C, H, W].
-        boxes: Top, left, height and width in pixels, float32 [N, 4].
+    `boxes` are top, left, height and width in pixels, float32 [N, 4].
     """
     top, left, box_height, box_width = boxes.unbind(1)
     rows, columns = _grid(top, box_height, x.shape[2]), _grid(left, box_width, x.shape[3])
@@ -276,14 +254,10 @@ def _grid(first: Tensor, length: Tensor, size: int) -> Tensor:
 
 
 def autoaugment(x: Tensor, policy: Policy, seeds: Tensor) -> Tensor:
-    """Images changed by an AutoAugment policy (Cubuk et al. 2019), each with its own random seed.
+    """Images changed by an AutoAugment policy (Cubuk et al. 2019), each with its own random seed, int64 [N].
 
-    The global generator, which torchvision draws from, is left as it was.
-
-    Args:
-        x: Pixels, uint8 [N, C, H, W], on the CPU, with 1 or 3 channels.
-        policy: Not "none".
-        seeds: int64 [N].
+    They are uint8 [N, C, H, W] on the CPU, with 1 or 3 channels; the policy is not "none". The global
+    generator, which torchvision draws from, is left as it was.
     """
     transform, augmented = load_policy(policy), torch.empty_like(x)
     rng = torch.default_generator

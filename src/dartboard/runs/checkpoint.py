@@ -264,7 +264,13 @@ def _encode(tree: Tree, name: str, tensors: dict[str, Tensor]) -> JSON:
         tensors[name] = tree
         return {"$tensor": name}
     if isinstance(tree, dict):
-        return _encode_dict(tree, name, tensors)
+        for key in tree:
+            if type(key) not in (str, int):
+                raise RunError(f"{_describe(name)} has the key {key!r}; the keys of state are str or int")
+        values = {key: _encode(item, name + _path_part(key), tensors) for key, item in tree.items()}
+        if all(type(key) is str and not key.startswith("$") for key in values):
+            return values
+        return {"$dict": {json.dumps(key): item for key, item in values.items()}}
     if type(tree) in (list, tuple):
         items = [_encode(item, name + _path_part(index), tensors) for index, item in enumerate(tree)]
         return items if type(tree) is list else {"$tuple": items}
@@ -276,16 +282,6 @@ def _encode(tree: Tree, name: str, tensors: dict[str, Tensor]) -> JSON:
         f"{_describe(name)} is a {type(tree).__name__}, which cannot be stored; "
         "state is made of dict, list, tuple, str, int, float, bool, None and tensors"
     )
-
-
-def _encode_dict(tree: dict[Any, Tree], name: str, tensors: dict[str, Tensor]) -> JSON:
-    for key in tree:
-        if type(key) not in (str, int):
-            raise RunError(f"{_describe(name)} has the key {key!r}; the keys of state are str or int")
-    items = {key: _encode(item, name + _path_part(key), tensors) for key, item in tree.items()}
-    if all(type(key) is str and not key.startswith("$") for key in items):
-        return items
-    return {"$dict": {json.dumps(key): item for key, item in items.items()}}
 
 
 def _path_part(key: str | int) -> str:

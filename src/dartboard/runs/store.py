@@ -242,11 +242,7 @@ class RunDirectory:
 
 
 def describe_environment(device: str | None = None) -> dict[str, Any]:
-    """Versions, machine, command line and source of this process, as plain values.
-
-    Args:
-        device: Device of the computation, if it is known.
-    """
+    """Versions, machine, command line, source and device, if known, of this process, as plain values."""
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": list(sys.argv),

@@ -31,9 +31,8 @@ from dartboard.search.hooks import AnyHook, LoopHook
 from dartboard.space.files import space_to_json
 from dartboard.space.genotype import Genotype
 from dartboard.tasks import Evaluation, measure
-from dartboard.train.arguments import CellArgument, resolve_training
 from dartboard.train.build import build_objective, learning_rate, make_loaders, mix
-from dartboard.train.config import TrainOptions
+from dartboard.train.config import CellArgument, TrainOptions, resolve_training
 from dartboard.train.record import Best, TrainRecord, TrainResult
 from dartboard.utils.atomic import write_bytes
 
@@ -296,11 +295,10 @@ class TrainHook(LoopHook[Trainer, TrainRecord, TrainResult]):
 
 
 def forecast(trainer: Trainer, steps: int = 3) -> Forecast:
-    """Times a few steps and one batch of an evaluation, then puts everything back.
+    """How long a training that has not begun will take and how much memory.
 
-    Args:
-        trainer: A training that has not begun; afterwards it goes as if this had not been.
-        steps: How many steps are timed; one more comes before them.
+    Times so many steps, after one that is not timed, and one batch of an evaluation, then puts everything
+    back: the training goes as if this had not been.
     """
     plan, device = trainer.plan, trainer.device
     with put_back(trainer):

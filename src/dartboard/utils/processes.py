@@ -208,15 +208,7 @@ def isolated_start(*, import_main: bool = False) -> Iterator[None]:
 
 @contextmanager
 def handling(signals: Sequence[Signals], handle: Callable[[Signals], None]) -> Iterator[list[Signals]]:
-    """Inside, signals call `handle`; afterwards they do what they did before.
-
-    Args:
-        signals: The signals.
-        handle: Called with each that arrives.
-
-    Yields:
-        Those that arrived, in order.
-    """
+    """Inside, signals call `handle`; afterwards they do what they did before. Yields those that arrived."""
     caught: list[Signals] = []
 
     def catch(number: int, _: object) -> None:

@@ -128,7 +128,7 @@ class Unpickler:
         return values
 
     def push(self, value: object) -> None:
-        """Pushes a value."""
+        """Pushes a value; `stack.append` would be looked up before `pop_mark` replaces the stack."""
         self.stack.append(value)
 
     def push_string(self, text: str) -> None:

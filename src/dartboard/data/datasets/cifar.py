@@ -204,11 +204,7 @@ register_published(
         homepage="https://datashare.ed.ac.uk/handle/10283/3192",
         downloads=(
             Download(
-                "CINIC-10.tar.gz",
-                (CINIC10_URL,),
-                size=687_544_992,
-                md5="6ee4d0c996905fe93221de577967a372",
-                folder="CINIC-10",
+                "CINIC-10.tar.gz", (CINIC10_URL,), 687_544_992, "6ee4d0c996905fe93221de577967a372", "CINIC-10"
             ),
         ),
     )
