@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dartboard.errors import TableError
-from dartboard.scoreboard.baselines import POPULATION, Baseline
-from dartboard.scoreboard.published_results import DIRECT, TRANSFER
+from dartboard.scoreboard.baselines import DIRECT, POPULATION, TRANSFER, Baseline
 from dartboard.scoreboard.records import BenchRecord
 from dartboard.scoreboard.scoreboard import (
     BETTER,

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from dartboard.scoreboard import BenchRecord
-from dartboard.scoreboard.published_results import TRANSFER
+from dartboard.scoreboard.baselines import TRANSFER
 from dartboard.utils.statistics import Summary
 from dartboard.viz.line_styles import line_styles
 from dartboard_papers._bench import BenchResults, BenchScale, choose_benchmark, run_bench

@@ -18,8 +18,7 @@ from matplotlib.lines import Line2D
 from pydantic import Field
 
 from dartboard.config.schema import Count
-from dartboard.scoreboard.baselines import run_baseline
-from dartboard.scoreboard.published_results import DIRECT, TRANSFER, PublishedResult
+from dartboard.scoreboard.baselines import DIRECT, TRANSFER, PublishedResult, run_baseline
 from dartboard.utils.statistics import Summary, summarize
 from dartboard.viz.line_styles import line_styles
 from dartboard_papers._bench import BenchResults, BenchScale, choose_benchmark, run_bench

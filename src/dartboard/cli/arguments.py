@@ -154,8 +154,8 @@ def choose_executor(
     name = args.executor or ("pool" if (args.jobs or 1) > 1 else "here")
     if name == "here":
         if words or (args.jobs is not None and args.jobs > 1):
-            given = words[0] if words else f"--jobs {args.jobs}"
-            raise UsageError(f"{given} is for jobs in other processes; name them with --executor pool")
+            option = words[0] if words else f"--jobs {args.jobs}"
+            raise UsageError(f"{option} is for jobs in other processes; name them with --executor pool")
         return None
     from dartboard.config.loader import from_words
 

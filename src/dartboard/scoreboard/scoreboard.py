@@ -10,8 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dartboard.errors import TableError
-from dartboard.scoreboard.baselines import POPULATION, Baseline
-from dartboard.scoreboard.published_results import DIRECT, TRANSFER, PublishedResult
+from dartboard.scoreboard.baselines import DIRECT, POPULATION, TRANSFER, Baseline, PublishedResult
 from dartboard.scoreboard.records import BenchRecord
 from dartboard.tables import Table
 from dartboard.utils.statistics import (

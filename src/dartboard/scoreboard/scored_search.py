@@ -238,11 +238,13 @@ def correlate(searcher: Searcher, oracle: Table, samples: int) -> Correlation | 
         oracle: The table, which has the cells of its space.
         samples: Number of different architectures; a small space may have fewer.
     """
-    drawn = draw_genotypes(live_space(searcher.space, searcher.relaxation), samples)
-    if len(drawn) < 2:
+    genotypes = draw_genotypes(live_space(searcher.space, searcher.relaxation), samples)
+    if len(genotypes) < 2:
         return None
-    shared = [discrete_accuracy(searcher.objective, genotype, searcher.valid_batches()) for genotype in drawn]
-    true = [oracle.query(genotype, oracle.datasets[0]).test for genotype in drawn]
+    shared = [
+        discrete_accuracy(searcher.objective, genotype, searcher.valid_batches()) for genotype in genotypes
+    ]
+    true = [oracle.query(genotype, oracle.datasets[0]).test for genotype in genotypes]
     return rank_correlation(shared, true)
 
 

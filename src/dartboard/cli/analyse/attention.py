@@ -43,6 +43,6 @@ def _lines(maps: "Sequence[AttentionMap]") -> Iterator[Text | str]:
         low, high = min(heat_map.means.values()), max(heat_map.means.values())
         weights = f"  mean weights of ops from {low:.4f} to {high:.4f}"
         yield Text.assemble((heat_map.title, "bold"), (weights, "dim"))
-        counts = sorted(heat_map.strongest.items(), key=lambda each: -each[1])
+        counts = sorted(heat_map.strongest.items(), key=lambda item: -item[1])
         words = ", ".join(f"{op} on {count}" for op, count in counts)
         yield f"  strongest of {len(heat_map.edges)} edges: {words}"

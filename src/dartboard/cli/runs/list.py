@@ -41,10 +41,10 @@ def run(args: Namespace) -> int:
     if not folder.is_dir():
         hint = "" if folder == RUNS else "; the actions are list, show, compare, tail and rm"
         raise UsageError(f"there is no folder {folder} to list runs of{hint}")
-    found = map(summarize_run, find_runs(folder, inside=args.all or is_run(folder)))
+    summaries = map(summarize_run, find_runs(folder, inside=args.all or is_run(folder)))
     entries = [
         entry
-        for entry in sorted(found, key=lambda entry: entry.changed, reverse=True)
+        for entry in sorted(summaries, key=lambda entry: entry.changed, reverse=True)
         if args.state in (None, entry.state) and args.method in (None, entry.method)
     ]
     if args.json:

@@ -215,8 +215,8 @@ class ProtocolPlan:
                     self._message(f"train/{name} is dropped at epoch {epochs}: {reason}")
             return {name: {**blank, **row, "dropped": reasons[name]} for name, row in rows.items()}
 
-        kept = self.log.once(f"kept {arm}", screen)
-        staying = [name for name, row in kept.items() if row["dropped"] is None]
+        rows = self.log.once(f"kept {arm}", screen)
+        staying = [name for name, row in rows.items() if row["dropped"] is None]
         return [name for name, job in jobs.items() if job.path.name not in staying]
 
     def _train_short(self, arm: str, jobs: Sequence[Job], queue: JobQueue) -> dict[str, dict[str, Any]]:
@@ -253,22 +253,22 @@ class ProtocolPlan:
         Raises:
             DivergedError: If none of them came to its end.
         """
-        kept = self.log.get(f"kept {arm}")
-        cells = [ProtocolCell(**values) for values in self.log.get(arm) if values["name"] in kept]
-        decision = self.log.once(f"best {arm}", lambda: self._best(arm, kept))
-        trials = {name: Trial(**{**kept[name], **decision["trials"].get(name, {})}) for name in kept}
+        rows = self.log.get(f"kept {arm}")
+        cells = [ProtocolCell(**values) for values in self.log.get(arm) if values["name"] in rows]
+        decision = self.log.once(f"best {arm}", lambda: self._best(arm, rows))
+        trials = {name: Trial(**{**rows[name], **decision["trials"].get(name, {})}) for name in rows}
         best = next(cell for cell in cells if cell.name == decision["name"])
         return Selection(best, cells, trials)
 
-    def _best(self, arm: str, kept: Mapping[str, Any]) -> dict[str, Any]:
+    def _best(self, arm: str, rows: Mapping[str, Any]) -> dict[str, Any]:
         """The results of the cells that were trained to the end, and the name of the best."""
         trials: dict[str, dict[str, Any]] = {}
-        for name in [name for name, row in kept.items() if row["dropped"] is None]:
+        for name in [name for name, row in rows.items() if row["dropped"] is None]:
             if f"train/{name}" in self._diverged:
                 trials[name] = {"accuracy": None, "dropped": DIVERGED}
                 continue
             result = _result(Run.read(self.jobs.folder / "train" / name))
-            seconds = kept[name]["short_seconds"]
+            seconds = rows[name]["short_seconds"]
             trials[name] = {
                 "accuracy": result["last"][VALID]["top1"],
                 "short_seconds": result["seconds"] if seconds is None else seconds,
