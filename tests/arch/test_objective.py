@@ -228,9 +228,9 @@ def test_buffers_of_every_type_come_back():
 def test_full_precision_has_no_scale():
     plain = random_objective()
     objective, loss = Objective(plain.net, plain.relaxation), torch.tensor(2.0)
-    assert objective.precision is None
-    assert objective.scaled(loss) is loss
-    assert objective.unscaled([loss])[0] is loss
+    assert objective.precision.dtype is objective.precision.scale is None
+    assert objective.precision.scaled(loss) is loss
+    assert objective.precision.unscaled([loss])[0] is loss
 
 
 def test_frozen_parameters_thaw_as_they_were():
@@ -276,8 +276,8 @@ def test_half_precision_computes_in_halves_and_judges_in_full(precision):
 def test_the_scale_cancels_out():
     objective = random_objective(scale=torch.tensor(1024.0, dtype=torch.float64))
     slopes = [torch.tensor([1.0, -2.0]), torch.tensor(3.0)]
-    assert objective.scaled(torch.tensor(2.0)) == 2048
-    found = objective.unscaled([slope * 1024 for slope in slopes])
+    assert objective.precision.scaled(torch.tensor(2.0)) == 2048
+    found = objective.precision.unscaled([slope * 1024 for slope in slopes])
     for slope, expected in zip(found, slopes, strict=True):
         assert torch.equal(slope.to(expected), expected)
 
@@ -285,7 +285,7 @@ def test_the_scale_cancels_out():
 @pytest.mark.parametrize("bad", [float("inf"), float("nan")])
 def test_one_overflow_makes_all_slopes_zero(bad):
     objective = random_objective(scale=torch.tensor(1024.0))
-    found = objective.unscaled([torch.ones(2), torch.tensor([1.0, bad])])
+    found = objective.precision.unscaled([torch.ones(2), torch.tensor([1.0, bad])])
     assert all(torch.equal(slope, torch.zeros(2)) for slope in found)
 
 

@@ -25,7 +25,7 @@ from dartboard.analysis.comparison import (
     Training,
 )
 from dartboard.config.loader import ConfigLoader, Layer, from_words
-from dartboard.engine.schedule import SCHEDULES
+from dartboard.engine.config import SCHEDULES
 from dartboard.errors import DivergedError, OptionError, RunError
 from dartboard.jobs.executors import Executor
 from dartboard.jobs.executors.local import InlineExecutor

@@ -24,16 +24,9 @@ Product = Callable[[Floats], Floats]
 def largest_eigenvalue(objective: Objective, batch: Batch, *, tolerance: float = 1e-3) -> float:
     """The largest eigenvalue of the Hessian of a batch's loss in the architecture parameters.
 
-    A growing one announces a bad choice (Zela et al. 2020). Computed by Lanczos' method with exact products;
-    waits for the device.
-
-    Args:
-        objective: The objective; nothing of it is changed, random state included.
-        batch: Images and labels.
-        tolerance: The relative accuracy.
-
-    Returns:
-        The eigenvalue; NaN where the method finds none.
+    A growing one announces a bad choice (Zela et al. 2020). Computed by Lanczos' method with exact products,
+    to a relative tolerance; NaN where the method finds none. Waits for the device; nothing of the objective
+    is changed, random state included.
     """
     size = sum(parameter.numel() for parameter in objective.relaxation.arch_parameters())
     with arch_hessian(objective, [batch]) as product:
@@ -46,11 +39,7 @@ def arch_hessian(objective: Objective, batches: Sequence[Batch]) -> Iterator[Pro
 
     Batches pass the network one after the other, with the same random draws in every product. Of
     a single batch the graph is kept; of several it is made anew for every product, so that memory is that of
-    one batch.
-
-    Args:
-        objective: The objective; nothing of it is changed, random state included.
-        batches: Images and labels.
+    one batch. Nothing of the objective is changed, random state included.
     """
     total = sum(len(y) for _, y in batches)
 

@@ -85,12 +85,12 @@ class FirstOrder(OnePassGradient):
         all_grads, losses, logits = [], [], []
         for micro in objective.passes(batch):
             loss, outputs = objective.loss(micro.batch, rows=micro.rows)
-            scaled = objective.scaled(micro.weight * loss)
+            scaled = objective.precision.scaled(micro.weight * loss)
             all_grads.append(gradients(scaled, [*parameters, *weights]))
             losses.append(micro.weight * loss.detach())
             logits.append(outputs.detach())
         grads = objective.reduce(all_grads)
-        fill(parameters, objective.unscaled(grads)[: len(parameters)])
+        fill(parameters, objective.precision.unscaled(grads)[: len(parameters)])
         fill(weights, grads[len(parameters) :])
         return torch.stack(losses).sum(), torch.cat(logits)
 
@@ -131,8 +131,9 @@ class ClippedRewards(OnePassGradient):
             mixture = objective.relaxation.per_example(len(micro.batch[1]))
             leaves = mixture.leaves()
             loss, outputs = objective.loss(micro.batch, mixture, rows=micro.rows)
-            grads = gradients(objective.scaled(micro.weight * loss), [*leaves, *weights])
-            feedback = mixture.gather(objective.unscaled(grads)[: len(leaves)])
+            scaled = objective.precision.scaled(micro.weight * loss)
+            grads = gradients(scaled, [*leaves, *weights])
+            feedback = mixture.gather(objective.precision.unscaled(grads)[: len(leaves)])
             # Rewards [E, N] of each group; the loss is a mean over all examples, a reward is one example's.
             clipped = [clip_rewards(group.ops * examples, self.bound) for group in feedback.values()]
             rewards.append([reward.sum((0, 1)) for reward in clipped])

@@ -85,7 +85,7 @@ class Objective:
     ) -> None:
         self.net, self.relaxation, self.group = net, relaxation, group
         self.task: Task = task or Classification()
-        self.precision = precision
+        self.precision = precision or Precision()
         self.micro_batches = 1
         self.forward: nn.Module = net
         self.refresh()
@@ -142,13 +142,12 @@ class Objective:
     ) -> tuple[Tensor, ...]:
         """Logits and those of auxiliary heads, in full precision; `weights` replace the network's by name."""
         options = {"auxiliary": auxiliary} | ({} if rows is None else {"rows": rows})
-        with nullcontext() if self.precision is None else self.precision.autocast(self.weights[0].device):
+        with self.precision.autocast(self.weights[0].device):
             if weights is None:
                 outputs = self.forward(x, mixture, **options)
             else:
                 outputs = functional_call(self.net, weights, (x, mixture), options)
-        several = outputs if isinstance(outputs, tuple) else (outputs,)
-        return several if self.precision is None else self.precision.full(several)
+        return self.precision.full(outputs if isinstance(outputs, tuple) else (outputs,))
 
     @contextmanager
     def preserve_buffers(self) -> Iterator[None]:
@@ -187,14 +186,6 @@ class Objective:
         first, *others = lists
         sums = sum_lists([first, *others]) if others else list(first)
         return sums if self.group.size == 1 else self.group.all_reduce(sums)
-
-    def scaled(self, loss: Tensor) -> Tensor:
-        """The loss as gradients are taken of it, with the scale of half precision; see `unscaled`."""
-        return loss if self.precision is None else self.precision.scaled(loss)
-
-    def unscaled(self, grads: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Gradients of a loss from those of `scaled`."""
-        return grads if self.precision is None else self.precision.unscaled(grads)
 
     @contextmanager
     def sync_gradients(self, *, last: bool) -> Iterator[None]:

@@ -14,9 +14,8 @@ from torch.optim import Optimizer
 from dartboard.arch.objective import Objective
 from dartboard.data import Dataset
 from dartboard.distributed.group import Group
-from dartboard.engine.config import LoopOptions
+from dartboard.engine.config import LoopOptions, ScheduleLengths
 from dartboard.engine.process import RngScope, deterministic, is_out_of_memory, logged
-from dartboard.engine.schedule import ScheduleLengths
 from dartboard.engine.state import IMAGES, capture, copied, restore
 from dartboard.engine.step import Meter, Stepper, check_state
 from dartboard.errors import DistributedError, Stopped

@@ -48,11 +48,7 @@ def set_rng_states(device: torch.device, states: dict[str, Tensor]) -> None:
 
 
 class RngScope:
-    """The random state of a loop, apart from that of the rest of the process.
-
-    Args:
-        device: Where the loop computes.
-    """
+    """The random state of a loop that computes on a device, apart from that of the rest of the process."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device

@@ -159,7 +159,7 @@ class Stepper:
             for count, micro in enumerate(objective.passes(batch), 1):
                 with objective.sync_gradients(last=count == last):
                     loss, outputs = objective.loss(micro.batch, rows=micro.rows)
-                    objective.scaled(micro.weight * loss).backward()
+                    objective.precision.scaled(micro.weight * loss).backward()
                 losses.append(micro.weight * loss.detach())
                 logits.append(outputs.detach())
         (total,) = objective.reduce([[torch.stack(losses).sum()]])
@@ -177,7 +177,6 @@ class Stepper:
 
     def _set_scale(self) -> None:
         if self.scaler is not None:
-            assert self.objective.precision is not None  # noqa: S101  # a scale is part of a precision
             one = torch.ones((), device=self.objective.weights[0].device)
             self.objective.precision.scale = self.scaler.scale(one)
 

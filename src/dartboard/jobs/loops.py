@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from dartboard.data import Dataset
+from dartboard.engine.config import SCHEDULES
 from dartboard.engine.loop import Loop
 from dartboard.engine.process import find_device, logged
-from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import DartboardError, DataError, RunError, Stopped
 from dartboard.jobs.job import Job, State
 from dartboard.jobs.runner import KINDS, JobRunner

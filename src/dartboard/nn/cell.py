@@ -61,13 +61,7 @@ class CellOptions:
 
 
 class CellModule(nn.Module):
-    """The ops of one cell, all candidates of all edges.
-
-    Args:
-        cell: Specification of the cell, discrete or not.
-        features: What enters it, one a cell input.
-        options: How it is built.
-    """
+    """The ops of one cell, discrete or not: all candidates of all edges. `features` enter its inputs."""
 
     def __init__(self, cell: Cell, features: Sequence[FeatureInfo], options: CellOptions) -> None:
         super().__init__()
@@ -213,12 +207,7 @@ def plain_nodes(
     """All nodes of a cell, the inputs included: edges are weighted sums of their ops, nodes sums of edges.
 
     This is the readable reference that the default path is tested against, and what most code bases run.
-
-    Args:
-        module: The cell.
-        entering: The input nodes.
-        blend: How the candidates are blended.
-        drop: Drop-path factors [B, E], or None.
+    `entering` are the input nodes, `drop` are drop-path factors [B, E].
     """
     nodes = list(entering)
     for node in module.cell.inner:

@@ -58,12 +58,7 @@ class SlotMixture:
 
 
 class ArchMixture(SlotMixture):
-    """The same blend in every slot that reads the same group.
-
-    Args:
-        space: The space of the network.
-        blends: The blend of each group.
-    """
+    """The same blend in every slot that reads the same group."""
 
     def __init__(self, space: SearchSpace, blends: Mapping[str, Blend]) -> None:
         super().__init__({i: blends[slot.group] for i, slot in enumerate(space.slots) if slot.group})

@@ -49,10 +49,7 @@ class PerExample(SlotMixture):
     batch-norms couple the examples, as they do in the paper's setting: then an example's gradient is that of
     the loss of the batch in the example's weights, and only the sum over examples is the batch's.
 
-    Args:
-        space: The space of the network.
-        blends: The blend of each group, without a batch axis.
-        batch: How many examples there are.
+    Made from the blend of each group, which has no batch axis, for a batch of so many examples.
     """
 
     def __init__(self, space: SearchSpace, blends: Mapping[str, Blend], batch: int) -> None:
@@ -103,9 +100,6 @@ class Relaxation(nn.Module, ABC):
     Calling it gives the mixture for ONE forward pass of the network. All its state is in `state_dict`.
     What a relaxation can do is in its attributes, so that a composition asks for a capability and not for
     a class.
-
-    Args:
-        space: The space whose choices are relaxed.
     """
 
     stochastic = False
@@ -228,11 +222,7 @@ class Fixed(Relaxation):
 
 
 class RngState(nn.Module):
-    """A generator whose state is in the `state_dict` of the module that holds it.
-
-    Args:
-        generator: The generator.
-    """
+    """A generator whose state is in the `state_dict` of the module that holds it."""
 
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()

@@ -79,10 +79,8 @@ Parametrization = Logits | Simplex
 class Candidates(nn.Module):
     """The candidates of one cell that are alive, as a mask for tensors and as a tuple for the network.
 
-    The mask is a buffer and so part of every checkpoint; `live` says the same without asking the device.
-
-    Args:
-        cell: The cell, all of whose candidates are alive at first.
+    The mask is a buffer and so part of every checkpoint; `live` says the same without asking the device. All
+    candidates are alive at first.
     """
 
     mask: Tensor
@@ -130,14 +128,7 @@ def edge_groups(cell: Cell, *, every_node: bool) -> list[tuple[int, ...]]:
 
 
 class CellWeights(nn.Module):
-    """The weights of one cell's candidates, and of its edges where they have any.
-
-    Args:
-        cell: The cell.
-        parametrization: How the parameters stand for weights.
-        initialize: The initial values.
-        every_node: Whether edges have weights at every node, not only in weighted contests.
-    """
+    """The weights of one cell's candidates, and of its edges where they have any: see `edge_groups`."""
 
     ops: nn.Parameter
     """The parameters of the candidates [E, N]."""

@@ -1,6 +1,6 @@
 """Searching: methods as compositions, and the loop that runs them."""
 
-from dartboard.engine.schedule import SCHEDULES, ScheduleLengths
+from dartboard.engine.config import SCHEDULES, ScheduleLengths
 from dartboard.search import methods
 from dartboard.search.config import SearchOptions
 from dartboard.search.hooks import Hook, Temperature, Wipeout

@@ -216,8 +216,7 @@ def make_objective(
     if options.sync_norms:
         synchronize(net, group.norm_reducer)
     classification = Classification(options.net.auxiliary, options.weights.smoothing)
-    dtype = PRECISIONS[options.precision]
-    precision = None if dtype is None else Precision(dtype)
+    precision = Precision(PRECISIONS[options.precision])
     objective = Objective(net, relaxation, classification, precision=precision, group=group)
     objective.micro_batches = min(options.pieces, group.local_batch(options.batch))
     if options.compile:

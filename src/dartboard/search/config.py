@@ -20,9 +20,8 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from dartboard.config.loader import ConfigLoader
 from dartboard.config.schema import NAMED, Count, Options
 from dartboard.data import DATASETS, Dataset, LoadOptions, load_dataset
-from dartboard.engine.config import DataOptions, LoopOptions, SourceOptions
+from dartboard.engine.config import SCHEDULES, DataOptions, LoopOptions, SourceOptions
 from dartboard.engine.process import is_out_of_memory
-from dartboard.engine.schedule import SCHEDULES
 from dartboard.errors import DataError, OptionError
 from dartboard.plugins import check_plugins
 from dartboard.runs import SPACE, Run

@@ -139,12 +139,9 @@ def warnings(
 
 @torch.no_grad()
 def accuracy(objective: Objective, mixture: Callable[[], Mixture], batches: Iterable[Batch]) -> float:
-    """The accuracy of the network on images, in evaluation mode.
+    """The accuracy of the network on images, in evaluation mode, with a fresh mixture for each batch.
 
-    Args:
-        objective: The network and its relaxation; modes, statistics and random state are restored.
-        mixture: Makes the mixture for each batch.
-        batches: Images with labels.
+    Modes, statistics and random state of the objective are restored.
     """
     modules: tuple[nn.Module, ...] = (objective.net, objective.relaxation)
     modes = [module.training for module in modules]
@@ -163,12 +160,6 @@ def accuracy(objective: Objective, mixture: Callable[[], Mixture], batches: Iter
 
 
 def discrete_accuracy(objective: Objective, genotype: Genotype, batches: Iterable[Batch]) -> float:
-    """The accuracy of the supernet with the ops of one architecture alone.
-
-    Args:
-        objective: As in `accuracy`.
-        genotype: The architecture, of the network's space.
-        batches: Images with labels.
-    """
+    """The accuracy of the supernet with the ops of one architecture of its space alone; see `accuracy`."""
     chosen = one_hot(objective.net.space, genotype, like=objective.net_weights[0])
     return accuracy(objective, lambda: chosen, batches)

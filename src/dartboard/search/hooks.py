@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from dartboard.engine.schedule import SCHEDULES
+from dartboard.engine.config import SCHEDULES
 from dartboard.errors import CompositionError, OptionError
 from dartboard.space.spec import NONE
 

@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 
 from dartboard.arch.gradient import ArchGradient
 from dartboard.config.schema import check_number
-from dartboard.engine.schedule import ScheduleLengths
+from dartboard.engine.config import ScheduleLengths
 from dartboard.errors import CompositionError, OptionError, UnknownNameError
 from dartboard.registry import Registry
 from dartboard.relax.base import Relaxation

@@ -12,9 +12,9 @@ from torch.optim import Optimizer
 
 from dartboard.data import Batch, Dataset
 from dartboard.distributed.group import SINGLE, Group
+from dartboard.engine.config import SCHEDULES, ScheduleLengths
 from dartboard.engine.loop import Loop
 from dartboard.engine.process import RngScope
-from dartboard.engine.schedule import SCHEDULES, ScheduleLengths
 from dartboard.engine.state import restore
 from dartboard.engine.step import Stepper, check_step
 from dartboard.errors import CheckpointError, OptionError, RunError

@@ -97,12 +97,7 @@ class CellByCell:
 
 
 class PartlyDecided:
-    """A fresh mixture of an objective's relaxation in which some groups are decided.
-
-    Args:
-        objective: The network and its relaxation.
-        chosen: The discrete cell of each group that is decided.
-    """
+    """A fresh mixture of an objective's relaxation in which the groups of `chosen` are discrete cells."""
 
     def __init__(self, objective: Objective, chosen: Mapping[str, Cell]) -> None:
         space, like = objective.net.space, objective.net_weights[0]

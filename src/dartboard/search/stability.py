@@ -55,14 +55,7 @@ def stability(objective: Objective, genotype: Genotype, valid: Batches) -> list[
 
 
 class EdgeDecided:
-    """A fresh mixture of an objective's relaxation in which one edge is decided.
-
-    Args:
-        objective: The network and its relaxation.
-        group: The group of the edge.
-        edge: Its position.
-        place: The place of the op that it keeps; None for no edge.
-    """
+    """Mixture of an objective's relaxation in which one edge keeps the op at `place`, or is left out."""
 
     def __init__(self, objective: Objective, group: str, edge: int, place: int | None) -> None:
         self._groups = [slot.group for slot in objective.net.space.slots]

@@ -7,7 +7,7 @@ from torch.optim import Adam, Optimizer
 from dartboard.arch.checks import check_not_negative, check_number
 from dartboard.arch.optim import ExpertAdvice, ExponentiatedGradient
 from dartboard.arch.optim.expert_advice import theoretical_lr
-from dartboard.engine.schedule import ScheduleLengths
+from dartboard.engine.config import ScheduleLengths
 from dartboard.errors import CompositionError
 from dartboard.relax.base import Relaxation
 from dartboard.search.method import Update

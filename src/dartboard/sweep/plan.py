@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from dartboard.data import DATASETS, load_dataset
-from dartboard.engine.schedule import SCHEDULES
+from dartboard.engine.config import SCHEDULES
 from dartboard.errors import DartboardError, OptionError, RunError
 from dartboard.jobs.job import Job
 from dartboard.jobs.loops import LoopBuilder, check_settings

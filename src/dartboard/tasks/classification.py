@@ -127,12 +127,7 @@ def measure(
 
 
 class EvaluationCounts:
-    """Sums over batches, on a device.
-
-    Args:
-        classes: How many classes there are.
-        device: Device of the logits.
-    """
+    """Sums over batches, on the device of the logits."""
 
     def __init__(self, classes: int, device: torch.device) -> None:
         self.classes = classes

@@ -11,7 +11,7 @@ from torch import Tensor
 from dartboard.arch.objective import Objective
 from dartboard.data import Batch, BatchLoader, Dataset, Images, generator, send
 from dartboard.distributed.group import SINGLE, Group
-from dartboard.engine.schedule import SCHEDULES
+from dartboard.engine.config import SCHEDULES
 from dartboard.errors import DataError
 from dartboard.nn.network import CellNet
 from dartboard.relax import Fixed

@@ -20,8 +20,7 @@ from pydantic import Field
 from dartboard.config.loader import ConfigLoader, merge_layers
 from dartboard.config.schema import Count, Options
 from dartboard.data import DATASETS, Dataset
-from dartboard.engine.config import DataOptions, LoopOptions, NetOptions, WeightOptions
-from dartboard.engine.schedule import SCHEDULES
+from dartboard.engine.config import SCHEDULES, DataOptions, LoopOptions, NetOptions, WeightOptions
 from dartboard.plugins import check_plugins
 from dartboard.runs import Run, RunReader
 from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_name, space_of_run

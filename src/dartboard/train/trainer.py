@@ -15,9 +15,9 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from dartboard.data import Batch, Dataset
 from dartboard.distributed.group import SINGLE, Group
+from dartboard.engine.config import ScheduleLengths
 from dartboard.engine.loop import Loop
 from dartboard.engine.process import peak_memory
-from dartboard.engine.schedule import ScheduleLengths
 from dartboard.engine.step import Stepper, check_step
 from dartboard.errors import ModelError
 from dartboard.nn.costs import count_flops, count_parameters

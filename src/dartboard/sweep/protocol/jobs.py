@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from dartboard.engine.schedule import SCHEDULES
+from dartboard.engine.config import SCHEDULES
 from dartboard.jobs.job import Job
 from dartboard.jobs.loops import LoopBuilder
 from dartboard.plugins import check_plugins
