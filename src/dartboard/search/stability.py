@@ -55,7 +55,7 @@ def stability(objective: Objective, genotype: Genotype, valid: Batches) -> list[
 
 
 class EdgeDecided:
-    """Mixture of an objective's relaxation in which one edge keeps the op at `place`, or is left out."""
+    """A fresh mixture of a relaxation in which one edge keeps the op at `place`, or is left out."""
 
     def __init__(self, objective: Objective, group: str, edge: int, place: int | None) -> None:
         self._groups = [slot.group for slot in objective.net.space.slots]
