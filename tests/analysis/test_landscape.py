@@ -343,7 +343,8 @@ def test_sharpness_is_the_rise_within_a_radius_in_percent():
 
 
 def test_the_basin_is_what_is_low_and_hangs_together_with_the_middle():
-    expected = np.mean(bowl().distances ** 2 <= 0.64 + 1e-12)
+    steps = bowl().steps
+    expected = np.mean(steps[:, None] ** 2 + steps**2 <= 0.64 + 1e-12)
     assert basin(bowl(), 0.64 + 1e-12) == pytest.approx(expected)
     walls = made(lambda a, b: np.where(np.abs(a) == 0.5, 9.0, 0.0) + 0 * b)
     assert basin(walls) == pytest.approx(9 / 21)

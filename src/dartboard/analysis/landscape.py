@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -65,12 +65,6 @@ class Landscape:
         """The value at the trained weights."""
         half = self.options.grid // 2
         return float(self.values[half, half])
-
-    @cached_property
-    def distances(self) -> Floats:
-        """Distance of each point from the trained weights, in units of the directions [grid, grid]."""
-        distances: Floats = np.hypot(self.steps[:, None], self.steps)
-        return distances
 
     def facts(self) -> dict[str, Any]:
         """All of it, ready for JSON; None for what is infinite."""
@@ -164,7 +158,8 @@ def sharpness(surface: Landscape, radius: float | None = None) -> float:
     That is the sharpness of Keskar et al. (2017), with the maximum over the points of the grid. The radius
     is in units of the directions; None for that of the grid.
     """
-    near = surface.distances <= (surface.options.radius if radius is None else radius)
+    distances = np.hypot(surface.steps[:, None], surface.steps)
+    near = distances <= (surface.options.radius if radius is None else radius)
     return 100 * (float(surface.values[near].max()) - surface.center) / (1 + surface.center)
 
 

@@ -33,7 +33,7 @@ class SweepEntry:
 
 @dataclass(frozen=True)
 class RunInfo:
-    """Where something comes from: a run `search`, `train` or `protocol` by its absolute path.
+    """A run: its absolute path, its kind (`search`, `train` or `protocol`), its configuration and its state.
 
     `environments` has that of each process that worked on the run, the newest last; `sweep_entry` is the
     record of the sweep it belongs to, None without sweep or before the run has ended.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,13 +153,6 @@ def _read_metrics(text: str) -> tuple[int, float, float]:
     return parameters, float(final[VALID]), float(final[TEST])
 
 
-class _Frame(NamedTuple):
-    length: bytes
-    length_checksum: int
-    data: bytes
-    data_checksum: int
-
-
 def read_records(path: Path) -> Iterator[bytes]:
     """The data of every record of a TFRecord file, in order, after its checksums were checked.
 
@@ -171,15 +164,12 @@ def read_records(path: Path) -> Iterator[bytes]:
         with path.open("rb") as file:
             frames = _read_frames(file)
             while batch := list(islice(frames, BATCH)):
-                valid = masked(crc32c([frame.length for frame in batch])) == [
-                    frame.length_checksum for frame in batch
-                ]
-                valid &= masked(crc32c([frame.data for frame in batch])) == [
-                    frame.data_checksum for frame in batch
-                ]
+                lengths, length_checksums, records, checksums = map(list, zip(*batch, strict=True))
+                valid = masked(crc32c(lengths)) == length_checksums
+                valid &= masked(crc32c(records)) == checksums
                 if not valid.all():
                     raise _damaged(done + int(np.argmin(valid)))
-                yield from (frame.data for frame in batch)
+                yield from records
                 done += len(batch)
     except OSError as error:
         raise TableError(f"{path}: cannot be read ({error.strerror or error})") from None
@@ -187,7 +177,8 @@ def read_records(path: Path) -> Iterator[bytes]:
         raise TableError(f"{path}: {error}") from None
 
 
-def _read_frames(file: BinaryIO) -> Iterator[_Frame]:
+def _read_frames(file: BinaryIO) -> Iterator[tuple[bytes, int, bytes, int]]:
+    """Length, its checksum, data and its checksum of each record; the checksums are not checked."""
     number = 0
     while head := file.read(12):
         length = int.from_bytes(head[:8], "little")
@@ -197,7 +188,7 @@ def _read_frames(file: BinaryIO) -> Iterator[_Frame]:
         length_checksum, data_checksum = (
             int.from_bytes(data, "little") for data in (head[8:], body[length:])
         )
-        yield _Frame(head[:8], length_checksum, body[:length], data_checksum)
+        yield head[:8], length_checksum, body[:length], data_checksum
         number += 1
 
 

@@ -76,25 +76,15 @@ class Surfaces:
         """True if some value lies above the top."""
         return any((grid > self.top).any() for grid in self.values.values())
 
-    @property
-    def is_steep(self) -> bool:
-        """True if heights are drawn as logarithms."""
-        low = self.norm.vmin
-        return low is not None and 0 < low < self.top / LOG_HEIGHT_RATIO
-
-    def clipped(self, title: str) -> Floats:
-        """The values of one grid, those above the top not far above it."""
-        clipped: Floats = np.minimum(self.values[title], self.top + 0.5 * (abs(self.top) or 1.0))
-        return clipped
-
 
 def plot_contours(surfaces: Surfaces) -> Figure:
     """Contour lines, one panel a grid; values that are cut off are grey."""
     figure, panels = _flat_panels(surfaces)
     norm, levels = surfaces.norm, surfaces.levels
+    highest = surfaces.top + 0.5 * (abs(surfaces.top) or 1.0)  # not far above what is cut off
     for axes, title in zip(panels, surfaces.values, strict=True):
         axes.set_facecolor(CUT_COLOR)
-        clipped, steps = surfaces.clipped(title), surfaces.steps[title]
+        clipped, steps = np.minimum(surfaces.values[title], highest), surfaces.steps[title]
         filled = axes.contourf(steps, steps, clipped, levels, norm=norm, alpha=0.6)
         if ((levels > clipped.min()) & (levels < clipped.max())).any():
             axes.contour(steps, steps, clipped, levels, norm=norm, linewidths=0.8)
@@ -117,7 +107,9 @@ def plot_surfaces(surfaces: Surfaces) -> Figure:
     count = len(surfaces.values)
     figure = Figure((PANEL_WIDTH * count, PANEL_HEIGHT + 0.3), layout="constrained")
     heights = {title: np.minimum(values, surfaces.top) for title, values in surfaces.values.items()}
-    if surfaces.is_steep:
+    lowest = surfaces.norm.vmin
+    is_log = lowest is not None and 0 < lowest < surfaces.top / LOG_HEIGHT_RATIO
+    if is_log:
         heights = {title: np.log10(values) for title, values in heights.items()}
     low = min(0.0, *(float(values.min()) for values in heights.values()))
     high = max(float(values.max()) for values in heights.values())
@@ -129,7 +121,7 @@ def plot_surfaces(surfaces: Surfaces) -> Figure:
         axes.set_title(title, fontsize="medium")
         axes.set_zlim(low, high if high > low else low + 1)
         axes.tick_params(labelsize="x-small", pad=-2)
-    label = f"log10 of the {surfaces.label}" if surfaces.is_steep else surfaces.label
+    label = f"log10 of the {surfaces.label}" if is_log else surfaces.label
     cut = f", cut at {surfaces.top:.3g}" if surfaces.is_cut else ""
     figure.suptitle(f"{label}{cut}", fontsize="medium")
     return figure
