@@ -120,11 +120,9 @@ def load_checkpoint(path: Path) -> Tree:
 
 
 def latest_state(folder: Path, *, fall_back: bool = False) -> tuple[int, Tree] | None:
-    """Step and state of the newest checkpoint, or None if there is no checkpoint.
+    """Step and state of the newest checkpoint in a folder, or None if there is no checkpoint.
 
-    Args:
-        folder: Directory of the run's checkpoints.
-        fall_back: Use the newest intact checkpoint if newer ones are damaged.
+    With `fall_back` it is the newest intact one if newer ones are damaged.
 
     Raises:
         CheckpointError: If the newest is damaged and `fall_back` is not set, or all are.

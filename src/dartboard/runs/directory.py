@@ -143,8 +143,7 @@ class RunReader:
     def report(self, path: str | Path | None = None) -> Path:
         """Writes the HTML page about the run, which needs no network, and returns its path.
 
-        Args:
-            path: The file; None for report.html in the run directory.
+        That is report.html in the run directory unless a path is given.
         """
         from dartboard.utils.renderers import find_renderer
 

@@ -19,13 +19,10 @@ _TRIES, _PAUSE = 5, 0.04  # `is_locked` holds the lock for a moment
 
 
 class Lock:
-    """An exclusive lock on a run, taken with `with` or `take`.
+    """An exclusive lock on the directory of a run, taken with `with` or `take`.
 
     It is held until it is released or the process ends. The file stays; only the flock on it counts.
     A forked process does not inherit it, so workers that outlive a killed run do not keep it.
-
-    Args:
-        run: Directory of the run.
     """
 
     def __init__(self, run: Path) -> None:

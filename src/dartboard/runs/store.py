@@ -58,12 +58,7 @@ _SECONDS = 5  # that git may take
 
 
 class Run(RunReader):
-    """A run on disk; opened with `create`, `resume` or `read`.
-
-    Attributes:
-        path: Its directory.
-        config: Its configuration, from config.yaml.
-    """
+    """A run on disk; opened with `create`, `resume` or `read`."""
 
     def __init__(self, path: Path, config: dict[str, Any], lock: Lock | None = None) -> None:
         super().__init__(path, config)

@@ -26,14 +26,10 @@ class _Dumper(yaml.SafeDumper):
 
 
 def plain(value: Any, place: str) -> Any:
-    """The value made of dicts with str keys, lists, str, bool, None and finite numbers.
-
-    Args:
-        value: Such a value, or one with other mappings or with tuples in it.
-        place: Name of the value in errors.
+    """The value, other mappings as dicts and tuples as lists: str keys, str, bool, None and finite numbers.
 
     Raises:
-        RunError: If it contains anything else; says where.
+        RunError: If it contains anything else; says where in `place`, the name of the value.
     """
     if isinstance(value, Mapping):
         for key in value:

@@ -11,12 +11,7 @@ MERGE = "tag:yaml.org,2002:merge"
 
 
 class YamlError(ValueError):
-    """A text that is not valid YAML.
-
-    Args:
-        reason: What is wrong with it.
-        mark: Position in the text, if it is known.
-    """
+    """A text that is not valid YAML: what is wrong with it, and where, if that is known."""
 
     def __init__(self, reason: str, mark: yaml.Mark | None = None) -> None:
         self.reason = reason

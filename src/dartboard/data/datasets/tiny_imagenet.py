@@ -10,7 +10,8 @@ from dartboard.data.registry import Download, PublishedDataset, find_paths, regi
 from dartboard.errors import DataError
 
 CLASS_IDS, CLASS_NAMES, VALID_LABELS = "wnids.txt", "words.txt", "val/val_annotations.txt"
-URL = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
+FOLDER = "tiny-imagenet-200"
+URL = f"http://cs231n.stanford.edu/{FOLDER}.zip"
 
 
 def list_tiny_imagenet(folder: Path) -> Listing:
@@ -74,18 +75,13 @@ register_published(
     PublishedDataset(
         "tiny-imagenet",
         "110,000 colour images of 64x64 pixels in 200 classes, tested on its validation images.",
-        find_paths(CLASS_IDS, "train/", subfolders=("tiny-imagenet-200",)),
+        find_paths(CLASS_IDS, "train/", subfolders=(FOLDER,)),
         lambda path, options: read_listing("tiny-imagenet", list_tiny_imagenet(path), options),
         files="train/, val/, wnids.txt and words.txt out of tiny-imagenet-200.zip",
         homepage=URL,
         downloads=(
             Download(
-                "tiny-imagenet-200.zip",
-                (URL,),
-                size=248_100_043,
-                md5="90528d7ca1a48142e341f4ef8d21d0de",
-                folder="tiny-imagenet-200",
-                top="tiny-imagenet-200",
+                f"{FOLDER}.zip", (URL,), 248_100_043, "90528d7ca1a48142e341f4ef8d21d0de", FOLDER, top=FOLDER
             ),
         ),
     )
