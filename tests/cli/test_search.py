@@ -276,7 +276,7 @@ def test_memory_that_does_not_suffice_for_a_forecast(
     def fail(_: Searcher) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("dartboard.search.forecast.forecast", fail)
+    monkeypatch.setattr("dartboard.search.searcher.forecast", fail)
     assert main(["search", *TINY]) == 0
     assert "memory is short: batches will pass in pieces" in capsys.readouterr().out
 

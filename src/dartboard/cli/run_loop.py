@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dartboard.engine.loop import Loop, LoopResult
     from dartboard.runs import Run
     from dartboard.search.config import SearchConfig
-    from dartboard.search.forecast import Forecast
     from dartboard.search.hooks import AnyHook
+    from dartboard.search.searcher import Forecast
     from dartboard.utils.progress import Progress
 
 E = TypeVar("E", bound="LoopResult")

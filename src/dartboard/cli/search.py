@@ -45,7 +45,7 @@ def run(args: Namespace) -> int:
     if (code := processes.launch(args)) is not None:
         return code
     from dartboard.cli.display import SearchScreen
-    from dartboard.search.forecast import forecast
+    from dartboard.search.searcher import forecast
 
     make = _start if args.resume is None else _resume
     return run_loop(

@@ -26,8 +26,8 @@ from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
 from dartboard.search.build import build_optimizer, make_evaluation_batches
 from dartboard.search.config import Named
-from dartboard.search.forecast import Forecast, put_back, seconds_of
 from dartboard.search.hooks import AnyHook, LoopHook
+from dartboard.search.searcher import Forecast, put_back, seconds_of
 from dartboard.space.files import space_to_json
 from dartboard.space.genotype import Genotype
 from dartboard.tasks import Evaluation, measure

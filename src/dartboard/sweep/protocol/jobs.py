@@ -14,9 +14,8 @@ from dartboard.jobs.loops import LoopBuilder
 from dartboard.plugins import check_plugins
 from dartboard.search import config as search_config
 from dartboard.search.config import SEARCH, build_space, check_names
-from dartboard.search.forecast import Forecast
-from dartboard.search.forecast import forecast as forecast_search
-from dartboard.search.searcher import Searcher
+from dartboard.search.searcher import Forecast, Searcher
+from dartboard.search.searcher import forecast as forecast_search
 from dartboard.space import (
     GENOTYPE_FORMATS,
     Genotype,

@@ -5,7 +5,7 @@ import torch
 
 from dartboard.errors import Stopped
 from dartboard.search import Searcher
-from dartboard.search.forecast import Forecast, forecast
+from dartboard.search.searcher import Forecast, forecast
 from helpers.search_cases import search
 
 METHODS = ["darts", "gdas", "gaea-pc-darts", "xnas", "asm", "random-ws"]
