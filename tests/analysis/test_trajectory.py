@@ -16,8 +16,8 @@ from dartboard.analysis.trajectory import (
     entropies,
     group_labels,
     margins,
-    mean_normalised_entropy,
-    normalised_entropies,
+    mean_normalized_entropy,
+    normalized_entropies,
     read_trajectories,
     read_trajectory,
 )
@@ -43,21 +43,21 @@ def test_equations_54_and_55_by_hand() -> None:
     ops = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.9, 0.1, 0.0]])
     first = -(0.5 * math.log(0.5) + 2 * 0.25 * math.log(0.25)) / math.log(3)
     last = -(0.9 * math.log(0.9) + 0.1 * math.log(0.1)) / math.log(2)
-    np.testing.assert_allclose(normalised_entropies(CELL, ops), [first, last])
-    assert mean_normalised_entropy(CELL, ops) == pytest.approx((first + last) / 2)
+    np.testing.assert_allclose(normalized_entropies(CELL, ops), [first, last])
+    assert mean_normalized_entropy(CELL, ops) == pytest.approx((first + last) / 2)
     np.testing.assert_allclose(margins(CELL, ops), [0.25, 0.8])
 
 
 def test_equal_strengths_have_one_and_decided_ones_zero() -> None:
     equal = np.array([[1 / 3] * 3, [1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
-    assert mean_normalised_entropy(CELL, equal) == pytest.approx(1.0)
+    assert mean_normalized_entropy(CELL, equal) == pytest.approx(1.0)
     decided = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    assert mean_normalised_entropy(CELL, decided) == 0.0
+    assert mean_normalized_entropy(CELL, decided) == 0.0
 
 
 def test_a_cell_without_a_choice() -> None:
     cell = Cell(1, 2, (Edge(0, 1, ("a",)),), output=(1,))
-    assert mean_normalised_entropy(cell, np.ones((1, 1))) == 0.0
+    assert mean_normalized_entropy(cell, np.ones((1, 1))) == 0.0
     assert margins(cell, np.ones((1, 1))).tolist() == []
 
 
@@ -77,7 +77,7 @@ def test_a_trajectory_is_what_the_search_measured(runs: dict[str, Run]) -> None:
         own, told = point.cells["cell"], row["cells"]["cell"]
         assert own.entropy == pytest.approx(told["entropy"], rel=1e-6)
         assert own.margin == pytest.approx(told["margin"], rel=1e-5)
-        assert own.normalised == pytest.approx(told["entropy"] / math.log(len(cell.edges[0].ops)), rel=1e-6)
+        assert own.normalized == pytest.approx(told["entropy"] / math.log(len(cell.edges[0].ops)), rel=1e-6)
         assert (own.ops, own.skips) == (told["ops"], told["skips"])
         assert len(own.margins) == edges
         assert point.gap == row["valid_accuracy"] - row["discrete_accuracy"]

@@ -88,7 +88,7 @@ def plan(scale: Decays, data: str | None) -> dict[str, SearchConfig]:
 
 def final_entropy(run: Run) -> float:
     """Equation 55 at the end of a search, of the normal cell."""
-    return normal(read_trajectory(run).points[-1].cells).normalised
+    return normal(read_trajectory(run).points[-1].cells).normalized
 
 
 def normal(cells: Mapping[str, T]) -> T:

@@ -50,7 +50,7 @@ def entropies(weights: Floats) -> Floats:
     return np.asarray(-(weights * np.log(safe)).sum(-1))
 
 
-def normalised_entropies(cell: Cell, ops: Floats) -> Floats:
+def normalized_entropies(cell: Cell, ops: Floats) -> Floats:
     """The entropy of each edge that has a choice, between 0 and 1 (xnas, equation 54).
 
     Args:
@@ -63,9 +63,9 @@ def normalised_entropies(cell: Cell, ops: Floats) -> Floats:
     return np.asarray(entropies(ops[index]) / np.log(sizes))
 
 
-def mean_normalised_entropy(cell: Cell, ops: Floats) -> float:
+def mean_normalized_entropy(cell: Cell, ops: Floats) -> float:
     """The mean of all edges of a cell that have a choice (xnas, equation 55); 0 where none has."""
-    by_edge = normalised_entropies(cell, ops)
+    by_edge = normalized_entropies(cell, ops)
     return float(by_edge.mean()) if len(by_edge) else 0.0
 
 
@@ -81,13 +81,13 @@ class CellPoint:
 
     Args:
         entropy: Mean entropy over edges that have a choice, in nats.
-        normalised: The same with each edge divided by its largest (xnas, equation 55, for the normal cell).
+        normalized: The same with each edge divided by its largest (xnas, equation 55, for the normal cell).
         margins: Lead of the strongest candidate over the next, of each edge that has a choice.
         ops: How often each op would be chosen.
     """
 
     entropy: float
-    normalised: float
+    normalized: float
     margins: tuple[float, ...]
     ops: Mapping[str, int]
 
@@ -129,7 +129,7 @@ def _mean_over_groups(of: Callable[[CellPoint], float]) -> Quantity:
 
 
 QUANTITIES: dict[str, Quantity] = {
-    "normalised entropy": _mean_over_groups(lambda cell: cell.normalised),
+    "normalised entropy": _mean_over_groups(lambda cell: cell.normalized),
     "entropy": _mean_over_groups(lambda cell: cell.entropy),
     "margin": _mean_over_groups(lambda cell: cell.margin),
     "skips": lambda point: float(sum(cell.skips for cell in point.cells.values())),
@@ -190,7 +190,7 @@ class Trajectory:
             "final gap": self.final_gap,
             "cells": {
                 group: {
-                    "normalised entropy": [point.cells[group].normalised for point in self.points],
+                    "normalised entropy": [point.cells[group].normalized for point in self.points],
                     "entropy": [point.cells[group].entropy for point in self.points],
                     "margins": [point.cells[group].margins for point in self.points],
                     "ops": self.counts(group),
@@ -223,7 +223,7 @@ def read_trajectory(run: Run | str | Path) -> Trajectory:
                 entropy = float(entropies(ops[index]).mean()) if index else 0.0
                 leads = tuple(margins(cell, ops).tolist())
                 chosen = dict(row["cells"][group]["ops"])
-                cells[group] = CellPoint(entropy, mean_normalised_entropy(cell, ops), leads, chosen)
+                cells[group] = CellPoint(entropy, mean_normalized_entropy(cell, ops), leads, chosen)
             discrete = row.get("discrete_accuracy")
             points.append(TrajectoryPoint(row["epoch"], cells, row["valid_accuracy"], discrete))
         gap = None if result is None else result["valid_accuracy"] - result["discrete_accuracy"]
