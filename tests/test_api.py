@@ -48,11 +48,16 @@ REGISTRIES: tuple[Registry, ...] = (DATASETS, EXECUTORS, FORMATS, METHODS, OPS, 
 
 @pytest.fixture
 def unchanged_registries() -> Iterator[None]:
-    """Removes what a test registers."""
+    """Removes what a test registers; what modules of the package register as they are imported stays."""
     before = [(dict(registry._values), dict(registry._origins)) for registry in REGISTRIES]
     yield
     for registry, (values, origins) in zip(REGISTRIES, before, strict=True):
-        registry._values, registry._origins = values, origins
+        for name in set(registry._values) - set(values):
+            module = str(getattr(registry._values[name], "__module__", None))
+            if not module.startswith("dartboard"):
+                del registry._values[name], registry._origins[name]
+        registry._values |= values
+        registry._origins |= origins
 
 
 def modules_after(script: str) -> set[str]:
