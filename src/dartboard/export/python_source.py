@@ -346,7 +346,7 @@ def stack_table(net: CellNet) -> str:
 
 def kind_table(space: SearchSpace) -> str:
     """How each kind of block is built."""
-    block = "AdaptedCell" if any(is_adapted(cell) for _, cell in space.groups) else "Cell"
+    block = "AdaptedCell" if any(is_adapted(cell) for _, cell in space.groups) else "CellBlock"
     text = f"KINDS = {{kind: partial({block}, spec) for kind, spec in CELLS.items()}}"
     if space.stack.reduce in REDUCTIONS:
         text += f'\nKINDS["{BETWEEN}"] = {REDUCTIONS[space.stack.reduce]}'

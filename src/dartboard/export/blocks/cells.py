@@ -32,7 +32,7 @@ class CellSpec(NamedTuple):
     project: bool = False  # whether a 1x1 convolution converts the output to the cell's width
 
 
-class Cell(nn.Module):
+class CellBlock(nn.Module):
     """A graph of ops.
 
     Args:
@@ -89,7 +89,7 @@ class AdaptedCell(nn.Module):
         reduction = max(value for _, value in features)
         self.adapt = nn.ModuleList(adapter(each, width, reduction) for each in features if spec.adapt)
         adapted = [(width, reduction)] * spec.inputs
-        self.cell = Cell(spec, adapted if spec.adapt else features, width, stride)
+        self.cell = CellBlock(spec, adapted if spec.adapt else features, width, stride)
         self.features = (width if spec.project else self.cell.features[0], reduction * stride)
         self.project: nn.Module = nn.Identity()
         if spec.project:

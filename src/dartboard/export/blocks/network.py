@@ -13,13 +13,13 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from dartboard.export.blocks.cells import Cell
+from dartboard.export.blocks.cells import CellBlock
 
 CLASSES: tuple[str, ...] = ()
 INPUT = (3, 32, 32)
 CENTRE = 1.0
 MEAN = DEVIATION = (0.0, 0.0, 0.0)
-KINDS: dict[str, Callable[[list[tuple[int, int]], int, int], Cell]] = {}
+KINDS: dict[str, Callable[[list[tuple[int, int]], int, int], CellBlock]] = {}
 STACK: tuple[tuple[str, int, int], ...] = ()
 HEAD_NORM = False
 WEIGHTS = Path()
