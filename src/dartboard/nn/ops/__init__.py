@@ -1,8 +1,11 @@
 """The ops: what may be on an edge, each op a registered builder.
 
-A new family is a file here that is imported below `catalog`, after whose ops its own are listed. They may say
-themselves how they are exported as Python source (`Op.python_source`).
+Every module in this package registers its ops when the package is imported; those of `catalog` come first.
+An op may say itself how it is exported as Python source (`Op.python_source`).
 """
+
+from importlib import import_module
+from pkgutil import iter_modules
 
 from dartboard.nn.ops._base import (
     OPS,
@@ -26,6 +29,9 @@ from dartboard.nn.ops.catalog import (
     Separable,
     Zero,
 )
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
 
 __all__ = [
     "OPS",
