@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 
 from dartboard.data import ImageSet
+from dartboard.engine.hooks import LoopHook
 from dartboard.runs import Run
-from dartboard.search.hooks import LoopHook
 
 PATIENCE = 60
 """Nobody kills them after so many seconds: they leave by themselves."""

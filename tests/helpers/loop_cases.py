@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from dartboard.engine.hooks import AnyHook
 from dartboard.runs import Run
-from dartboard.search.hooks import AnyHook
 
 
 def reopen(run: Run) -> Run:

@@ -18,6 +18,7 @@ from torch.utils._pytree import tree_leaves
 from dartboard.nn import ArchMixture, Blend, CellNet, NetConfig, all_live
 from dartboard.nn.cell import CellModule
 from dartboard.nn.mixture import Live
+from dartboard.relax import Relaxation
 from dartboard.space import Cell, SearchSpace
 
 Results = dict[str, Tensor | None]
@@ -140,6 +141,13 @@ def random_live(cell: Cell, rng: Random) -> Live:
     counts = [len(edge.ops) for edge in cell.edges]
     live = [tuple(sorted(rng.sample(range(count), rng.randint(1, count)))) for count in counts]
     return tuple(() if index % 5 == 2 else own for index, own in enumerate(live))
+
+
+def keep_one(relaxation: Relaxation, group: str, edge: int, place: int) -> None:
+    """Removes all candidates of an edge but one."""
+    for candidate in relaxation.live(group)[edge]:
+        if candidate != place:
+            relaxation.kill(group, edge, candidate)
 
 
 def attention(logits: Tensor) -> Callable[[int, Sequence[Tensor]], Tensor]:

@@ -140,7 +140,7 @@ def test_training_leaves_a_running_mean(ragged):
 def test_a_decided_cell_equals_the_discrete_one(ragged):
     net, relaxation = networks.build(ragged), make(ragged)
     for edge, place in enumerate([1, 0, 1, 0, 0, 2]):
-        relaxation.keep("cell", edge, place)
+        networks.keep_one(relaxation, "cell", edge, place)
     assert relaxation().blend(0).attend is None
     expected = net.eval()(
         images(), SlotMixture(dict.fromkeys((0, 2), Blend(((1,), (0,), (1,), (0,), (0,), (2,)))))
@@ -157,7 +157,7 @@ def test_cells_can_be_decided_front_to_back():
             net(images(), relaxation())
         best = relaxation.strengths()[arch].ops.argmax(-1).tolist()
         for edge, place in enumerate(best):
-            relaxation.keep(arch, edge, place)
+            networks.keep_one(relaxation, arch, edge, place)
         kept = tuple(
             Edge(edge.source, edge.target, (edge.ops[k],)) for edge, k in zip(cell.edges, best, strict=True)
         )

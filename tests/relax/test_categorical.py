@@ -269,19 +269,11 @@ def test_a_dead_candidate_is_never_computed_and_the_others_share_its_weight(ragg
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_an_edge_with_one_candidate_left_is_decided(ragged, make):
     relaxation = spread_out(make(ragged))
-    relaxation.keep("cell", 5, 1)
+    networks.keep_one(relaxation, "cell", 5, 1)
     assert relaxation.live("cell")[5] == (1,)
     assert relaxation.strengths()["cell"].ops[5].tolist() == [0, 1, 0]
     relaxation().blend(0).ops.square().sum().backward()
     assert relaxation.cells["cell"].ops.grad[5].tolist() == [0, 0, 0]
-
-
-def test_only_what_is_there_can_be_kept(ragged):
-    relaxation = simplex(ragged)
-    relaxation.kill("cell", 5, 1)
-    with pytest.raises(RelaxationError, match="no candidate 1 on edge 5 of cell to keep"):
-        relaxation.keep("cell", 5, 1)
-    assert relaxation.live("cell")[5] == (0, 2)
 
 
 def test_a_wrong_arch_has_a_hint(ragged):

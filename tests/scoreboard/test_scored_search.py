@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from dartboard.engine.hooks import LoopHook
 from dartboard.engine.state import capture, copied
 from dartboard.errors import RunError, Stopped
 from dartboard.jobs.executors import make_executor
@@ -33,7 +34,6 @@ from dartboard.scoreboard.scored_search import (
 )
 from dartboard.search import Searcher
 from dartboard.search.health import discrete_accuracy
-from dartboard.search.hooks import LoopHook
 from dartboard.space import Genotype, decode, get_space, sample
 from dartboard.tables import Record, Table
 from helpers.bench_runs import (

@@ -202,7 +202,7 @@ def by_keeping(objective) -> Genotype:
         found = mean_attention(net, relaxation, relaxation)[arch]
         places = [int(row[: len(edge.ops)].argmax()) for row, edge in zip(found, cell.edges, strict=True)]
         for edge, place in enumerate(places):
-            relaxation.keep(arch, edge, place)
+            networks.keep_one(relaxation, arch, edge, place)
         ops = [replace(edge, ops=(edge.ops[place],)) for edge, place in zip(cell.edges, places, strict=True)]
         chosen[arch] = replace(cell, edges=tuple(ops))
     return Genotype(tuple(chosen.items()))

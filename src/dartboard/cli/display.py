@@ -12,8 +12,8 @@ from rich.live import Live
 from rich.text import Text
 
 from dartboard.cli.render import Groups, Terminal, fit_cells, format_metrics
+from dartboard.engine.hooks import LoopHook
 from dartboard.search.health import mean_entropy, measure
-from dartboard.search.hooks import LoopHook
 from dartboard.search.searcher import Searcher
 from dartboard.search.select import FromStrengths, strongest
 from dartboard.space import Genotype

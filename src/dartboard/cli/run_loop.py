@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from dartboard.cli.display import Display, LiveDisplay
     from dartboard.distributed.group import Group
+    from dartboard.engine.hooks import AnyHook
     from dartboard.engine.loop import Loop, LoopResult
     from dartboard.runs import Run
     from dartboard.search.config import SearchConfig
-    from dartboard.search.hooks import AnyHook
     from dartboard.search.searcher import Forecast
     from dartboard.utils.progress import Progress
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import torch
 
     from dartboard.distributed.group import Group
+    from dartboard.engine.hooks import AnyHook
     from dartboard.search import Searcher, SearchResult
-    from dartboard.search.hooks import AnyHook
 
 SETTINGS = ("space", "method", "data", "epochs", "seed")
 """Flags that are settings of the search."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import torch
 
     from dartboard.distributed.group import Group
-    from dartboard.search.hooks import AnyHook
+    from dartboard.engine.hooks import AnyHook
     from dartboard.train import Trainer, TrainResult
     from dartboard.train.config import TrainConfig, TrainParts
 

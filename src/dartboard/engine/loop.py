@@ -15,6 +15,7 @@ from dartboard.arch.objective import Objective
 from dartboard.data import Dataset
 from dartboard.distributed.group import Group
 from dartboard.engine.config import LoopOptions, ScheduleLengths
+from dartboard.engine.hooks import AnyHook
 from dartboard.engine.process import RngScope, deterministic, is_out_of_memory, logged
 from dartboard.engine.state import IMAGES, capture, copied, restore
 from dartboard.engine.step import Meter, Stepper, check_state
@@ -67,7 +68,7 @@ class Loop(ABC, Generic[R, E]):
         options: Settings of the loop.
         device: Where to compute.
         run: Where to write; None writes nothing. A run that has a checkpoint is resumed from it.
-        hooks: What else to do, and when: objects with the methods of `LoopHook`.
+        hooks: What else to do, and when: see `LoopHook`.
         group: The processes that share the loop. All of them are given the same arguments, but only rank 0 a
             run; after every step they hold the same state, to the last bit.
 
@@ -93,7 +94,7 @@ class Loop(ABC, Generic[R, E]):
         *,
         device: torch.device | str,
         run: Run | None,
-        hooks: Sequence[Any],
+        hooks: Sequence[AnyHook],
         group: Group,
     ) -> None:
         self.options: LoopOptions = options

@@ -60,7 +60,7 @@ def pack(request: ExportRequest) -> dict[str, bytes]:
 
 
 def load(path: Path, device: torch.device) -> LoadedNetwork:
-    """Open a file with onnxruntime.
+    """A network that onnxruntime runs, and the metadata stored with it.
 
     Raises:
         ModelError: If onnxruntime is not installed or cannot read it.

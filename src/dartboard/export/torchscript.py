@@ -34,10 +34,10 @@ def pack(request: ExportRequest) -> dict[str, bytes]:
 
 
 def load(path: Path, device: torch.device) -> LoadedNetwork:
-    """Open a file.
+    """A network from a TorchScript program, and the metadata stored with it.
 
     Raises:
-        ModelError: If it is no program.
+        ModelError: If the file is not a TorchScript program.
     """
     extra = {METADATA_FILE: ""}
     try:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
+from dartboard.engine.hooks import LoopHook
 from dartboard.errors import OptionError
 from dartboard.relax.base import Strength
 from dartboard.runs import flat
-from dartboard.search.hooks import LoopHook
 from dartboard.search.record import EpochRecord, SearchResult
 from dartboard.space import Genotype, SearchSpace
 from dartboard.viz.cells import cell_figure

@@ -13,6 +13,7 @@ import torch
 
 from dartboard.data import Dataset
 from dartboard.engine.config import SCHEDULES
+from dartboard.engine.hooks import AnyHook, LoopHook
 from dartboard.engine.loop import Loop
 from dartboard.engine.process import find_device, logged
 from dartboard.errors import DartboardError, DataError, RunError, Stopped
@@ -23,7 +24,6 @@ from dartboard.runs import SPACE, Run, RunReader, differences, is_run
 from dartboard.search import Searcher
 from dartboard.search import config as search_config
 from dartboard.search.config import SEARCH, SOURCE, ImageCache, build
-from dartboard.search.hooks import AnyHook, LoopHook
 from dartboard.space import SearchSpace, adopt, decode, load_space, space_from_json
 from dartboard.train import Trainer
 from dartboard.train import config as train_config

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
+from dartboard.engine.hooks import AnyHook
 from dartboard.engine.process import is_out_of_memory, mute_warnings
 from dartboard.errors import DartboardError, RunInUseError, one_line
 from dartboard.jobs.job import Job, JobResult, State
 from dartboard.plugins import load_plugin
 from dartboard.registry import Registry
 from dartboard.runs.directory import LOG
-from dartboard.search.hooks import AnyHook
 
 if TYPE_CHECKING:
     import torch

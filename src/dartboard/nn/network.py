@@ -1,5 +1,9 @@
 """The network of a space: one class for supernets and for discrete networks.
 
+The space says which network it is. A search space gives the supernet; for the network of a genotype pass
+`restrict(space, genotype)`, or `adopt(space, genotype)` if its cells come from another space
+(`dartboard.space.genotype`). `dartboard.nn.inherit.inherit` then copies the supernet's weights into it.
+
 Its parts other than cells follow it: stems, the block between stages, the classifier and the auxiliary head.
 """
 

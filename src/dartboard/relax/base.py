@@ -49,7 +49,7 @@ class PerExample(SlotMixture):
     batch-norms couple the examples, as they do in the paper's setting: then an example's gradient is that of
     the loss of the batch in the example's weights, and only the sum over examples is the batch's.
 
-    Made from the blend of each group, which has no batch axis, for a batch of so many examples.
+    Made from the blend of each group, which has no batch axis, for `batch` examples.
     """
 
     def __init__(self, space: SearchSpace, blends: Mapping[str, Blend], batch: int) -> None:
@@ -73,14 +73,6 @@ class PerExample(SlotMixture):
         """All leaves: of each slot in order the weights of the candidates, then those of the edges if any."""
         blends = [self._blends[slot] for slot in sorted(self._blends)]
         return [leaf for blend in blends for leaf in (blend.ops, blend.edges) if leaf is not None]
-
-    def feedback(self, loss: Tensor) -> Mapping[str, Feedback]:
-        """The gradient of `loss` in all weights, from one backward pass that touches no `.grad`.
-
-        A loss that is the mean over the batch makes every example's gradient smaller by the batch size.
-        """
-        leaves = self.leaves()
-        return self.gather(torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True))
 
     def gather(self, grads: Sequence[Tensor]) -> Mapping[str, Feedback]:
         """The gradients of all `leaves`, by group."""
@@ -144,15 +136,6 @@ class Relaxation(nn.Module, ABC):
         """The candidates of a group that have not been removed."""
         self._check_group(group)
         return all_live(self.space.cells[group])
-
-    def keep(self, group: str, edge: int, place: int) -> None:
-        """Removes all candidates of an edge but one; see `kill`."""
-        live = self.live(group)[edge]
-        if place not in live:
-            raise RelaxationError(f"no candidate {place} on edge {edge} of {group} to keep; there are {live}")
-        for candidate in live:
-            if candidate != place:
-                self.kill(group, edge, candidate)
 
     def kill(self, group: str, edge: int, place: int) -> None:
         """Removes a candidate for good: it is never computed, and its weight goes to the others.

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from dartboard.engine.hooks import LoopHook
 from dartboard.errors import RunError, one_line
 from dartboard.report.load import DAMAGED, find_tables, load_runs, run_paths
 from dartboard.report.page import render
 from dartboard.runs import Run
-from dartboard.search.hooks import LoopHook
 from dartboard.utils.atomic import write_bytes
 
 REPORT = "report.html"

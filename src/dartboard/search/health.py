@@ -18,7 +18,7 @@ SKIP = "skip_connect"
 COLLAPSED = 0.75
 """From this share of skip connections on, a cell is called collapsing."""
 GAP = 0.3
-"""From this loss of accuracy on, discretising is called costly."""
+"""From this loss of accuracy on, discretization is called costly."""
 UNDECIDED = 0.99
 """Above this share of the largest entropy, a search has hardly begun to decide."""
 
@@ -103,11 +103,14 @@ def warnings(
     accuracy: float | None = None,
     discrete: float | None = None,
 ) -> list[str]:
-    """Messages about what goes wrong.
+    """The warnings that apply: collapse to skip connections, a dead end, a large gap, undecided strengths.
+
+    Collapse and dead ends (no path from inputs to output) are of single groups and come at any time; the
+    discretization gap and strengths that are still equal are of the whole search, and come when it is over.
 
     Args:
         health: The health of each group.
-        done: Whether the search is over; some things are wrong only then.
+        done: Whether the search is over.
         learns: Whether strengths are learnt, so that equal ones are a bad sign.
         accuracy: Of the supernet on held-out images.
         discrete: Of the supernet with the current choice alone.

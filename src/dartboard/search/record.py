@@ -36,7 +36,7 @@ class EpochRecord:
         metrics: Numbers, ready for a line of JSON.
         genotype: The current choice.
         strengths: Of each group.
-        warnings: Messages about what goes wrong.
+        warnings: See `health.warnings`.
     """
 
     epoch: int
@@ -66,7 +66,7 @@ class SearchResult(Result):
         valid_accuracy: Of the supernet on held-out images; None if nothing was trained.
         discrete_accuracy: Of the supernet with the chosen ops alone; None if nothing was trained.
         digest: Of every weight, buffer and strength, to compare two searches to the last bit.
-        warnings: Messages about what went wrong.
+        warnings: Of the finished search; see `health.warnings`.
         supernet: The network that was trained.
         run: The run directory; None if nothing was written.
 

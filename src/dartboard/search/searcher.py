@@ -19,6 +19,7 @@ from torch.optim import Optimizer
 from dartboard.data import Batch, Dataset
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.config import SCHEDULES, ScheduleLengths
+from dartboard.engine.hooks import AnyHook
 from dartboard.engine.loop import UNSTARTED, Loop
 from dartboard.engine.process import RngScope, peak_memory
 from dartboard.engine.state import capture, copied, restore
@@ -28,7 +29,6 @@ from dartboard.runs import SPACE, Run
 from dartboard.search.build import build_objective, build_optimizer, make_evaluation_batches, make_loaders
 from dartboard.search.config import Named, SearchOptions, build, resolve_search, validate
 from dartboard.search.health import accuracy
-from dartboard.search.hooks import AnyHook
 from dartboard.search.method import Method
 from dartboard.search.record import EpochRecord, SearchResult, conclude, measure_epoch
 from dartboard.space import load_space

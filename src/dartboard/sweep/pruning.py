@@ -24,7 +24,7 @@ Jobs = Mapping[str, Job]
 Accuracies = Mapping[str, float | None]
 """Accuracies by name of the run; None for methods that train nothing."""
 Ends = dict[str, tuple[Literal["dropped", "failed"], str]]
-"""How runs end and why, by name."""
+"""Runs that end at a rung, by name: pruned or failed, and the reason as text."""
 
 ERRORS = 2
 """A network is clearly worse than the best if it is this many standard errors of the difference below."""

@@ -56,7 +56,7 @@ class Sweep:
     Args:
         planner: Plans its runs.
         executor: Where they run; closed at the end.
-        monitor: Callbacks.
+        monitor: Called when stages and runs begin and end; see `Monitor`.
     """
 
     planner: SweepPlanner

@@ -24,7 +24,7 @@ class TrainRecord:
         epoch: Its number, from 0.
         metrics: Numbers, ready for a line of JSON.
         evaluation: On held-out images; None in an epoch without one.
-        warnings: Messages about what goes wrong.
+        warnings: Every loop records them; a training has none.
     """
 
     epoch: int

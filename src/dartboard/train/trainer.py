@@ -16,6 +16,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from dartboard.data import Batch, Dataset
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.engine.config import ScheduleLengths
+from dartboard.engine.hooks import AnyHook, LoopHook
 from dartboard.engine.loop import Loop
 from dartboard.engine.process import peak_memory
 from dartboard.engine.step import Stepper, check_step
@@ -26,7 +27,6 @@ from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
 from dartboard.search.build import build_optimizer, make_evaluation_batches
 from dartboard.search.config import Named
-from dartboard.search.hooks import AnyHook, LoopHook
 from dartboard.search.searcher import Forecast, put_back, seconds_of
 from dartboard.space.files import space_to_json
 from dartboard.space.genotype import Genotype

@@ -3,6 +3,10 @@
 A forecaster (an edge) mixes the predictions of N experts (its ops) with the weights u = v / sum v. Weights
 are rows [..., N] of log v; only differences within a row matter, and -inf marks an expert that was dropped.
 
+In a search `arch.gradient.ClippedRewards` computes the rewards, as gradients in the leaves of
+`relax.base.PerExample`, and clips them with `clip_rewards`. `expert_rewards` and `softmax_rewards` are the
+formulas of the paper, which tests and the papers' studies check it against.
+
 Algorithm 1 line 5 mixes f_{t-1,i}; its proof (equation 27) needs f_{t,i}, which is what a network does.
 """
 

@@ -12,11 +12,11 @@ import torch
 from pydantic import Field
 
 from dartboard.config.schema import Count, Options
+from dartboard.engine.hooks import LoopHook
 from dartboard.engine.process import find_device
 from dartboard.jobs.executors import EXECUTORS, parse_options, with_defaults
 from dartboard.jobs.job import Job, JobResult
 from dartboard.jobs.runner import JobRunner
-from dartboard.search.hooks import LoopHook
 from dartboard.utils.processes import WorkerPool, cpu_count
 
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from dartboard.engine.hooks import AnyHook
 from dartboard.engine.process import logged
 from dartboard.errors import RunError
 from dartboard.jobs.executors import Executor
@@ -14,7 +15,6 @@ from dartboard.jobs.job import Monitor
 from dartboard.jobs.queue import JobQueue, run_stages
 from dartboard.jobs.runner import JobRunner
 from dartboard.runs import SPACE, Run
-from dartboard.search.hooks import AnyHook
 from dartboard.space import SearchSpace, load_space, space_from_json, space_to_json
 from dartboard.sweep.decision_log import DecisionLog
 from dartboard.sweep.protocol.config import PROTOCOL, ProtocolConfig
