@@ -22,7 +22,7 @@ from dartboard.cli.processes import report_stop, stop_on_signals
 from dartboard.cli.render import Terminal, labelled, progress, table_lines
 from dartboard.errors import RunError, Stopped
 from dartboard.jobs.job import Job, JobResult, Monitor
-from dartboard.runs.directory import METRICS, is_run
+from dartboard.runs.directory import LOG, METRICS, is_run
 from dartboard.runs.text_files import rows_from_end
 from dartboard.utils.atomic import is_leftover
 from dartboard.utils.text import command, printable, span
@@ -161,11 +161,12 @@ def _run_sweep(args: Namespace, planner: "SweepPlanner") -> int:
     executor = planner.config.executor
     with choose_monitor(planner, quiet=args.quiet, json=args.json) as monitor:
         sweep = Sweep(planner, make_executor(executor.name, executor.options), monitor)
-        with stop_on_signals(sweep.stop) as caught:
+        with stop_on_signals(sweep.stop) as sweep.signals:
             try:
                 rows = sweep.run()
             except (Stopped, KeyboardInterrupt) as stop:
-                return report_stop(stop, caught)
+                resume = f"see {sweep.log.path}; run the same command to resume"
+                return report_stop(stop, sweep.signals, resume)
     return _print_results(args, rows, planner.folder)
 
 
@@ -214,6 +215,8 @@ def print_rows(rows: "Sequence[RunRow]", folder: Path, unended: Sequence[str] = 
     states = ", ".join(f"{count} {state}" for state, count in counts.items())
     terminal.write(["", *labelled("runs", states)])
     terminal.write(labelled("sweep", str(folder)))
+    if (folder / LOG).is_file():
+        terminal.write(labelled("log", str(folder / LOG)))
     if unended:
         terminal.write(labelled("next", command("sweep", folder)))
     elif any(is_run(Path(row["path"])) for row in rows):

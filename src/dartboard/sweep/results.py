@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from dartboard.errors import RunError
 from dartboard.runs import RunReader
-from dartboard.runs.directory import SWEEP_RESULTS
+from dartboard.runs.directory import LOG, SWEEP_RESULTS
 from dartboard.runs.text_files import as_object, parse, plain
 from dartboard.sweep.grid import PlannedRun
 from dartboard.train.build import TEST, VALID
@@ -197,7 +197,8 @@ def read_results(folder: Path) -> list[RunRow]:
     """
     path = folder / SWEEP_RESULTS
     if not path.is_file():
-        raise RunError(f"{folder} has no {SWEEP_RESULTS}; none of its runs has ended yet")
+        log = f"; see {folder / LOG}" if (folder / LOG).is_file() else ""
+        raise RunError(f"{folder} has no {SWEEP_RESULTS}; none of its runs has ended yet{log}")
     rows = []
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         place = f"{path}, line {number}"

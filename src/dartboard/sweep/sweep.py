@@ -1,14 +1,15 @@
 """A sweep: its stages are run, what is clearly worse is pruned, and the results are written.
 
 In its directory are sweep.yaml, plan.json with the names of its runs, a folder for each stage with ordinary
-runs, decisions.json with what was decided, and the tables results.csv, results.jsonl and summary.csv. Running
-it again continues it.
+runs, decisions.json with what was decided, the tables results.csv, results.jsonl and summary.csv, and log.txt
+with what happened and why it ended. Running it again continues it.
 """
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from signal import Signals
 from time import monotonic
 
 import yaml
@@ -21,10 +22,12 @@ from dartboard.runs import Lock
 from dartboard.runs.directory import SWEEP as CONFIG
 from dartboard.runs.directory import write_run_names
 from dartboard.sweep.config import SweepConfig, load_sweep, plain
+from dartboard.sweep.decision_log import read_cells
 from dartboard.sweep.grid import PlannedRun
 from dartboard.sweep.plan import SweepPlanner
 from dartboard.sweep.pruning import Pruner
 from dartboard.sweep.results import End, RunRow, read_results, row_of, write_results
+from dartboard.sweep.sweep_log import SweepLog
 from dartboard.utils import atomic
 
 log = logging.getLogger(__name__)
@@ -57,11 +60,13 @@ class Sweep:
         planner: Plans its runs.
         executor: Where they run; closed at the end.
         monitor: Called when stages and runs begin and end; see `Monitor`.
+        signals: The signals that have come, if a handler lists them here; its log names them.
     """
 
     planner: SweepPlanner
     executor: Executor
     monitor: Monitor = field(default_factory=Monitor)
+    signals: list[Signals] = field(default_factory=list)
     _planned: dict[str, PlannedRun] = field(default_factory=dict, init=False)
     _rows: dict[str, RunRow | None] = field(default_factory=dict, init=False)
     _names: dict[str, list[str]] = field(default_factory=dict, init=False)
@@ -70,10 +75,11 @@ class Sweep:
     def __post_init__(self) -> None:
         self.folder, self.planner.message = self.planner.folder, self._message
         self.stages = list(self.planner.stages)
+        self.log = SweepLog(self.folder, self.monitor)
         self.queue = JobQueue(
-            self.executor, tries=self.planner.config.tries, retry_failed=True, monitor=self.monitor
+            self.executor, tries=self.planner.config.tries, retry_failed=True, monitor=self.log
         )
-        self.pruner = Pruner(self.planner, self._message)
+        self.pruner = Pruner(self.planner, self.monitor.message)  # the log has it with the row of the run
 
     def stop(self) -> None:
         """Asks all runs to save their states and to stop; for signal handlers."""
@@ -99,10 +105,16 @@ class Sweep:
                 self._rows = {run.name: known.get(run.name) for runs in planned.values() for run in runs}
                 write_config(self.folder, self.planner.config)
                 self._write_names(planned)
+                self.log.start(self.executor, [run for runs in planned.values() for run in runs], self.rows)
                 try:
-                    run_stages(self, self.queue)
-                finally:
-                    self._write()
+                    try:
+                        run_stages(self, self.queue)
+                    finally:
+                        self._write()
+                except BaseException as error:
+                    self.log.end(self.rows, error, self.signals)
+                    raise
+                self.log.end(self.rows, None, self.signals)
         finally:
             self.executor.close()
         return self.rows
@@ -119,6 +131,10 @@ class Sweep:
         self._planned |= {run.name: run for run in runs}
         self._rows |= {run.name: self._rows.get(run.name) for run in runs}
         self._write_names({stage: runs})
+        if (decision := read_cells(self.planner.log, stage)) is not None:
+            cells = ", ".join(cell.label for cell in decision.cells)
+            among = f"{len(decision.finished)} finished of {len(decision.among)} runs"
+            self.log.write(f"{stage} takes its cells from {among}: {cells}")
         return [self.planner.job(run) for run in runs]
 
     def rungs(self, stage: str) -> Sequence[int]:
@@ -128,6 +144,11 @@ class Sweep:
     def prune(self, stage: str, epochs: int, jobs: Mapping[str, Job], queue: JobQueue) -> Collection[str]:
         """Names of the jobs that end at a rung: pruned, or failed before it."""
         ends = self.pruner.prune(stage, epochs, jobs, queue)
+        failed = sum(state == "failed" for state, _ in ends.values())
+        self.log.write(
+            f"{stage} after {epochs} epochs: continuing {len(jobs) - len(ends)} of {len(jobs)} runs, "
+            f"pruned {len(ends) - failed}, failed {failed}"
+        )
         for name, (state, reason) in ends.items():
             self._record(name, state, reason)
         return ends
@@ -147,7 +168,7 @@ class Sweep:
 
     def _record(self, name: str, state: End, reason: str) -> None:
         self._rows[name] = row = row_of(self._planned[name], self.folder, state, reason)
-        self.monitor.on_row(row)
+        self.log.on_row(row)
         if monotonic() - self._written > WRITE_INTERVAL:
             self._write()
 
@@ -157,7 +178,7 @@ class Sweep:
 
     def _message(self, text: str) -> None:
         log.info("%s", text)
-        self.monitor.message(text)
+        self.log.message(text)
 
 
 def write_config(folder: Path, config: SweepConfig) -> None:
