@@ -76,7 +76,7 @@ def _name(target: str, file: File, config: MkDocsConfig) -> str | None:
     if path.is_relative_to(docs):
         return None
     if not path.is_relative_to(root) or not path.is_file():
-        raise PluginError(f"{file.src_uri}: {target!r} is no file of the repository; link to a file")
+        raise PluginError(f"{file.src_uri}: {target!r} is not a file of the repository; link to a file")
     return path.relative_to(root).as_posix()
 
 

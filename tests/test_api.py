@@ -327,7 +327,7 @@ def test_a_run_is_readable(searched: SearchResult) -> None:
     lines = repr(run).splitlines()
     assert lines[1] == "  search: space nano, method gaea-darts-erm, data digits, seed 0"
     assert lines[2].startswith("  finished, epoch 1 of 1, accuracy ")
-    with pytest.raises(RunError, match="is no run: there is no such directory"):
+    with pytest.raises(RunError, match="is not a run: there is no such directory"):
         load_run("runs/nowhere")
 
 

@@ -199,7 +199,7 @@ def test_a_command_below_runs_is_no_directory(install: Install, capsys: pytest.C
             "cannot load {0}: ModuleNotFoundError: No module named 'nowhere_to_be_found'",
         ),
         ("raise SystemExit(5)", "cannot load {0}: SystemExit: 5"),
-        ("run = print", "{0} is no command; it needs configure(parser) and run(args)"),
+        ("run = print", "{0} is not a command; it needs configure(parser) and run(args)"),
     ],
 )
 def test_a_command_that_fails_is_one_line(

@@ -5,7 +5,7 @@
 Searches the space nb201 without `none` with both methods and several seeds, 3 cells a stage, 4 channels, on
 images made half as large (16x16) by averaging. Each search is an ordinary run in the folder `--out`: run the
 script again and what is finished is kept, what was cut short goes on. Then draws entropy, the share of skip
-connections in the current choice, and their mean strength, a line a seed.
+connections in the current choice, and their mean strength, one line per seed.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def curves(path: Path) -> dict[str, list[float]]:
 
 
 def draw(found: dict[tuple[str, int], dict[str, list[float]]], target: Path) -> None:
-    """One panel a quantity, one line a search."""
+    """One panel per quantity, one line per search."""
     names = [name for name in next(iter(found.values())) if name != "steps"]
     figure, panels = plt.subplots(1, len(names), figsize=(12, 3.4), layout="constrained")
     for panel, name in zip(panels, names, strict=True):

@@ -60,7 +60,7 @@ class TableError(DartboardError, ValueError):
 
 
 class RunError(DartboardError):
-    """A directory that is no run, a run that is in use, or a value that cannot be recorded."""
+    """A directory that is not a run, a run that is in use, or a value that cannot be recorded."""
 
 
 class RunInUseError(RunError):

@@ -84,7 +84,7 @@ def test_the_statistics_of_each_batch() -> None:
     own, given = random_model(), images(20)
     options = small(statistics="batch", batch=8)
     context = PointEvaluator(module.make_problem(own, given, None, options), "cpu").context
-    assert [len(y) for _, y in context.batches] == [8, 8]  # the last 4 are no whole batch
+    assert [len(y) for _, y in context.batches] == [8, 8]  # the last 4 are not a whole batch
     found = landscape(own, given, options)
     for row, column, a, b in points(options):
         net = displaced(own.net, a, b).train()

@@ -290,7 +290,7 @@ def test_other_settings_in_the_same_directory(usual: Path, tiny: list[str], caps
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("gdas-s0.json", "{}", "kept/gdas-s0.json is no record of a search: "),
+        ("gdas-s0.json", "{}", "kept/gdas-s0.json is not a record of a search: "),
         ("gdas-s1.json", None, "kept/gdas-s1.json is the record of darts-s0; "),
     ],
 )

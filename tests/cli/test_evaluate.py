@@ -214,7 +214,7 @@ def test_of_many_classes_people_see_the_worst(capsys, tmp_path):
         ("none.onnx", "there is no file"),
         ("none.safetensors", "there is no file"),
         ("net.bin", "is neither a run nor a network: those are files of kind .onnx, .pt, .pt2, .py, .safe"),
-        ("empty", "is no run of dartboard train"),
+        ("empty", "is not a run of dartboard train"),
         ("bad.py", "ZeroDivisionError"),
     ],
 )

@@ -211,7 +211,7 @@ def test_a_missing_package(run, capsys, monkeypatch):
 def test_what_is_no_model(tmp_path, capsys):
     assert "there is no file" in failure(capsys, "export", tmp_path / "a.safetensors", "--format", "onnx")
     line = failure(capsys, "export", tmp_path, "--format", "onnx")
-    assert line == f"{tmp_path} is no run of dartboard train: it has no best.safetensors"
+    assert line == f"{tmp_path} is not a run of dartboard train: it has no best.safetensors"
     file = tmp_path / "m.safetensors"
     file.write_bytes(pack_model(make_model()))
     line = failure(capsys, "export", file, "--format", "onnx", "--which", "last")

@@ -97,7 +97,10 @@ def test_a_genotype_from_a_file(table: Path, tmp_path: Path, capsys: Capture) ->
             "no oracle with an import called 'nb2'; did you mean 'nb201'?",
         ),
         (("import", "nb201", "x"), "the following arguments are required: --out"),
-        (("import", "nb201", "x", "--out", "no/where"), "no/where: no is no folder that can be written to"),
+        (
+            ("import", "nb201", "x", "--out", "no/where"),
+            "no/where: no is not a folder that can be written to",
+        ),
         ((), "the following arguments are required: ACTION"),
     ],
 )

@@ -87,7 +87,7 @@ def test_the_result_in_tables(usual: Path, capsys: Capture) -> None:
         mean, deviation = 100 * arm["summary"]["mean"], 100 * arm["summary"]["deviation"]
         each = ", ".join(f"{100 * own['accuracy']:.2f}" for own in arm["finals"])
         assert f"{mean:.2f} +- {deviation:.2f} % of test images, {arm['best']} with 2 seeds: {each}" in words
-        assert f"{arm['parameters']:,} parameters, {arm['flops']:,} FLOPs an image" in words
+        assert f"{arm['parameters']:,} parameters, {arm['flops']:,} FLOPs per image" in words
     assert result["verdict"] in words
     assert f"report {usual / REPORT} " in words
     assert "to search, " in words
@@ -192,7 +192,7 @@ def test_a_real_process(program: Path, tiny: list[str]) -> None:
         (["train.space=darts"], "space 'darts' expects the cells normal, reduce; the genotype has cell"),
         (["train.weights.schedule=cosin"], "no schedule called 'cosin'; did you mean 'cosine'?"),
         (["train.batch=100000"], "a batch of 100,000 needs more than the"),
-        (["--resume", "no"], "no is no run: there is no such directory"),
+        (["--resume", "no"], "no is not a run: there is no such directory"),
         (
             ["--resume", "x", "--search-recipe", "darts", "seeds=2"],
             "--resume takes the settings of the run; leave out --search-recipe, seeds=2",

@@ -56,7 +56,7 @@ def test_ctrl_c_ends_live_with_a_page_that_is_not(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nowhere"], "nowhere is no run"),
+        (["nowhere"], "nowhere is not a run"),
         (["s", "--out", "."], "is a folder; name a file"),
         (["s", "--out", "a/b.html"], "there is no folder a; make it first"),
         (["s", "--table", "t.npz"], "t.npz can be the table of one benchmark"),

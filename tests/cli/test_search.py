@@ -151,7 +151,7 @@ def test_threads_and_device(capsys: Capture, monkeypatch: pytest.MonkeyPatch) ->
         (["weights.lrr=1"], "no setting called 'weights.lrr'; did you mean 'weights.lr'?"),
         (["--seed", "-1"], "seed=-1: input should be greater than or equal to 0"),
         (["--config", "no.yaml"], "cannot read the configuration 'no.yaml': No such file or directory"),
-        (["--resume", "no"], "no is no run: there is no such directory"),
+        (["--resume", "no"], "no is not a run: there is no such directory"),
         (
             ["--resume", "x", "--epochs", "3", "batch=2"],
             "--resume takes the settings of the run; leave out --epochs, batch=2",

@@ -222,7 +222,7 @@ def test_mistakes_are_one_line(words: list[str], told: str, file: str, capsys: C
 
 
 def test_places_that_are_no_sweep(file: str, tmp_path: Path, capsys: Capture) -> None:
-    assert "is no sweep: it has no sweep.yaml" in complaint(capsys, str(tmp_path))
+    assert "is not a sweep: it has no sweep.yaml" in complaint(capsys, str(tmp_path))
     assert "cannot read the configuration 'nothing.yaml'" in complaint(capsys, "nothing.yaml")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").touch()

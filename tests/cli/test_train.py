@@ -180,7 +180,7 @@ def test_what_is_printed(found: Path, capsys: Capture) -> None:
             ["darts-v2", "--resume", "somewhere"],
             "--resume takes the cell of the run; leave out darts-v2",
         ),
-        (["--resume", "somewhere"], "somewhere is no run: there is no such directory"),
+        (["--resume", "somewhere"], "somewhere is not a run: there is no such directory"),
         (["darts-v2", "--space", "asm"], "space 'asm' expects the cells"),
     ],
 )

@@ -155,7 +155,7 @@ def test_the_guard_looks_before_anything_moves(step, arguments, names):
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_the_gradient_to_blame_is_named(bad):
-    """Clipping by a norm that is no number would spread it over all gradients."""
+    """Clipping by a norm that is not a number would spread it over all gradients."""
     objective = random_objective()
     name, weight = list(objective.net.named_parameters())[7]
     weight.register_hook(lambda slope: slope * bad)

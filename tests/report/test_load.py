@@ -108,7 +108,7 @@ def test_whose_strengths_are_attention(tmp_path: Path, method: str, attends: boo
 def test_no_runs(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no runs to report on"):
         load_runs([])
-    with pytest.raises(RunError, match="is no run"):
+    with pytest.raises(RunError, match="is not a run"):
         load_runs([tmp_path])
 
 

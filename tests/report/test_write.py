@@ -84,7 +84,7 @@ def test_a_search_outlives_its_report(tmp_path: Path, caplog: pytest.LogCaptureF
 
 
 def test_any_mistake_is_put_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert str(try_report(tmp_path)).startswith(f"no report was written: {tmp_path} is no run")
+    assert str(try_report(tmp_path)).startswith(f"no report was written: {tmp_path} is not a run")
     run = make_search(tmp_path / "s")
     assert try_report(run.path) is None
     monkeypatch.setattr(module, "render", lambda *_, **__: 1 / 0)
@@ -124,5 +124,5 @@ def test_a_run_that_does_not_go_on_is_written_once(tmp_path: Path) -> None:
     watch([make_search(tmp_path / "s").path], tmp_path / "r.html", on_write=told.append)
     assert told == []
     assert LIVE not in (tmp_path / "r.html").read_text()
-    with pytest.raises(RunError, match="is no run"):
+    with pytest.raises(RunError, match="is not a run"):
         watch([tmp_path], tmp_path / "r.html")

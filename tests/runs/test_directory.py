@@ -29,7 +29,7 @@ def test_a_run_is_what_has_a_configuration(tmp_path):
 
 
 def test_a_missing_directory_is_no_run(tmp_path):
-    with pytest.raises(RunError, match="nowhere is no run: there is no such directory"):
+    with pytest.raises(RunError, match="nowhere is not a run: there is no such directory"):
         check_run(tmp_path / "nowhere")
 
 
@@ -39,7 +39,9 @@ def test_runs_inside_are_offered(tmp_path):
     with pytest.raises(RunError) as caught:
         check_run(tmp_path)
     offered = ", ".join(str(tmp_path / f"run{number}") for number in range(6))
-    assert str(caught.value).endswith(f"is no run: it has no config.yaml; did you mean {offered} and 2 more?")
+    assert str(caught.value).endswith(
+        f"is not a run: it has no config.yaml; did you mean {offered} and 2 more?"
+    )
 
 
 def test_the_run_around_is_offered(tmp_path):

@@ -74,7 +74,7 @@ def test_damaged_records_are_refused(tmp_path: Path, place: str, value: Any) -> 
     path = damaged(tmp_path, place, value)
     with pytest.raises(TableError) as caught:
         BenchRecord.read(path)
-    assert str(caught.value).startswith(f"{path} is no record of a search: ")
+    assert str(caught.value).startswith(f"{path} is not a record of a search: ")
     assert "\n" not in str(caught.value)
 
 
@@ -86,7 +86,7 @@ def test_the_place_of_the_damage_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"label": "darts"}'])
 def test_files_that_are_no_records(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "darts-s1.json").write_bytes(content)
-    with pytest.raises(TableError, match=r"darts-s1\.json is no record of a search: "):
+    with pytest.raises(TableError, match=r"darts-s1\.json is not a record of a search: "):
         read_records(tmp_path)
 
 

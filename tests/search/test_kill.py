@@ -150,7 +150,7 @@ WORDS = [
     *("epochs=12", "batch=75", "net.channels=4", "net.drop_path=0.2", "data.pad=1"),
     *("checkpoint.steps=3", "health.examples=20"),
 ]
-"""A search of the digits: ten steps an epoch."""
+"""A search of the digits: ten steps per epoch."""
 
 
 def program(*words):

@@ -121,7 +121,7 @@ def test_a_damaged_file_is_recognised(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="is damaged"):
         load_nano(copy(tmp_path, data[:-1] + bytes([data[-1] ^ 1]), digest))
     for wrong in (b"", data[:500], b"PK\x03\x04 no archive"):
-        with pytest.raises(TableError, match="is no table of the nano benchmark"):
+        with pytest.raises(TableError, match="is not a table of the nano benchmark"):
             load_nano(copy(tmp_path, wrong))
     with pytest.raises(TableError, match="cannot be read"):
         load_nano(tmp_path / "nothing.npz")
@@ -164,7 +164,7 @@ TESTS = np.zeros((216, 3, 6), np.uint16)
     ],
 )
 def test_numbers_that_cannot_be(columns: dict[str, object], message: str, tmp_path: Path) -> None:
-    with pytest.raises(TableError, match=f"is no table of the nano benchmark: .*{message}"):
+    with pytest.raises(TableError, match=f"is not a table of the nano benchmark: .*{message}"):
         load_nano(copy(tmp_path, changed(**columns)))
 
 

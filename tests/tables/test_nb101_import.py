@@ -102,9 +102,9 @@ def parts(**changes: object) -> bytes:
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        (b"no JSON", "record 1: is no JSON"),
-        (b"[" * 16_000, "record 1: is no JSON"),
-        (b"\xff\xfe", "record 1: is no JSON"),
+        (b"no JSON", "record 1: is not JSON"),
+        (b"[" * 16_000, "record 1: is not JSON"),
+        (b"\xff\xfe", "record 1: is not JSON"),
         (b'{"a": 1}', "record 1: expected hash, epochs, matrix, ops and metrics"),
         (parts(epochs="108"), "record 1: expected hash, epochs"),
         (parts(digits="0101"), "record 1: expected a matrix of 3x3 digits 0 and 1, got '0101'"),

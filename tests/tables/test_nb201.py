@@ -145,7 +145,7 @@ def test_a_cell_with_a_node_too_many(oracle: NasBench201) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("arch_str", "|x~0|", r"'\|x~0\|' is no cell of the nb201 space"),
+        ("arch_str", "|x~0|", r"'\|x~0\|' is not a cell of the nb201 space"),
         ("arch_str", FORM, "holds 15,624 of the 15,625 cells"),
         ("in16_valid", 100.1, "column in16_valid, line 2: expected 0 to 100, got 100.1"),
         ("params_cifar10", -1, "column params_cifar10, line 2: expected 0"),

@@ -205,7 +205,7 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest
         ({}, "has no list 'meta_archs' of cells"),
         ({"meta_archs": [1]}, "has no list 'meta_archs' of cells"),
         (meta(CELLS[:9]), "holds 9 of the 15,625 cells"),
-        (meta([*CELLS, "|x~0|"]), "'.x~0.' is no cell of the nb201 space"),
+        (meta([*CELLS, "|x~0|"]), "'.x~0.' is not a cell of the nb201 space"),
     ],
 )
 def test_a_list_of_cells_that_is_another(tmp_path: Path, value: object, message: str) -> None:

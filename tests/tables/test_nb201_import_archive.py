@@ -167,7 +167,7 @@ def test_keys_in_keys_are_one_line(name: str, tmp_path: Path) -> None:
     for _ in range(50):
         key = (key,)
     path = write(tmp_path, name, lambda value: value["arch2infos"].update({key: 1}))
-    with pytest.raises(TableError, match="refused: it has a dictionary whose keys are no texts or numbers"):
+    with pytest.raises(TableError, match="refused: it has a dictionary whose keys are not texts or numbers"):
         read_archive(path, silent)
 
 

@@ -98,7 +98,7 @@ def test_a_large_number_of_a_value_takes_no_memory() -> None:
 )
 def test_keys_that_would_keep_one_busy_or_crash_are_refused(key: bytes) -> None:
     for opcode in (b"\x80\x02}%bK\x01s.", b"\x80\x02(%bK\x01d.", b"\x80\x02}(%bK\x01u."):
-        with pytest.raises(DataError, match="refused: it has a dictionary whose keys are no texts"):
+        with pytest.raises(DataError, match="refused: it has a dictionary whose keys are not texts"):
             read(opcode % key)
 
 

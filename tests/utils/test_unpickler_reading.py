@@ -94,7 +94,7 @@ def test_what_is_named_cannot_be_changed(state: bytes) -> None:
         (Calls(list, "ab"), "refused: it calls what can only be"),
         (Calls(dict, [((((),),), 1)]), "refused: it calls what can only be"),
         (Calls(set, "ab"), "a set is damaged"),
-        (Calls(set, [((),)]), "refused: it has a set whose members are no texts"),
+        (Calls(set, [((),)]), "refused: it has a set whose members are not texts"),
         (np.str_("abc"), "an array of type '<U3'; only plain numbers"),
         (np.complex128(1), "an array of type '<c16'; only plain numbers"),
     ],
@@ -146,7 +146,7 @@ def test_damaged_pickles_are_refused(cut: int) -> None:
     ],
 )
 def test_keys_that_would_keep_one_busy_or_crash_are_one_line(key: bytes, opcodes: bytes, what: str) -> None:
-    message = f"refused: it has {what} are no texts or numbers of 60 bits, or short tuples of them"
+    message = f"refused: it has {what} are not texts or numbers of 60 bits, or short tuples of them"
     with pytest.raises(TableError, match=f"^{message}$"):
         read_plain(opcodes % key)
 
@@ -173,7 +173,7 @@ def test_too_little_memory_is_no_damage() -> None:
 @pytest.mark.parametrize(
     "opcodes",
     [
-        b"K\x01(K\x02\x90.",  # into what is no set
+        b"K\x01(K\x02\x90.",  # into what is not a set
         b"}(K\x01u.",  # a key without its value
         b"t.",  # a tuple without its beginning
         b"K\x01(.",  # the value is before the mark

@@ -28,7 +28,7 @@ def spread(summary: Summary) -> str:
 
 
 def curve(record: BenchRecord) -> list[EpochScore]:
-    """The points of a search, one an epoch; the last is the final cell."""
+    """The points of a search, one per epoch; the last is the final cell."""
     return [*(point for point in record.points if point.epoch < record.final.epoch), record.final]
 
 

@@ -73,7 +73,7 @@ class LandscapeSurvey:
 
     Args:
         cells: By label, from wide to narrow.
-        landscapes: Landscapes by label, one a seed.
+        landscapes: Landscapes by label, one per seed.
     """
 
     cells: Mapping[str, Genotype]

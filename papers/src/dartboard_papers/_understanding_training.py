@@ -31,7 +31,7 @@ class Networks(Scale):
     """The networks and how they are trained (A.3)."""
 
     images: str = Field(default="cluttered-digits", description="what is told apart")
-    pad: int = Field(default=1, ge=0, description="random crops of images with so many zeros around them")
+    pad: int = Field(default=1, ge=0, description="random crops of images padded with this number of zeros")
     flip: bool = Field(default=False, description="random horizontal flips")
     cells: Count = Field(default=5, description="cells in the stack")
     channels: Count = Field(default=4, description="channels of the first stage")

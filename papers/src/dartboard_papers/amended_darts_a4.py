@@ -68,7 +68,7 @@ class Comparison(Regularised):
     travel: float = Field(default=7.8, gt=0, description="rate times steps of the architecture")
     seeds: Count = Field(default=3, description="searches of each kind")
     samples: Count = Field(default=8, description="architectures that random search draws")
-    kept: Count = Field(default=2, description="of which so many are trained")
+    kept: Count = Field(default=2, description="number of them that are trained")
     short: Count = Field(default=2, description="epochs of the trainings that choose them")
     retrain: Count = Field(default=8, description="epochs of the trainings that count")
     repeats: Count = Field(default=2, description="trainings of each network")

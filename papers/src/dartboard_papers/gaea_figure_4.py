@@ -104,7 +104,7 @@ def final_skips(records: Sequence[BenchRecord]) -> float:
 
 
 def nearly_all(records: Sequence[BenchRecord]) -> bool:
-    """True if, on average, at most one edge of the final cells is no skip connection."""
+    """True if, on average, at most one edge of the final cells is not a skip connection."""
     return final_skips(records) >= edges(records[0]) - 1
 
 

@@ -3,7 +3,7 @@
 Settled before these variants were trained: the claim held if the original cell has the largest area under
 the curve of the test accuracy, in the mean over seeds, and over all cells Spearman's correlation of width and
 area is 0.5 or more. The area under the test loss, which would be the first choice, was tried with other
-variants (draw=0) and says little at a laptop's scale: with 25 steps an epoch the statistics of batch norms
+variants (draw=0) and says little at a laptop's scale: with 25 steps per epoch the statistics of batch norms
 lag behind the weights, and single epochs with losses of 8 decide. It is reported, and so is that of the
 training loss, which does not depend on them. The paper's variants are known from pictures alone; here they
 are the ranks 3, 6, 9 and 13 of 13 drawn ones by width, so that the last is the narrowest. CIFAR-100, which

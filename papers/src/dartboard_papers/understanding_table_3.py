@@ -47,7 +47,7 @@ class VariantSizes(Scale):
     cells: Count = Field(default=20, description="cells in the stack")
     channels: Count = Field(default=36, description="channels of the first stage")
     variants: Count = Field(default=10, description="how many are drawn of each cell")
-    draws: Count = Field(default=100, description="how often so many are drawn")
+    draws: Count = Field(default=100, description="number of times they are drawn")
     draw: Seed = Field(default=0, description="where drawing starts; the first draw is shown")
     reductions: bool = Field(default=True, description="whether reduction cells vary too")
 

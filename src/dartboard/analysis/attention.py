@@ -94,7 +94,7 @@ def attention(
         progress: Called while images are loaded and passed through the network.
 
     Raises:
-        DartboardError: If it is no run of a search, or has no checkpoint that can be read.
+        DartboardError: If it is not a run of a search, or has no checkpoint that can be read.
     """
     run = run if isinstance(run, Run) else Run.read(run)
     searcher = load_searcher(run, device, fall_back=fall_back, progress=progress)

@@ -9,8 +9,8 @@ the trace of the covariance matrix of g_i where i is drawn uniformly (Shu et al.
 Var(grad f_i)). The gradient of a batch of m examples drawn with replacement has the variance V / m.
 
 Where batch-norms use running statistics examples do not see each other, and all g_i come from one vectorized
-pass a batch (`per_example`). Where they use those of the batch there is no gradient of a single example. Then
-the N = K m examples are divided at random into K batches of m, with gradients G_k and their mean G, and
+pass per batch (`per_example`). Where they use those of the batch there is no gradient of a single example.
+Then the N = K m examples are divided at random into K batches of m, with gradients G_k and their mean G, and
 
     V = m (N - 1) / N  1/(K - 1) sum_k |G_k - G|^2
 
@@ -266,7 +266,7 @@ def per_example(net: CellNet, batches: Sequence[Batch], *, max_bytes: int = MAX_
 def between_batches(gradients: Iterable[Sequence[Tensor]], size: int) -> Tensor:
     """The variance over all examples, from gradients of batches; a scalar in double precision.
 
-    Each gradient is that of the mean loss of a batch of `size` examples, with one tensor a weight.
+    Each gradient is that of the mean loss of a batch of `size` examples, with one tensor per weight.
 
     Raises:
         OptionError: If there are fewer than two batches.

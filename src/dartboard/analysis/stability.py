@@ -85,7 +85,7 @@ def measure(
         progress: Called with the number of edges done.
 
     Raises:
-        DartboardError: If it is no run of a finished search, or has no checkpoint that can be read.
+        DartboardError: If it is not a run of a finished search, or has no checkpoint that can be read.
     """
     run = run if isinstance(run, Run) else Run.read(run)
     if (result := run.result()) is None:

@@ -195,7 +195,7 @@ def epoch_shapes(run: str | Path) -> list[EpochShapes]:
     """What a search, finished or not, would have chosen after each epoch recorded so far, with its shapes.
 
     Raises:
-        RunError: If it is no run, a run that chooses nothing, or damaged.
+        RunError: If it is not a run, a run that chooses nothing, or damaged.
     """
     from dartboard.runs import Run  # with torch, which cells alone do without
 

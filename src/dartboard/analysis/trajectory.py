@@ -204,7 +204,7 @@ def read_trajectory(run: Run | str | Path) -> Trajectory:
     """The trajectory of a search, finished or not.
 
     Raises:
-        RunError: If it is no run of a search, has no epochs, or is damaged.
+        RunError: If it is not a run of a search, has no epochs, or is damaged.
     """
     run = run if isinstance(run, Run) else Run.read(run)
     kind = run.config.get("kind", "search")

@@ -39,7 +39,7 @@ def random_connections(
         groups: Whose cells to vary; all by default.
 
     Raises:
-        GenotypeError: If a cell is of another kind, or has not so many variants.
+        GenotypeError: If a cell is of another kind, or has fewer variants.
     """
     chosen = _select_groups(genotype, groups)
     for name in chosen:
@@ -79,7 +79,7 @@ def random_operations(
         groups: Whose cells to vary; all by default.
 
     Raises:
-        GenotypeError: If the cells have not so many variants.
+        GenotypeError: If the cells have fewer variants.
         OptionError: If a candidate is `none` or named twice.
     """
     if NONE in ops:

@@ -125,7 +125,7 @@ class PackageCommand:
             )
         module: ModuleType = load_entry_point(self.entry)
         if not callable(getattr(module, "configure", None)) or not callable(getattr(module, "run", None)):
-            fault = f"{self.entry.value} is no command; it needs configure(parser) and run(args)"
+            fault = f"{self.entry.value} is not a command; it needs configure(parser) and run(args)"
             raise OptionError(f"{package_of(self.entry)}: {fault}")
         return module
 

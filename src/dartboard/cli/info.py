@@ -171,7 +171,7 @@ def mixture_of(path: str) -> tuple[SearchSpace, dict[str, list[list[float]]]]:
     A weight is the strength of the op times that of the edge.
 
     Raises:
-        UsageError: If it is no search.
+        UsageError: If it is not a search.
         RunError: If no epoch is over, or its strengths are damaged.
     """
     import numpy as np

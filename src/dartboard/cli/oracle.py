@@ -86,7 +86,7 @@ def _import(args: Namespace) -> int:
     if args.out.exists():
         raise TableError(f"{args.out} is there already; name another with --out, or remove it")
     if not os.access(args.out.parent, os.W_OK | os.X_OK):  # fail before an hour of reading
-        raise TableError(f"{args.out}: {args.out.parent} is no folder that can be written to")
+        raise TableError(f"{args.out}: {args.out.parent} is not a folder that can be written to")
     with progress() as report_progress:
         count = convert(args.source, args.out, report_progress)
     print(f"{args.out} holds {count:,} architectures in {args.out.stat().st_size / 1000:,.0f} kB")

@@ -71,7 +71,7 @@ def launch(args: Namespace) -> int | None:
 
     count = process_count(args)
     batch = None if args.resume is None else RunReader.read(args.resume).config.get("batch")
-    # A batch size that is no number is refused when all settings are read.
+    # A batch size that is not a number is refused when all settings are read.
     if isinstance(batch, int) and batch >= 1 and batch % count:
         divisors = [number for number in range(1, batch + 1) if batch % number == 0]
         below = max(number for number in divisors if number < count)

@@ -229,7 +229,7 @@ def _arm_values(name: str, arm: "Arm", part: str) -> list[tuple[str, str]]:
     search = f"{times['search']} to search, " if arm.seconds["search"] else ""
     return [
         (name, f"{100 * mean:.2f}{spread} % of {images}, {arm.best} with {seeds}: {accuracies}"),
-        ("", f"{arm.parameters:,} parameters, {arm.flops:,} FLOPs an image"),
+        ("", f"{arm.parameters:,} parameters, {arm.flops:,} FLOPs per image"),
         ("", f"{times['total']}: {search}{times['choose']} to choose, {times['final']} for the seeds"),
     ]
 

@@ -276,7 +276,7 @@ def write_all(folder: Path, figures: "Mapping[str, Figure]", name: str, numbers:
 
 
 def as_json(numbers: Mapping[str, Any], indent: int | None = None) -> str:
-    """The numbers in JSON, which has none that are infinite or no numbers: those are null."""
+    """The numbers in JSON, with null for those that are NaN or infinite."""
     return json.dumps(_finite(numbers), indent=indent, allow_nan=False)
 
 

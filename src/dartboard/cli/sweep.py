@@ -117,7 +117,7 @@ def _load(args: Namespace) -> "SweepConfig":
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise RunError if a directory holds something that is no sweep."""
+    """Raise RunError if a directory holds something that is not a sweep."""
     from dartboard.runs.lock import LOCK
     from dartboard.sweep.sweep import is_sweep
 

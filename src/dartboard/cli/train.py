@@ -157,7 +157,7 @@ def _print_result(result: "TrainResult", path: Path, plugins: Sequence[str]) -> 
     accuracy = f"{best.top1:.2%} of {result.measured_on} images, after epoch {result.best_epoch + 1}"
     biased = "" if result.measured_on == VALID else "; chosen by the test images themselves, so too good"
     terminal.write(labelled("best", accuracy + biased))
-    terminal.write(labelled("network", f"{result.parameters:,} parameters, {result.flops:,} FLOPs an image"))
+    terminal.write(labelled("network", f"{result.parameters:,} parameters, {result.flops:,} FLOPs per image"))
     terminal.write(labelled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
     terminal.write(run_lines(path))
     terminal.write(labelled("next", command("export", path, "--format", "onnx", plugins=plugins)))

@@ -23,7 +23,7 @@ Moments = tuple[tuple[float, float], ...]
 
 GIGABYTE = 10**9
 MOMENT_IMAGES = 10_000
-"""At most so many images in files are read to compute their moments."""
+"""Largest number of images in files that are read to compute their moments."""
 
 
 def check_count(name: str, value: object, *, least: int = 1) -> None:

@@ -26,7 +26,7 @@ from dartboard.errors import DataError, UnknownNameError
 from dartboard.utils.progress import Progress
 
 RETRIES = 3
-"""A server that cuts the connection so many times in a row without sending more is given up."""
+"""Number of cut connections in a row, with nothing more received, after which a server is given up."""
 TIMEOUT = 30
 """Seconds without a byte after which a connection counts as cut."""
 CHUNK = 1 << 16

@@ -162,7 +162,7 @@ def read_image(file: str, shape: Shape) -> Tensor:
     cropped around its center.
 
     Raises:
-        DataError: If the file cannot be read, or is no image.
+        DataError: If the file cannot be read, or is not an image.
     """
     channels, height, width = shape
     image = decode(file, MODES[channels])
@@ -177,7 +177,7 @@ def decode(file: str, mode: str | None) -> Image.Image:
     Transparent pixels are put on white, of 16 bits the upper 8 are kept, and of an animation the first frame.
 
     Raises:
-        DataError: If the file cannot be read, or is no image.
+        DataError: If the file cannot be read, or is not an image.
     """
     if not os.path.isfile(file):  # noqa: PTH113 - Path raises where a parent is unreadable; a pipe never ends
         raise DataError(f"{file}: there is no such file")

@@ -171,7 +171,7 @@ def evaluation_batches(
         mean: Mean of each channel, in pixel units.
         std: Standard deviation of each channel, in pixel units.
         device: Device of the batches.
-        limit: At most so many examples, evenly spaced over the set; None for all.
+        limit: Largest number of examples, evenly spaced over the set; None for all.
         crop_pct: Fraction of the sides of an image, around its center, that is resized to the image's size;
             `CENTER_CROP` for a network that was trained on random resized crops.
         workers: Number of processes that read images from files; 0 for none.

@@ -30,7 +30,7 @@ class Download:
         urls: Addresses, the preferred one first.
         size: Size in bytes; None where it is not published.
         md5: Checksum; None where it is not published.
-        folder: Folder that the archive is unpacked to; None if the file is no archive.
+        folder: Folder that the archive is unpacked to; None if the file is not an archive.
         top: Folder in the archive whose content is unpacked; None for the whole archive.
     """
 

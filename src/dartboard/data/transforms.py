@@ -32,7 +32,7 @@ RESIZE_BATCH = 4096
 
 
 def check_policy(policy: str, channels: int | None = None) -> None:
-    """Raise unless the AutoAugment policy exists and applies to images of so many channels, if given.
+    """Raise unless the AutoAugment policy exists and applies to images of this number of channels, if given.
 
     Raises:
         DataError: If there is no such policy, no torchvision, or no way to apply it.

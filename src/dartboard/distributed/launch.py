@@ -100,7 +100,7 @@ def _first_failure(processes: Sequence[subprocess.Popen[bytes]]) -> int | None:
 
 
 def _wait(processes: Sequence[subprocess.Popen[bytes]], seconds: float) -> None:
-    """Waits until all processes have ended, but no longer than so many seconds."""
+    """Waits until all processes have ended, but no longer than this number of seconds."""
     end = time.monotonic() + seconds
     while any(process.poll() is None for process in processes) and time.monotonic() < end:
         time.sleep(WAIT_SECONDS)

@@ -54,7 +54,7 @@ class DataOptions(Options):
     )
     seed: Seed = Field(default=0, description="of the division into training and validation images")
     pad: int = Field(
-        default=0, ge=0, le=MAX_COUNT, description="random crops of images with so many zeros around them"
+        default=0, ge=0, le=MAX_COUNT, description="random crops of images padded with this number of zeros"
     )
     flip: bool = Field(default=False, description="random horizontal flips")
     cutout: int = Field(
@@ -107,8 +107,8 @@ class WeightOptions(Options):
 class CheckpointOptions(Options):
     """When the state is saved besides the end of every epoch."""
 
-    seconds: float = Field(default=300.0, gt=0, description="at the latest after so many seconds")
-    steps: int = Field(default=0, ge=0, description="after every so many steps; 0 for not by steps")
+    seconds: float = Field(default=300.0, gt=0, description="largest number of seconds between two")
+    steps: int = Field(default=0, ge=0, description="every N steps; 0 for not by steps")
     keep: int = Field(default=2, ge=1, description="how many are kept")
 
 
@@ -117,7 +117,7 @@ class LoopOptions(Options):
 
     epochs: Count = Field(default=50, description="passes over the training images")
     batch: Count = Field(default=64, description="examples in a step")
-    pieces: Count = Field(default=1, description="a batch passes in so many pieces, to save memory")
+    pieces: Count = Field(default=1, description="number of pieces a batch passes in, to save memory")
     seed: Seed = Field(default=0, description="of the start and of all that is drawn")
     precision: Literal["full", "bf16", "fp16"] = Field(
         default="full", description="what forward passes compute in"

@@ -171,7 +171,7 @@ class Loop(ABC, Generic[R, E]):
 
         Raises:
             Stopped: If `stop` was called; the state has been saved.
-            DivergedError: If a loss became infinite or no number.
+            DivergedError: If a loss became NaN or infinite.
             CheckpointError: If the run's last checkpoint is damaged.
         """
         directory = None if self.group.rank else self.run_directory  # only rank 0 writes

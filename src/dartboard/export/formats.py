@@ -91,7 +91,7 @@ class Metadata:
         """The metadata in a JSON object.
 
         Raises:
-            ModelError: If the text is no such object.
+            ModelError: If the text is not such an object.
         """
         try:
             values = json.loads(text)

@@ -259,4 +259,4 @@ def _missing_model(path: Path) -> str:
         return f"the run {folder} has found a cell, but it is not trained; train it: {train}"
     if kind == "protocol":
         return f"{folder} holds many trainings; name one of those in {folder / 'final'}"
-    return f"{folder} is no run of dartboard train: it has no {path.name}"
+    return f"{folder} is not a run of dartboard train: it has no {path.name}"

@@ -23,7 +23,7 @@ class Job:
         folder: Directory of all jobs of a client, which all machines see under this path.
         kind: What to do: `search`, `train`, or another of `dartboard.jobs.runner.KINDS`.
         config: Configuration of the run, resolved, as plain values.
-        until: Pause after so many epochs; None runs to the end.
+        until: Number of epochs after which to pause; None runs to the end.
         threads: Torch threads on a CPU, for a new run; one that is resumed keeps its own.
         device: Where to compute; None for a GPU if there is one, else the CPU.
         plugins: Python files to load first.

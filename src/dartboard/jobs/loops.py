@@ -38,7 +38,7 @@ IMAGES = "images"
 
 
 class Pause(LoopHook[Loop[Any, Any], Any, Any]):
-    """Stops a search or a training after so many epochs; its state is saved."""
+    """Stops a search or a training after a number of epochs; its state is saved."""
 
     def __init__(self, epochs: int) -> None:
         self.epochs = epochs

@@ -32,9 +32,9 @@ class JobQueue:
 
     Args:
         executor: Where they run.
-        tries: A job that has failed so often is given up; one that is lost counts if it has made no progress.
+        tries: Number of failures after which a job is given up; a lost job counts if it has made no progress.
         retry_failed: Whether jobs that raise an error are submitted again, or only those that are lost.
-        monitor: Callbacks.
+        monitor: Called when jobs start and end; see `Monitor`.
     """
 
     def __init__(

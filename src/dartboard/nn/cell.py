@@ -109,7 +109,7 @@ class CellModule(nn.Module):
         """The cell's output [B, C, H, W].
 
         Args:
-            entering: One tensor a cell input.
+            entering: One tensor per cell input.
             blend: How the candidates are blended.
             drop_path: The probability with which an edge is dropped for an example, in training.
             rows: Where the examples lie in a larger batch, for which random draws are made.

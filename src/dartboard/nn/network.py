@@ -86,7 +86,7 @@ def _check_probability(drop_path: float) -> None:
 
 
 class CellNet(nn.Module):
-    """The network of a space: every candidate in a supernet, one op an edge where nothing is left to choose.
+    """The network of a space: every candidate in a supernet, one op per edge where nothing is left to choose.
 
     Args:
         space: Specification of the cells and their stack.

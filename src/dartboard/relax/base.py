@@ -175,7 +175,7 @@ class Relaxation(nn.Module, ABC):
 
 
 class Fixed(Relaxation):
-    """One op an edge, with weight one; no parameters.
+    """One op per edge, with weight one; no parameters.
 
     Args:
         space: A space with nothing left to choose.

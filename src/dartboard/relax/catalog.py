@@ -43,13 +43,13 @@ def simplex_edges(space: SearchSpace, _generator: torch.Generator) -> Relaxation
 
 @RELAXATIONS.register("gumbel-softmax")
 def gumbel_softmax(space: SearchSpace, generator: torch.Generator) -> Relaxation:
-    """One op an edge, sampled from softmax weights, with straight-through gradients (GDAS)."""
+    """One op per edge, sampled from softmax weights, with straight-through gradients (GDAS)."""
     return Gumbel(categorical.softmax(space, generator=generator), generator=generator)
 
 
 @RELAXATIONS.register("gumbel-simplex")
 def gumbel_simplex(space: SearchSpace, generator: torch.Generator) -> Relaxation:
-    """One op an edge, sampled from weights on the simplex, with straight-through gradients (GAEA GDAS)."""
+    """One op per edge, sampled from weights on the simplex, with straight-through gradients (GAEA GDAS)."""
     return Gumbel(categorical.simplex(space), generator=generator)
 
 

@@ -1,4 +1,4 @@
-"""Relaxations that sample one op an edge for every forward pass: by Gumbel noise (GDAS), or uniformly.
+"""Relaxations that sample one op per edge for every forward pass: by Gumbel noise (GDAS), or uniformly.
 
 Which candidates run must be known on the host, so a sample waits for the device: once a forward pass, for all
 groups together.
@@ -21,7 +21,7 @@ TRIES = 100
 
 
 class Gumbel(Relaxation):
-    """Runs one op an edge, sampled from the weights u of a categorical relaxation (GDAS).
+    """Runs one op per edge, sampled from the weights u of a categorical relaxation (GDAS).
 
     With Gumbel noise g, the soft sample is s = softmax((log u + g) / temperature) and the op that runs is
     the k with the largest s: op i has probability u_i. The weight of the op that runs is one, exactly. Its

@@ -44,7 +44,7 @@ def load_runs(paths: Sequence[str | Path]) -> ReportRuns:
     Paths are those of runs of any kind, of benches or of sweeps; duplicates count once.
 
     Raises:
-        RunError: If there are none, one is no run, or one is damaged.
+        RunError: If there are none, one is not a run, or one is damaged.
     """
     if not paths:
         raise RunError("no runs to report on; name the directories of some")

@@ -66,7 +66,7 @@ class RunInfo:
 
 @dataclass(frozen=True, eq=False)
 class SearchEpoch:
-    """A search after so many complete epochs: metrics, what would be chosen, and what it is chosen by.
+    """A search after a number of complete epochs: metrics, what would be chosen, and what it is chosen by.
 
     `ops` has the strengths of candidates [E, N] of each group, `edges` the weights of its edges [E].
     """

@@ -32,7 +32,7 @@ def write_report(
         table: The file of a benchmark table that does not ship with the package, to rank cells.
 
     Raises:
-        DartboardError: If a directory is no run or is damaged, or the table cannot be used.
+        DartboardError: If a directory is not a run or is damaged, or the table cannot be used.
     """
     loaded = load_runs(runs)
     tables = find_tables(loaded.searches, None if table is None else Path(table))

@@ -40,16 +40,16 @@ def state_of(path: Path) -> State:
 
 
 def check_run(path: Path) -> None:
-    """Raises RunError, with the runs nearby, if a directory is no run."""
+    """Raises RunError, with the runs nearby, if a directory is not a run."""
     if is_run(path):
         return
     if not path.is_dir():
-        raise RunError(f"{path} is no run: there is no such directory")
+        raise RunError(f"{path} is not a run: there is no such directory")
     near = [str(inner) for inner in sorted(path.iterdir()) if is_run(inner)]
     near += [str(path.absolute().parent)] if is_run(path.absolute().parent) else []
     rest = f" and {len(near) - _SHOWN} more" if len(near) > _SHOWN else ""
     hint = f"; did you mean {', '.join(near[:_SHOWN])}{rest}?" if near else ""
-    raise RunError(f"{path} is no run: it has no {CONFIG}{hint}")
+    raise RunError(f"{path} is not a run: it has no {CONFIG}{hint}")
 
 
 def check_free(path: Path) -> None:
@@ -170,7 +170,7 @@ def load_run(path: str | Path) -> RunReader:
     """A run directory to look at: its `config`, `metrics()`, `result()`, `genotype` and `report()`.
 
     Raises:
-        RunError: If the directory is no run; names runs nearby.
+        RunError: If the directory is not a run; names runs nearby.
 
     Examples:
         >>> from dartboard import Searcher, load_run

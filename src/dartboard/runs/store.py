@@ -3,7 +3,7 @@
     config.yaml       the resolved configuration; a directory that has it is a run
     environment.json  versions, machine and command line of every start
     space.json        the search space, where there is one
-    metrics.jsonl     one line an epoch
+    metrics.jsonl     one line per epoch
     epochs/0007.json  details of an epoch
     checkpoints/      the newest checkpoints
     result.json       the result, once the run is finished
@@ -102,7 +102,7 @@ class Run(RunReader):
         """An existing run, locked, with one more entry in environment.json.
 
         Raises:
-            RunError: If it is no run, is in use, or has damaged files; names the first.
+            RunError: If it is not a run, is in use, or has damaged files; names the first.
         """
         path = Path(path)
         check_run(path)

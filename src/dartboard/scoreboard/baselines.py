@@ -61,7 +61,7 @@ BASELINES: Registry[Callable[[Score, int], Evolve]] = Registry("baseline")
 
 @BASELINES.register("random")
 def random(score: Score, queries: int) -> Evolve:
-    """Random search: the best of so many architectures drawn uniformly; evolution without a cycle."""
+    """Random search: the best of a number of architectures drawn uniformly; evolution without a cycle."""
     return Evolve(score, population=queries, tournament=1, cycles=queries)
 
 
@@ -124,7 +124,7 @@ def judge(oracle: Table) -> Judge:
 
 
 def queries_for(seconds: float, oracle: Table) -> int:
-    """Number of trainings, at least one, that fit into so many seconds at their mean time.
+    """Number of trainings, at least one, that fit into this number of seconds at their mean time.
 
     Raises:
         TableError: If the oracle does not know how long trainings took.

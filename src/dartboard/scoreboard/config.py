@@ -38,7 +38,7 @@ SEEDS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
-    """The seeds in a text such as `0-9`, `0,3,5` or `7`; raises ValueError if it is no such text."""
+    """The seeds in a text such as `0-9`, `0,3,5` or `7`; raises ValueError if it is not such a text."""
     seeds: list[int] = []
     for part in text.split(","):
         match = SEEDS.fullmatch(part.strip())

@@ -80,7 +80,7 @@ class MeasureCurves(TrainHook):
 def train(
     space: SearchSpace, genotype: Genotype, data: Dataset, options: TrainOptions, *, every: int = 1
 ) -> BenchmarkTraining:
-    """Trains one architecture from scratch in the stack of a space, measured every so many epochs.
+    """Trains one architecture from scratch in the stack of a space, measured every `every` epochs.
 
     Raises:
         TableError: If the data set lacks validation or test images.

@@ -117,9 +117,9 @@ class BenchRecord:
         except OSError as error:
             raise TableError(f"{path} cannot be read: {error.strerror}") from None
         except ValidationError as error:
-            raise TableError(f"{path} is no record of a search: {first_mistake(error)}") from None
+            raise TableError(f"{path} is not a record of a search: {first_mistake(error)}") from None
         if any(point.test.keys() != record.best.keys() for point in (*record.points, record.final)):
-            raise TableError(f"{path} is no record of a search: data sets differ within it")
+            raise TableError(f"{path} is not a record of a search: data sets differ within it")
         if record.name != path.stem:
             raise TableError(f"{path} is the record of {record.name}; give it that name, or remove it")
         return record

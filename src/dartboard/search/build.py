@@ -239,7 +239,7 @@ def net_config(data: Dataset, options: LoopOptions) -> NetConfig:
 
 
 def check_micro_batches(net: CellNet, options: LoopOptions, group: Group = SINGLE) -> None:
-    """Raises if a batch-norm would be given one value a channel: one pixel of one example."""
+    """Raises if a batch-norm would be given one value per channel: one pixel of one example."""
     (height, width), slots = net.config.input[1:], net.space.slots
     scale = net.stem.scales[-1] * 2 ** sum(slot.stride == 2 for slot in slots)
     one_pixel = max(height, width) <= scale or net.auxiliary is not None

@@ -35,7 +35,9 @@ from dartboard.utils.progress import Progress
 class HealthOptions(Options):
     """What is measured after every epoch."""
 
-    examples: int = Field(default=2000, ge=1, description="at most so many held-out images are looked at")
+    examples: int = Field(
+        default=2000, ge=1, description="largest number of held-out images that are looked at"
+    )
     discrete: bool = Field(default=True, description="accuracy of the supernet with the current choice alone")
     hessian: bool = Field(default=False, description="largest eigenvalue of the loss in the architecture")
 

@@ -59,7 +59,7 @@ class Wipeout(Hook):
     it is done every few steps, always at the same ones. An edge in a contest keeps one op that is not `none`.
 
     Args:
-        every: Every so many steps, and at the end of epochs.
+        every: Number of steps from one look to the next; the end of an epoch is one too.
     """
 
     every: int = 10

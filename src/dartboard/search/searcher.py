@@ -219,7 +219,7 @@ def load_searcher(
         progress: Is told how far the loading of images is.
 
     Raises:
-        RunError: If it is no run of a search.
+        RunError: If it is not a run of a search.
         CheckpointError: If it has no checkpoint, or one that is damaged.
         DartboardError: If its images, space, method or plugins are not there.
     """

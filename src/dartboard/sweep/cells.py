@@ -221,7 +221,7 @@ def best_labels(accuracies: Mapping[str, Sequence[float]], count: int, stage: st
 
 
 def held_out_accuracy(run: RunReader) -> float | None:
-    """Accuracy of a finished run on held-out images that are no test images; None if it has none."""
+    """Accuracy of a finished run on held-out images that are not test images; None if it has none."""
     result = run.result() or {}
     accuracy = result.get("valid_accuracy")
     if run.config.get("kind") == "train":

@@ -51,7 +51,7 @@ NEEDED = ("recipe", "settings", "grid", "runs", "cells", "words", "stages")
 
 
 def _parsed(parse: Callable[[Mapping[str, Any]], object], value: object) -> object:
-    """A group, parsed; what is no group is left for pydantic to refuse."""
+    """A group, parsed; what is not a group is left for pydantic to refuse."""
     value = {} if value is None else value
     return parse(value) if isinstance(value, Mapping) else value
 
@@ -75,9 +75,9 @@ class StopRule(Options):
     ] = Field(
         default=(),
         examples=[5],
-        description="after so many epochs, or after each of several; by default never",
+        description="number of epochs, or several of them; by default never",
     )
-    keep: Number = Field(default=3, description="at most so many go further")
+    keep: Number = Field(default=3, description="largest number that go further")
 
     @field_validator("after")
     @classmethod
@@ -133,7 +133,7 @@ class SweepConfig(StageConfig):
 
     kind: Literal["sweep"] = Field(default="sweep", description="what this is the configuration of")
     name: str | None = Field(default=None, description="of its directory; by default that of its file")
-    tries: Number = Field(default=3, description="a run that has failed so often is given up")
+    tries: Number = Field(default=3, description="number of failures after which a run is given up")
     reports: bool = Field(default=False, description="write a report.html of every run that is finished")
     executor: Annotated[ExecutorChoice, BeforeValidator(_to_group)] = ExecutorChoice()
     stages: dict[str, StageConfig] = Field(default={}, description="several stages, by name, in their order")

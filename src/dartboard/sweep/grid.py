@@ -21,7 +21,7 @@ MAX_NAME = 80
 """Longest name of a run."""
 MAX_RUNS = 100_000
 """Largest number of runs of a stage: all are planned before the first one starts, which takes half a gigabyte
-of memory for so many, and each gets a directory."""
+of memory for this number, and each gets a directory."""
 CELL = "cell"
 """What trainings vary besides their settings: the label of their cell."""
 FIRST = (CELL, *(f"{group}.name" for group in NAMED))

@@ -48,7 +48,7 @@ def read_sweep(folder: Path) -> SweepConfig:
         DartboardError: If there is none, or its configuration is damaged.
     """
     if not is_sweep(folder):
-        raise RunError(f"{folder} is no sweep: it has no {CONFIG}")
+        raise RunError(f"{folder} is not a sweep: it has no {CONFIG}")
     return load_sweep(folder / CONFIG)
 
 

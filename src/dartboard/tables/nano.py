@@ -120,7 +120,7 @@ def load_nano(path: Path) -> NanoBench:
         facts = json.loads(str(columns.pop("facts")))
         _check_columns(columns, facts)
     except (*DAMAGED, TypeError, AttributeError) as error:
-        raise TableError(f"{path} is no table of the nano benchmark: {error}") from None
+        raise TableError(f"{path} is not a table of the nano benchmark: {error}") from None
     correct = {split: columns[split].astype(np.int64) for split in SPLITS}
     loss, seconds = columns["loss"].astype(np.float64), columns["seconds"].astype(np.float64)
     parameters, flops = columns["parameters"].astype(np.int64), columns["flops"].astype(np.int64)

@@ -108,7 +108,7 @@ def _add_training(cells: dict[str, _CellTotals], record: bytes) -> None:
     try:
         values = json.loads(record)
     except (ValueError, RecursionError):
-        raise TableError("is no JSON; expected a training of NAS-Bench-101") from None
+        raise TableError("is not JSON; expected a training of NAS-Bench-101") from None
     if not isinstance(values, list) or list(map(type, values)) != [str, int, str, str, str]:
         raise TableError("expected hash, epochs, matrix, ops and metrics of a training of NAS-Bench-101")
     graph, epochs, digits, ops, metrics = values

@@ -1,7 +1,7 @@
 """The table of NAS-Bench-101: cells under integer keys, columns of numbers, and the .npz file of both.
 
 The benchmark trained one cell of each isomorphism class. A cell is looked up under the keys of all vertex
-orders in which its edges lead forwards: there are five inner vertices at most. The file has one row a cell
+orders in which its edges lead forwards: there are five inner vertices at most. The file has one row per cell
 and no pickles.
 """
 
@@ -133,7 +133,7 @@ def read_table(path: Path) -> Nb101Columns:
     """The table in an .npz file; nothing is unpickled.
 
     Raises:
-        TableError: If the file cannot be read or is no such table.
+        TableError: If the file cannot be read or is not such a table.
     """
     try:
         with zipfile.ZipFile(path) as archive:

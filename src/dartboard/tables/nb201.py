@@ -150,7 +150,7 @@ def load_nb201(path: Path) -> NasBench201:
     The table has the columns `COLUMNS` (others are ignored) and a line for each cell.
 
     Raises:
-        TableError: If the file is no such table, or does not hold every cell once.
+        TableError: If the file is not such a table, or does not hold every cell once.
     """
     columns = read_columns(path, COLUMNS)
     try:
@@ -173,7 +173,7 @@ def read_columns(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
         with gzip.open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
-            raise TableError(f"unpacks to more than {MOST_BYTES:,} bytes; that is no table of a benchmark")
+            raise TableError(f"unpacks to more than {MOST_BYTES:,} bytes; that is not a table of a benchmark")
         first, *lines = data.decode().splitlines() or [""]
         head = first.split(",")
         if missing := [name for name in names if name not in head]:
@@ -238,7 +238,7 @@ def check_cells(cells: Sequence[str]) -> None:
     """Raises a TableError unless every cell of the space is there exactly once."""
     expected, distinct = set(all_cells()), set(cells)
     if unknown := next((cell for cell in cells if cell not in expected), None):
-        raise TableError(f"{unknown[:200]!r} is no cell of the nb201 space")
+        raise TableError(f"{unknown[:200]!r} is not a cell of the nb201 space")
     if len(distinct) < len(expected):
         raise TableError(
             f"holds {len(distinct):,} of the {len(expected):,} cells of the nb201 space; all are needed"

@@ -88,7 +88,7 @@ def import_nb201(source: Path, out: Path, progress: Progress) -> int:
 
 
 def read_folder(folder: Path, progress: Progress) -> dict[str, list[object]]:
-    """The columns of the nb201 table from the official folder, with `meta.pickle.pbz2` and a file a cell.
+    """The columns of the nb201 table from the official folder, with `meta.pickle.pbz2` and one file per cell.
 
     Progress is the number of cells read.
 
@@ -275,7 +275,7 @@ def read_legacy(file: IO[bytes], trim: Trim) -> object:
     """Contents of a file from before torch 1.6.
 
     Raises:
-        TableError: If it is no such file, is damaged, or asks for anything but plain values and tensors.
+        TableError: If it is not such a file, is damaged, or asks for anything but plain values and tensors.
     """
     if file.read(len(START_OF_LEGACY)) != START_OF_LEGACY:
         raise TableError("no file of torch.save")
@@ -289,7 +289,7 @@ def read_zip(file: IO[bytes], trim: Trim) -> object:
     """Contents of a file of torch 1.6 or later.
 
     Raises:
-        TableError: If it is no such file, is damaged, or asks for anything but plain values and tensors.
+        TableError: If it is not such a file, is damaged, or asks for anything but plain values and tensors.
     """
     try:
         with zipfile.ZipFile(file) as archive:

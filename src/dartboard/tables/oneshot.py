@@ -1,6 +1,6 @@
 """NAS-Bench-1Shot1: the cells of NAS-Bench-101 that a one-shot search can find (Zela et al. 2020).
 
-Each of the three spaces keeps a fixed number of parents a vertex, so many of its genotypes have loose ends.
+Each of the three spaces keeps a fixed number of parents per vertex, so many of its genotypes have loose ends.
 Without them, several genotypes reduce to one cell; the cells that a space reduces to are its architectures.
 """
 

@@ -111,7 +111,7 @@ def build_objective(
 
 
 def learning_rate(weights: TrainWeightOptions, fraction: float, epochs: int) -> float:
-    """The learning rate when this fraction of a training of so many epochs is done, from 0 to 1.
+    """The learning rate when this fraction of a training of `epochs` epochs is done, from 0 to 1.
 
     Each of the cycles falls from its height to `lr_end` by the schedule; a cycle is `cycle_decay` times as
     high above `lr_end` as the one before (xnas, section 4.1: five cycles, halved each time). In the first

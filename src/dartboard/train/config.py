@@ -71,7 +71,7 @@ class TrainDataOptions(DataOptions):
         description="share held out to choose the best epoch; by default the data's own validation "
         "images, else none where there are test images, else 0.1",
     )
-    pad: int = Field(default=4, ge=0, description="random crops of images with so many zeros around them")
+    pad: int = Field(default=4, ge=0, description="random crops of images padded with this number of zeros")
     flip: bool = Field(default=True, description="random horizontal flips")
     cutout: int = Field(default=0, ge=0, description="side of a square that is cut out; 0 for none")
     mixup: float = Field(
@@ -102,7 +102,7 @@ class TrainWeightOptions(WeightOptions):
 class EvaluationOptions(Options):
     """When the network is measured."""
 
-    every: Count = Field(default=1, description="after every so many epochs, and after the last")
+    every: Count = Field(default=1, description="every N epochs, and after the last")
 
 
 class TrainOptions(LoopOptions):
@@ -184,7 +184,7 @@ def train_options(config: TrainConfig) -> TrainOptions:
 
 def resolved(config: TrainConfig, space: str, cells: int) -> dict[str, Any]:
     """The configuration as plain values, nothing left to defaults that depend on something else: the cells
-    go into the stack of the space of this name, and there are so many of them.
+    go into the stack of the space of this name, and there are `cells` of them.
     """
     values = config.model_dump(mode="json")
     values["space"]["name"] = full_name(space, SPACES)

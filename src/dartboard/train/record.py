@@ -109,7 +109,7 @@ class TrainResult(Result):
         best = self.best[self.measured_on]
         lines = {"best": f"{best.top1:.2%} of {self.measured_on} images, after epoch {self.best_epoch + 1}"}
         lines |= {part: f"{last.top1:.2%} at the end" for part, last in self.last.items()}
-        lines["network"] = f"{self.parameters:,} parameters, {self.flops:,} FLOPs an image"
+        lines["network"] = f"{self.parameters:,} parameters, {self.flops:,} FLOPs per image"
         lines["time"] = f"{span(self.seconds)}, {self.epochs} epochs"
         return lines if self.run is None else lines | {"run": str(self.run)}
 

@@ -297,7 +297,7 @@ class TrainHook(LoopHook[Trainer, TrainRecord, TrainResult]):
 def forecast(trainer: Trainer, steps: int = 3) -> Forecast:
     """How long a training that has not begun will take and how much memory.
 
-    Times so many steps, after one that is not timed, and one batch of an evaluation, then puts everything
+    Times `steps` steps, after one that is not timed, and one batch of an evaluation, then puts everything
     back: the training goes as if this had not been.
     """
     plan, device = trainer.plan, trainer.device

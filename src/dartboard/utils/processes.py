@@ -299,7 +299,7 @@ class _MapRunner(Generic[T, R]):
 
 @contextmanager
 def using_threads(count: int | None) -> Iterator[None]:
-    """Inside, torch computes with so many threads on the CPU; as before if None.
+    """Inside, torch computes with this number of threads on the CPU; as before if None.
 
     With one thread results do not depend on how many there are.
     """

@@ -138,13 +138,13 @@ class Unpickler:
     def extend(self, values: list[Any]) -> None:
         """Appends values to the list on top."""
         if not isinstance(self.stack[-1], list):
-            raise RefusedError("no whole pickle (values are put into what is no list)")
+            raise RefusedError("no whole pickle (values are put into what is not a list)")
         self.stack[-1].extend(values)
 
     def add(self, values: list[Any]) -> None:
         """Adds values to the set on top."""
         if not isinstance(self.stack[-1], set):
-            raise RefusedError("no whole pickle (values are put into what is no set)")
+            raise RefusedError("no whole pickle (values are put into what is not a set)")
         self.stack[-1].update(check_keys(values, "a set whose members"))
 
     def push_dict(self, values: list[Any]) -> None:
@@ -155,7 +155,7 @@ class Unpickler:
     def update(self, values: list[Any]) -> None:
         """Adds alternating keys and values to the dictionary on top."""
         if not isinstance(self.stack[-1], dict):
-            raise RefusedError("no whole pickle (values are put into what is no dictionary)")
+            raise RefusedError("no whole pickle (values are put into what is not a dictionary)")
         if len(values) % 2:
             raise RefusedError("no whole pickle (a key has no value)")
         keys = check_keys(values[::2], "a dictionary whose keys")
@@ -222,7 +222,7 @@ def check_keys(values: list[Any], what: str) -> list[Any]:
             )
             if len(items) > MOST_ITEMS or not all(allowed):
                 raise RefusedError(
-                    f"refused: it has {what} are no texts or numbers of 60 bits, or short tuples of them"
+                    f"refused: it has {what} are not texts or numbers of 60 bits, or short tuples of them"
                 )
     return values
 

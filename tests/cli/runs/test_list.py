@@ -113,7 +113,7 @@ def test_mistakes_are_one_line(capsys: Said) -> None:
     for words, said in (
         (["shwo"], "there is no folder shwo to list runs of; the actions are"),
         (["--state", "x"], "invalid choice"),
-        (["show", "nowhere"], "nowhere is no run"),
+        (["show", "nowhere"], "nowhere is not a run"),
         (["compare", "runs/a"], "needs two runs or more"),
         (["tail", "runs"], "did you mean runs/a, runs/b?"),
     ):

@@ -75,7 +75,7 @@ def test_what_dartboard_did_not_make_is_refused(
     tmp_path: Path, capsys: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mine").mkdir()
-    assert "mine is no run" in refused(capsys, "mine", "--yes")
+    assert "mine is not a run" in refused(capsys, "mine", "--yes")
     (tmp_path / "mine" / "config.yaml").write_text("a: 1\n")
     assert "mine was not made by dartboard: it has no environment.json" in refused(capsys, "mine", "--yes")
     make_search(tmp_path / "s")

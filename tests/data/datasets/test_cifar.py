@@ -86,12 +86,12 @@ RECORD = 1 + 3072
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("data_batch_3.bin", bytes(RECORD - 1), "3,072 bytes are no whole number of records of 3,073"),
+        ("data_batch_3.bin", bytes(RECORD - 1), "3,072 bytes are not a whole number of records of 3,073"),
         ("data_batch_3.bin", bytes(2 * RECORD + 7), "no whole number of records"),
-        ("test_batch.bin", b"", "0 bytes are no whole number"),
+        ("test_batch.bin", b"", "0 bytes are not a whole number"),
         ("data_batch_1.bin", b"\x0a" + bytes(3072), "a label 10; 10 classes are numbered 0 to 9"),
         ("batches.meta.txt", b"cat\ndog\n", "has the names of 2 classes, not of 10"),
-        ("batches.meta.txt", b"\xff\xfe\n", "names of the classes are no texts"),
+        ("batches.meta.txt", b"\xff\xfe\n", "names of the classes are not texts"),
     ],
 )
 def test_damaged_binary_files_are_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -180,10 +180,10 @@ def test_a_cut_archive_is_named(tmp_path: Path, cut: int) -> None:
 def test_other_archives_are_refused(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").touch()
-    with pytest.raises(DataError, match=r"is no archive of CIFAR-10 or CIFAR-100; unpack it"):
+    with pytest.raises(DataError, match=r"is not an archive of CIFAR-10 or CIFAR-100; unpack it"):
         load_dataset(str(pack(tmp_path / "other", "other.tar.gz")))
     (tmp_path / "plain.gz").touch()
-    with pytest.raises(DataError, match=r"plain\.gz: is no archive of CIFAR-10"):
+    with pytest.raises(DataError, match=r"plain\.gz: is not an archive of CIFAR-10"):
         load_dataset(str(tmp_path / "plain.gz"))
 
 

@@ -89,8 +89,8 @@ IMAGES = idx(pixels(5, 28, 28), 0x803)
     [
         ("train-images-idx3-ubyte", IMAGES[:-1], "has 3,919 bytes of the 3,920 that its header says"),
         ("train-images-idx3-ubyte", IMAGES + b"x", "has 3,921 bytes of the 3,920"),
-        ("train-images-idx3-ubyte", IMAGES[:10], "begins with 00000803, not 00000803|is no idx file"),
-        ("train-images-idx3-ubyte", b"", "is no idx file of bytes in 3 axes: it begins with nothing"),
+        ("train-images-idx3-ubyte", IMAGES[:10], "begins with 00000803, not 00000803|is not an idx file"),
+        ("train-images-idx3-ubyte", b"", "is not an idx file of bytes in 3 axes: it begins with nothing"),
         ("train-images-idx3-ubyte", idx(LABELS, 0x801) * 9, "begins with 00000801, not 00000803"),
         ("t10k-images-idx3-ubyte", b"\xff" * 99, "begins with ffffffff, not 00000803"),
         ("t10k-labels-idx1-ubyte", idx(LABELS[:4], 0x801), "5 images but 4 labels"),

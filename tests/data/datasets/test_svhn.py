@@ -77,7 +77,7 @@ def test_a_changed_byte_on_which_others_crash(tmp_path: Path) -> None:
 def test_other_contents_are_named(tmp_path: Path) -> None:
     svhn(tmp_path)
     (tmp_path / "train_32x32.mat").write_text("no images " * 100)
-    with pytest.raises(DataError, match=r"train_32x32\.mat: is no whole MATLAB 5 file"):
+    with pytest.raises(DataError, match=r"train_32x32\.mat: is not a whole MATLAB 5 file"):
         load_dataset(str(tmp_path))
 
 

@@ -52,9 +52,9 @@ def test_the_highest_byte_may_be_first_and_numbers_may_be_stored_in_fewer_bytes(
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ("words", "its array X is no array of real numbers"),
-        (np.array([{"a": 1}], object), "its array X is no array of real numbers"),
-        (np.array([1j]), "its array X is no array of real numbers"),
+        ("words", "its array X is not an array of real numbers"),
+        (np.array([{"a": 1}], object), "its array X is not an array of real numbers"),
+        (np.array([1j]), "its array X is not an array of real numbers"),
         (np.zeros((3, 0)), r"its array X has 0 values and the shape \[3, 0\]"),
         (np.zeros((1,) * 8 + (2,)), "its array X has 9 axes"),
     ],

@@ -364,7 +364,7 @@ class Burst(TrainHook):
 
     def on_step_end(self, trainer: Trainer) -> None:
         if trainer.run is not None and trainer.run.path.name in self.names and trainer.step == self.step:
-            raise DivergedError("the loss is no number")
+            raise DivergedError("the loss is not a number")
 
 
 @pytest.mark.parametrize("step", [1, 4])

@@ -32,7 +32,7 @@ def feedback_horizon(examples: int, epochs: int, replicas: int) -> int:
     """How often experts are rewarded in a search, T = d * E * r (XNAS section 3.1).
 
     Args:
-        examples: Validation examples an epoch, d.
+        examples: Validation examples per epoch, d.
         epochs: Epochs of the search, E.
         replicas: Cells in the stack that share the weights, r.
     """
@@ -43,7 +43,7 @@ def theoretical_lr(experts: int, horizon: int, bound: float = 1.0) -> float:
     """The step size sqrt(2 ln N / (T L^2)) that minimises the regret bound (XNAS equation 4).
 
     Args:
-        experts: Ops an edge, N.
+        experts: Ops per edge, N.
         horizon: Feedbacks in the search, T.
         bound: Largest absolute reward, L.
     """
@@ -119,7 +119,7 @@ def wipeout(
 ) -> Tensor:
     """Log weights with -inf for every expert below the threshold (XNAS Algorithm 1, line 12).
 
-    The leader is never below it, so a row keeps an expert; with nothing remaining only leaders are left.
+    The leader is never below it, so a row keeps at least one; with nothing remaining only leaders are left.
 
     Lemma 1 says that the best expert in hindsight is never dropped at zeta = 1. Its proof compares final
     weights, so "best" means the largest sum of rewards in the run, feedbacks must not exceed

@@ -47,7 +47,7 @@ def configure(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("cells", nargs="+", metavar="CELL", help="a published cell, a run, a file, or a genotype")
     parser.set_defaults(overrides=[])  # settings such as epochs=10 that stand behind flags
-    add("--variants", type=positive, metavar="N", help="add so many random variants of each cell")
+    add("--variants", type=positive, metavar="N", help="number of random variants of each cell to add")
     add("--kind", choices=KINDS, help="what varies (default: connections); of the widest there is one")
     add("--seed", type=int, metavar="N", help="random seed of the variants (default: 0)")
     add("--lr", type=rates, metavar="A,B", help="learning rates at the start (default: 0.025)")

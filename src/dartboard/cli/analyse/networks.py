@@ -125,7 +125,7 @@ def open_network(
     indices = class_indices(data.classes, model.classes)
 
     def fitted(images: Images, most: int) -> ImageSet:
-        """At most so many images in memory, labeled with the network's class indices."""
+        """At most this number of images in memory, labeled with the network's class indices."""
         few = images.spread(most).load()
         return ImageSet(few.images, indices[few.labels])
 
@@ -145,7 +145,7 @@ def train_cell(args: Namespace, out: Path, device: "torch.device", progress: Pro
     That training is an ordinary run in the folder `runs` of `out`; one that is finished is not done again.
 
     Raises:
-        DartboardError: If there is no such network or cell, if overrides are no settings, or if the training
+        DartboardError: If there is no such network or cell, if overrides are not settings, or if the training
             broke off.
     """
     if is_trained(args.what):
@@ -160,7 +160,7 @@ def train_cell(args: Namespace, out: Path, device: "torch.device", progress: Pro
     flags |= {} if args.data is None else {"data": {"name": args.data}}
     for word in args.overrides:
         if not SETTING.match(word):
-            raise UsageError(f"{word!r} is no setting such as epochs=30; give one network or cell alone")
+            raise UsageError(f"{word!r} is not a setting such as epochs=30; give one network or cell alone")
     settings = make_settings(SMALL, flags, words=args.overrides)
     (training,) = compare({CELL: genotype}, settings, out, device=device, progress=progress).trainings
     if training.fault is not None:

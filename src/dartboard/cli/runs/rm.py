@@ -52,7 +52,7 @@ def run(args: Namespace) -> int:
 
 
 def _check(path: Path) -> None:
-    """Refuse what is no run, and a run that is in use or holds one that is."""
+    """Refuse what is not a run, and a run that is in use or holds one that is."""
     if path.is_symlink():
         raise RunError(f"{path} is a link; name the run itself, {path.resolve()}")
     check_run(path)

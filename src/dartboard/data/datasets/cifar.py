@@ -126,7 +126,7 @@ def _read_binary(data: bytes, layout: FileLayout, classes: int) -> LabeledArrays
     record = layout.header + PIXELS
     if not data or len(data) % record:
         raise DataError(
-            f"{len(data):,} bytes are no whole number of records of {record:,}; the file is cut short or "
+            f"{len(data):,} bytes are not a whole number of records of {record:,}; the file is cut short or "
             "another one"
         )
     rows = np.frombuffer(data, np.uint8).reshape(-1, record)
@@ -138,7 +138,7 @@ def _read_pickle(data: bytes, layout: FileLayout, classes: int) -> LabeledArrays
     values = read_arrays(BytesIO(data), DataError)
     pixels = _value(values, "data")
     if not isinstance(pixels, np.ndarray) or pixels.ndim != 2 or pixels.shape[1] != PIXELS:
-        raise DataError(f"its data is no array of shape [N, {PIXELS}]")
+        raise DataError(f"its data is not an array of shape [N, {PIXELS}]")
     return labeled_arrays(pixels.reshape(-1, *SHAPE), _value(values, layout.labels), classes)
 
 
@@ -157,7 +157,7 @@ def _read_class_names(data: bytes, layout: FileLayout, classes: int) -> tuple[st
     for value in values if isinstance(values, list) else [values]:
         name = value.decode(errors="replace") if isinstance(value, bytes) else value
         if not isinstance(name, str) or "\ufffd" in name:
-            raise DataError("the names of the classes are no texts")
+            raise DataError("the names of the classes are not texts")
         if name.strip():
             names.append(name.strip())
     if len(names) != classes:
@@ -174,7 +174,7 @@ def read_archive(path: Path, options: LoadOptions) -> Dataset:
     for cifar in (CIFAR10, CIFAR100):
         if any({layout.train[0], layout.names} <= names for layout in cifar.layouts):
             return read_cifar(cifar, path, options)
-    raise DataError(f"{path}: is no archive of CIFAR-10 or CIFAR-100; unpack it and give the folder")
+    raise DataError(f"{path}: is not an archive of CIFAR-10 or CIFAR-100; unpack it and give the folder")
 
 
 for _cifar, _size, _md5 in (

@@ -36,7 +36,7 @@ LARGEST_SIDE = 224
 SIDE_MULTIPLE = 8
 """Images of different sizes are resized to a multiple of this, which a network can halve three times."""
 NAMED_FILES = 3
-"""So many broken files are named in a warning."""
+"""Number of broken files that are named in a warning."""
 CACHE_VERSION = 2
 """Version of the cache files and of what is checked; files of other versions are ignored."""
 

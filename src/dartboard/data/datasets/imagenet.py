@@ -44,7 +44,7 @@ def read_imagenet16(folder: Path, options: LoadOptions) -> Dataset:
             values = read_arrays(BytesIO(data), DataError)
             pixels, labels = values.get("data"), label_array(values.get("labels", []))
             if not isinstance(pixels, np.ndarray) or pixels.ndim != 2 or pixels.shape[1] != width:
-                raise DataError(f"its data is no array of shape [N, {width}]")
+                raise DataError(f"its data is not an array of shape [N, {width}]")
             images, numbers = labeled_arrays(pixels.reshape(-1, *SHAPE), labels - 1, ALL_CLASSES)
         batches.append((images[numbers < CLASSES], numbers[numbers < CLASSES]))
         options.report_progress("reading batches", done, len(BATCHES))

@@ -129,7 +129,7 @@ def _read_array(file: Path, magic: int) -> NDArray[np.uint8]:
         header = np.frombuffer(data[:start], ">u4") if len(data) >= start else np.zeros(1, ">u4")
         if header[0] != magic:
             raise DataError(
-                f"is no idx file of bytes in {axes} axes: it begins with {data[:4].hex() or 'nothing'}, "
+                f"is not an idx file of bytes in {axes} axes: it begins with {data[:4].hex() or 'nothing'}, "
                 f"not {magic:08x}"
             )
         sizes = [int(size) for size in header[1:]]

@@ -82,15 +82,15 @@ def read_matlab(data: bytes, names: Collection[str]) -> dict[str, NDArray[Any]]:
     """The arrays of these names in a MATLAB 5 file.
 
     Raises:
-        DataError: If the file is damaged, or one of them is no array of real numbers.
+        DataError: If the file is damaged, or one of them is not an array of real numbers.
     """
     order = {b"IM": "<", b"MI": ">"}.get(data[HEADER - 2 : HEADER])  # at the end of the header
     if order is None or data[HEADER - 4 : HEADER - 2] != (b"\0\1" if order == "<" else b"\1\0"):
-        raise DataError("is no whole MATLAB 5 file")
+        raise DataError("is not a whole MATLAB 5 file")
     arrays = {}
     for index, element in enumerate(_elements(memoryview(data)[HEADER:], order)):
         if index == MOST_ELEMENTS:
-            raise DataError(f"is no whole MATLAB 5 file: it has more than {MOST_ELEMENTS:,} elements")
+            raise DataError(f"is not a whole MATLAB 5 file: it has more than {MOST_ELEMENTS:,} elements")
         inner = _decompress(element)
         if inner.kind == MATRIX:
             name, array = _read_matrix(inner, names)
@@ -157,7 +157,7 @@ def _array(flags: Element, sizes: Element, values: Element) -> NDArray[Any]:
         raise DataError("has a damaged type or shape")
     word = int(flags.numbers()[0])
     if word & 0xFF not in ARRAY_CODES or word & COMPLEX:
-        raise DataError("is no array of real numbers")
+        raise DataError("is not an array of real numbers")
     dtype, numbers = np.dtype(ARRAY_CODES[word & 0xFF]), values.numbers()
     if not np.can_cast(numbers.dtype, dtype):
         raise DataError(f"is {dtype} but stored as {numbers.dtype}")

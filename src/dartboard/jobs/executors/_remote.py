@@ -109,7 +109,7 @@ class Submission:
         try:
             return Job(**{**values, "plugins": tuple(values["plugins"])})
         except (KeyError, TypeError) as error:
-            raise RunError(f"{self.path / JOB} is no job ({error}); it was changed") from None
+            raise RunError(f"{self.path / JOB} is not a job ({error}); it was changed") from None
 
     def is_of(self, job: Job) -> bool:
         """Whether exactly this job was submitted."""
@@ -154,7 +154,7 @@ class Submission:
             return None
         values = self._read(OUTCOME)
         if values.get("state") not in get_args(State):
-            raise RunError(f"{self.path / OUTCOME} is no outcome; it was changed")
+            raise RunError(f"{self.path / OUTCOME} is not an outcome; it was changed")
         error, error_type = str(values.get("error", "")), str(values.get("error_type", ""))
         return JobResult(job, values["state"], error, error_type)
 

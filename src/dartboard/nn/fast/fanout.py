@@ -213,7 +213,7 @@ def sum_edges(
 
 
 def times(x: Tensor, weight: Tensor | None) -> Tensor:
-    """[B, C, H, W] times one weight (0-d) or one an example [B]; None leaves it."""
+    """[B, C, H, W] times one weight (0-d) or one per example [B]; None leaves it."""
     if weight is None:
         return x
     return x * (weight if weight.dim() == 0 else weight[:, None, None, None])

@@ -1,4 +1,4 @@
-"""Genotypes as NAS-Bench-101 has them: an upper triangular matrix of edges and one op a vertex.
+"""Genotypes as NAS-Bench-101 has them: an upper triangular matrix of edges and one op per vertex.
 
 Vertex 0 is the input and the last one the output. Here such a cell has the form of
 `catalog.node_ops_cell`: vertex v is the nodes 2v - 1 (what enters it, joined) and 2v (its op's output).
@@ -39,7 +39,7 @@ def from_nb101(matrix: Sequence[Sequence[int]], ops: Sequence[str]) -> Genotype:
 
     Args:
         matrix: `matrix[u][v]` is 1 where there is an edge from vertex u to vertex v > u, else 0.
-        ops: One op a vertex, the first 'input' and the last 'output'.
+        ops: One op per vertex, the first 'input' and the last 'output'.
 
     Raises:
         GenotypeError: If matrix or ops are malformed, or the output cannot be reached from the input.

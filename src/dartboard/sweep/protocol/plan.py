@@ -101,7 +101,7 @@ def distinct_cells(genotypes: Mapping[int, Any]) -> list[ProtocolCell]:
 
 
 def draw_genotypes(space: SearchSpace, size: int, rng: Random) -> list[Genotype]:
-    """So many distinct genotypes, drawn uniformly; all of them if the space has no more."""
+    """A number of distinct genotypes, drawn uniformly; all of them if the space has no more."""
     if 2 * size >= count(space):
         every = list(enumerate_genotypes(space))
         rng.shuffle(every)

@@ -282,7 +282,7 @@ def conclude(
 
 
 def _conclude_arm(selection: Selection, finals: Sequence[Run], part: str, search_seconds: float) -> Arm:
-    """Results of one arm, for which so many seconds of stage 1 were spent."""
+    """Results of one arm, for which `search_seconds` of stage 1 were spent."""
     networks = []
     for cell in selection.cells:
         run, trial = Run.read(finals[0].path.parents[1] / "train" / cell.name), selection.trials[cell.name]

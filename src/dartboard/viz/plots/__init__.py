@@ -1,4 +1,4 @@
-"""Plots of plain numbers, one file a kind; `plot_*` returns a figure, `draw_*` draws into axes."""
+"""Plots of plain numbers, one file per kind; `plot_*` returns a figure, `draw_*` draws into axes."""
 
 from dartboard.viz.plots.accuracies import EdgeAccuracies, plot_accuracies, plot_stability
 from dartboard.viz.plots.choices import HeatMap, plot_heat_maps, plot_margins, plot_op_counts

@@ -58,7 +58,7 @@ def plot_op_counts(
 
 
 def plot_margins(margins: Mapping[str, Floats], borders: Mapping[str, Sequence[int]]) -> Figure:
-    """Heat maps of the lead of each edge's strongest op over the next [edges, epochs], one panel a label.
+    """Heat maps of the lead of each edge's strongest op over the next [edges, epochs], one panel per label.
 
     `borders` are the rows before which the edges of another cell begin.
     """

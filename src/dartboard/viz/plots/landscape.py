@@ -78,7 +78,7 @@ class Surfaces:
 
 
 def plot_contours(surfaces: Surfaces) -> Figure:
-    """Contour lines, one panel a grid; values that are cut off are grey."""
+    """Contour lines, one panel per grid; values that are cut off are grey."""
     figure, panels = _flat_panels(surfaces)
     norm, levels = surfaces.norm, surfaces.levels
     highest = surfaces.top + 0.5 * (abs(surfaces.top) or 1.0)  # not far above what is cut off
@@ -93,7 +93,7 @@ def plot_contours(surfaces: Surfaces) -> Figure:
 
 
 def plot_heat(surfaces: Surfaces) -> Figure:
-    """Heat maps, one panel a grid; values that are cut off are grey."""
+    """Heat maps, one panel per grid; values that are cut off are grey."""
     figure, panels = _flat_panels(surfaces)
     for axes, (title, values) in zip(panels, surfaces.values.items(), strict=True):
         steps = surfaces.steps[title]
@@ -103,7 +103,7 @@ def plot_heat(surfaces: Surfaces) -> Figure:
 
 
 def plot_surfaces(surfaces: Surfaces) -> Figure:
-    """Surfaces in three dimensions, one panel a grid; values that are cut off are flat and grey."""
+    """Surfaces in three dimensions, one panel per grid; values that are cut off are flat and grey."""
     count = len(surfaces.values)
     figure = Figure((PANEL_WIDTH * count, PANEL_HEIGHT + 0.3), layout="constrained")
     heights = {title: np.minimum(values, surfaces.top) for title, values in surfaces.values.items()}
