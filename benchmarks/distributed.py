@@ -204,11 +204,11 @@ def show(results: dict[str, dict[str, float]], batch: int) -> None:
         efficiency = row["alone"] / (2 * row["shared"])
         sync = row["alone"] / (2 * row["synchronised"])
         print(f"{name}: one {1e3 * row['alone']:.0f} ms, two {1e3 * row['shared']:.0f} ms: {efficiency:.0%}")
-        print(f"  batch-norms synchronised {1e3 * row['synchronised']:.0f} ms: {sync:.0%}")
+        print(f"  batch-norms synchronized {1e3 * row['synchronised']:.0f} ms: {sync:.0%}")
         parts = ", ".join(f"{part} {row[part] / 1e6:.4f}" for part in PARTS)
         print(f"  exchanged {row['bytes'] / 1e6:.4f} MB in {row['calls']:.1f} calls: {parts}")
         print(
-            f"  batch-norms synchronised: {row['sync_bytes'] / 1e6:.4f} MB in {row['sync_calls']:.0f} calls"
+            f"  batch-norms synchronized: {row['sync_bytes'] / 1e6:.4f} MB in {row['sync_calls']:.0f} calls"
         )
 
 

@@ -27,7 +27,7 @@ SEARCHES = {
 }
 """Method, options and epochs; both take about 2,350 steps. DARTS' rate is ten times its paper's, whose
 search takes eight times as many steps; docs/methods/index.md tells how this was arrived at."""
-COLOURS = {"darts": "tab:red", "gaea-darts-erm": "tab:blue"}
+COLORS = {"darts": "tab:red", "gaea-darts-erm": "tab:blue"}
 SPACE = get_space("nb201").without("none").resized(3)
 SKIP = SPACE.ops.index("skip_connect")
 
@@ -79,7 +79,7 @@ def draw(found: dict[tuple[str, int], dict[str, list[float]]], target: Path) -> 
     for panel, name in zip(panels, names, strict=True):
         for (label, seed), own in found.items():
             panel.plot(
-                own["steps"], own[name], color=COLOURS[label], alpha=0.8, label=label if not seed else None
+                own["steps"], own[name], color=COLORS[label], alpha=0.8, label=label if not seed else None
             )
         panel.set(xlabel="steps", title=name)
     panels[0].legend(frameon=False)

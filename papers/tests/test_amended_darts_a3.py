@@ -110,17 +110,17 @@ def test_every_number_changes_the_searches(tmp_path, key, value):
     assert usual != other
 
 
-REGULARISED = {"pad": 1, "flip": True, "cutout": 2, "auxiliary": 0.4, "drop_path": 0.2}
+REGULARIZED = {"pad": 1, "flip": True, "cutout": 2, "auxiliary": 0.4, "drop_path": 0.2}
 
 
-def test_trainings_are_regularised_as_the_scale_says(tmp_path):
-    place, scale = options(tmp_path), TINY.model_copy(update=REGULARISED)
+def test_trainings_are_regularized_as_the_scale_says(tmp_path):
+    place, scale = options(tmp_path), TINY.model_copy(update=REGULARIZED)
     configs = plan(place, scale)
     config = configs["with-0"]
     assert (config.data.pad, config.data.flip, config.data.cutout) == (1, True, 0)
     runs = searches({"with-0": config}, place)
     for own in follow(runs["with-0"], config, scale).values():
-        assert {key: getattr(own, key) for key in REGULARISED} == REGULARISED
+        assert {key: getattr(own, key) for key in REGULARIZED} == REGULARIZED
     assert (FULL.images, FULL.pad, FULL.cutout, FULL.auxiliary, FULL.drop_path) == (
         "cifar10",
         4,
@@ -131,9 +131,9 @@ def test_trainings_are_regularised_as_the_scale_says(tmp_path):
 
 
 @pytest.mark.parametrize("make", [cell_options, supernet_options])
-def test_regularisation_reaches_the_networks(make):
+def test_regularization_reaches_the_networks(make):
     base = TrainingSpec("space", "cells", "digits", 4, 1, 8, 0.1, 0)
-    for key, value in REGULARISED.items():
+    for key, value in REGULARIZED.items():
         for training, expected in ((base, 0), (replace(base, **{key: value}), value)):
             options = make(training)
             part = options.net if key in ("auxiliary", "drop_path") else options.data

@@ -68,7 +68,7 @@ def test_networks_of_all_ways_are_trained(tmp_path):
 
 
 def test_networks_are_trained_as_the_scale_says(tmp_path, monkeypatch):
-    """Searches and all trainings have the same regularisation."""
+    """Searches and all trainings have the same regularization."""
     own = {"pad": 1, "flip": True, "cutout": 2, "auxiliary": 0.4, "drop_path": 0.2}
     asked = []
 

@@ -328,7 +328,7 @@ def test_figure_3_with_real_trainings(data: str, tmp_path: Path) -> None:
     assert set(found.figures) == {"curves"}
 
 
-def test_table_1_is_regularised(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_1_is_regularized(data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(understanding_table_1, "ERRORS", {"SNAS": (2.88, 2.69)})
     scale = understanding_table_1.Table1(**TINY, lr=0.05, cutout=3, auxiliary=0.2, drop_path=0.1)
     found = understanding_table_1.reproduce(RunOptions(tmp_path, data=data), scale)

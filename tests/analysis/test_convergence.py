@@ -62,7 +62,7 @@ def test_every_training_is_an_ordinary_run(once: tuple[Path, Comparison]) -> Non
     assert training.curves[LOSS].epochs == (1, 2)
 
 
-def test_nothing_regularises_by_default(once: tuple[Path, Comparison]) -> None:
+def test_nothing_regularizes_by_default(once: tuple[Path, Comparison]) -> None:
     config = Run.read(once[0] / "runs" / "darts-lr0.05-s0").config
     assert (config["net"]["auxiliary"], config["net"]["drop_path"], config["data"]["cutout"]) == (0, 0, 0)
     assert make_settings().batch == 80
@@ -234,7 +234,7 @@ def test_a_damaged_folder_is_refused(data: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("label", ["", "a/b", "../up", "-lr", "a b"])
 def test_labels_that_cannot_name_a_directory_are_refused(label: str) -> None:
-    with pytest.raises(OptionError, match="cannot be labelled"):
+    with pytest.raises(OptionError, match="cannot be labeled"):
         ComparisonPlan.of({label: DARTS}, make_settings())
 
 

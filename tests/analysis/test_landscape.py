@@ -350,7 +350,7 @@ def test_the_basin_is_what_is_low_and_hangs_together_with_the_middle():
     assert basin(walls) == pytest.approx(9 / 21)
 
 
-def test_steepness_is_the_largest_slope_between_neighbours():
+def test_steepness_is_the_largest_slope_between_neighbors():
     assert steepness(made(lambda a, b: 3 * a - 5 * b)) == pytest.approx(5.0)
     beyond = made(lambda a, b: np.where(a > 0.8, np.inf, b))
     assert steepness(beyond) == np.inf

@@ -91,7 +91,7 @@ LABELS = """
 
 
 def drawn(tab: Any) -> list[Any]:
-    """What is seen of the cells: lines with their colours and widths, and the labels that are shown."""
+    """What is seen of the cells: lines with their colors and widths, and the labels that are shown."""
     return [tab.evaluate(WIRES), tab.evaluate(LABELS)]
 
 
@@ -121,7 +121,7 @@ def test_strengths_that_are_close_are_told_apart(opened: Open) -> None:
     least, most = (float(tab.locator(f"#map-{end}").inner_text()) for end in ("least", "most"))
     assert 0.1 < least < most < 0.2
     assert re.fullmatch(
-        r"They differ by 0\.00\d\d at most: the colours go from the smallest to the largest\.",
+        r"They differ by 0\.00\d\d at most: the colors go from the smallest to the largest\.",
         tab.locator("#map-note").inner_text(),
     )
     assert tab.locator("#heat-note").is_visible()
@@ -160,10 +160,8 @@ def test_a_comparison_of_three_runs_shows_three_lines(opened: Open) -> None:
     chart.locator(".scatterlayer .trace path.js-line").nth(2).wait_for(state="attached")
     assert chart.locator(".scatterlayer .trace path.js-line").count() == 3
     assert chart.locator(".legendtext").all_text_contents() == ["gdas", "gaea-darts", "xnas"]
-    colours = (
-        "(own) => [...own.querySelectorAll('path.js-line')].map((line) => getComputedStyle(line).stroke)"
-    )
-    assert len(set(chart.evaluate(colours))) == 3
+    colors = "(own) => [...own.querySelectorAll('path.js-line')].map((line) => getComputedStyle(line).stroke)"
+    assert len(set(chart.evaluate(colors))) == 3
     before = drawn(tab)
     tab.locator("#pick-run").select_option("2")
     assert drawn(tab) != before
@@ -197,13 +195,13 @@ def test_light_and_dark(opened: Open) -> None:
 def _contrast(tab: Any) -> tuple[float, float]:
     """How bright the page is, and the contrast of its palest text (WCAG)."""
     value = "getComputedStyle(document.documentElement).getPropertyValue(own).trim()"
-    colours = tab.evaluate(f"['--page', '--soft'].map((own) => {value})")
-    page, soft = map(_brightness, colours)
+    colors = tab.evaluate(f"['--page', '--soft'].map((own) => {value})")
+    page, soft = map(_brightness, colors)
     return page, (max(page, soft) + 0.05) / (min(page, soft) + 0.05)
 
 
-def _brightness(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+def _brightness(color: str) -> float:
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [own / 12.92 if own <= 0.04045 else ((own + 0.055) / 1.055) ** 2.4 for own in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

@@ -536,10 +536,10 @@ def test_even_where_no_column_fits_nothing_is_lost(table: Table) -> None:
     assert any("better" in line for line in lines)
 
 
-def test_names_are_coloured_by_what_is_said_of_them(table: Table) -> None:
+def test_names_are_colored_by_what_is_said_of_them(table: Table) -> None:
     texts = [line for line in scoreboard_lines(table, 10_000) if isinstance(line, Text)]
-    colours = {line.plain.split()[0]: str(line.spans[0].style) for line in texts[2:]}
-    assert colours == {"good": "green", "bad": "red", "absent": "cyan", "random": "cyan", "best": "cyan"}
+    colors = {line.plain.split()[0]: str(line.spans[0].style) for line in texts[2:]}
+    assert colors == {"good": "green", "bad": "red", "absent": "cyan", "random": "cyan", "best": "cyan"}
 
 
 def test_in_a_pipe_rows_stay_whole(table: Table, capsys: pytest.CaptureFixture[str]) -> None:

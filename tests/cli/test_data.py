@@ -131,7 +131,7 @@ def make_pets(folder: Path) -> Path:
 def test_show_says_what_is_in_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "show", str(make_pets(tmp_path / "pets"))]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:3] == ["pets", "images     7 train, 3 test", "size       8 x 6 pixels, colour"]
+    assert lines[:3] == ["pets", "images     7 train, 3 test", "size       8 x 6 pixels, color"]
     assert lines[3].startswith("mean       1")
     assert lines[6:] == [
         "class      train     test",

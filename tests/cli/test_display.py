@@ -122,7 +122,7 @@ def test_looking_changes_nothing(method: str, monkeypatch: pytest.MonkeyPatch) -
 def run_in_terminal(
     program: Path, folder: Path, *args: str, stream: str = "stdout", size: tuple[int, int] = (100, 40)
 ) -> tuple[str, bytes]:
-    """What a command writes to a terminal on one stream, without colours, and to a pipe on the other."""
+    """What a command writes to a terminal on one stream, without colors, and to a pipe on the other."""
     main, side = pty.openpty()
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: side}
     columns, lines = map(str, size)

@@ -173,9 +173,9 @@ def test_images_are_brought_to_the_size_of_the_network(capsys, tmp_path, file):
 
 
 def test_channels_must_be_the_networks(capsys, tmp_path, file):
-    colour = write_npz(tmp_path / "colour.npz", channels=3)
-    line = failure(capsys, file, "--data", colour)
-    assert line == "images of 'colour' are 3x8x8, the network takes 1x8x8 (channels x height x width)"
+    color = write_npz(tmp_path / "color.npz", channels=3)
+    line = failure(capsys, file, "--data", color)
+    assert line == "images of 'color' are 3x8x8, the network takes 1x8x8 (channels x height x width)"
 
 
 def test_a_network_for_oblong_images_takes_only_such(capsys, tmp_path):

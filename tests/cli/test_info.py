@@ -223,16 +223,16 @@ def run(program: Path, *args: str, **environment: str) -> bytes:
     return subprocess.run([program, "info", *args], env=clean, check=True, capture_output=True).stdout
 
 
-def test_piped_output_has_no_colours(program: Path) -> None:
+def test_piped_output_has_no_colors(program: Path) -> None:
     out = run(program, "--space", "nano", PYTHONUTF8="1")
     assert b"\x1b" not in out
     assert "●───┼───╮".encode() in out
 
 
-def test_colours_where_asked_for_and_allowed(program: Path) -> None:
-    colours = {"FORCE_COLOR": "1", "TERM": "xterm", "PYTHONUTF8": "1"}
-    assert b"\x1b[1m" in run(program, "--space", "nano", **colours)
-    assert b"\x1b[3" not in run(program, "--space", "oneshot1", **colours, NO_COLOR="1")
+def test_colors_where_asked_for_and_allowed(program: Path) -> None:
+    colors = {"FORCE_COLOR": "1", "TERM": "xterm", "PYTHONUTF8": "1"}
+    assert b"\x1b[1m" in run(program, "--space", "nano", **colors)
+    assert b"\x1b[3" not in run(program, "--space", "oneshot1", **colors, NO_COLOR="1")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])

@@ -26,7 +26,7 @@ def write_folder(folder: Path, images: np.ndarray, labels: np.ndarray, names: tu
 
 
 def digits(folder: Path) -> None:
-    """Training images alone: 400 digits, grey, sixteen times as bright as the embedded ones."""
+    """Training images alone: 400 digits, gray, sixteen times as bright as the embedded ones."""
     whole = load_dataset("digits")
     assert isinstance(whole.train, ImageSet)
     images, labels = whole.train.images[:400, 0].numpy(), whole.train.labels[:400].numpy()
@@ -34,7 +34,7 @@ def digits(folder: Path) -> None:
 
 
 def cifar(folder: Path) -> None:
-    """Training and test images, in colour."""
+    """Training and test images, in color."""
     place = Path(os.environ.get("DARTBOARD_DATA", "nowhere")) / "cifar10-10k.npz"
     if not place.is_file():
         pytest.skip("DARTBOARD_DATA does not name a folder with cifar10-10k.npz")

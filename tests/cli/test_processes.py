@@ -100,7 +100,7 @@ def test_a_rank_that_dies_ends_the_search_which_goes_on_to_the_same_bits(tmp_pat
 
 
 def test_one_process_goes_on_as_two_would_have(tmp_path: Path) -> None:
-    """Batch-norms that are not synchronised see the same images together in pieces as in processes."""
+    """Batch-norms that are not synchronized see the same images together in pieces as in processes."""
     facts(*SEARCH, "sync_norms=false", "--processes", 2, "--out", "whole", folder=tmp_path)
     shutil.copytree(tmp_path / "whole", tmp_path / "alone")
     for checkpoint in list_checkpoints(tmp_path / "alone" / "checkpoints")[2:]:

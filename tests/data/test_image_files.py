@@ -31,11 +31,11 @@ def test_what_is_transparent_is_white(tmp_path: Path) -> None:
     read = read_image(put(tmp_path / "clear.png", image), (3, 4, 4))
     assert read[:, 2, 1].tolist() == [200, 100, 50]
     assert read[:, 0, 0].tolist() == [255, 255, 255]
-    grey = Image.new("LA", (2, 2), (0, 0))
-    assert read_image(put(tmp_path / "grey.png", grey), (1, 2, 2)).unique().tolist() == [255]
+    gray = Image.new("LA", (2, 2), (0, 0))
+    assert read_image(put(tmp_path / "gray.png", gray), (1, 2, 2)).unique().tolist() == [255]
 
 
-def test_palettes_have_the_colours_they_name(tmp_path: Path) -> None:
+def test_palettes_have_the_colors_they_name(tmp_path: Path) -> None:
     image = Image.new("P", (4, 4), 1)
     image.putpalette([0, 0, 0, 10, 20, 30])
     assert read_image(put(tmp_path / "few.png", image), (3, 4, 4))[:, 0, 0].tolist() == [10, 20, 30]
@@ -43,7 +43,7 @@ def test_palettes_have_the_colours_they_name(tmp_path: Path) -> None:
     assert read_image(clear, (3, 4, 4)).unique().tolist() == [255]
 
 
-def test_printers_colours_are_made_screen_colours(tmp_path: Path) -> None:
+def test_printers_colors_are_made_screen_colors(tmp_path: Path) -> None:
     file = put(tmp_path / "print.jpg", Image.new("CMYK", (8, 8), (255, 0, 0, 0)))
     red, green, blue = read_image(file, (3, 8, 8)).float().mean((1, 2)).tolist()
     assert red < 30
@@ -51,7 +51,7 @@ def test_printers_colours_are_made_screen_colours(tmp_path: Path) -> None:
 
 
 def test_an_animation_is_its_first_picture(tmp_path: Path) -> None:
-    frames = [Image.new("RGB", (8, 8), colour) for colour in ((250, 0, 0), (0, 250, 0))]
+    frames = [Image.new("RGB", (8, 8), color) for color in ((250, 0, 0), (0, 250, 0))]
     file = put(tmp_path / "moving.webp", frames[0], save_all=True, append_images=frames[1:], lossless=True)
     assert read_image(file, (3, 8, 8))[:, 0, 0].tolist() == [250, 0, 0]
 
@@ -75,7 +75,7 @@ def test_a_turn_that_makes_no_sense_is_none(tmp_path: Path) -> None:
     assert decode(file, "RGB").size == (16, 8)
 
 
-def test_images_cover_the_shape_and_are_cut_around_the_centre(tmp_path: Path) -> None:
+def test_images_cover_the_shape_and_are_cut_around_the_center(tmp_path: Path) -> None:
     image = Image.new("L", (40, 20), 0)
     image.paste(255, (10, 0, 30, 20))
     read = read_image(put(tmp_path / "wide.png", image), (1, 10, 10))
@@ -116,10 +116,10 @@ def test_large_images_are_read_in_silence_and_far_too_large_ones_are_broken(
         decode(file, "L")
 
 
-def test_palettes_of_greys_are_grey(tmp_path: Path) -> None:
+def test_palettes_of_grays_are_gray(tmp_path: Path) -> None:
     image = Image.new("P", (4, 4), 1)
     image.putpalette([0, 0, 0, 10, 10, 10])
-    assert decode(put(tmp_path / "grey.png", image), None).mode == "L"
+    assert decode(put(tmp_path / "gray.png", image), None).mode == "L"
     image.putpalette([0, 0, 0, 10, 10, 11])
     assert decode(put(tmp_path / "blue.png", image), None).mode == "RGB"
 

@@ -136,7 +136,7 @@ def test_seeds_of_any_size_are_taken() -> None:
     assert not same(make_loader(seed=2**80).batch(0), make_loader(seed=-(2**80)).batch(0))
 
 
-def test_images_are_normalised_by_channel() -> None:
+def test_images_are_normalized_by_channel() -> None:
     images = ImageSet(torch.randint(256, (4, 2, 3, 3), dtype=torch.uint8), torch.arange(4))
     mean, std = torch.tensor([3.0, 4.0]), torch.tensor([5.0, 6.0])
     x, y = BatchLoader(images, batch=4, seed=0, name="train", mean=mean, std=std).batch(0)

@@ -78,7 +78,7 @@ def test_parts_of_small_files_are_those_of_images_in_memory(tmp_path: Path) -> N
     assert (held.x - make_loader(images, **only | {"augment": Augment()}).batch(2).x).abs().max() > 20
 
 
-def test_grey_files(tmp_path: Path) -> None:
+def test_gray_files(tmp_path: Path) -> None:
     images = worker_functions.random_image_files(tmp_path, 8, lambda _: (10, 12), channels=1)
     assert make_loader(images).batch(0).x.shape == (4, 1, 8, 8)
 

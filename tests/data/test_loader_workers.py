@@ -55,7 +55,7 @@ def test_a_part_is_cut_from_the_original(files: ImageFiles, area: float) -> None
         assert near(read_random_crop(file, SHAPE, area, draw), expected)
 
 
-def test_the_centre_is_seven_eighths_of_the_largest_square(files: ImageFiles) -> None:
+def test_the_center_is_seven_eighths_of_the_largest_square(files: ImageFiles) -> None:
     for file in files.files:
         with Image.open(file) as image:
             width, height = image.size

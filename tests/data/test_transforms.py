@@ -40,7 +40,7 @@ def flip_one(image: Tensor) -> Tensor:
     return torch.stack([image[:, :, -1 - column] for column in range(image.shape[2])], 2)
 
 
-def normalise_one(image: Tensor) -> Tensor:
+def normalize_one(image: Tensor) -> Tensor:
     return torch.stack([(image[c].float() - MEAN[c]) / STD[c] for c in range(3)])
 
 
@@ -68,7 +68,7 @@ def augment_one(image: Tensor, augment: Augment, dealt: list[int]) -> Tensor:
     down, right, mirrored, row, column = dealt
     image = crop_one(image, down - augment.pad, right - augment.pad)
     image = flip_one(image) if mirrored and augment.flip else image
-    return cut_one(normalise_one(image), augment.cutout, row, column)
+    return cut_one(normalize_one(image), augment.cutout, row, column)
 
 
 @given(st.integers(0, 7), st.booleans(), st.integers(0, 13), st.integers(0, 2**32))
@@ -82,9 +82,9 @@ def test_a_batch_is_the_images_one_by_one(pad: int, flip: bool, cutout: int, see
     assert batch.is_contiguous()
 
 
-def test_without_options_images_are_only_normalised() -> None:
+def test_without_options_images_are_only_normalized() -> None:
     x = pixels(3)
-    expected = torch.stack([normalise_one(image) for image in x])
+    expected = torch.stack([normalize_one(image) for image in x])
     assert torch.equal(Augment()(x, MEAN, STD, generator()), expected)
     assert torch.equal(normalize(x, MEAN, STD), expected)
 
@@ -112,13 +112,13 @@ def test_every_window_is_as_likely_as_any_other() -> None:
 def test_half_of_the_images_are_mirrored() -> None:
     image, count = pixels(1)[0], 4000
     out = Augment(flip=True)(image.expand(count, -1, -1, -1), MEAN, STD, generator())
-    mirrored = sum(torch.equal(one, normalise_one(flip_one(image))) for one in out)
-    straight = sum(torch.equal(one, normalise_one(image)) for one in out)
+    mirrored = sum(torch.equal(one, normalize_one(flip_one(image))) for one in out)
+    straight = sum(torch.equal(one, normalize_one(image)) for one in out)
     assert mirrored + straight == count
     assert abs(mirrored - count / 2) < 160  # 5 deviations
 
 
-def test_every_pixel_is_as_likely_the_centre_of_the_cut() -> None:
+def test_every_pixel_is_as_likely_the_center_of_the_cut() -> None:
     count = 9000
     out = Augment(cutout=1)(pixels(1, 3, 3).expand(count, -1, -1, -1), MEAN, STD, generator())
     holes = (out == 0).all(1)
@@ -141,7 +141,7 @@ def test_a_cut_of_16_around_a_corner_is_8_wide() -> None:
     assert (out[0, 0, :8, 23:] == 0).all()
 
 
-def test_padding_is_black_before_normalisation() -> None:
+def test_padding_is_black_before_normalization() -> None:
     out = crop_padded(pixels(1), 6, torch.tensor([0]), torch.tensor([0]))
     assert (out == 0).all()
     black = Augment(pad=50)(pixels(64), MEAN, STD, generator()).amin((0, 2, 3))

@@ -66,7 +66,7 @@ def test_shares_and_places_are_even() -> None:
     assert (down - torch.linspace(0, 1, len(down))).abs().max() < 0.02
 
 
-def test_the_centre_is_in_the_middle() -> None:
+def test_the_center_is_in_the_middle() -> None:
     assert center_box(0.875, 32, 64).tolist() == [[2, 4, 28, 56]]
     assert center_box(1.0, 32, 64).tolist() == [[0, 0, 32, 64]]
 
@@ -83,7 +83,7 @@ def by_pillow(image: Tensor, box: list[float]) -> Tensor:
 
 
 def by_pixel(image: Tensor, box: list[float]) -> Tensor:
-    """Every pixel from its four neighbours, float64."""
+    """Every pixel from its four neighbors, float64."""
     _, height, width = image.shape
     top, left, high, wide = box
     out, image = torch.zeros(image.shape, dtype=torch.float64), image.double()

@@ -42,7 +42,7 @@ def norm_of(x: Tensor, norm: nn.BatchNorm2d) -> dict[str, object]:
 
 
 def norms(group: TorchGroup) -> dict[str, dict[str, object]]:
-    """A batch-norm of the whole batch, and a synchronised one of this rank's part of it."""
+    """A batch-norm of the whole batch, and a synchronized one of this rank's part of it."""
     x = torch.randn(6, 3, 4, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 3 + 100
     found = {}
     for affine in (True, False):

@@ -92,7 +92,7 @@ def two_apart(
 
 @pytest.mark.parametrize("name", APART)
 @pytest.mark.product(keep=2)
-def test_batch_norms_that_are_not_synchronised_see_as_many_pieces(
+def test_batch_norms_that_are_not_synchronized_see_as_many_pieces(
     name: str, two_apart: dict[str, dict[str, Any]]
 ) -> None:
     case, found = (CASES | MICRO_BATCH_CASES)[name], two_apart[name]

@@ -106,7 +106,7 @@ def test_parts_that_cannot_be_kept_are_mentioned(before, now, pieces):
     )
 
 
-def test_synchronised_norms_see_the_whole_batch_in_any_number_of_processes():
+def test_synchronized_norms_see_the_whole_batch_in_any_number_of_processes():
     assert gone_on(2, 1, sync_norms=True) == gone_on(1, 2, sync_norms=True) == (1, "")
     pieces, said = gone_on(2, 1, pieces=2, sync_norms=True)
     assert pieces == 2

@@ -38,8 +38,8 @@ assert other(x).shape == (2, 7)
 assert torch.equal(other.forward_features(x), net.forward_features(x))
 assert timm.create_model("found_darts", num_classes=0).eval()(x).shape == (2, net.num_features)
 one = timm.create_model("found_darts", pretrained=True, in_chans=1).eval()
-grey = x[:, :1]
-assert torch.allclose(one(grey), net(grey.expand(-1, 3, -1, -1)), atol=1e-4)
+gray = x[:, :1]
+assert torch.allclose(one(gray), net(gray.expand(-1, 3, -1, -1)), atol=1e-4)
 net.reset_classifier(5)
 assert net(x).shape == (2, 5) and net.get_classifier().out_features == 5
 fresh = timm.create_model("found_darts").eval()

@@ -113,7 +113,7 @@ def run_case(
     Args:
         case: Which.
         group: The processes that share it.
-        sync: Whether batch-norms are synchronised.
+        sync: Whether batch-norms are synchronized.
         start: The state in the middle of the same, to go on from.
     """
     loop = make_loop(case, group, sync=sync)

@@ -100,7 +100,7 @@ def test_a_classifier_reads_the_mean():
     torch.testing.assert_close(head(x), expected)
 
 
-def test_a_classifier_may_normalise_first():
+def test_a_classifier_may_normalize_first():
     head = scrambled(Classifier(4, 7, norm=True), training=False)
     x = image(4, 3, 5)
     expected = head.norm(x).relu().flatten(2).mean(-1) @ head.linear.weight.T + head.linear.bias

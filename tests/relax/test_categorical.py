@@ -289,7 +289,7 @@ def test_a_wrong_arch_has_a_hint(ragged):
 
 
 def test_a_kill_keeps_the_parameter_itself(ragged):
-    """Optimisers hold on to the parameter, so it must not be replaced."""
+    """Optimizers hold on to the parameter, so it must not be replaced."""
     relaxation = simplex(ragged)
     (before,) = relaxation.arch_parameters()
     relaxation.kill("cell", 0, 0)

@@ -70,7 +70,7 @@ def small(side: int) -> Dataset:
 
 
 @pytest.mark.parametrize(("batch", "pieces"), [(1, 1), (4, 4), (7, 3), (3, 8)])
-def test_one_pixel_of_one_example_cannot_be_normalised(batch, pieces):
+def test_one_pixel_of_one_example_cannot_be_normalized(batch, pieces):
     """A batch of 7 in 3 pieces passes as 3, 3 and 1."""
     words = f"images of 2x2 come down to one pixel, .* batch={batch} and pieces={pieces} some pass alone"
     with pytest.raises(CompositionError, match=words):
@@ -82,7 +82,7 @@ def test_one_pixel_of_one_example_cannot_be_normalised(batch, pieces):
 @pytest.mark.parametrize(
     ("side", "batch", "pieces", "auxiliary"), [(2, 2, 1, 0.0), (2, 8, 3, 0.4), (3, 1, 1, 0.0), (8, 4, 4, 0.0)]
 )
-def test_two_values_can_be_normalised(side, batch, pieces, auxiliary):
+def test_two_values_can_be_normalized(side, batch, pieces, auxiliary):
     objective = built(
         images=small(side), batch=batch, pieces=pieces, net={"channels": 4, "auxiliary": auxiliary}
     )
@@ -92,7 +92,7 @@ def test_two_values_can_be_normalised(side, batch, pieces, auxiliary):
     )
 
 
-def test_what_is_not_trained_is_not_normalised():
+def test_what_is_not_trained_is_not_normalized():
     assert built("random", images=small(2), batch=1)
 
 

@@ -106,7 +106,7 @@ def test_every_architecture_of_nano_is_reached():
     assert len(known) == 216
 
 
-def test_neighbours_are_equally_likely_where_all_edges_have_the_same_ops():
+def test_neighbors_are_equally_likely_where_all_edges_have_the_same_ops():
     """Three edges with five other ops each."""
     space, rng = get_space("nano"), Random(2)
     genotype = sample(space, rng)

@@ -114,7 +114,7 @@ def copy(folder: Path, data: bytes, digest: str | None = None) -> Path:
     return path
 
 
-def test_a_damaged_file_is_recognised(tmp_path: Path) -> None:
+def test_a_damaged_file_is_recognized(tmp_path: Path) -> None:
     data = SHIPPED["nano"]().read_bytes()
     assert len(load_nano(copy(tmp_path, data))) == 216
     digest = hashlib.sha256(data).hexdigest()

@@ -13,7 +13,7 @@ def test_after_that_they_begin_again() -> None:
     assert found["21"] == found["0"]
 
 
-def test_the_first_methods_differ_in_colour() -> None:
+def test_the_first_methods_differ_in_color() -> None:
     assert len({own.color for own in line_styles("abcdefg").values()}) == 7
 
 

@@ -42,7 +42,7 @@ SHARE = 0.2
 """Fraction of the training images held out where cells are compared by validation error."""
 
 
-class Regularised(Images):
+class Regularized(Images):
     """The images, and regularization of the networks; none by default."""
 
     images: str = Field(default="cluttered-digits", description="what is told apart")
@@ -59,7 +59,7 @@ class Regularised(Images):
         return self.model_dump(include={"pad", "flip", "cutout", "auxiliary", "drop_path"})
 
 
-REGULARISED: dict[str, Any] = {
+REGULARIZED: dict[str, Any] = {
     "images": "cifar10",
     "pad": 4,
     "flip": True,

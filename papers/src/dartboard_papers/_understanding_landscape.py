@@ -3,7 +3,7 @@
 Variants are drawn as those of figure 3 are, from another draw; in the paper they are the same.
 
 The paper says neither how far its grids reach nor how many points and images they have, nor what batch-norms
-normalise by. Here directions are filter-normalised (Li et al. 2018, whose method the paper takes), biases and
+normalize by. Here directions are filter-normalized (Li et al. 2018, whose method the paper takes), biases and
 batch-norms stay as trained, running statistics are kept, and a grid reaches `radius` times the norm of each
 filter; the default was chosen on the original cell alone, with another seed, so that its basin is neither a
 point nor everything.

@@ -4,7 +4,7 @@ A.3 is called a toy example of the "gradient trap", but there is nothing in it t
 a search of 600 epochs in DARTS' space with two cells, and of two trainings that follow it. The text does not
 say which two cells (here a normal and a reduction cell), the coefficient (here 0.1, as everywhere in the
 paper), how many runs there were, how long and how wide the trainings were (here as wide as the search), how
-they were regularised (at the paper's size as in DARTS, which 4.1.1 says of trainings; the search has crops
+they were regularized (at the paper's size as in DARTS, which 4.1.1 says of trainings; the search has crops
 and flips alone, as DARTS'), whether the mixtures stay as they are while the supernet is trained again (here
 they do), nor what "generalize" is (here: the cells are made discrete). Its "validation sets" are the test
 images in the second and third statement, as its errors are called test errors.
@@ -40,7 +40,7 @@ from dartboard_papers._amended import (
     shares,
     small_darts,
 )
-from dartboard_papers._amended_training import REGULARISED, Regularised, TrainingSpec, errors
+from dartboard_papers._amended_training import REGULARIZED, Regularized, TrainingSpec, errors
 from dartboard_papers._searches import searches
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
 
@@ -53,7 +53,7 @@ Errors = Mapping[str, Mapping[str, Sequence[float]]]
 """By statement and by whether there is a g2', the errors of all seeds in percent."""
 
 
-class Trap(Regularised):
+class Trap(Regularized):
     """The searches and trainings of A.3."""
 
     nodes: Count = Field(default=2, description="inner nodes of a cell")
@@ -67,7 +67,7 @@ class Trap(Regularised):
     seeds: Count = Field(default=3, description="searches of each kind")
 
 
-FULL = Trap(**REGULARISED, nodes=4, channels=16, epochs=600, retrain=600, batch=96, lr=0.025, seeds=5)
+FULL = Trap(**REGULARIZED, nodes=4, channels=16, epochs=600, retrain=600, batch=96, lr=0.025, seeds=5)
 
 
 def plan(options: RunOptions, scale: Trap) -> dict[str, SearchConfig]:

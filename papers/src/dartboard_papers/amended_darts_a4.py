@@ -38,7 +38,7 @@ from dartboard_papers._amended import (
     shares,
     small_s2,
 )
-from dartboard_papers._amended_training import REGULARISED, Regularised, TrainingSpec, errors
+from dartboard_papers._amended_training import REGULARIZED, Regularized, TrainingSpec, errors
 from dartboard_papers._searches import searches
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
 
@@ -57,7 +57,7 @@ Errors = Mapping[str, Sequence[Sequence[float]]]
 """By method and by network, the errors of its trainings in percent."""
 
 
-class Comparison(Regularised):
+class Comparison(Regularized):
     """The searches, samples and trainings of A.4."""
 
     cells: int = Field(default=4, ge=3, description="cells in the stack, each of its own")
@@ -75,7 +75,7 @@ class Comparison(Regularised):
 
 
 FULL = Comparison(
-    **REGULARISED,
+    **REGULARIZED,
     cells=20,
     channels=36,
     epochs=100,

@@ -119,10 +119,10 @@ def make_network(seed: int) -> BilevelProblem:
         outputs = _mixture(_mixture(data[0] @ at[0], alpha[0]) @ at[1], alpha[1])
         return (outputs - data[1]).square().mean()
 
-    def penalised(at: Sequence[Tensor]) -> Tensor:
+    def penalized(at: Sequence[Tensor]) -> Tensor:
         return loss(train, at) + PENALTY * torch.stack([weight.square().sum() for weight in at]).sum()
 
-    return BilevelProblem([penalised], [lambda at: loss(valid, at)], weights, [alpha])
+    return BilevelProblem([penalized], [lambda at: loss(valid, at)], weights, [alpha])
 
 
 def _mixture(x: Tensor, alpha: Tensor) -> Tensor:

@@ -120,7 +120,7 @@ def reproduce(options: RunOptions, scale: LongSearches) -> ReproductionResult:
     done = searches(configs, options)
     runs = {eta: [done[f"eta-{eta:g}-seed-{seed}"] for seed in range(scale.seeds)] for eta in ETAS}
     ends = {eta: shares(count_kinds(map(final_genotype, group))) for eta, group in runs.items()}
-    right = judge_each(ends, favourite(runs[1.0]))
+    right = judge_each(ends, favorite(runs[1.0]))
     courses = {}  # percentages of the kinds of ops after each epoch, over all seeds
     for eta, group in runs.items():
         epochs = zip(*map(epoch_genotypes, group), strict=True)
@@ -156,7 +156,7 @@ def reproduce(options: RunOptions, scale: LongSearches) -> ReproductionResult:
     )
 
 
-def favourite(runs: Sequence[Run]) -> set[str]:
+def favorite(runs: Sequence[Run]) -> set[str]:
     """The most frequent ops of the final cells."""
     counts = Counter(
         edge.ops[0] for run in runs for cell in final_genotype(run).cells.values() for edge in cell.edges

@@ -52,7 +52,7 @@ class Descent:
     Args:
         steps: After how many steps it was looked at.
         squares: The squared norms of the gradient there, [steps, runs].
-        losses: What was to be minimised, [steps, runs].
+        losses: What was to be minimized, [steps, runs].
     """
 
     steps: list[int]

@@ -1,6 +1,6 @@
-"""ASM-NAS table 5: what one optimisation costs, against DARTS.
+"""ASM-NAS table 5: what one optimization costs, against DARTS.
 
-One image passes the supernet of 15 cells, and the time of one optimisation is taken: for DARTS that is a step
+One image passes the supernet of 15 cells, and the time of one optimization is taken: for DARTS that is a step
 of the weights and one of the architecture, for ASM one step of the weights, attention included. The paper
 does not say which order its DARTS has. Its step of the architecture takes seven times as long as that of the
 weights, and only the second order has several passes: so second order it is here, with finite differences as
@@ -105,8 +105,8 @@ def _wait(device: torch.device) -> None:
 
 @reproduction(
     "asm-nas-table-5",
-    about="the cost of one optimisation with DARTS and with ASM-NAS",
-    claim="one optimisation takes ASM-NAS 1.43 s and DARTS 11.37 s, nearly all of it for the architecture",
+    about="the cost of one optimization with DARTS and with ASM-NAS",
+    claim="one optimization takes ASM-NAS 1.43 s and DARTS 11.37 s, nearly all of it for the architecture",
     minutes=3,
     laptop=Cost(),
 )

@@ -75,7 +75,7 @@ def rows(
     survey: LandscapeSurvey, fractions: Mapping[str, float], titles: Mapping[str, str], best: str
 ) -> list[Row]:
     """The region of each cell, its variance at the trained weights, and the trend with the width."""
-    centres = survey.mean(
+    centers = survey.mean(
         {label: [landscape.center for landscape in group] for label, group in survey.landscapes.items()}
     )
     return [
@@ -84,7 +84,7 @@ def rows(
             for label in survey.cells
         ),
         *(
-            Row(f"deviation at the trained weights, {titles[label]}", None, centres[label] ** 0.5)
+            Row(f"deviation at the trained weights, {titles[label]}", None, centers[label] ** 0.5)
             for label in survey.cells
         ),
         Row("largest region of small variance", titles[ORIGINAL], titles[best]),

@@ -5,7 +5,7 @@ cells were compared: "the height of the gradient variance surface is gradually i
 narrower, and the original's is "the smoothest and lowest". The height is the mean logarithm of the variance
 over the grid, which no single point can dominate. The claim held if in the mean over seeds the original cell
 has the lowest surface, and Spearman's correlation of width and height over all cells is -0.5 or less. How
-rough a surface is, is reported beside it: the largest ratio of neighbouring values, as a logarithm.
+rough a surface is, is reported beside it: the largest ratio of neighboring values, as a logarithm.
 """
 
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ def height(landscape: Landscape) -> float:
 
 
 def roughness(landscape: Landscape) -> float:
-    """The largest difference between the logarithms of neighbouring values."""
+    """The largest difference between the logarithms of neighboring values."""
     values = np.log(landscape.values)
     return float(max(np.abs(np.diff(values, axis=axis)).max() for axis in (0, 1)))
 

@@ -4,7 +4,7 @@ Settled before the first training: the claim held if the adapted cells have a sm
 for at most half of the popular cells, in the mean over seeds. On CIFAR-100, where all five adapted cells are
 better in the paper too, there is nothing to test. The sizes of the paper's networks do not depend on what is
 trained here, and are counted: 20 cells, 36 channels, 10 classes, with the auxiliary classifier, which the
-paper's sizes turn out to count. Trainings are regularised as in A.4: cutout, an auxiliary classifier, paths
+paper's sizes turn out to count. Trainings are regularized as in A.4: cutout, an auxiliary classifier, paths
 that are dropped; at the scale of a laptop the cutout is smaller, as the images are, and the learning rate
 four times the paper's.
 """
@@ -77,7 +77,7 @@ def pairs() -> dict[str, dict[str, Genotype]]:
 @reproduction(
     "understanding-table-1",
     about="test errors of popular cells and of their widest and shallowest adaptation",
-    claim="the widest and shallowest cells need not generalise better: adapted cells have larger test errors "
+    claim="the widest and shallowest cells need not generalize better: adapted cells have larger test errors "
     "on CIFAR-10 for 4 of 5",
     minutes=5,
     laptop=Table1(),

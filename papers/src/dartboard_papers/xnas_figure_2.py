@@ -106,8 +106,8 @@ def correlation(entropies: Entropies) -> float:
 
 @reproduction(
     "xnas-figure-2",
-    about="mean normalised entropy against the weight decay of architecture parameters",
-    claim="the mean normalised entropy at the end of a search increases with the weight decay coefficient",
+    about="mean normalized entropy against the weight decay of architecture parameters",
+    claim="the mean normalized entropy at the end of a search increases with the weight decay coefficient",
     minutes=5,
     laptop=Decays(),
     full=PAPER,
@@ -163,7 +163,7 @@ def judge(entropies: Entropies, size: str) -> ReproductionResult:
 def draw(entropies: Entropies) -> Figure:
     """Entropy against decay: a dot for each search, a line through the means, DARTS' own decay in red."""
     figure = Figure((6, 3.8), layout="constrained")
-    axes = figure.add_subplot(xlabel="weight decay of the architecture", ylabel="mean normalised entropy")
+    axes = figure.add_subplot(xlabel="weight decay of the architecture", ylabel="mean normalized entropy")
     decays = sorted(entropies)
     smallest = min((decay for decay in decays if decay > 0), default=1.0)
     for decay in decays:

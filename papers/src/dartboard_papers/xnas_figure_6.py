@@ -9,7 +9,7 @@ from dartboard.arch.optim.expert_advice import softmax_rewards
 from dartboard.viz.line_styles import COLORS
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 
-CENTRE = 0.25
+CENTER = 0.25
 """The largest factor, that of equal weights: x (1 - x) at one half."""
 
 
@@ -18,7 +18,7 @@ class Line(Scale):
 
     reach: float = Field(default=6.0, gt=0, description="logits from minus this to this")
     points: int = Field(
-        default=201, ge=3, le=100_000, description="points along the line; odd, to meet the centre"
+        default=201, ge=3, le=100_000, description="points along the line; odd, to meet the center"
     )
 
 
@@ -47,7 +47,7 @@ def reproduce(options: RunOptions, scale: Line) -> ReproductionResult:  # noqa: 
     places = {"x = 1/2": 0.0, f"a logit of {half:g}": half, f"a logit of {end:g}": end}
     return ReproductionResult(
         rows=[
-            Row(f"factor at {name}", None if place else CENTRE, factor(logits.new_tensor(place)).item())
+            Row(f"factor at {name}", None if place else CENTER, factor(logits.new_tensor(place)).item())
             for name, place in places.items()
         ],
         verdict=Verdict.HELD if falls and same else Verdict.NOT_HELD,

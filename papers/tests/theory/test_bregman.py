@@ -67,9 +67,9 @@ def test_blocks_that_are_convex_need_not_be_weakly_convex_together():
 @given(SEEDS, st.floats(0.05, 1))
 @settings(max_examples=20, deadline=None)
 def test_the_proximal_point_of_a_quadratic_has_a_closed_form(seed, scale):
-    x, centre = draw(seed, 5), draw(seed + 1, 5)
-    (found,) = proximal_point(lambda u: (u - centre).square().sum() / 2, [x], [Euclidean()], scale=scale)
-    torch.testing.assert_close(found, (x + scale * centre) / (1 + scale))
+    x, center = draw(seed, 5), draw(seed + 1, 5)
+    (found,) = proximal_point(lambda u: (u - center).square().sum() / 2, [x], [Euclidean()], scale=scale)
+    torch.testing.assert_close(found, (x + scale * center) / (1 + scale))
 
 
 @given(SEEDS, st.floats(0.05, 3))

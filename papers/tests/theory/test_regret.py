@@ -213,7 +213,7 @@ def test_the_regret_is_bounded_at_the_theoretical_step_size(seed, horizon, exper
     assert bound == pytest.approx(regret_bound(experts, horizon, lr, 1.0, log_factor))
 
 
-def test_the_theoretical_step_size_minimises_the_bound():
+def test_the_theoretical_step_size_minimizes_the_bound():
     lr = theoretical_lr(8, 1000, 2.0)
     best = regret_bound(8, 1000, lr, 2.0)
     assert best == pytest.approx(best_regret_bound(8, 1000, 2.0))

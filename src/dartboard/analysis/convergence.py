@@ -1,7 +1,7 @@
 """How fast cells learn: they are trained side by side, from the same seeds and on the same batches.
 
 Each training is an ordinary run in FOLDER/runs, so that a comparison which was killed goes on where it was,
-to the same bits. By default nothing regularises but weight decay, as in section 4 of understanding-cells.
+to the same bits. By default nothing regularizes but weight decay, as in section 4 of understanding-cells.
 """
 
 import json
@@ -50,7 +50,7 @@ PLAIN: dict[str, Any] = {
     "net": {"auxiliary": 0.0, "drop_path": 0.0},
     "data": {"valid": 0.0, "cutout": 0},
 }
-"""Where settings differ from those of trainings: nothing regularises (understanding-cells A.4), batches of 80
+"""Where settings differ from those of trainings: nothing regularizes (understanding-cells A.4), batches of 80
 images (A.3), and the curves are of test images."""
 FILE = "comparison.json"
 """What is compared, in the folder of the comparison."""
@@ -131,7 +131,7 @@ class ComparisonPlan:
             raise OptionError("there is nothing to compare; give one cell or more")
         for label in cells:
             if not LABEL.fullmatch(label):
-                raise OptionError(f"a cell cannot be labelled {label!r}; use letters, digits and -_.+")
+                raise OptionError(f"a cell cannot be labeled {label!r}; use letters, digits and -_.+")
         if settings.space.name is None:
             raise OptionError("name the space whose stack the cells go into: space.name, such as darts")
         SCHEDULES[settings.weights.schedule]  # fail fast on an unknown schedule

@@ -120,7 +120,7 @@ class GridOptions(Options):
     radius: float = Field(
         default=1.0, ge=1e-38, le=1e38, description="how far the grid reaches along each direction"
     )
-    directions: DirectionKind = Field(default="filter", description="filter-normalised, or gaussian as drawn")
+    directions: DirectionKind = Field(default="filter", description="filter-normalized, or gaussian as drawn")
     vectors: Vectors = Field(
         default="zero", description="whether biases, scales and shifts stay as they are, or move as well"
     )

@@ -60,11 +60,11 @@ def weight_spectrum(
 
     Args:
         model: The network; it is not changed.
-        images: Images of the loss, labelled with the network's classes.
+        images: Images of the loss, labeled with the network's classes.
         count: How many of the largest eigenvalues.
         examples: Images, at the most, spread evenly over those given.
         batch: Images that pass the network together.
-        statistics: What batch-norms normalise by: `kept` running statistics, or those of each `batch`.
+        statistics: What batch-norms normalize by: `kept` running statistics, or those of each `batch`.
         tolerance: The relative accuracy.
         device: Where to compute.
         progress: Called with the number of products done; how many it takes is not known.

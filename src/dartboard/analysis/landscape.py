@@ -166,7 +166,7 @@ def sharpness(surface: Landscape, radius: float | None = None) -> float:
 def basin(surface: Landscape, rise: float = RISE) -> float:
     """The fraction of the grid that is the basin around the trained weights.
 
-    The basin are the points that can be reached from the middle, from neighbour to neighbour along rows and
+    The basin are the points that can be reached from the middle, from neighbor to neighbor along rows and
     columns, without the value being more than `rise` above that of the middle; NaN where that is infinite.
     """
     if not np.isfinite(surface.center):
@@ -177,7 +177,7 @@ def basin(surface: Landscape, rise: float = RISE) -> float:
 
 
 def steepness(surface: Landscape) -> float:
-    """The largest difference of neighbouring values, per distance; NaN where all values are infinite."""
+    """The largest difference of neighboring values, per distance; NaN where all values are infinite."""
     with np.errstate(invalid="ignore"):  # between two infinite values there is no difference
         changes = [np.abs(np.diff(surface.values, axis=axis)) for axis in (0, 1)]
     finite = np.concatenate([change[~np.isnan(change)] for change in changes])

@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 IGNORED_SETTINGS = ("seed", "pieces", "checkpoint.", "data.workers")
 """Prefixes of settings that do not identify a search; the seed is kept separately."""
 YLABELS = {
-    "normalised entropy": "normalised entropy,\nmean over all cells",
+    "normalised entropy": "normalized entropy,\nmean over all cells",
     "entropy": "entropy (nats),\nmean over all cells",
     "margin": "lead of the strongest op,\nmean over all cells",
     "skips": "skip connections chosen",

@@ -69,7 +69,7 @@ def _show(args: Namespace) -> int:
 
 
 def _lines(facts: dict[str, Any]) -> Iterable[Text | str]:
-    color = {1: "grey", 3: "colour"}.get(facts["channels"], f"{facts['channels']} channels")
+    color = {1: "gray", 3: "color"}.get(facts["channels"], f"{facts['channels']} channels")
     yield Text(printable(facts["name"]), "bold")
     yield "images     " + ", ".join(f"{count:,} {kind}" for kind, count in facts["images"].items())
     yield f"size       {facts['width']} x {facts['height']} pixels, {color}"

@@ -2,7 +2,7 @@
 
 MODEL is the directory of a training, a model's file (.safetensors), or an exported network (.onnx, .pt, .pt2,
 .py). A .py file is run: name only files that you trust. Images are brought to the network's size and
-normalised as the network was trained.
+normalized as the network was trained.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from dartboard.cli.arguments import add_plugins, load_images, load_plugins, positive, prepare_device
-from dartboard.cli.render import Terminal, labelled, progress
+from dartboard.cli.render import Terminal, labeled, progress
 
 if TYPE_CHECKING:
     from dartboard.tasks import Evaluation
@@ -70,11 +70,11 @@ def _print_results(results: "NetworkResults", model: str) -> None:
     evaluation, classes = results.evaluation, results.classes
     top5 = f", {evaluation.top5:.2%} among the first {TOP}" if len(evaluation.confusion) > TOP else ""
     terminal = Terminal()
-    terminal.write(labelled("network", model))
-    terminal.write(labelled("images", str(results.chosen)))
-    terminal.write(labelled("loss", f"{evaluation.loss:.4f}"))
-    terminal.write(labelled("accuracy", f"{evaluation.top1:.2%}{top5}"))
-    terminal.write(labelled("speed", f"{results.speed:,.0f} images a second on {results.device}"))
+    terminal.write(labeled("network", model))
+    terminal.write(labeled("images", str(results.chosen)))
+    terminal.write(labeled("loss", f"{evaluation.loss:.4f}"))
+    terminal.write(labeled("accuracy", f"{evaluation.top1:.2%}{top5}"))
+    terminal.write(labeled("speed", f"{results.speed:,.0f} images a second on {results.device}"))
     if len(classes) <= MAX_CLASSES:
         terminal.write(["", *confusion_lines(evaluation, classes)])
         return

@@ -1,7 +1,7 @@
 """Write a trained network for other programs.
 
 MODEL is the directory of a training, or a model's file (.safetensors). What is written takes batches of
-normalised images [N, C, H, W] of any length and gives logits; the names of the classes, the mean and the
+normalized images [N, C, H, W] of any length and gives logits; the names of the classes, the mean and the
 deviation go along. It is run and compared with torch before it is put in its place.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dartboard.cli.arguments import UsageError, add_plugins, load_images, load_plugins, positive
-from dartboard.cli.render import Terminal, format_bytes, labelled
+from dartboard.cli.render import Terminal, format_bytes, labeled
 from dartboard.utils.text import command
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ def run(args: Namespace) -> int:
         return 0
     terminal = Terminal()
     for file, count in files.items():
-        terminal.write(labelled("written", f"{file} ({format_bytes(count)})"))
+        terminal.write(labeled("written", f"{file} ({format_bytes(count)})"))
     difference = f"{exported.difference:.1e} at most between its logits and torch's, on {source}"
-    terminal.write(labelled("difference", difference, terminal.width))
+    terminal.write(labeled("difference", difference, terminal.width))
     images_name = data if isinstance(data, str) else "DATA"
     evaluate = command("evaluate", next(iter(files)), "--data", images_name, plugins=args.plugin)
-    terminal.write(labelled("next", evaluate))
+    terminal.write(labeled("next", evaluate))
     return 0
 
 

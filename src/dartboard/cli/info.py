@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from dartboard.cli.arguments import UsageError, image_shape, positive
-from dartboard.cli.render import Terminal, draw_cells, group_cells, join_names, labelled
+from dartboard.cli.render import Terminal, draw_cells, group_cells, join_names, labeled
 from dartboard.errors import RunError
 from dartboard.runs.lookup import find_genotype, home_of, space_of_run
 from dartboard.space import (
@@ -219,13 +219,13 @@ def print_cell(
         "FLOPs": f"{costs.flops:,} an image, or {costs.flops // 2:,} multiply-adds",
     }
     for label, value in values.items():
-        terminal.write(labelled(label, value))
+        terminal.write(labeled(label, value))
     forms = {"width": "{:g}c", "depth": "{}", "mean source": "{:g}"}
     for label, form in forms.items():
         texts = {group: form.format(shape[label.replace(" ", "_")]) for group, shape in shapes.items()}
         each = ", ".join(f"{group} {text}" for group, text in texts.items())
         text = each if len(set(texts.values())) > 1 else next(iter(texts.values()))
-        terminal.write(labelled(label, text, terminal.width))
+        terminal.write(labeled(label, text, terminal.width))
     terminal.write(["", *draw_cells(space.groups, terminal)])
 
 
@@ -233,9 +233,9 @@ def print_space(space: SearchSpace, facts: Mapping[str, Any]) -> None:
     """Print what there is to choose in a space, see `space_facts`."""
     terminal = Terminal()
     terminal.write([Text(f"space {space.name}", "bold")])
-    terminal.write(labelled("architectures", _number(facts["architectures"])))
-    terminal.write(labelled("stack", _describe_stack(space.stack)))
-    terminal.write(labelled("ops", ", ".join(facts["ops"]), terminal.width))
+    terminal.write(labeled("architectures", _number(facts["architectures"])))
+    terminal.write(labeled("stack", _describe_stack(space.stack)))
+    terminal.write(labeled("ops", ", ".join(facts["ops"]), terminal.width))
     for cell, groups in group_cells(space.groups):
         choice, each = facts["cells"][groups[0]], "each " if len(groups) > 1 else ""
         ways = f"{_number(choice['architectures'])} ways to choose"

@@ -22,7 +22,7 @@ from dartboard.cli.arguments import (
     prepare_device,
     split_executor_words,
 )
-from dartboard.cli.render import LABEL_WIDTH, Terminal, labelled, progress, run_lines, table_lines
+from dartboard.cli.render import LABEL_WIDTH, Terminal, labeled, progress, run_lines, table_lines
 from dartboard.cli.run_loop import (
     add_run_flags,
     check_flags,
@@ -182,20 +182,20 @@ def _print_result(result: "ProtocolResult", path: Path, plugins: Sequence[str]) 
     for search in result.searches:
         accuracies = _percent(search.valid_accuracy), _percent(search.discrete_accuracy)
         rows.append((str(search.seed), *accuracies, span(search.seconds), search.network))
-    terminal.write(["", *_labelled_table("searches", rows)])
+    terminal.write(["", *_labeled_table("searches", rows)])
     for name, arm in result.arms.items():
-        terminal.write(["", *_labelled_table(name, _network_rows(arm, result.examples))])
+        terminal.write(["", *_labeled_table(name, _network_rows(arm, result.examples))])
     terminal.write([""])
     for name, arm in result.arms.items():
         for label, value in _arm_values(name, arm, result.measured_on):
-            terminal.write(labelled(label, value, terminal.width))
-    terminal.write(labelled("verdict", result.verdict, terminal.width))
+            terminal.write(labeled(label, value, terminal.width))
+    terminal.write(labeled("verdict", result.verdict, terminal.width))
     terminal.write(run_lines(path))
     best = path / result.arms["found"].finals[0].run
-    terminal.write(labelled("next", command("export", best, "--format", "onnx", plugins=plugins)))
+    terminal.write(labeled("next", command("export", best, "--format", "onnx", plugins=plugins)))
 
 
-def _labelled_table(label: str, rows: Sequence[Sequence[str]]) -> list[str]:
+def _labeled_table(label: str, rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows in columns, with a label before the first."""
     return [
         (label if number == 0 else "").ljust(LABEL_WIDTH) + line

@@ -1,4 +1,4 @@
-"""How commands print: the terminal, progress, numbers, tables, labelled lines, drawings of cells, JSON."""
+"""How commands print: the terminal, progress, numbers, tables, labeled lines, drawings of cells, JSON."""
 
 import json
 import math
@@ -168,7 +168,7 @@ def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(row).rstrip() for row in align_columns(rows, len(rows[0]))]
 
 
-def labelled(label: str, value: str, width: int = sys.maxsize) -> list[Text]:
+def labeled(label: str, value: str, width: int = sys.maxsize) -> list[Text]:
     """A label and its value, wrapped to several lines of at most `width` characters."""
     lines = wrap(value, max(width - LABEL_WIDTH, LABEL_WIDTH)) or [""]
     labels = [label, *[""] * (len(lines) - 1)]
@@ -183,7 +183,7 @@ def run_lines(path: Path) -> list[Text]:
     from dartboard.report import REPORT
 
     report = path / REPORT
-    return [*labelled("run", str(path)), *(labelled("report", str(report)) if report.is_file() else [])]
+    return [*labeled("run", str(path)), *(labeled("report", str(report)) if report.is_file() else [])]
 
 
 def draw_cells(groups: Groups, terminal: Terminal) -> list[Text]:

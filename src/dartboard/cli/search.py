@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dartboard.cli import processes
 from dartboard.cli.arguments import load_plugins
-from dartboard.cli.render import Terminal, draw_cells, labelled, progress, run_lines
+from dartboard.cli.render import Terminal, draw_cells, labeled, progress, run_lines
 from dartboard.cli.run_loop import add_flags, check_flags, claim_directory, resumed, run_loop, search_name
 from dartboard.space import SPACES, load_space
 from dartboard.utils.text import command, span
@@ -105,10 +105,10 @@ def _print_result(result: "SearchResult", path: Path, plugins: Sequence[str]) ->
         accuracy = f"{result.valid_accuracy:.1%} of held-out images, by the supernet"
         if result.discrete_accuracy is not None:
             accuracy += f"; {result.discrete_accuracy:.1%} with the cell alone"
-        terminal.write(labelled("accuracy", accuracy))
-    terminal.write(labelled("entropy", f"{result.entropy:.3f}"))
-    terminal.write(labelled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
+        terminal.write(labeled("accuracy", accuracy))
+    terminal.write(labeled("entropy", f"{result.entropy:.3f}"))
+    terminal.write(labeled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
     for warning in result.warnings:
-        terminal.write(labelled("warning", warning, terminal.width))
+        terminal.write(labeled("warning", warning, terminal.width))
     terminal.write(run_lines(path))
-    terminal.write(labelled("next", command("train", path, "--recipe", "quick", plugins=plugins)))
+    terminal.write(labeled("next", command("train", path, "--recipe", "quick", plugins=plugins)))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive
 from dartboard.cli.processes import report_stop, stop_on_signals
-from dartboard.cli.render import Terminal, labelled, progress, table_lines
+from dartboard.cli.render import Terminal, labeled, progress, table_lines
 from dartboard.errors import RunError, Stopped
 from dartboard.jobs.job import Job, JobResult, Monitor
 from dartboard.runs.directory import LOG, METRICS, is_run
@@ -213,14 +213,14 @@ def print_rows(rows: "Sequence[RunRow]", folder: Path, unended: Sequence[str] = 
         terminal.write(["", *table_lines([head, *(_point_cells(point) for point in summary(rows))])])
     counts = Counter([*(row["state"] for row in rows), *("not ended" for _ in unended)])
     states = ", ".join(f"{count} {state}" for state, count in counts.items())
-    terminal.write(["", *labelled("runs", states)])
-    terminal.write(labelled("sweep", str(folder)))
+    terminal.write(["", *labeled("runs", states)])
+    terminal.write(labeled("sweep", str(folder)))
     if (folder / LOG).is_file():
-        terminal.write(labelled("log", str(folder / LOG)))
+        terminal.write(labeled("log", str(folder / LOG)))
     if unended:
-        terminal.write(labelled("next", command("sweep", folder)))
+        terminal.write(labeled("next", command("sweep", folder)))
     elif any(is_run(Path(row["path"])) for row in rows):
-        terminal.write(labelled("next", command("report", folder)))
+        terminal.write(labeled("next", command("report", folder)))
 
 
 def _point_cells(point: "PointSummary") -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dartboard.cli import processes
 from dartboard.cli.arguments import UsageError, load_plugins
-from dartboard.cli.render import Terminal, labelled, progress, run_lines
+from dartboard.cli.render import Terminal, labeled, progress, run_lines
 from dartboard.cli.run_loop import add_flags, check_flags, claim_directory, resumed, run_loop
 from dartboard.utils.text import command, span
 
@@ -152,12 +152,12 @@ def _print_result(result: "TrainResult", path: Path, plugins: Sequence[str]) -> 
     for part, last in result.last.items():
         top5 = f", {last.top5:.2%} among the first five" if len(last.confusion) > TOP else ""
         accuracy = f"{last.top1:.2%} of {last.examples:,} images{top5}, loss {last.loss:.4f}"
-        terminal.write(labelled(part, accuracy))
+        terminal.write(labeled(part, accuracy))
     best = result.best[result.measured_on]
     accuracy = f"{best.top1:.2%} of {result.measured_on} images, after epoch {result.best_epoch + 1}"
     biased = "" if result.measured_on == VALID else "; chosen by the test images themselves, so too good"
-    terminal.write(labelled("best", accuracy + biased))
-    terminal.write(labelled("network", f"{result.parameters:,} parameters, {result.flops:,} FLOPs per image"))
-    terminal.write(labelled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
+    terminal.write(labeled("best", accuracy + biased))
+    terminal.write(labeled("network", f"{result.parameters:,} parameters, {result.flops:,} FLOPs per image"))
+    terminal.write(labeled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
     terminal.write(run_lines(path))
-    terminal.write(labelled("next", command("export", path, "--format", "onnx", plugins=plugins)))
+    terminal.write(labeled("next", command("export", path, "--format", "onnx", plugins=plugins)))

@@ -28,7 +28,7 @@ FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")
 """Formats that Pillow may decode; others, such as PostScript, run external programs."""
 MODES = {1: "L", 3: "RGB"}
 """Pillow's mode for each number of channels."""
-GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N")
+GRAY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N")
 """Pillow's modes of images without color."""
 UNREADABLE = (
     OSError,
@@ -158,7 +158,7 @@ def read_images(files: Sequence[str], shape: Shape) -> Iterator[Tensor]:
 def read_image(file: str, shape: Shape) -> Tensor:
     """The image in a file, uint8 [C, H, W].
 
-    It is rotated as its EXIF data says, converted to grey or RGB, scaled until it covers the shape, and
+    It is rotated as its EXIF data says, converted to gray or RGB, scaled until it covers the shape, and
     cropped around its center.
 
     Raises:
@@ -172,7 +172,7 @@ def read_image(file: str, shape: Shape) -> Tensor:
 
 
 def decode(file: str, mode: str | None) -> Image.Image:
-    """The image in a file, upright, in Pillow's mode `mode`; None for grey or RGB, whichever it is.
+    """The image in a file, upright, in Pillow's mode `mode`; None for gray or RGB, whichever it is.
 
     Transparent pixels are put on white, of 16 bits the upper 8 are kept, and of an animation the first frame.
 
@@ -200,13 +200,13 @@ def decode(file: str, mode: str | None) -> Image.Image:
 
 
 def _convert(image: Image.Image, mode: str | None) -> Image.Image:
-    """The image in a mode of 8 bits without transparency; None for grey if it has no color, else RGB."""
+    """The image in a mode of 8 bits without transparency; None for gray if it has no color, else RGB."""
     if mode is None:
-        palette, grey = image.getpalette(), image.mode in GREY
+        palette, gray = image.getpalette(), image.mode in GRAY
         if palette is not None:
             red, green, blue = np.array(palette).reshape(-1, 3).T
-            grey = bool((red == green).all() and (green == blue).all())
-        mode = "L" if grey else "RGB"
+            gray = bool((red == green).all() and (green == blue).all())
+        mode = "L" if gray else "RGB"
     if image.mode.startswith("I"):  # Pillow would clip at 255
         image = Image.fromarray((np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8))
     if image.has_transparency_data:

@@ -82,7 +82,7 @@ class Metadata:
             return cls(classes, (channels, height, width), mean, std, crop_pct)
         except (KeyError, TypeError, ValueError):
             raise ModelError(
-                "it does not say its classes and how images are normalised; files that dartboard export "
+                "it does not say its classes and how images are normalized; files that dartboard export "
                 "writes do"
             ) from None
 

@@ -111,7 +111,7 @@ def warnings(
     Args:
         health: The health of each group.
         done: Whether the search is over.
-        learns: Whether strengths are learnt, so that equal ones are a bad sign.
+        learns: Whether strengths are learned, so that equal ones are a bad sign.
         accuracy: Of the supernet on held-out images.
         discrete: Of the supernet with the current choice alone.
     """

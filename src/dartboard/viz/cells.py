@@ -156,7 +156,7 @@ def _make_box(cell: Cell, vertex: CellVertex, weights: Weights | None) -> DrawnB
 
 
 def _make_line(cell: Cell, link: CellConnection, weights: Weights | None, *, shared: bool) -> DrawnLine:
-    """A line labelled with the only or heaviest op, or with the number of candidates where these differ."""
+    """A line labeled with the only or heaviest op, or with the number of candidates where these differ."""
     ends = (link.source, link.target)
     if link.edge is None:
         return DrawnLine(*ends)

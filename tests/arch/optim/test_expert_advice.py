@@ -108,7 +108,7 @@ def reinforce(weights: torch.Tensor, paid: torch.Tensor, samples: int) -> tuple[
 
 
 def policy_problem(loss) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Weights, predictions and linearised rewards of four experts."""
+    """Weights, predictions and linearized rewards of four experts."""
     weights, predictions = draw(0, 4).softmax(-1), draw(1, 4, 3)
     p = (weights @ predictions).requires_grad_()
     (slope,) = torch.autograd.grad(loss(p), p)

@@ -174,7 +174,7 @@ def test_drop_kills_for_good():
     assert end.tolist() == [[0, 1, 0], [1, 0, 0]]  # only the entry that was dropped did not come back
 
 
-def test_the_floor_is_taken_before_the_row_is_normalised():
+def test_the_floor_is_taken_before_the_row_is_normalized():
     theta = nn.Parameter(torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64))
     end = run(theta, ExponentiatedGradient([theta], 1.0, floor=0.1), [torch.tensor([0.0, 9.0, 0.0])])
     torch.testing.assert_close(end, torch.tensor([5, 1, 2], dtype=torch.float64) / 8)
@@ -307,7 +307,7 @@ def test_a_refused_group_leaves_the_optimizer_as_it_was():
 # Log space
 
 
-def test_normalised_rows_sum_to_one_and_dead_rows_stay_dead():
+def test_normalized_rows_sum_to_one_and_dead_rows_stay_dead():
     logs = torch.tensor([[0.0, -800.0, DEAD], [DEAD, DEAD, DEAD], [5.0, 5.0, 5.0]], dtype=torch.float64)
     normal = normalize_logs(logs)
     assert normal.exp().sum(-1).tolist() == [1.0, 0.0, 1.0]

@@ -5,7 +5,7 @@ import torch
 from dartboard.data import BRIGHTEST, load_digits
 
 
-def test_there_are_1797_small_grey_images() -> None:
+def test_there_are_1797_small_gray_images() -> None:
     digits = load_digits()
     assert len(digits) == 1797
     assert digits.images.shape == (1797, 1, 8, 8)

@@ -194,7 +194,7 @@ def test_folders_that_make_no_data_set(tmp_path: Path, make: Callable[[Path], ob
         load(tmp_path / "data")
 
 
-def test_grey_images_have_one_channel_until_one_has_colour(tmp_path: Path) -> None:
+def test_gray_images_have_one_channel_until_one_has_color(tmp_path: Path) -> None:
     write_images(tmp_path, mode="L")
     write_image(tmp_path / "cat" / "bits.png", mode="1")
     write_image(tmp_path / "cat" / "alpha.png", mode="LA")
@@ -202,7 +202,7 @@ def test_grey_images_have_one_channel_until_one_has_colour(tmp_path: Path) -> No
     Image.fromarray(np.full((6, 8), 60_000, np.uint16)).save(tmp_path / "cat" / "deep.png")
     Image.open(tmp_path / "cat" / "0.png").convert("P").save(tmp_path / "cat" / "palette.png")
     assert load(tmp_path).shape == (1, 6, 8)
-    write_image(tmp_path / "dog" / "colour.png")
+    write_image(tmp_path / "dog" / "color.png")
     assert load(tmp_path).shape == (3, 6, 8)
 
 

@@ -17,7 +17,7 @@ Write = Callable[..., Dataset]
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(256, size=(6, 3, 4, 5), dtype=np.uint8)  # NCHW
-GREY = IMAGES[:, :1]
+GRAY = IMAGES[:, :1]
 LABELS = np.array([0, 1, 2, 0, 1, 2], dtype=np.uint8)
 GOOD: Arrays = {"x_train": IMAGES, "y_train": LABELS}
 
@@ -39,9 +39,9 @@ def load(tmp_path: Path) -> Write:
         (IMAGES, IMAGES),
         (IMAGES.transpose(0, 2, 3, 1), IMAGES),
         (np.asfortranarray(IMAGES), IMAGES),
-        (GREY, GREY),
-        (GREY.transpose(0, 2, 3, 1), GREY),
-        (GREY[:, 0], GREY),
+        (GRAY, GRAY),
+        (GRAY.transpose(0, 2, 3, 1), GRAY),
+        (GRAY[:, 0], GRAY),
     ],
     ids=["NCHW", "NHWC", "NCHW in Fortran order", "N1HW", "NHW1", "NHW"],
 )
@@ -60,7 +60,7 @@ def test_a_last_axis_of_three_means_channels(load: Write) -> None:
     ("stored", "expected"),
     [
         ((6, 8, 9, 4), (4, 8, 9)),  # RGBA
-        ((6, 8, 9, 2), (2, 8, 9)),  # grey with transparency
+        ((6, 8, 9, 2), (2, 8, 9)),  # gray with transparency
         ((6, 4, 8, 9), (4, 8, 9)),
         ((6, 3, 8, 4), (3, 8, 4)),  # three channels are believed first
         ((6, 1, 4, 4), (1, 4, 4)),

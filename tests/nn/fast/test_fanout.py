@@ -269,7 +269,7 @@ def test_attention_takes_the_place_of_weights():
 
 
 class Doubled(nn.BatchNorm2d):
-    """A norm with ways of its own, as a synchronised one has."""
+    """A norm with ways of its own, as a synchronized one has."""
 
     def forward(self, x):
         return 2 * super().forward(x)
@@ -297,7 +297,7 @@ def test_other_classes_of_norms_are_respected(name, search):
     assert not torch.allclose(plain(trial.x, trial.mixture()), other(trial.x, trial.mixture()))
 
 
-def test_synchronised_norms():
+def test_synchronized_norms():
     """Converted norms are not batch-norms of torch's own class; in evaluation they need no processes."""
     space = networks.shrink(get_space("darts"), cells=2)
     check(space, networks.Mixing(), change=lambda net: nn.SyncBatchNorm.convert_sync_batchnorm(net).eval())

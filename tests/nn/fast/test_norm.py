@@ -19,7 +19,7 @@ CHANNELS = 4
 
 
 class OwnNorm(nn.BatchNorm2d):
-    """A norm with ways of its own, as a synchronised one has."""
+    """A norm with ways of its own, as a synchronized one has."""
 
     def forward(self, x):
         return super().forward(x) + 1
@@ -133,7 +133,7 @@ def test_norms_before_a_depthwise_convolution(kind, affine, training):
 
 
 @pytest.mark.parametrize("run", [normalize, lambda *given: normalize_relu_depthwise(*given, dilation=1)])
-def test_one_value_a_channel_cannot_be_normalised(run):
+def test_one_value_a_channel_cannot_be_normalized(run):
     weight = [] if run is normalize else [torch.ones(3 * CHANNELS, 1, 3, 3).double()]
     with pytest.raises(ValueError, match="Expected more than 1 value per channel"):
         run(image(batch=1, size=1), make_norms(), *weight)

@@ -36,7 +36,7 @@ def test_every_codec_is_tried_below():
 
 @pytest.mark.parametrize("codec", GENOTYPE_FORMATS)
 @given(data=st.data())
-def test_every_codec_round_trips_and_is_recognised(codec, data):
+def test_every_codec_round_trips_and_is_recognized(codec, data):
     genotype = sample(get_space(data.draw(st.sampled_from(SPEAKS[codec]))), data.draw(RANDOMS))
     text = GENOTYPE_FORMATS[codec].encode(genotype)
     assert "\n" not in text

@@ -11,8 +11,8 @@ ALL = np.linspace(0.4, 0.83, 216)
 
 def bars(axes: Axes, color: str) -> dict[int, float]:
     """The heights of the bars of a color, by bin."""
-    grey = [patch for patch in axes.patches if to_hex(patch.get_facecolor()) == to_hex(color)]
-    heights = [patch.get_height() for patch in grey]  # type: ignore[attr-defined]
+    gray = [patch for patch in axes.patches if to_hex(patch.get_facecolor()) == to_hex(color)]
+    heights = [patch.get_height() for patch in gray]  # type: ignore[attr-defined]
     return {place: height for place, height in enumerate(heights) if height}
 
 

@@ -61,9 +61,9 @@ def test_seconds_are_logarithmic_and_random_a_curve_where_its_time_is_known() ->
 def test_a_method_without_a_band_is_not_drawn_and_changes_no_style() -> None:
     alone = plot_regret({"a": None, "b": band(0.01)}, "seconds", "one", RANDOM).axes[0]
     both = plot_regret({"a": band(0.02), "b": band(0.01)}, "seconds", "one", RANDOM).axes[0]
-    colours = [{str(own.get_label()): own.get_color() for own in axes.get_lines()} for axes in (alone, both)]
-    assert "a" not in colours[0]
-    assert colours[0]["b"] == colours[1]["b"] != colours[1]["a"]
+    colors = [{str(own.get_label()): own.get_color() for own in axes.get_lines()} for axes in (alone, both)]
+    assert "a" not in colors[0]
+    assert colors[0]["b"] == colors[1]["b"] != colors[1]["a"]
 
 
 @pytest.mark.parametrize("count", [CROWDED + 1, 14])

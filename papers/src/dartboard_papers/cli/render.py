@@ -8,13 +8,13 @@ from typing import Any
 
 from rich.text import Text
 
-from dartboard.cli.render import Terminal, labelled
+from dartboard.cli.render import Terminal, labeled
 from dartboard.config.schema import format_default, setting_rows
 from dartboard.utils.text import span
 from dartboard_papers import PAPERS, Reproduction, ReproductionRecord, Row, RunOptions, Scale
 from dartboard_papers.formatting import format_seconds, format_seeds, format_value
 
-COLOURS = {"held": "green", "did not hold": "red", "not testable here": "yellow"}
+COLORS = {"held": "green", "did not hold": "red", "not testable here": "yellow"}
 """Colors of verdicts."""
 NARROWEST = 20
 """Least width of texts, however narrow the terminal is."""
@@ -36,15 +36,15 @@ def print_record(record: ReproductionRecord, folder: Path) -> None:
     """Prints the paper's claim, its numbers beside those measured here, and the verdict."""
     terminal = Terminal()
     width = terminal.width
-    terminal.write(["", *labelled("paper", record.reproduction.claim, width), ""])
+    terminal.write(["", *labeled("paper", record.reproduction.claim, width), ""])
     terminal.write([*table(record.rows, width), ""])
-    colour = COLOURS[record.verdict]
-    terminal.write([Text.assemble(("here".ljust(15), "dim"), (str(record.verdict), colour))])
+    color = COLORS[record.verdict]
+    terminal.write([Text.assemble(("here".ljust(15), "dim"), (str(record.verdict), color))])
     for text in (record.sentence, *record.remarks):
-        terminal.write(labelled("", text, width))
+        terminal.write(labeled("", text, width))
     size = f"{record.size}; {format_seeds(record.seeds)}; {format_seconds(record.seconds)}"
-    terminal.write(labelled("size", size, width))
-    terminal.write([*labelled("written", str(folder)), ""])
+    terminal.write(labeled("size", size, width))
+    terminal.write([*labeled("written", str(folder)), ""])
 
 
 def table(rows: Sequence[Row], width: int) -> list[str]:
@@ -89,7 +89,7 @@ def print_one(reproduction: Reproduction[Any]) -> None:
     facts |= {"needs": _flags(reproduction.needs)} if reproduction.needs else {}
     facts |= {"time": span(60 * reproduction.minutes)}
     for label, text in facts.items():
-        terminal.write(labelled(label, text, terminal.width))
+        terminal.write(labeled(label, text, terminal.width))
     terminal.write([""])
     for entry in setting_rows(type(reproduction.laptop)):
         default, full = (_typed(scale, entry.key) for scale in (reproduction.laptop, reproduction.full))

@@ -31,7 +31,7 @@ class Forecaster:
 
     Args:
         lr: Step size, eta.
-        bound: Rewards are clipped to this before they are learnt from; infinite for no clipping.
+        bound: Rewards are clipped to this before they are learned from; infinite for no clipping.
         softmax: Descend in the logits (equation 6) instead of learning from the rewards themselves.
         wipes: Drop experts as Algorithm 1 does, which needs a finite bound.
     """
@@ -44,8 +44,8 @@ class Forecaster:
     def move(self, logs: Tensor, weights: Tensor, rewards: Tensor, remaining: int) -> Tensor:
         """Log weights [R, N] after a round, with `remaining` rounds to come."""
         seen = clip_rewards(-rewards, self.bound)
-        learnt = softmax_rewards(weights, seen) if self.softmax else seen
-        moved = update_log_weights(logs, learnt, self.lr)
+        learned = softmax_rewards(weights, seen) if self.softmax else seen
+        moved = update_log_weights(logs, learned, self.lr)
         if not self.wipes:
             return moved
         return wipeout(moved, lr=self.lr, remaining=remaining, bound=self.bound)

@@ -104,7 +104,7 @@ def count_iterations(
     """Steps until the mean loss over runs is within `accuracy` of the best, at the best rate.
 
     Args:
-        problem: What is minimised.
+        problem: What is minimized.
         geometry: A name in `GEOMETRIES`: "entropy" or "euclidean-simplex".
         accuracy: epsilon.
         runs: How many the mean is over.

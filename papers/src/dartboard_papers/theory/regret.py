@@ -39,7 +39,7 @@ def regret(forecaster: Tensor, experts: Tensor) -> Tensor:
 
 
 def linear_regret(weights: Tensor, rewards: Tensor) -> Tensor:
-    """Regret in the linearised losses -R, the left side of XNAS equation 31; at least `regret` if convex.
+    """Regret in the linearized losses -R, the left side of XNAS equation 31; at least `regret` if convex.
 
     Args:
         weights: u of every round, [T, ..., N].

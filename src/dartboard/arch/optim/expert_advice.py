@@ -40,7 +40,7 @@ def feedback_horizon(examples: int, epochs: int, replicas: int) -> int:
 
 
 def theoretical_lr(experts: int, horizon: int, bound: float = 1.0) -> float:
-    """The step size sqrt(2 ln N / (T L^2)) that minimises the regret bound (XNAS equation 4).
+    """The step size sqrt(2 ln N / (T L^2)) that minimizes the regret bound (XNAS equation 4).
 
     Args:
         experts: Ops per edge, N.
@@ -70,7 +70,7 @@ def softmax_rewards(weights: Tensor, rewards: Tensor) -> Tensor:
 
     It is also the expected policy gradient in the logits when expert i is drawn with probability u_i and
     paid R_i; in u itself that expectation is R, which is section 3.1's remark. The remark is exact for the
-    linearised reward R_i = -grad l(p) . f_i. When the drawn expert is paid its own loss, -l(f_i), it is
+    linearized reward R_i = -grad l(p) . f_i. When the drawn expert is paid its own loss, -l(f_i), it is
     exact for affine losses only.
 
     Args:
@@ -125,7 +125,7 @@ def wipeout(
     weights, so "best" means the largest sum of rewards in the run, feedbacks must not exceed
     the horizon, and weights must start equal (or the start counts as reward). It does not hold for the
     expert with the smallest loss of its own, the one that the regret (equation 2) is measured against:
-    rewards are linearised at the mixture, and for curved losses that expert can be dropped.
+    rewards are linearized at the mixture, and for curved losses that expert can be dropped.
     In floating point, ties are broken by rounding.
     """
     threshold = wipeout_threshold(log_weights, lr=lr, remaining=remaining, bound=bound, zeta=zeta)
@@ -233,5 +233,5 @@ class ExpertAdvice(UpdateRule):
 
     @torch.no_grad()
     def drop(self, theta: Tensor, dead: Tensor) -> None:
-        """Make the entries of the parameter where `dead` is true zero for ever, and renormalise the rest."""
+        """Make the entries of the parameter where `dead` is true zero for ever, and renormalize the rest."""
         drop_(theta, dead, self.state[theta])

@@ -142,7 +142,7 @@ class ExponentiatedGradient(UpdateRule):
     Args:
         params: Parameters or groups, float32 or float64, rows on the simplex.
         lr: Step size, eta.
-        floor: Smallest unnormalised weight after a step, 0 <= floor < 1 / N; see `exponentiate`.
+        floor: Smallest unnormalized weight after a step, 0 <= floor < 1 / N; see `exponentiate`.
         maximize: Ascend instead of descend.
 
     Examples:

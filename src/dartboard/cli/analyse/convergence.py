@@ -2,7 +2,7 @@
 
 Each CELL is a published cell, a run's directory, a file with a genotype, or a genotype itself; --variants
 adds random variants of each. All are trained from each of the seeds at each of the learning rates, without
-regularisation, on small networks unless settings such as epochs=50 net.channels=16 net.cells=8 say otherwise.
+regularization, on small networks unless settings such as epochs=50 net.channels=16 net.cells=8 say otherwise.
 Trainings are ordinary runs in OUT/runs; curves and numbers are written to OUT. Ctrl-C saves and stops, and
 the same command resumes; more cells, rates or seeds add to what is there.
 """

@@ -30,7 +30,7 @@ WORDS = {
     "centre": "at the trained weights",
     "sharpness": "sharpness, % (largest rise within the radius)",
     "basin": "share of the grid in the basin (loss at most 1 higher)",
-    "steepness": "largest slope between neighbours",
+    "steepness": "largest slope between neighbors",
     "convexity": "share of points that bend upwards",
     "mean": "mean over the grid",
     "median": "median over the grid",
@@ -46,7 +46,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--of", choices=MEASURES, default="loss", help="what is measured (default: loss)")
     add("--grid", type=odd, default=21, metavar="N", help="points along each side; odd (default: 21)")
     add("--radius", type=above_zero, default=1.0, metavar="R", help="how far the grid reaches (default: 1)")
-    add("--directions", choices=("filter", "gaussian"), default="filter", help="default: filter-normalised")
+    add("--directions", choices=("filter", "gaussian"), default="filter", help="default: filter-normalized")
     add(
         "--vectors", choices=("zero", "drawn"), default="zero", help="move biases and batch-norms too, or not"
     )

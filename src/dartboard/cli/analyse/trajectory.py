@@ -1,6 +1,6 @@
 """Show how searches went: how decided they were after each epoch, and what they would have chosen.
 
-Entropy, normalised entropy (XNAS, equations 54 and 55, which speak of the normal cell) and the lead of the
+Entropy, normalized entropy (XNAS, equations 54 and 55, which speak of the normal cell) and the lead of the
 strongest op are means over all cells, those of each cell are in the JSON. Besides there are counts of ops and
 of skip connections, and the accuracy that is lost when the cell is made discrete. Searches that differ by
 their seed alone are shown together, as a mean and a band. Only the files of the runs are read.

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-from dartboard.cli.render import Terminal, draw_cells, labelled
+from dartboard.cli.render import Terminal, draw_cells, labeled
 from dartboard.cli.runs.list import STYLES, facts
 from dartboard.cli.runs.tail import epoch_lines
 from dartboard.errors import DartboardError
@@ -51,7 +51,7 @@ def run(args: Namespace) -> int:
     if genotype is not None:
         terminal.write(["", *draw_cells(genotype.groups, terminal), ""])
     for line in following:
-        terminal.write(labelled("next", line))
+        terminal.write(labeled("next", line))
     return 0
 
 
@@ -78,7 +78,7 @@ def _head(entry: RunSummary, config: Mapping[str, Any], width: int) -> Iterator[
             values.append((name, text, ""))
     yield Text(printable(str(entry.path)), "bold")
     for name, text, style in values:
-        for line in labelled(name, printable(text), width):
+        for line in labeled(name, printable(text), width):
             line.stylize(style)
             yield line
 
@@ -87,15 +87,15 @@ def _result(result: Mapping[str, Any], accuracy: float | None) -> Iterator[Text]
     if result and accuracy is not None:
         alone = result.get("discrete_accuracy")
         more = f"; {alone:.2%} with the cell alone" if isinstance(alone, int | float) else ""
-        yield from labelled("accuracy", f"{accuracy:.2%}{more}")
+        yield from labeled("accuracy", f"{accuracy:.2%}{more}")
     if isinstance(entropy := result.get("entropy"), int | float):
-        yield from labelled("entropy", f"{entropy:.3f}")
+        yield from labeled("entropy", f"{entropy:.3f}")
     if isinstance(seconds := result.get("seconds"), int | float):
-        yield from labelled("time", span(seconds))
+        yield from labeled("time", span(seconds))
     for warning in result.get("warnings") or ():
-        yield from labelled("warning", printable(str(warning)))
+        yield from labeled("warning", printable(str(warning)))
     if isinstance(verdict := result.get("verdict"), str):
-        yield from labelled("verdict", printable(verdict))
+        yield from labeled("verdict", printable(verdict))
 
 
 def commands(entry: RunSummary, plugins: Sequence[str] = ()) -> list[str]:

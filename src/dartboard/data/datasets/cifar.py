@@ -185,7 +185,7 @@ for _cifar, _size, _md5 in (
     register_published(
         PublishedDataset(
             _cifar.name,
-            f"60,000 colour images of 32x32 pixels in {_cifar.classes} classes (Krizhevsky 2009).",
+            f"60,000 color images of 32x32 pixels in {_cifar.classes} classes (Krizhevsky 2009).",
             partial(find_cifar, _cifar),
             partial(read_cifar, _cifar),
             files=f"{' or '.join(_cifar.archives)}, or what is in one of them",
@@ -197,7 +197,7 @@ for _cifar, _size, _md5 in (
 register_published(
     PublishedDataset(
         "cinic10",
-        "270,000 colour images of 32x32 pixels in the classes of CIFAR-10 (Darlow et al. 2018).",
+        "270,000 color images of 32x32 pixels in the classes of CIFAR-10 (Darlow et al. 2018).",
         find_paths("train/airplane/", "valid/airplane/", "test/airplane/", subfolders=("CINIC-10",)),
         lambda path, options: read_folder(path, options, "cinic10"),
         files="train/CLASS/, valid/CLASS/ and test/CLASS/ out of CINIC-10.tar.gz",

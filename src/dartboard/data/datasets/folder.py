@@ -48,14 +48,14 @@ class Survey:
     Args:
         classes: Number of readable files by split and class.
         sizes: Number of images by width and height.
-        grey: Whether no image has color.
+        gray: Whether no image has color.
         broken: Reason by path below the folder, for each unreadable file.
         moments: Mean and standard deviation of the training images, by the shape they are converted to.
     """
 
     classes: Mapping[str, Mapping[str, int]]
     sizes: Mapping[tuple[int, int], int]
-    grey: bool
+    gray: bool
     broken: Mapping[str, str]
     moments: Mapping[Shape, Moments] = field(default_factory=dict)
 
@@ -74,7 +74,7 @@ def read_listing(name: str, listing: Listing, options: LoadOptions) -> Dataset:
     """The data set of labeled files.
 
     Every file is opened and decoded once; broken files are left out with a warning. The results are cached
-    until a file changes. Images have one channel if all are grey, else three. Their size is that of the
+    until a file changes. Images have one channel if all are gray, else three. Their size is that of the
     options, else their own if all have the same; images of different sizes are converted to squares whose
     side is the median of their shorter sides, at most 224, rounded down to a multiple of 8. Images that fit
     in `options.memory` are loaded, others stay in their files; mean and standard deviation are those of at
@@ -111,7 +111,7 @@ def read_listing(name: str, listing: Listing, options: LoadOptions) -> Dataset:
 
 def survey(listing: Listing, options: LoadOptions) -> Survey:
     """Open and decode every file of a listing."""
-    files, broken, sizes, grey = listing.files, {}, Counter[tuple[int, int]](), True
+    files, broken, sizes, gray = listing.files, {}, Counter[tuple[int, int]](), True
     paths = [str(listing.folder / file) for file in files]
     for done, (file, check) in enumerate(zip(files, map_files(_check, paths), strict=True), 1):
         options.report_progress("checking images", done, len(files))
@@ -119,17 +119,17 @@ def survey(listing: Listing, options: LoadOptions) -> Survey:
             broken[file] = check
         else:
             sizes[check[:2]] += 1
-            grey = grey and check[2]
+            gray = gray and check[2]
     classes = {}
     for name, split in listing.splits.items():
         pairs = zip(split.files, split.labels, strict=True)
         counts = Counter(label for file, label in pairs if file not in broken)
         classes[name] = {class_name: counts[label] for label, class_name in enumerate(listing.classes)}
-    return Survey(classes, sizes, grey, broken)
+    return Survey(classes, sizes, gray, broken)
 
 
 def _check(file: str) -> tuple[int, int, bool] | str:
-    """Width, height and whether it is grey, of an image; or the reason why the file is broken."""
+    """Width, height and whether it is gray, of an image; or the reason why the file is broken."""
     try:
         image = decode(file, None)
     except DataError as error:
@@ -164,7 +164,7 @@ def _report_broken(listing: Listing, result: Survey, options: LoadOptions) -> No
 
 def _choose_shape(result: Survey, options: LoadOptions) -> Shape:
     """The shape that all images are converted to."""
-    channels = 1 if result.grey else 3
+    channels = 1 if result.gray else 3
     if options.size is not None:
         return channels, options.size, options.size
     if len(result.sizes) == 1:
@@ -237,7 +237,7 @@ def write_cache(folder: Path, fingerprint: str, result: Survey) -> None:
         "folder": str(folder.absolute()),
         "classes": result.classes,
         "sizes": [[*size, count] for size, count in result.sizes.items()],
-        "grey": result.grey,
+        "grey": result.gray,
         "broken": result.broken,
         "moments": [[*shape, values] for shape, values in result.moments.items()],
     }

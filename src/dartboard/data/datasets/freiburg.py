@@ -48,7 +48,7 @@ def _read_split(file: Path) -> list[tuple[str, int]]:
 register_published(
     PublishedDataset(
         "freiburg",
-        "4,947 colour images of groceries of 256x256 pixels in 25 classes (Jund et al. 2016).",
+        "4,947 color images of groceries of 256x256 pixels in 25 classes (Jund et al. 2016).",
         find_paths("images/", *SPLITS.values(), subfolders=("freiburg_groceries_dataset",)),
         lambda path, options: read_listing("freiburg", list_freiburg(path), options),
         files="images/CLASS/, splits/train0.txt and splits/test0.txt",

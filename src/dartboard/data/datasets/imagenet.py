@@ -66,7 +66,7 @@ register_published(
 register_published(
     PublishedDataset(
         "imagenet16-120",
-        "157,700 colour images of 16x16 pixels in 120 classes of ImageNet (Chrabaszcz et al. 2017).",
+        "157,700 color images of 16x16 pixels in 120 classes of ImageNet (Chrabaszcz et al. 2017).",
         find_paths(BATCHES[0], subfolders=("ImageNet16",)),
         read_imagenet16,
         files="train_data_batch_1 to train_data_batch_10 and val_data, of 16x16 pixels",

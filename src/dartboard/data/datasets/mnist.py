@@ -186,7 +186,7 @@ _register(
 )
 _register(
     "fashion-mnist",
-    "70,000 grey images of clothes of 28x28 pixels in 10 classes (Xiao et al. 2017).",
+    "70,000 gray images of clothes of 28x28 pixels in 10 classes (Xiao et al. 2017).",
     CLOTHES,
     "https://github.com/zalandoresearch/fashion-mnist",
     ("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",),

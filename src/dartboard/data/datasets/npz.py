@@ -75,7 +75,7 @@ def _image_set(arrays: dict[str, NDArray[Any]], split: str) -> ImageSet:
         images = images[:, None]
     elif images.ndim == 4:
         second, last = images.shape[1], images.shape[3]
-        # Grey and RGB, 1 and 3 channels, come first, then those with transparency, 2 and 4.
+        # Gray and RGB, 1 and 3 channels, come first, then those with transparency, 2 and 4.
         if last in (1, 3) or (second not in (1, 3) and last in (2, 4)):
             images = images.transpose(0, 3, 1, 2)
     else:

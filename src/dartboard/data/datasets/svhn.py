@@ -172,7 +172,7 @@ def _array(flags: Element, sizes: Element, values: Element) -> NDArray[Any]:
 register_published(
     PublishedDataset(
         "svhn",
-        "99,289 digits of house numbers in colour, of 32x32 pixels (Netzer et al. 2011).",
+        "99,289 digits of house numbers in color, of 32x32 pixels (Netzer et al. 2011).",
         find_paths(FILES[0]),
         read_svhn,
         files="train_32x32.mat and test_32x32.mat",

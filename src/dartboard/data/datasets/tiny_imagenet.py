@@ -74,7 +74,7 @@ def _class_names(folder: Path, ids: list[str]) -> tuple[str, ...]:
 register_published(
     PublishedDataset(
         "tiny-imagenet",
-        "110,000 colour images of 64x64 pixels in 200 classes, tested on its validation images.",
+        "110,000 color images of 64x64 pixels in 200 classes, tested on its validation images.",
         find_paths(CLASS_IDS, "train/", subfolders=(FOLDER,)),
         lambda path, options: read_listing("tiny-imagenet", list_tiny_imagenet(path), options),
         files="train/, val/, wnids.txt and words.txt out of tiny-imagenet-200.zip",

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-_COLUMNS = 3  # the widest kernel whose weight gradient is vectorised over channels (oneDNN, AVX2 and AVX-512)
+_COLUMNS = 3  # the widest kernel whose weight gradient is vectorized over channels (oneDNN, AVX2 and AVX-512)
 _FEW_PIXELS = 4  # images up to this side take their weight gradient tap by tap
 
 

@@ -1,9 +1,9 @@
-// Charts: drawn when they come near the window, and again when the colours of the page change.
+// Charts: drawn when they come near the window, and again when the colors of the page change.
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const drawn = new Set();
 
-function colour(name) {
+function color(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
@@ -12,7 +12,7 @@ function plain(text) {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-function lineColour(own) {
+function lineColor(own) {
   const lighter = { "#000000": "#e8ebed", "#0072B2": "#56a5ea", "#D55E00": "#f2894a", "#009E73": "#35c69a" };
   return dark.matches ? lighter[own] || own : own;
 }
@@ -25,7 +25,7 @@ function washed(hex) {
 function traces(chart) {
   const made = [];
   for (const line of chart.lines) {
-    const own = lineColour(line.colour), name = plain(line.name);
+    const own = lineColor(line.colour), name = plain(line.name);
     if (line.spread.length) {
       const upper = line.y.map((y, place) => y + line.spread[place]);
       const lower = line.y.map((y, place) => y - line.spread[place]);
@@ -54,7 +54,7 @@ function range(chart) {
 }
 
 function layout(chart) {
-  const ink = colour("--ink"), soft = colour("--soft"), line = colour("--line");
+  const ink = color("--ink"), soft = color("--soft"), line = color("--line");
   const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, tickfont: { color: soft }, automargin: true };
   const last = Math.max(...chart.lines.flatMap((own) => own.x));
   const steps = last <= 12 ? { dtick: 1 } : { nticks: 8 };
@@ -64,7 +64,7 @@ function layout(chart) {
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
     margin: { l: 44, r: 12, t: chart.lines.length > 1 ? 8 + 20 * Math.min(rows, 3) : 10, b: 40 },
     showlegend: chart.lines.length > 1, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 } },
-    hovermode: "x unified", hoverlabel: { bgcolor: colour("--card"), bordercolor: line, font: { color: ink } },
+    hovermode: "x unified", hoverlabel: { bgcolor: color("--card"), bordercolor: line, font: { color: ink } },
     xaxis: { ...axis, title: { text: "epoch", font: { color: soft }, standoff: 6 }, tickformat: "d", ...steps },
     yaxis: {
       ...axis, title: { text: plain(chart.axis), font: { color: soft }, standoff: 8 },

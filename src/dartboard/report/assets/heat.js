@@ -1,4 +1,4 @@
-// Strengths as colours: a field for each edge over epochs, and a field for each cell at one epoch.
+// Strengths as colors: a field for each edge over epochs, and a field for each cell at one epoch.
 
 const VIRIDIS = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
 
@@ -27,7 +27,7 @@ function explain(name, bounds) {
   document.getElementById(`${name}-most`).textContent = told(bounds.most, 2);
   const note = document.getElementById(`${name}-note`);
   note.hidden = bounds.least === 0;
-  note.textContent = `They differ by ${told(bounds.most - bounds.least, 2)} at most: the colours go from the smallest to the largest.`;
+  note.textContent = `They differ by ${told(bounds.most - bounds.least, 2)} at most: the colors go from the smallest to the largest.`;
 }
 
 // A canvas with one pixel for each value; null is left empty.

@@ -35,8 +35,8 @@ def cell(context: ReportContext) -> Section | None:
         "left_out": max(run["left_out"] for run in runs),
     }
     about = (
-        "The thicker a line, the stronger its best op. Lines in colour are what would be chosen "
-        "then; grey ones would be left out."
+        "The thicker a line, the stronger its best op. Lines in color are what would be chosen "
+        "then; gray ones would be left out."
     )
     return Section("cell", "How the cell formed", "cell.html", values, about)
 

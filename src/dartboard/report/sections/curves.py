@@ -123,7 +123,7 @@ def health(context: ReportContext) -> Section | None:
     else:
         groups = {label: [search.rows for search in group] for label, group in context.groups.items()}
         lines = bands_of(groups, discretization_gap)
-    chart = Chart("Discretisation gap", lines, "supernet less cell alone", percent=True, zero=True)
+    chart = Chart("Discretization gap", lines, "supernet less cell alone", percent=True, zero=True)
     values = {"warnings": warnings, "gap": "" if single is None else _gap_sentence(single)}
     return Section("health", "Health", "health.html", values, charts=[chart] if chart.has_curve else [])
 

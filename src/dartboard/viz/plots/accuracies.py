@@ -49,7 +49,7 @@ def plot_accuracies(finals: Mapping[str, Sequence[float]], dataset: str, all_acc
         axes.set_title(f"{label} ({len(accuracies)})", fontsize="medium")
     for axes in panels[len(finals) :]:
         axes.set_axis_off()
-    figure.supxlabel(f"test accuracy on {dataset} (%), finer towards the best; grey: all cells")
+    figure.supxlabel(f"test accuracy on {dataset} (%), finer towards the best; gray: all cells")
     figure.supylabel("share of cells")
     return figure
 

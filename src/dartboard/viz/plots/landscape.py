@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 CUT_COLOR = "0.8"
-"""Grey of values that are cut off."""
+"""Gray of values that are cut off."""
 LEVELS = 16
 CUT_ABOVE_MEDIAN = 4.0
 """By default, values above this many times the median are cut off."""
@@ -78,7 +78,7 @@ class Surfaces:
 
 
 def plot_contours(surfaces: Surfaces) -> Figure:
-    """Contour lines, one panel per grid; values that are cut off are grey."""
+    """Contour lines, one panel per grid; values that are cut off are gray."""
     figure, panels = _flat_panels(surfaces)
     norm, levels = surfaces.norm, surfaces.levels
     highest = surfaces.top + 0.5 * (abs(surfaces.top) or 1.0)  # not far above what is cut off
@@ -93,7 +93,7 @@ def plot_contours(surfaces: Surfaces) -> Figure:
 
 
 def plot_heat(surfaces: Surfaces) -> Figure:
-    """Heat maps, one panel per grid; values that are cut off are grey."""
+    """Heat maps, one panel per grid; values that are cut off are gray."""
     figure, panels = _flat_panels(surfaces)
     for axes, (title, values) in zip(panels, surfaces.values.items(), strict=True):
         steps = surfaces.steps[title]
@@ -103,7 +103,7 @@ def plot_heat(surfaces: Surfaces) -> Figure:
 
 
 def plot_surfaces(surfaces: Surfaces) -> Figure:
-    """Surfaces in three dimensions, one panel per grid; values that are cut off are flat and grey."""
+    """Surfaces in three dimensions, one panel per grid; values that are cut off are flat and gray."""
     count = len(surfaces.values)
     figure = Figure((PANEL_WIDTH * count, PANEL_HEIGHT + 0.3), layout="constrained")
     heights = {title: np.minimum(values, surfaces.top) for title, values in surfaces.values.items()}
@@ -146,7 +146,7 @@ def _flat_panels(surfaces: Surfaces) -> tuple[Figure, Sequence[Axes]]:
 
 
 def _add_colorbar(figure: Figure, filled: Any, panels: Sequence[Axes], surfaces: Surfaces) -> None:
-    """What the colors mean, and what the grey means."""
-    cut = f"\n(grey: above {surfaces.top:.3g})" if surfaces.is_cut else ""
+    """What the colors mean, and what the gray means."""
+    cut = f"\n(gray: above {surfaces.top:.3g})" if surfaces.is_cut else ""
     bar = figure.colorbar(filled, ax=list(panels), label=f"{surfaces.label}{cut}", format="%.3g")
     bar.minorticks_off()
