@@ -93,7 +93,7 @@ def test_a_training_has_nothing_to_choose(tmp_path: Path) -> None:
         run.record(0, {"loss": 1.0}, {})
     with pytest.raises(RunError, match="dartboard train, which chooses no cell; name one of a search"):
         epoch_shapes(tmp_path / "run")
-    with pytest.raises(RunError, match="no run"):
+    with pytest.raises(RunError, match="is not a run"):
         epoch_shapes(tmp_path)
 
 

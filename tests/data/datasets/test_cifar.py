@@ -87,7 +87,7 @@ RECORD = 1 + 3072
     ("name", "content", "message"),
     [
         ("data_batch_3.bin", bytes(RECORD - 1), "3,072 bytes are not a whole number of records of 3,073"),
-        ("data_batch_3.bin", bytes(2 * RECORD + 7), "no whole number of records"),
+        ("data_batch_3.bin", bytes(2 * RECORD + 7), "not a whole number of records"),
         ("test_batch.bin", b"", "0 bytes are not a whole number"),
         ("data_batch_1.bin", b"\x0a" + bytes(3072), "a label 10; 10 classes are numbered 0 to 9"),
         ("batches.meta.txt", b"cat\ndog\n", "has the names of 2 classes, not of 10"),
@@ -124,9 +124,9 @@ def doubled(value: list[Any], times: int) -> list[Any]:
         ({b"data": FLAT, b"labels": np.array([1, 0.5])}, "labels are float64"),
         ({b"data": FLAT, b"labels": (1, 2)}, "labels are a tuple"),
         ({b"data": FLAT, b"labels": doubled([1], 40)}, "labels are a list of something else"),
-        ({b"data": FLAT[:, :5], b"labels": [1, 2]}, r"no array of shape \[N, 3072\]"),
+        ({b"data": FLAT[:, :5], b"labels": [1, 2]}, r"not an array of shape \[N, 3072\]"),
         ({b"data": FLAT.astype(float), b"labels": [1, 2]}, "pixels are float64, not uint8"),
-        ({b"data": b"pixels", b"labels": [1, 2]}, "no array of shape"),
+        ({b"data": b"pixels", b"labels": [1, 2]}, "not an array of shape"),
         ([1], "holds a list, not a dictionary"),
     ],
 )

@@ -25,8 +25,8 @@ def test_the_first_120_classes_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
-        ({"labels": [1]}, r"no array of shape \[N, 768\]"),
-        ({"data": pixels(1, 3072), "labels": [1]}, r"no array of shape \[N, 768\]"),
+        ({"labels": [1]}, r"not an array of shape \[N, 768\]"),
+        ({"data": pixels(1, 3072), "labels": [1]}, r"not an array of shape \[N, 768\]"),
         ({"data": pixels(2, 768), "labels": [1]}, "2 images but 1 labels"),
         ({"data": pixels(1, 768), "labels": [0]}, "a label -1; 1000 classes"),
         ({"data": pixels(1, 768), "labels": [1001]}, "a label 1000; 1000 classes"),
