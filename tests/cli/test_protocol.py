@@ -64,7 +64,7 @@ def test_what_people_see(tiny: list[str], capsys: Capture) -> None:
     assert any(line.startswith("search/s0  epoch 1 of 1  loss ") for line in lines)
     assert any(line.startswith("train/random-1  epoch 1 of 2  loss ") for line in lines)
     assert any(line.startswith("final/found-s1  epoch 2 of 2  loss ") for line in lines)
-    assert any(re.match(r"train/found-\d is dropped at epoch 1: ", line) for line in lines)
+    assert any(re.match(r"train/found-\d is pruned at epoch 1: ", line) for line in lines)
     assert any(re.match(r"final/found-s0  done in \d+ s", line) for line in lines)
     assert not any("\x1b" in line for line in lines)
 
@@ -82,7 +82,7 @@ def test_the_result_in_tables(usual: Path, capsys: Capture) -> None:
             (row,) = [row for row in rows if own["run"].removeprefix("train/") in row[:1]]
             assert row[1] == f"{own['short_accuracy']:.2%}"
             assert row[2] == ("-" if own["accuracy"] is None else f"{own['accuracy']:.2%}")
-            assert ("dropped:" in row) == (own["dropped"] is not None)
+            assert ("pruned:" in row) == (own["dropped"] is not None)
         words = " ".join(out.split())
         mean, deviation = 100 * arm["summary"]["mean"], 100 * arm["summary"]["deviation"]
         each = ", ".join(f"{100 * own['accuracy']:.2f}" for own in arm["finals"])

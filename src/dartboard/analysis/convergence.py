@@ -35,7 +35,7 @@ from dartboard.jobs.queue import JobQueue
 from dartboard.jobs.runner import JobRunner
 from dartboard.nn.costs import count_parameters
 from dartboard.plugins import check_plugins
-from dartboard.runs import Lock, Run, differences, is_run
+from dartboard.runs import Lock, RunReader, differences, is_run
 from dartboard.runs.directory import METRICS
 from dartboard.space import GENOTYPE_FORMATS, Genotype, adopt, decode, load_space
 from dartboard.train import config as train_config
@@ -262,7 +262,7 @@ class Comparer:
     def _read(self, entry: Entry, part: str) -> Training:
         """The curves of a training, infinite where a metric was no finite number."""
         path = self.folder / RUNS / entry.name
-        rows, curves = Run.read(path).metrics(), {}
+        rows, curves = RunReader.read(path).metrics(), {}
         names = {TRAIN_LOSS: "train_loss", LOSS: f"{part}_loss", ACCURACY: f"{part}_accuracy"}
         for metric, name in names.items():
             points = [(row["epoch"] + 1, row[name]) for row in rows if name in row]
@@ -288,12 +288,12 @@ class _EpochCount(Monitor):
 
 
 def _is_over(path: Path) -> bool:
-    return is_run(path) and (Run.read(path).state == "finished" or _fault(path) is not None)
+    return is_run(path) and (RunReader.read(path).state == "finished" or _fault(path) is not None)
 
 
 def _fault(path: Path) -> str | None:
     """Why a training broke off; None of one that did not, or went on to its end after all."""
-    if not (path / FAULT).exists() or Run.read(path).state == "finished":
+    if not (path / FAULT).exists() or RunReader.read(path).state == "finished":
         return None
     return (path / FAULT).read_text(encoding="utf-8").strip()
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from dartboard.analysis.variants import check_connections
 from dartboard.errors import GenotypeError, RunError
+from dartboard.runs import RunReader
 from dartboard.space import NONE, Cell, Genotype, SearchSpace, decode, depth, mean_source, sample, width
 from dartboard.space.genotype import decided, decisions, winners
 from dartboard.space.graph import topology
@@ -197,9 +198,7 @@ def epoch_shapes(run: str | Path) -> list[EpochShapes]:
     Raises:
         RunError: If it is not a run, a run that chooses nothing, or damaged.
     """
-    from dartboard.runs import Run  # with torch, which cells alone do without
-
-    opened = Run.read(run)
+    opened = RunReader.read(run)
     kind = opened.config.get("kind", "search")
     if kind != "search":
         raise RunError(f"{run} is a run of dartboard {kind}, which chooses no cell; name one of a search")

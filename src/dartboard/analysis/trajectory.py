@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dartboard.errors import DartboardError, RunError
-from dartboard.runs import SPACE, Run, flat
+from dartboard.runs import SPACE, RunReader, flat
 from dartboard.search.health import SKIP
 from dartboard.space import load_space
 from dartboard.space.spec import Cell, SearchSpace
@@ -200,13 +200,13 @@ class Trajectory:
         }
 
 
-def read_trajectory(run: Run | str | Path) -> Trajectory:
+def read_trajectory(run: RunReader | str | Path) -> Trajectory:
     """The trajectory of a search, finished or not.
 
     Raises:
         RunError: If it is not a run of a search, has no epochs, or is damaged.
     """
-    run = run if isinstance(run, Run) else Run.read(run)
+    run = run if isinstance(run, RunReader) else RunReader.read(run)
     kind = run.config.get("kind", "search")
     if kind != "search":
         raise RunError(f"{run.path} is a run of dartboard {kind}; name one of dartboard search")
@@ -234,7 +234,7 @@ def read_trajectory(run: Run | str | Path) -> Trajectory:
         raise RunError(f"{run.path} is damaged: it has epochs that cannot be read") from None
 
 
-def settings_of(run: Run) -> dict[str, Any]:
+def settings_of(run: RunReader) -> dict[str, Any]:
     """By dotted name, all settings that identify a search except its seed."""
     return {name: value for name, value in flat(run.config).items() if not name.startswith(IGNORED_SETTINGS)}
 
@@ -331,7 +331,7 @@ def common_band(curves: Sequence[tuple[Sequence[int], Floats | None]]) -> Band |
     return Band(np.array(shared, dtype=np.float64), values.mean(axis=0), std)
 
 
-def read_trajectories(*runs: Run | str | Path) -> Trajectories:
+def read_trajectories(*runs: RunReader | str | Path) -> Trajectories:
     """The trajectories of searches; those that differ only in their seed form a group, in their order.
 
     Raises:

@@ -208,8 +208,8 @@ def _run_searches(
     scoring = Scoring(
         runs=out / "runs",
         records=records,
-        oracle=oracle_name(config),
-        table=args.table,
+        table_name=oracle_name(config),
+        table_file=args.table,
         correlation=config.correlation,
         device=str(device),
         plugins=tuple(load_plugins(args.plugin)),

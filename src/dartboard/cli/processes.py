@@ -52,9 +52,7 @@ def process_count(args: Namespace) -> int:
             raise UsageError(f"torchrun has started {started} processes; leave out --processes")
         return started
     if requested is None and args.resume is not None:
-        from dartboard.runs import Run
-
-        recorded = Run.read(args.resume).environment()[-1].get("processes", 1)
+        recorded = RunReader.read(args.resume).environment()[-1].get("processes", 1)
         return recorded if isinstance(recorded, int) and recorded > 0 else 1
     return requested or 1
 

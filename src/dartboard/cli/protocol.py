@@ -1,7 +1,7 @@
 """Search several times, choose, train the best with many seeds, and random architectures beside it.
 
 The three-stage protocol: N searches; each network they found is trained for a few epochs, the clearly bad
-are dropped, the others trained to the end; the best by held-out images is trained anew with many seeds.
+are pruned, the others trained to the end; the best by held-out images is trained anew with many seeds.
 Random architectures are given the same. Settings of the searches are written like search.epochs=50, those
 of the trainings like train.net.channels=36, the protocol's own like searches=5 short=20 keep=3 seeds=10
 random=time. All runs are in one directory. Ctrl-C saves and stops; --resume continues.
@@ -210,7 +210,7 @@ def _network_rows(arm: "Arm", examples: int) -> list[tuple[str, ...]]:
         name = network.run.rpartition("/")[2]
         remark = "the best" if name == arm.best else ""
         if network.dropped is not None:
-            remark = f"dropped: {network.dropped}"
+            remark = f"pruned: {network.dropped}"
         accuracies = _percent(network.short_accuracy), _percent(network.accuracy)
         rows.append((name, *accuracies, span(network.seconds), remark))
     return rows

@@ -95,9 +95,9 @@ def check_flags(args: Namespace, settings: Sequence[str], kind: str) -> None:
         if args.tensorboard.exists() and not args.tensorboard.is_dir():
             raise UsageError(f"--tensorboard {args.tensorboard} is a file; name a folder")
     if args.resume is not None:
-        from dartboard.runs import Run
+        from dartboard.runs import RunReader
 
-        actual = Run.read(args.resume).config.get("kind", "search")
+        actual = RunReader.read(args.resume).config.get("kind", "search")
         if actual != kind:
             again = f"dartboard {actual} --resume {args.resume}"
             raise UsageError(f"{args.resume} is a run of dartboard {actual}; resume it with: {again}")
@@ -156,9 +156,9 @@ def device_and_threads(args: Namespace) -> tuple[str | None, int | None]:
     """
     if args.resume is None:
         return args.device, args.threads
-    from dartboard.runs import Run
+    from dartboard.runs import RunReader
 
-    last = Run.read(args.resume).environment()[-1]
+    last = RunReader.read(args.resume).environment()[-1]
     resized = last.get("processes", 1) != processes.process_count(args)
     threads = None if resized else last.get("threads")
     chosen = {"device": args.device or last.get("device"), "threads": args.threads or threads}

@@ -21,7 +21,7 @@ from dartboard.report.report_runs import (
     SweepEntry,
     TrainRun,
 )
-from dartboard.runs import SPACE, Run, find_runs, is_run
+from dartboard.runs import SPACE, RunReader, find_runs, is_run
 from dartboard.runs.directory import SWEEP, SWEEP_RESULTS, read_run_names
 from dartboard.runs.text_files import as_object, parse, read_yaml
 from dartboard.scoreboard.bench import CONFIG as BENCH
@@ -49,15 +49,15 @@ def load_runs(paths: Sequence[str | Path]) -> ReportRuns:
     if not paths:
         raise RunError("no runs to report on; name the directories of some")
     entries = {run.resolve(): entry for path in paths for run, entry in run_paths(Path(path)).items()}
-    runs: dict[Path, Run] = {}
+    runs: dict[Path, RunReader] = {}
     for path, entry in entries.items():
         with _unless_failed(entry):
-            runs[path] = Run.read(path)
+            runs[path] = RunReader.read(path)
     protocols = [run for run in runs.values() if _kind(run) == "protocol"]
     for protocol in protocols:
         for folder in PROTOCOL_FOLDERS:
             inner = sorted((protocol.path / folder).glob("*"))
-            runs |= {path: Run.read(path) for path in inner if is_run(path)}
+            runs |= {path: RunReader.read(path) for path in inner if is_run(path)}
     searches: list[SearchRun] = []
     trainings: dict[Path, TrainRun] = {}
     for path, run in runs.items():
@@ -95,7 +95,7 @@ def _unless_failed(entry: SweepEntry | None) -> Iterator[None]:
             raise
 
 
-def _kind(run: Run) -> str:
+def _kind(run: RunReader) -> str:
     return str(run.config.get("kind", "search"))
 
 
@@ -106,16 +106,16 @@ def _adjacent_trainings(search: SearchRun) -> Iterator[TrainRun]:
         paths = sorted(path for path in search.path.parent.iterdir() if path.name.startswith(prefix))
     for path in paths if search.genotype is not None else ():
         with suppress(DartboardError):  # damage in a run that was not named is no reason to fail
-            run = Run.read(path)
+            run = RunReader.read(path)
             if _kind(run) == "train" and (training := _load_training(run)).genotype == search.genotype:
                 yield training
 
 
-def _load_info(run: Run, entry: SweepEntry | None = None) -> RunInfo:
+def _load_info(run: RunReader, entry: SweepEntry | None = None) -> RunInfo:
     return RunInfo(run.path, _kind(run), run.config, run.environment(), run.state, entry)
 
 
-def _load_search(run: Run, entry: SweepEntry | None) -> SearchRun:
+def _load_search(run: RunReader, entry: SweepEntry | None) -> SearchRun:
     try:
         space, epochs = load_space(run.path / SPACE), []
         for row in run.metrics():
@@ -144,7 +144,7 @@ def _load_search(run: Run, entry: SweepEntry | None) -> SearchRun:
         raise RunError(f"{run.path} has files that cannot be read: {error!r}") from None
 
 
-def _uses_attention(run: Run) -> bool:
+def _uses_attention(run: RunReader) -> bool:
     """True if the strengths of a search are mean attention; False if its method is not known here."""
     options = dict(run.config.get("method") or {})
     with suppress(DartboardError):
@@ -152,7 +152,7 @@ def _uses_attention(run: Run) -> bool:
     return False
 
 
-def _load_training(run: Run, entry: SweepEntry | None = None) -> TrainRun:
+def _load_training(run: RunReader, entry: SweepEntry | None = None) -> TrainRun:
     try:
         genotype, space = decode(run.config["cell"]), load_space(run.path / SPACE)
         return TrainRun(_load_info(run, entry), genotype, space, run.metrics(), run.result())

@@ -21,7 +21,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class SweepEntry:
-    """What a sweep recorded about one of its runs: `finished`, `dropped` or `failed`, and why.
+    """What a sweep recorded about one of its runs: `finished`, `dropped` (pruned) or `failed`, and why.
 
     `selects` is True if runs of its stage are compared to choose what later stages train.
     """
@@ -48,7 +48,7 @@ class RunInfo:
 
     @property
     def is_dropped(self) -> bool:
-        """True if its sweep does not continue with it, because it was dropped or failed."""
+        """True if its sweep does not continue with it, because it was pruned or failed."""
         return self.sweep_entry is not None and self.sweep_entry.state != "finished"
 
     @property

@@ -10,7 +10,7 @@ from dartboard.engine.hooks import LoopHook
 from dartboard.errors import RunError, one_line
 from dartboard.report.load import DAMAGED, find_tables, load_runs, run_paths
 from dartboard.report.page import render
-from dartboard.runs import Run
+from dartboard.runs import RunReader
 from dartboard.utils.atomic import write_bytes
 
 REPORT = "report.html"
@@ -63,7 +63,7 @@ def watch(
         on_write: Called after each writing with the number of times it has been written.
     """
     written, count = None, 0
-    while any(Run.read(path).state == "running" for run in runs for path in run_paths(Path(run))):
+    while any(RunReader.read(path).state == "running" for run in runs for path in run_paths(Path(run))):
         files = [file for run in runs for file in sorted(Path(run).rglob("metrics.jsonl"))]
         modified = [(file, file.stat().st_mtime_ns) for file in files]
         if modified != written:

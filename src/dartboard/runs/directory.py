@@ -68,7 +68,9 @@ def check_free(path: Path) -> None:
 
 
 class RunReader:
-    """Read-only view of a run on disk, in use or not.
+    """Read-only view of a run on disk, in use or not: for all code that only looks at its files.
+
+    It takes no lock and needs no torch. `Run` (`dartboard.runs.store`) also writes, and loads checkpoints.
 
     Attributes:
         path: Its directory.

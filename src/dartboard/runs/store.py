@@ -58,7 +58,12 @@ _SECONDS = 5  # that git may take
 
 
 class Run(RunReader):
-    """A run on disk; opened with `create`, `resume` or `read`."""
+    """A run that this process writes to: `create` and `resume` lock it, `close` releases it.
+
+    `read` opens one without a lock, to load its checkpoints; whatever writes then raises RunError. Code that
+    only looks at the files of a run takes a `RunReader`, which needs neither lock nor torch. Code that is
+    given a path, where there may be a run or not yet, makes a `RunDirectory` of it.
+    """
 
     def __init__(self, path: Path, config: dict[str, Any], lock: Lock | None = None) -> None:
         super().__init__(path, config)
@@ -204,10 +209,10 @@ class Run(RunReader):
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """A directory that is created as a run, or that holds a run with the same settings.
+    """A path that is to become a run, or holds one with the same settings that is to be resumed.
 
-    A search or a training that is given a path opens it when it starts. Its configuration has every default
-    written out.
+    Nothing is read or written before `check`, or locked before `open`, which returns the `Run`: a search or a
+    training that is given a path opens it when it starts. Its configuration has every default written out.
     """
 
     path: Path

@@ -79,12 +79,12 @@ class TableScore:
         records: The record of each query, in order.
     """
 
-    def __init__(self, oracle: Table) -> None:
-        self._oracle = oracle
+    def __init__(self, table: Table) -> None:
+        self._table = table
         self.records: list[Record] = []
 
     def __call__(self, genotype: Genotype) -> float:
-        self.records.append(self._oracle.query(genotype, self._oracle.datasets[0]))
+        self.records.append(self._table.query(genotype, self._table.datasets[0]))
         return score(self.records[-1])
 
 
@@ -93,7 +93,7 @@ def score(record: Record) -> float:
     return record.test if record.valid is None else record.valid
 
 
-def run_baseline(name: str, oracle: Table, queries: int, draws: int) -> Baseline:
+def run_baseline(name: str, table: Table, queries: int, draws: int) -> Baseline:
     """A baseline, repeated with the seeds from 0.
 
     Raises:
@@ -104,45 +104,45 @@ def run_baseline(name: str, oracle: Table, queries: int, draws: int) -> Baseline
         raise OptionError(f"baselines need at least 1 query and 1 draw, got {queries} and {draws}")
     selected, best_tests, seconds = [], [], []
     for seed in range(draws):
-        table_score, rng = TableScore(oracle), Random(f"{name} {seed}")  # no two baselines draw the same
-        selected.append(BASELINES[name](table_score, queries).history(oracle.space, rng)[-1][1])
+        table_score, rng = TableScore(table), Random(f"{name} {seed}")  # no two baselines draw the same
+        selected.append(BASELINES[name](table_score, queries).history(table.space, rng)[-1][1])
         records, best_so_far = table_score.records, table_score.records[:1]
         for record in records[1:]:
             best_so_far.append(max(best_so_far[-1], record, key=score))
         best_tests.append([record.test for record in best_so_far])
         seconds.append([np.nan if record.seconds is None else record.seconds for record in records])
-    tests = {dataset: [oracle.query(cell, dataset).test for cell in selected] for dataset in oracle.datasets}
-    regrets = oracle.ranking(oracle.datasets[0]).best - np.mean(best_tests, axis=0)
+    tests = {dataset: [table.query(cell, dataset).test for cell in selected] for dataset in table.datasets}
+    regrets = table.ranking(table.datasets[0]).best - np.mean(best_tests, axis=0)
     times = np.mean(np.cumsum(seconds, axis=1), axis=0)
     known = None if np.isnan(times).any() else times.tolist()
-    return Baseline(name, queries, judge(oracle), tests, regrets.tolist(), known)
+    return Baseline(name, queries, judge(table), tests, regrets.tolist(), known)
 
 
-def judge(oracle: Table) -> Judge:
+def judge(table: Table) -> Judge:
     """The accuracy that baselines select by: `test` where the benchmark has no validation accuracies."""
-    return "test" if _sample_records(oracle, 1)[0].valid is None else "valid"
+    return "test" if _sample_records(table, 1)[0].valid is None else "valid"
 
 
-def queries_for(seconds: float, oracle: Table) -> int:
+def queries_for(seconds: float, table: Table) -> int:
     """Number of trainings, at least one, that fit into this number of seconds at their mean time.
 
     Raises:
         TableError: If the oracle does not know how long trainings took.
     """
-    seconds_of = [record.seconds for record in _sample_records(oracle, TRAININGS)]
+    seconds_of = [record.seconds for record in _sample_records(table, TRAININGS)]
     known = [value for value in seconds_of if value is not None]
     if len(known) < TRAININGS:
         raise TableError(
-            f"{oracle.name} does not know how long trainings take; say how many architectures random and "
+            f"{table.name} does not know how long trainings take; say how many architectures random and "
             "evolution may ask about with queries=N"
         )
     return max(affordable(seconds, known), 1)
 
 
-def _sample_records(oracle: Table, count: int) -> list[Record]:
+def _sample_records(table: Table, count: int) -> list[Record]:
     """Records of some architectures, always the same ones."""
     rng = Random(0)
-    return [oracle.query(sample(oracle.space, rng), oracle.datasets[0]) for _ in range(count)]
+    return [table.query(sample(table.space, rng), table.datasets[0]) for _ in range(count)]
 
 
 @dataclass(frozen=True)

@@ -142,14 +142,14 @@ def oracle_name(config: BenchConfig) -> str:
     return config.oracle or common_search(config).space.name
 
 
-def check_space(config: BenchConfig, oracle: Table) -> None:
+def check_space(config: BenchConfig, table: Table) -> None:
     """Raises TableError for a benchmark table that does not have the cells of the space."""
     choice = common_search(config).space
     try:
-        restrict(oracle.space, sample(build_space(choice), Random(0)))
+        restrict(table.space, sample(build_space(choice), Random(0)))
     except GenotypeError as error:
         raise TableError(
-            f"the oracle {oracle.name} knows no cells of the space {choice.name}: {error}"
+            f"the oracle {table.name} knows no cells of the space {choice.name}: {error}"
         ) from None
 
 

@@ -35,7 +35,7 @@ class BenchResult:
     records: tuple[BenchRecord, ...]
     baselines: tuple[Baseline, ...]
 
-    def write(self, folder: Path, oracle: Table) -> list[Path]:
+    def write(self, folder: Path, table: Table) -> list[Path]:
         """Writes tables and plots into a folder, which is created if need be, and returns their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         facts = json.dumps(self.table.facts(), indent=1)
@@ -43,40 +43,40 @@ class BenchResult:
         for ending, text in texts.items():
             write_text(folder / f"table.{ending}", text)
         tables = [folder / f"table.{ending}" for ending in texts]
-        return [*tables, *draw_plots(self.records, oracle, folder, self.baselines)]
+        return [*tables, *draw_plots(self.records, table, folder, self.baselines)]
 
 
-def score_bench(config: BenchConfig, folder: Path, oracle: Table) -> BenchResult:
+def score_bench(config: BenchConfig, folder: Path, table: Table) -> BenchResult:
     """The result of a bench from the records in a folder; the bench says which are expected.
 
     Raises:
         TableError: If a record is of other settings, or the budget of the baselines is unknown.
     """
     jobs = sorted(plan_jobs(config), key=lambda job: list(config.methods).index(job.label))
-    oracle_label = oracle_name(config)
-    records = tuple(record for job in jobs if (record := find_record(job, folder, oracle_label)) is not None)
-    baselines = tuple(run_baselines(config, records, oracle))
+    name = oracle_name(config)
+    records = tuple(record for job in jobs if (record := find_record(job, folder, name)) is not None)
+    baselines = tuple(run_baselines(config, records, table))
     expected = dict.fromkeys(config.methods, config.seeds)
-    return BenchResult(make_scoreboard(expected, read_records(folder), oracle, baselines), records, baselines)
+    return BenchResult(make_scoreboard(expected, read_records(folder), table, baselines), records, baselines)
 
 
-def run_baselines(config: BenchConfig, records: Sequence[BenchRecord], oracle: Table) -> list[Baseline]:
+def run_baselines(config: BenchConfig, records: Sequence[BenchRecord], table: Table) -> list[Baseline]:
     """Results of the baselines with the budget of the mean search; none as long as no search is finished."""
     seconds = [record.final.seconds for record in records if record.final.seconds is not None]
     if config.queries is None and (not seconds or not config.baselines):
         return []
-    queries = config.queries or queries_for(fmean(seconds), oracle)
-    return [run_baseline(name, oracle, queries, config.draws) for name in config.baselines]
+    queries = config.queries or queries_for(fmean(seconds), table)
+    return [run_baseline(name, table, queries, config.draws) for name in config.baselines]
 
 
-def check_queries(config: BenchConfig, oracle: Table) -> None:
+def check_queries(config: BenchConfig, table: Table) -> None:
     """Raises TableError, which says what to set, if the budget of the baselines would be unknown."""
     if config.baselines and config.queries is None:
-        queries_for(1.0, oracle)
+        queries_for(1.0, table)
 
 
 def draw_plots(
-    records: Sequence[BenchRecord], oracle: Table, folder: Path, baselines: Sequence[Baseline] = ()
+    records: Sequence[BenchRecord], table: Table, folder: Path, baselines: Sequence[Baseline] = ()
 ) -> list[Path]:
     """Draws all plots, each as SVG and as PNG, and returns their paths; none without records.
 
@@ -85,16 +85,16 @@ def draw_plots(
 
     Args:
         records: Records of searches; methods are drawn in their order.
-        oracle: The benchmark table; plots are of its first data set.
+        table: The benchmark table; plots are of its first data set.
         folder: Folder of the plots, which exists.
         baselines: The one called `random` is drawn beside the methods; without it, a single random cell is.
     """
     if not records:
         return []
-    dataset = oracle.datasets[0]
+    dataset = table.datasets[0]
     labels = dict.fromkeys(record.label for record in records)
     groups = {label: [record for record in records if record.label == label] for label in labels}
-    random = next((item for item in baselines if item.label == RANDOM), None) or one_random_cell(oracle)
+    random = next((item for item in baselines if item.label == RANDOM), None) or one_random_cell(table)
     text = f"random, best of {random.queries:,}" if random.queries > 1 else "random, one cell"
     reference = ReferenceCurve(text, random.regrets, random.seconds)
     epochs = {label: regret_band(group, dataset, "epochs") for label, group in groups.items()}
@@ -103,7 +103,7 @@ def draw_plots(
     if any(seconds.values()):
         figures["regret-seconds"] = plot_regret(seconds, "seconds", dataset, reference)
     finals = {label: [record.final.test[dataset] for record in group] for label, group in groups.items()}
-    figures["final-cells"] = plot_accuracies(finals, dataset, oracle.ranking(dataset).tests)
+    figures["final-cells"] = plot_accuracies(finals, dataset, table.ranking(dataset).tests)
     return [path for name, figure in figures.items() for path in save_figure(figure, folder / name)]
 
 
@@ -130,8 +130,8 @@ def regret_band(records: Sequence[BenchRecord], dataset: str, unit: Unit) -> Ban
     return Band(grid, values.mean(axis=0), std)
 
 
-def one_random_cell(oracle: Table) -> Baseline:
+def one_random_cell(table: Table) -> Baseline:
     """The random baseline with a single query, exactly: the mean over all architectures."""
-    tests = {name: [float(oracle.ranking(name).tests.mean())] for name in oracle.datasets}
-    first = oracle.datasets[0]
-    return Baseline(RANDOM, 1, "test", tests, [oracle.ranking(first).best - tests[first][0]], None)
+    tests = {name: [float(table.ranking(name).tests.mean())] for name in table.datasets}
+    first = table.datasets[0]
+    return Baseline(RANDOM, 1, "test", tests, [table.ranking(first).best - tests[first][0]], None)

@@ -147,7 +147,7 @@ def read_records(folder: Path) -> list[BenchRecord]:
     return sorted(map(BenchRecord.read, record_files(folder)), key=lambda record: (record.label, record.seed))
 
 
-def find_record(search: BenchSearch, folder: Path, oracle: str) -> BenchRecord | None:
+def find_record(search: BenchSearch, folder: Path, table_name: str) -> BenchRecord | None:
     """The record of a search; None if there is none.
 
     Raises:
@@ -163,6 +163,6 @@ def find_record(search: BenchSearch, folder: Path, oracle: str) -> BenchRecord |
     except (DartboardError, AttributeError) as error:  # the latter where there are no settings at all
         raise RunError(f"{path} has other settings than searches have: {error}") from None
     before = {"oracle": record.oracle, **portable(settings)}
-    if changes := differences(before, {"oracle": oracle, **portable(search.settings())}):
+    if changes := differences(before, {"oracle": table_name, **portable(search.settings())}):
         raise TableError(f"{path} is a record of other settings: {changes}; name another --results")
     return record

@@ -102,15 +102,15 @@ class RowBuilder:
     """Builds the rows of a benchmark.
 
     Args:
-        oracle: The benchmark table.
+        table: The benchmark table.
         random: Test accuracies of random on its first data set, to compare with; empty for no comparison.
     """
 
-    def __init__(self, oracle: Table, random: Sequence[float]) -> None:
-        self._datasets, self._first = oracle.datasets, oracle.datasets[0]
-        self._best = {name: oracle.ranking(name).best for name in oracle.datasets}
+    def __init__(self, table: Table, random: Sequence[float]) -> None:
+        self._datasets, self._first = table.datasets, table.datasets[0]
+        self._best = {name: table.ranking(name).best for name in table.datasets}
         self._random = random
-        self._published = oracle.name == PAPERS_ORACLE
+        self._published = table.name == PAPERS_ORACLE
 
     def of_searches(
         self, label: str, seeds: Sequence[int], records: Mapping[int, BenchRecord]
@@ -328,7 +328,7 @@ class Scoreboard:
 def make_scoreboard(
     expected: Mapping[str, Sequence[int]],
     records: Sequence[BenchRecord],
-    oracle: Table,
+    table: Table,
     baselines: Sequence[Baseline] = (),
 ) -> Scoreboard:
     """The scoreboard of records and baselines.
@@ -336,16 +336,16 @@ def make_scoreboard(
     Args:
         expected: The methods by label, with the seeds of each.
         records: Records of searches; those that are not expected are counted in a remark and left out.
-        oracle: The benchmark table that scored the records and the baselines.
+        table: The benchmark table that scored the records and the baselines.
         baselines: Further rows; the one called `random` is what all others are compared with.
 
     Raises:
         TableError: If a record is of another benchmark, or two are of one search.
     """
-    check_records(records, oracle)
-    first = oracle.datasets[0]
+    check_records(records, table)
+    first = table.datasets[0]
     random = [test for baseline in baselines if baseline.label == RANDOM for test in baseline.tests[first]]
-    build = RowBuilder(oracle, random)
+    build = RowBuilder(table, random)
     searches = []
     for label, seeds in expected.items():
         by_seed = {record.seed: record for record in records if record.label == label}
@@ -353,21 +353,21 @@ def make_scoreboard(
     rows = (*searches, *map(build.of_baseline, baselines), build.of_best())
     left_out = sum(record.seed not in expected.get(record.label, ()) for record in records)
     sentences = tuple(remarks(rows, baselines, left_out))
-    return Scoreboard(oracle.name, len(oracle), oracle.datasets, rows, sentences)
+    return Scoreboard(table.name, len(table), table.datasets, rows, sentences)
 
 
-def check_records(records: Sequence[BenchRecord], oracle: Table) -> None:
+def check_records(records: Sequence[BenchRecord], table: Table) -> None:
     """Raises TableError for records of another benchmark, and for two records of one search."""
-    best, seen = {name: oracle.ranking(name).best for name in oracle.datasets}, set[str]()
+    best, seen = {name: table.ranking(name).best for name in table.datasets}, set[str]()
     for record in records:
         name = f"{record.label} with seed {record.seed}"
-        if record.oracle != oracle.name:
-            raise TableError(f"{name} is of the benchmark {record.oracle}, not {oracle.name}")
+        if record.oracle != table.name:
+            raise TableError(f"{name} is of the benchmark {record.oracle}, not {table.name}")
         same = record.best.keys() == best.keys() and all(
             abs(record.best[dataset] - best[dataset]) < TOLERANCE for dataset in best
         )
         if not same:
-            was = f"was made with another table of {oracle.name}, where {dict(record.best)} is best"
+            was = f"was made with another table of {table.name}, where {dict(record.best)} is best"
             raise TableError(f"{name} {was}; here {best} is; remove its record, and it is made anew")
         if name in seen:
             raise TableError(f"there are two records of {name}; remove one")

@@ -52,8 +52,8 @@ class Scoring:
     Args:
         runs: Directory of the runs.
         records: Directory of the records.
-        oracle: Name of the benchmark table.
-        table: File of the table; None for one that comes with the package.
+        table_name: Name of the benchmark table.
+        table_file: File of the table; None for one that comes with the package.
         correlation: Number of architectures whose accuracy with shared weights is compared with the table.
         device: Where to compute.
         threads: Torch threads of each search.
@@ -63,8 +63,8 @@ class Scoring:
 
     runs: Path
     records: Path
-    oracle: str
-    table: Path | None = None
+    table_name: str
+    table_file: Path | None = None
     correlation: int = 0
     device: str | None = None
     threads: int | None = None
@@ -76,8 +76,8 @@ class Scoring:
         options = {
             "label": search.label,
             "records": str(self.records.resolve()),
-            "oracle": self.oracle,
-            "table": None if self.table is None else str(self.table.resolve()),
+            "oracle": self.table_name,
+            "table": None if self.table_file is None else str(self.table_file.resolve()),
             "correlation": self.correlation,
         }
         return Job(
@@ -94,7 +94,30 @@ class Scoring:
 
     def record(self, search: BenchSearch) -> BenchRecord | None:
         """The record of a search, as `find_record`; None if it is not there yet."""
-        return find_record(search, self.records, self.oracle)
+        return find_record(search, self.records, self.table_name)
+
+
+@dataclass(frozen=True)
+class ScoredJob:
+    """What a job of `Scoring.job` asks for, parsed: the search, and how it is scored; see `Scoring`."""
+
+    search: BenchSearch
+    records: Path
+    table_name: str
+    table_file: Path | None
+    correlation: int
+
+    @classmethod
+    def parse(cls, job: Job) -> "ScoredJob":
+        """From the options of the job, whose keys are those that queues of jobs have on disk."""
+        options = job.options or {}
+        return cls(
+            search=BenchSearch(str(options["label"]), SEARCH.validate(job.config)),
+            records=Path(options["records"]),
+            table_name=options["oracle"],
+            table_file=None if options["table"] is None else Path(options["table"]),
+            correlation=options["correlation"],
+        )
 
 
 @KINDS.register("scored-search")
@@ -104,8 +127,8 @@ class ScoredSearch:
     @staticmethod
     def status(job: Job) -> State | None:
         """`finished` if the record is there, else None; refuses records and runs of other settings."""
-        options = job.options or {}
-        if find_record(_search_of(job), Path(options["records"]), options["oracle"]) is not None:
+        scored = ScoredJob.parse(job)
+        if find_record(scored.search, scored.records, scored.table_name) is not None:
             return "finished"
         if is_run(job.path):
             check_settings(job, RunReader.read(job.path))
@@ -117,29 +140,26 @@ class ScoredSearch:
         state = LoopKind.status(job) or LoopKind.run(job, runner)
         if state != "finished":
             return state
-        options, run, search = job.options or {}, Run.read(job.path), _search_of(job)
-        table = _load_table(options["oracle"], options["table"])
-        try:
-            correlation = _correlation(job, runner, run, table) if options["correlation"] else None
-        except Stopped:
-            return "stopped"
-        record = score_run(search, run, table, correlation)
-        folder = Path(options["records"])
-        folder.mkdir(parents=True, exist_ok=True)
-        record.write(folder)
+        scored, run = ScoredJob.parse(job), Run.read(job.path)
+        table = _load_table(scored.table_name, scored.table_file)
+        correlation = None
+        if scored.correlation:
+            try:
+                correlation = _correlation(job, runner, run, table, scored.correlation)
+            except Stopped:
+                return "stopped"
+        record = score_run(scored.search, run, table, correlation)
+        scored.records.mkdir(parents=True, exist_ok=True)
+        record.write(scored.records)
         return "finished"
 
 
-def _search_of(job: Job) -> BenchSearch:
-    return BenchSearch(str((job.options or {})["label"]), SEARCH.validate(job.config))
-
-
 @lru_cache(maxsize=1)
-def _load_table(name: str, path: str | None) -> Table:
-    return load_table(name, None if path is None else Path(path))
+def _load_table(name: str, file: Path | None) -> Table:
+    return load_table(name, file)
 
 
-def _correlation(job: Job, runner: JobRunner, run: Run, table: Table) -> Correlation | None:
+def _correlation(job: Job, runner: JobRunner, run: Run, table: Table, samples: int) -> Correlation | None:
     """Rank correlation of the finished supernet; None where the method trains nothing."""
     searcher = runner.builder(find_device(job.device)).build_job(job)
     assert isinstance(searcher, Searcher)  # noqa: S101
@@ -147,7 +167,7 @@ def _correlation(job: Job, runner: JobRunner, run: Run, table: Table) -> Correla
         return None
     with runner.stoppable(searcher.stop):
         restore_search(searcher, run, fall_back=job.fall_back)
-        return correlate(searcher, table, (job.options or {})["correlation"])
+        return correlate(searcher, table, samples)
 
 
 @dataclass(frozen=True)
@@ -167,7 +187,9 @@ def _epoch_choices() -> TypeAdapter[EpochChoice]:
     return TypeAdapter(EpochChoice)
 
 
-def score_run(search: BenchSearch, run: Run, oracle: Table, correlation: Correlation | None) -> BenchRecord:
+def score_run(
+    search: BenchSearch, run: RunReader, table: Table, correlation: Correlation | None
+) -> BenchRecord:
     """The record of a finished search, scored by a benchmark table.
 
     Raises:
@@ -190,7 +212,7 @@ def score_run(search: BenchSearch, run: Run, oracle: Table, correlation: Correla
         except GenotypeError as error:
             raise RunError(f"{place}: {error}") from None
         if genotype not in accuracies:  # most epochs have the cell of the epoch before
-            accuracies[genotype] = {name: oracle.query(genotype, name).test for name in oracle.datasets}
+            accuracies[genotype] = {name: table.query(genotype, name).test for name in table.datasets}
         cell, tests = shortest(genotype), accuracies[genotype]
         return EpochScore(choice.epoch, choice.seconds, choice.entropy, cell, tests)
 
@@ -199,8 +221,8 @@ def score_run(search: BenchSearch, run: Run, oracle: Table, correlation: Correla
     return BenchRecord(
         label=search.label,
         seed=search.seed,
-        oracle=oracle.name,
-        best={dataset: oracle.ranking(dataset).best for dataset in oracle.datasets},
+        oracle=table.name,
+        best={dataset: table.ranking(dataset).best for dataset in table.datasets},
         points=tuple(points),
         final=final,
         correlation=correlation,
@@ -218,7 +240,7 @@ def shortest(genotype: Genotype) -> str:
     return min(texts, key=len)
 
 
-def versions(run: Run) -> dict[str, str]:
+def versions(run: RunReader) -> dict[str, str]:
     """Versions of the software that a run was last resumed with."""
     last = run.environment()[-1]
     known = {name: str(last[name]) for name in VERSIONS if name in last}
@@ -227,7 +249,7 @@ def versions(run: Run) -> dict[str, str]:
     return known | ({} if revision is None else {"revision": str(revision)})
 
 
-def correlate(searcher: Searcher, oracle: Table, samples: int) -> Correlation | None:
+def correlate(searcher: Searcher, table: Table, samples: int) -> Correlation | None:
     """Rank correlations of the accuracy with shared weights and the test accuracy of a benchmark table.
 
     The former is measured on held-out images with the ops of an architecture alone, the latter is that of the
@@ -235,7 +257,7 @@ def correlate(searcher: Searcher, oracle: Table, samples: int) -> Correlation | 
 
     Args:
         searcher: A trained search; it is not changed.
-        oracle: The table, which has the cells of its space.
+        table: The table, which has the cells of its space.
         samples: Number of different architectures; a small space may have fewer.
     """
     genotypes = draw_genotypes(live_space(searcher.space, searcher.relaxation), samples)
@@ -244,7 +266,7 @@ def correlate(searcher: Searcher, oracle: Table, samples: int) -> Correlation | 
     shared = [
         discrete_accuracy(searcher.objective, genotype, searcher.valid_batches()) for genotype in genotypes
     ]
-    true = [oracle.query(genotype, oracle.datasets[0]).test for genotype in genotypes]
+    true = [table.query(genotype, table.datasets[0]).test for genotype in genotypes]
     return rank_correlation(shared, true)
 
 

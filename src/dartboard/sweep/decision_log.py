@@ -64,16 +64,16 @@ class RungDecision:
     Args:
         keep: Largest number of runs that stay.
         accuracies: Accuracies of the runs that got there; None for methods that train nothing.
-        dropped: Reasons for which runs were pruned, runs that were compared late among them.
+        pruned: Reasons for which runs were pruned, late runs among them; `dropped` in the file.
         failed: Errors of the runs that had not got there.
-        late: Failed runs that have got there since.
+        late_runs: Failed runs that have got there since.
     """
 
     keep: int
     accuracies: Mapping[str, float | None]
-    dropped: Mapping[str, str]
+    pruned: Mapping[str, str]
     failed: Mapping[str, str]
-    late: Sequence[str]
+    late_runs: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def rung_key(stage: str, epochs: int) -> str:
     return f"{stage} after {epochs}"
 
 
-def late_key(stage: str, epochs: int, run: str) -> str:
+def late_run_key(stage: str, epochs: int, run: str) -> str:
     """Name of the decision on a run that got there after the others were compared."""
     return f"{rung_key(stage, epochs)}: {run}"
 
@@ -119,14 +119,15 @@ def read_rung(log: DecisionLog, stage: str, epochs: int) -> RungDecision | None:
     if decision is None:
         return None
     accuracies = _field(decision, key, "accuracies", (int, float, NoneType), dict)
-    dropped, failed = (_field(decision, key, name, str, dict) for name in ("dropped", "failed"))
-    late: dict[str, str | None] = {}
+    pruned, failed = (_field(decision, key, name, str, dict) for name in ("dropped", "failed"))
+    late_runs: dict[str, str | None] = {}
     for run in failed:
-        if (entry := log.get(late_key(stage, epochs, run))) is not None:
-            late[run] = _field(entry, late_key(stage, epochs, run), "reason", (str, NoneType))
-    dropped_late = {run: reason for run, reason in late.items() if reason is not None}
+        late_key = late_run_key(stage, epochs, run)
+        if (entry := log.get(late_key)) is not None:
+            late_runs[run] = _field(entry, late_key, "reason", (str, NoneType))
+    pruned_late = {run: reason for run, reason in late_runs.items() if reason is not None}
     keep = _field(decision, key, "keep", int)
-    return RungDecision(keep, accuracies, {**dropped, **dropped_late}, failed, list(late))
+    return RungDecision(keep, accuracies, {**pruned, **pruned_late}, failed, list(late_runs))
 
 
 def read_cells(log: DecisionLog, stage: str) -> CellsDecision | None:
@@ -173,13 +174,13 @@ def check_rungs(log: DecisionLog, stage: str, stop: StopRule, names: Sequence[st
                 f"the runs of {stage} were compared after {epochs} epochs already, and "
                 f"{[*added, *removed][0]} makes a difference to that; {ELSEWHERE}"
             )
-        alive = [run for run in alive if run not in decision.dropped]
+        alive = [run for run in alive if run not in decision.pruned]
 
 
-def dropped_runs(log: DecisionLog, stage: str, after: Sequence[int]) -> set[str]:
+def pruned_runs(log: DecisionLog, stage: str, after: Sequence[int]) -> set[str]:
     """The names of the runs of a stage that were pruned."""
     decisions = (read_rung(log, stage, epochs) for epochs in after)
-    return {run for decision in decisions if decision is not None for run in decision.dropped}
+    return {run for decision in decisions if decision is not None for run in decision.pruned}
 
 
 def _field(

@@ -35,7 +35,7 @@ from dartboard.sweep.decision_log import (
     DecisionLog,
     cells_key,
     check_rungs,
-    dropped_runs,
+    pruned_runs,
     read_cells,
 )
 from dartboard.sweep.grid import (
@@ -170,9 +170,9 @@ class StagePlanner:
         known = flat(values)
         resolved = {name: known.get(name, value) for name, value in settings.items()}
         name = run_name({**resolved, **first}, values[SEED], KNOWN[kind])
-        late = [epoch for epoch in self.stage.stop.after if epoch >= values["epochs"]]
-        if late:
-            words = f"{name} has {values['epochs']} epochs, so nothing can stop after {late[0]}"
+        beyond = [epoch for epoch in self.stage.stop.after if epoch >= values["epochs"]]
+        if beyond:
+            words = f"{name} has {values['epochs']} epochs, so nothing can stop after {beyond[0]}"
             raise OptionError(f"{self.name}: stop.after: {words}; set an earlier one, or more epochs")
         varied = first | {key: settings[key] if key in FIRST else value for key, value in resolved.items()}
         return PlannedRun(self.name, f"{self.name}/{name}", kind, values, varied, not self.selects)
@@ -353,11 +353,11 @@ class SweepPlanner:
         self.log.once(cells_key(name), decide)
         decision = read_cells(self.log, name)
         assert decision is not None  # noqa: S101  # it was just made
-        dropped = dropped_runs(self.log, before, self.stages[before].stop.after)
+        pruned = pruned_runs(self.log, before, self.stages[before].stop.after)
         for run in decision.among:
             if run in finished and run not in decision.finished:
                 self.message(f"{name} took its cells before {run} was finished, and without it; {ELSEWHERE}")
-            elif run not in finished and run not in dropped:
+            elif run not in finished and run not in pruned:
                 self.message(f"{name} takes its cells without {run}, which failed")
 
     def rehearse(self, *, build: bool = True) -> dict[str, list[PlannedRun]]:

@@ -1,8 +1,14 @@
-"""Successive halving: after some epochs (a rung) the runs of a stage are compared, and the clearly bad stop.
+"""Successive halving: after some epochs (a rung) the runs of a stage are compared, the clearly bad pruned.
 
-A comparison is made once, by the runs that got there, and stands. A run that failed before it may be tried
-again: when it gets there it goes further if it would have done so among the others, whatever these did since.
+A comparison is made once, by the runs that have got to the rung by then, and its decision stands.
+
+A late run is one that failed before the comparison and gets to the rung later, when it is tried again. It is
+compared with the accuracies that were recorded at the rung, not with what the other runs have reached since.
+It continues if it would have continued then.
+
 Runs that were finished before there was a comparison take part in it, and stay finished.
+
+A pruned run has the state `dropped` in decisions.json and in the results.
 """
 
 import math
@@ -15,18 +21,18 @@ from dartboard.jobs.job import Job
 from dartboard.jobs.queue import JobQueue
 from dartboard.runs import RunReader
 from dartboard.sweep.cells import finished_runs
-from dartboard.sweep.decision_log import RungDecision, late_key, read_rung, rung_key
+from dartboard.sweep.decision_log import RungDecision, late_run_key, read_rung, rung_key
 from dartboard.sweep.plan import SweepPlanner
 from dartboard.train.build import VALID
 
 Jobs = Mapping[str, Job]
 """Jobs by name."""
 Accuracies = Mapping[str, float | None]
-"""Accuracies by name of the run; None for methods that train nothing."""
-Ends = dict[str, tuple[Literal["dropped", "failed"], str]]
-"""Runs that end at a rung, by name: pruned or failed, and the reason as text."""
+"""Accuracies at a rung by name of the run; None if its method trains nothing, so that it is not compared."""
+StateAndReason = tuple[Literal["dropped", "failed"], str]
+"""How a run ends, as results record it, and why."""
 
-ERRORS = 2
+CLEAR_MARGIN = 2
 """A network is clearly worse than the best if it is this many standard errors of the difference below."""
 DIVERGED = "its training diverged"
 
@@ -36,31 +42,28 @@ def standard_error(first: float, second: float, examples: int) -> float:
     return math.sqrt((first * (1 - first) + second * (1 - second)) / examples)
 
 
-def sift(accuracies: Accuracies, examples: int, keep: int) -> dict[str, str | None]:
-    """The reason for which each network is pruned; None for those that stay, at least the best one.
+def reasons_to_prune(accuracies: Mapping[str, float], examples: int, keep: int) -> dict[str, str]:
+    """Why each network that is pruned is pruned, by name; the others continue, at least the best one.
 
     Pruned are those that are clearly worse than the best, and those that are not among the first `keep`; of
-    equal ones the first in order stay.
+    equal ones the first in order continue.
 
     Args:
-        accuracies: Accuracies after a short training; None for a network whose training diverged.
+        accuracies: Accuracies after a short training, by name.
         examples: Number of images they were measured on.
-        keep: Largest number of networks that stay.
+        keep: Largest number of networks that continue.
     """
-    known = {name: value for name, value in accuracies.items() if value is not None}
-    ranked = sorted(known, key=lambda name: -known[name])
-    reasons: dict[str, str | None] = dict.fromkeys(accuracies, DIVERGED)
+    ranked = sorted(accuracies, key=lambda name: -accuracies[name])
+    reasons: dict[str, str] = {}
     for rank, name in enumerate(ranked):
-        gap = known[ranked[0]] - known[name]
-        margin = ERRORS * standard_error(known[ranked[0]], known[name], examples)
+        best, accuracy = accuracies[ranked[0]], accuracies[name]
+        gap, margin = best - accuracy, CLEAR_MARGIN * standard_error(best, accuracy, examples)
         if gap > margin:
             below = f"{100 * gap:.2f} points below the best"
-            reasons[name] = f"{below}; {ERRORS} standard errors are {100 * margin:.2f}"
+            reasons[name] = f"{below}; {CLEAR_MARGIN} standard errors are {100 * margin:.2f}"
         elif rank >= keep:
             reasons[name] = f"not among the best {keep}" if keep > 1 else "not the best"
-        else:
-            reasons[name] = None
-    return reasons
+    return {name: reasons[name] for name in accuracies if name in reasons}
 
 
 @dataclass
@@ -76,33 +79,29 @@ class Pruner:
     message: Callable[[str], None]
     _failed: dict[str, dict[str, str]] = field(default_factory=dict, init=False)
 
-    def prune(self, stage: str, epochs: int, jobs: Jobs, queue: JobQueue) -> Ends:
+    def prune(self, stage: str, epochs: int, jobs: Jobs, queue: JobQueue) -> dict[str, StateAndReason]:
         """The runs of a stage that end at a rung: pruned, or failed before it.
 
-        Takes the jobs that were not pruned at the rungs before, and runs them up to this one.
+        Takes the jobs that were not pruned at the rungs before. If they have not been compared at this one,
+        all of them run up to it; else only those do that failed then, and that may become late runs.
         """
         decision = read_rung(self.planner.log, stage, epochs)
-        before: dict[str, str] = {}
-        waiting = jobs
-        if decision is not None:
-            before = dict(decision.dropped)
-            failed_before = [name for name in decision.failed if name in jobs]
-            waiting = {name: jobs[name] for name in failed_before if name not in decision.late}
-        accuracies, failed = self._train(waiting, epochs, queue)
-        self._failed.setdefault(stage, {}).update(failed)
         if decision is None:
-            dropped = self._compare(stage, epochs, jobs, accuracies)
+            accuracies, failed = self._train(stage, jobs, epochs, queue)
+            pruned = newly_pruned = self._decide(stage, epochs, jobs, accuracies)
         else:
-            dropped = before | self._compare_late(stage, epochs, jobs, decision, accuracies)
+            missing = [name for name in decision.failed if name in jobs and name not in decision.late_runs]
+            accuracies, failed = self._train(stage, {name: jobs[name] for name in missing}, epochs, queue)
+            newly_pruned = self._decide_late_runs(stage, epochs, jobs, decision, accuracies)
+            pruned = {**decision.pruned, **newly_pruned}
         self.planner.release_images()
-        for name, reason in dropped.items():
-            if name not in before:
-                self.message(f"{name} is dropped at epoch {epochs}: {reason}")
-        ends: Ends = {name: ("failed", reason) for name, reason in failed.items()}
-        return ends | {name: ("dropped", reason) for name, reason in dropped.items() if name in jobs}
+        for name, reason in newly_pruned.items():
+            self.message(f"{name} is pruned at epoch {epochs}: {reason}")
+        ends: dict[str, StateAndReason] = {name: ("failed", reason) for name, reason in failed.items()}
+        return ends | {name: ("dropped", reason) for name, reason in pruned.items() if name in jobs}
 
     def _train(
-        self, jobs: Jobs, epochs: int, queue: JobQueue
+        self, stage: str, jobs: Jobs, epochs: int, queue: JobQueue
     ) -> tuple[dict[str, float | None], dict[str, str]]:
         """Accuracies of the jobs that reach a rung, and errors of those that do not."""
         results = queue.run([replace(job, until=epochs) for job in jobs.values()]) if jobs else ()
@@ -117,45 +116,45 @@ class Pruner:
                 accuracy = rows[0].get(f"{VALID}_accuracy") if rows else None
                 if rows and not isinstance(accuracy, int | float):
                     raise RunError(f"{path} has no accuracy after {epochs} epochs")
-                accuracies[name] = accuracy
+                accuracies[name] = accuracy  # without epochs its method trains nothing
             except RunError as error:
                 failed[name] = str(error)
+        self._failed.setdefault(stage, {}).update(failed)
         return accuracies, failed
 
-    def _compare(self, stage: str, epochs: int, jobs: Jobs, accuracies: Accuracies) -> dict[str, str]:
-        """Compares the runs; where all failed there is nothing to decide."""
-        dropped: dict[str, str] = {}
-        for group in _same_images(jobs, accuracies):
-            dropped |= self._sift(stage, {name: accuracies[name] for name in group}, jobs[group[0]])
-        finished = finished_runs(self.planner.folder, [jobs[name] for name in dropped])
-        dropped = {name: reason for name, reason in dropped.items() if name not in finished}
+    def _decide(self, stage: str, epochs: int, jobs: Jobs, accuracies: Accuracies) -> dict[str, str]:
+        """Compares the runs that got to a rung; where all failed there is nothing to decide."""
+        pruned: dict[str, str] = {}
+        for names in _same_images(jobs, accuracies):
+            pruned |= self._reasons(stage, {name: accuracies[name] for name in names}, jobs[names[0]])
+        finished = finished_runs(self.planner.folder, [jobs[name] for name in pruned])
+        pruned = {name: reason for name, reason in pruned.items() if name not in finished}
         if accuracies:
             keep, failed = self.planner.stages[stage].stop.keep, self._failed[stage]
-            values = {"keep": keep, "accuracies": accuracies, "dropped": dropped, "failed": failed}
+            values = {"keep": keep, "accuracies": accuracies, "dropped": pruned, "failed": failed}
             self.planner.log.once(rung_key(stage, epochs), lambda: values)
-        return dropped
+        return pruned
 
-    def _compare_late(
+    def _decide_late_runs(
         self, stage: str, epochs: int, jobs: Jobs, decision: RungDecision, accuracies: Accuracies
     ) -> dict[str, str]:
-        """Compares each run that gets there after the others were compared with those."""
-        dropped: dict[str, str] = {}
+        """Compares each late run with the runs that were compared at the rung."""
+        pruned: dict[str, str] = {}
         for name, accuracy in accuracies.items():
-            known = {**decision.accuracies, name: accuracy}
-            group = next(names for names in _same_images(jobs, known) if name in names)
-            reason = self._sift(stage, {member: known[member] for member in group}, jobs[name]).get(name)
+            compared = {**decision.accuracies, name: accuracy}
+            names = next(names for names in _same_images(jobs, compared) if name in names)
+            reason = self._reasons(stage, {other: compared[other] for other in names}, jobs[name]).get(name)
             entry = {"accuracy": accuracy, "reason": reason}
-            self.planner.log.once(late_key(stage, epochs, name), lambda entry=entry: entry)  # type: ignore[misc]
-            dropped |= {} if reason is None else {name: reason}
-        return dropped
+            self.planner.log.once(late_run_key(stage, epochs, name), lambda entry=entry: entry)  # type: ignore[misc]
+            pruned |= {} if reason is None else {name: reason}
+        return pruned
 
-    def _sift(self, stage: str, accuracies: Accuracies, job: Job) -> dict[str, str]:
-        """Reasons for which runs on the same images are pruned; those without an accuracy have ended."""
-        known = {name: accuracy for name, accuracy in accuracies.items() if accuracy is not None}
-        if not known:
+    def _reasons(self, stage: str, accuracies: Accuracies, job: Job) -> dict[str, str]:
+        """Reasons for which runs on the same images, of which `job` is one, are pruned."""
+        compared = {name: accuracy for name, accuracy in accuracies.items() if accuracy is not None}
+        if not compared:
             return {}
-        reasons = sift(known, self.planner.examples(job), self.planner.stages[stage].stop.keep)
-        return {name: reason for name, reason in reasons.items() if reason is not None}
+        return reasons_to_prune(compared, self.planner.examples(job), self.planner.stages[stage].stop.keep)
 
 
 def _same_images(jobs: Jobs, names: Iterable[str]) -> Iterable[Sequence[str]]:

@@ -22,6 +22,7 @@ CSV, SUMMARY = "results.csv", "summary.csv"
 RunRow = dict[str, Any]
 """A row of the results: plain values by column."""
 End = Literal["finished", "dropped", "failed"]
+"""How a run of a sweep ends, as files record it: a pruned run is `dropped`."""
 TEXTS = ("name", "stage", "do", "state", "reason")
 COLUMNS = (*TEXTS, "seed", "epochs", "seconds")
 ACCURACIES = ("valid_accuracy", "discrete_accuracy", "test_accuracy", "best_accuracy")
@@ -38,7 +39,7 @@ SUMMARY_COLUMNS = ("stage", "do", "runs", "finished", "measured_on", "mean", "de
 def row_of(planned: PlannedRun, folder: Path, state: End, reason: str = "") -> RunRow:
     """The row of a run of the sweep in `folder` that has ended; one whose files are damaged has failed.
 
-    `reason` says why it was dropped, or its error; it is empty for one that is finished.
+    `reason` says why it was pruned, or its error; it is empty for one that is finished.
     """
     path = folder / planned.name
     metrics: RunRow = {}
@@ -68,7 +69,7 @@ def _check_numbers(row: Mapping[str, Any], place: str, needed: Sequence[str] = N
 
 
 def _read_metrics(path: Path) -> RunRow:
-    """The columns that come from the files of a run; from its last epochs if it was dropped."""
+    """The columns that come from the files of a run; from its last epochs if it was pruned."""
     run = RunReader.read(path)
     result = run.result()
     if result is None:

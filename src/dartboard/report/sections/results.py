@@ -71,7 +71,7 @@ def scoreboard(context: ReportContext) -> Section | None:
 def _score_cells(
     context: ReportContext, group: Sequence[SearchRun], *, has_ranks: bool, has_trainings: bool
 ) -> list[str | TableCell]:
-    """The cells of a row after its name; groups have means over the searches that were not dropped."""
+    """The cells of a row after its name; groups have means over the searches that were not pruned."""
     badges = [state_badge(search.info, reason=len(group) == 1) for search in group]
     if len(group) > 1:
         group = [search for search in group if not search.info.is_dropped]

@@ -47,7 +47,7 @@ class ProtocolConfig(Options):
 
     kind: Literal["protocol"] = Field(default="protocol", description="what this is the configuration of")
     searches: Count = Field(default=5, description="stage 1: searches, each with a seed of its own")
-    short: Count = Field(default=20, description="stage 2: epochs after which the clearly bad are dropped")
+    short: Count = Field(default=20, description="stage 2: epochs after which the clearly bad are pruned")
     keep: Count = Field(default=3, description="stage 2: largest number that are trained to the end")
     seeds: Count = Field(default=10, description="stage 3: trainings of the best network")
     random: Literal["none", "count", "time"] = Field(

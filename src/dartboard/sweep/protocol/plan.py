@@ -1,7 +1,7 @@
 """The plan of a protocol, a preset of a sweep with three stages (Li et al. 2021, C.1), and what it decides.
 
 Several searches; each different network that they found is trained for a few epochs, the clearly bad are
-dropped, the others trained to the end; the best is trained anew with many seeds. Random architectures with
+pruned, the others trained to the end; the best is trained anew with many seeds. Random architectures with
 the same budget go through the same, so that the benefit of the search can be seen.
 """
 
@@ -17,13 +17,13 @@ from typing import Any
 from dartboard.errors import DivergedError, RunError
 from dartboard.jobs.job import Job, JobResult
 from dartboard.jobs.queue import JobQueue
-from dartboard.runs import Run
+from dartboard.runs import RunReader
 from dartboard.search.record import to_json
 from dartboard.space import Genotype, SearchSpace, decode, enumerate_genotypes, sample
 from dartboard.space.graph import count
 from dartboard.sweep.decision_log import DecisionLog
 from dartboard.sweep.protocol.jobs import ProtocolJobs
-from dartboard.sweep.pruning import DIVERGED, sift
+from dartboard.sweep.pruning import DIVERGED, reasons_to_prune
 from dartboard.train.build import VALID
 from dartboard.utils.statistics import affordable
 
@@ -64,8 +64,8 @@ class Trial:
     Args:
         short: Accuracy on held-out images after the short training; None if there was none.
         short_seconds: Duration of the short training.
-        accuracy: Accuracy at the end; None for one that was dropped.
-        dropped: Reason for which it was dropped; None for one that was not.
+        accuracy: Accuracy at the end; None for one that was pruned.
+        dropped: Reason for which it was pruned; None for one that was not.
     """
 
     short: float | None
@@ -152,9 +152,9 @@ class ProtocolPlan:
         self._jobs[stage] = jobs
         return jobs
 
-    def runs(self, stage: str) -> list[Run]:
+    def runs(self, stage: str) -> list[RunReader]:
         """The runs of a stage that has been run, in the order of its jobs."""
-        return [Run.read(job.path) for job in self._jobs[stage]]
+        return [RunReader.read(job.path) for job in self._jobs[stage]]
 
     def _found_cells(self) -> list[ProtocolCell]:
         """The distinct cells that the searches found."""
@@ -197,9 +197,9 @@ class ProtocolPlan:
         return (self.jobs.config.short,) if stage.startswith("train") else ()
 
     def prune(self, stage: str, epochs: int, jobs: Mapping[str, Job], queue: JobQueue) -> Collection[str]:
-        """Names of the jobs that are dropped after the short trainings, or that no time is left for.
+        """Names of the jobs that are pruned after the short trainings, or that no time is left for.
 
-        A training that is no longer than a short one is not paused, and none is dropped.
+        A training that is no longer than a short one is not paused, and none is pruned.
         """
         arm = stage.partition(" ")[2]
         blank = {"short": None, "short_seconds": None, "accuracy": None, "dropped": None}
@@ -208,12 +208,13 @@ class ProtocolPlan:
             if epochs >= self.jobs.config.train.epochs:
                 return {job.path.name: blank for job in jobs.values()}
             rows = self._train_short(arm, [replace(job, until=epochs) for job in jobs.values()], queue)
-            accuracies = {name: row["short"] for name, row in rows.items()}
-            reasons = sift(accuracies, self.examples, self.jobs.config.keep)
-            for name, reason in reasons.items():
-                if reason is not None:
-                    self._message(f"train/{name} is dropped at epoch {epochs}: {reason}")
-            return {name: {**blank, **row, "dropped": reasons[name]} for name, row in rows.items()}
+            accuracies = {name: row["short"] for name, row in rows.items() if row["short"] is not None}
+            reasons = dict.fromkeys(rows.keys() - accuracies.keys(), DIVERGED)
+            reasons |= reasons_to_prune(accuracies, self.examples, self.jobs.config.keep)
+            for name in rows:
+                if name in reasons:
+                    self._message(f"train/{name} is pruned at epoch {epochs}: {reasons[name]}")
+            return {name: {**blank, **row, "dropped": reasons.get(name)} for name, row in rows.items()}
 
         rows = self.log.once(f"kept {arm}", screen)
         staying = [name for name, row in rows.items() if row["dropped"] is None]
@@ -242,7 +243,7 @@ class ProtocolPlan:
                 if job.name in self._diverged:
                     rows[job.path.name] = {"short": None}
                     continue
-                row = Run.read(job.path).metrics()[(job.until or 0) - 1]
+                row = RunReader.read(job.path).metrics()[(job.until or 0) - 1]
                 accuracy, seconds = row[f"{VALID}_accuracy"], row["seconds"]
                 rows[job.path.name] = {"short": accuracy, "short_seconds": seconds}
         return rows
@@ -267,7 +268,7 @@ class ProtocolPlan:
             if f"train/{name}" in self._diverged:
                 trials[name] = {"accuracy": None, "dropped": DIVERGED}
                 continue
-            result = _result(Run.read(self.jobs.folder / "train" / name))
+            result = _result(RunReader.read(self.jobs.folder / "train" / name))
             seconds = rows[name]["short_seconds"]
             trials[name] = {
                 "accuracy": result["last"][VALID]["top1"],
@@ -307,7 +308,7 @@ class ProtocolPlan:
         self.message(text)
 
 
-def _result(run: Run) -> dict[str, Any]:
+def _result(run: RunReader) -> dict[str, Any]:
     result = run.result()
     assert result is not None  # noqa: S101  # it is finished
     return result

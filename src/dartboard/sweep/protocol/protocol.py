@@ -14,7 +14,7 @@ from dartboard.jobs.executors.local import InlineExecutor
 from dartboard.jobs.job import Monitor
 from dartboard.jobs.queue import JobQueue, run_stages
 from dartboard.jobs.runner import JobRunner
-from dartboard.runs import SPACE, Run
+from dartboard.runs import SPACE, Run, RunReader
 from dartboard.space import SearchSpace, load_space, space_from_json, space_to_json
 from dartboard.sweep.decision_log import DecisionLog
 from dartboard.sweep.protocol.config import PROTOCOL, ProtocolConfig
@@ -60,8 +60,8 @@ class NetworkFacts:
         genotype: Its cells, as plain values.
         seeds: Seeds of the searches that found it.
         short_accuracy: Accuracy on held-out images after the short training; None if there was none.
-        accuracy: Accuracy at the end; None for one that was dropped.
-        dropped: Reason for which it was dropped; None for one that was not.
+        accuracy: Accuracy at the end; None for one that was pruned.
+        dropped: Reason for which it was pruned; None for one that was not.
         seconds: Duration of its training.
     """
 
@@ -244,9 +244,9 @@ def reopen(
 
 
 def conclude(
-    searches: Sequence[Run],
+    searches: Sequence[RunReader],
     selections: Mapping[str, Selection],
-    finals: Mapping[str, Sequence[Run]],
+    finals: Mapping[str, Sequence[RunReader]],
     examples: int,
 ) -> ProtocolResult:
     """The result of a protocol, with the comparison of its arms.
@@ -281,11 +281,12 @@ def conclude(
     return ProtocolResult(tuple(rows), arms, part, examples, difference, sentence)
 
 
-def _conclude_arm(selection: Selection, finals: Sequence[Run], part: str, search_seconds: float) -> Arm:
+def _conclude_arm(selection: Selection, finals: Sequence[RunReader], part: str, search_seconds: float) -> Arm:
     """Results of one arm, for which `search_seconds` of stage 1 were spent."""
     networks = []
     for cell in selection.cells:
-        run, trial = Run.read(finals[0].path.parents[1] / "train" / cell.name), selection.trials[cell.name]
+        run = RunReader.read(finals[0].path.parents[1] / "train" / cell.name)
+        trial = selection.trials[cell.name]
         metrics = run.metrics()
         networks.append(
             NetworkFacts(
@@ -334,6 +335,6 @@ def verdict(difference: Difference) -> str:
     return f"Search did not beat random here, nor random search: {interval}."
 
 
-def _name(run: Run) -> str:
+def _name(run: RunReader) -> str:
     """Its directory inside the protocol's."""
     return "/".join(run.path.parts[-2:])
