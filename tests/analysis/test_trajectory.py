@@ -22,7 +22,7 @@ from dartboard.analysis.trajectory import (
     read_trajectory,
 )
 from dartboard.errors import RunError, SpaceError
-from dartboard.runs import Run
+from dartboard.runs import Run, load_run
 from dartboard.search.health import entropies as torch_entropies
 from dartboard.space import get_space
 from dartboard.space.spec import Cell, Edge
@@ -88,6 +88,7 @@ def test_a_trajectory_is_what_the_search_measured(runs: dict[str, Run]) -> None:
 
 def test_all_of_it_as_json(runs: dict[str, Run]) -> None:
     own = read_trajectory(runs["gaea-darts-0"])
+    assert read_trajectory(load_run(own.path)).points == own.points
     facts = json.loads(json.dumps(own.facts()))
     assert facts.keys() >= set(QUANTITIES)
     assert facts["entropy"] == [point.cells["cell"].entropy for point in own.points]

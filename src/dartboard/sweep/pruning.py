@@ -32,8 +32,8 @@ Accuracies = Mapping[str, float | None]
 StateAndReason = tuple[Literal["dropped", "failed"], str]
 """How a run ends, as results record it, and why."""
 
-CLEAR_MARGIN = 2
-"""A network is clearly worse than the best if it is this many standard errors of the difference below."""
+STANDARD_ERRORS = 2
+"""Number of standard errors of the difference by which a clearly worse network is below the best."""
 DIVERGED = "its training diverged"
 
 
@@ -57,10 +57,10 @@ def reasons_to_prune(accuracies: Mapping[str, float], examples: int, keep: int) 
     reasons: dict[str, str] = {}
     for rank, name in enumerate(ranked):
         best, accuracy = accuracies[ranked[0]], accuracies[name]
-        gap, margin = best - accuracy, CLEAR_MARGIN * standard_error(best, accuracy, examples)
+        gap, margin = best - accuracy, STANDARD_ERRORS * standard_error(best, accuracy, examples)
         if gap > margin:
             below = f"{100 * gap:.2f} points below the best"
-            reasons[name] = f"{below}; {CLEAR_MARGIN} standard errors are {100 * margin:.2f}"
+            reasons[name] = f"{below}; {STANDARD_ERRORS} standard errors are {100 * margin:.2f}"
         elif rank >= keep:
             reasons[name] = f"not among the best {keep}" if keep > 1 else "not the best"
     return {name: reasons[name] for name in accuracies if name in reasons}
