@@ -19,6 +19,7 @@ from dartboard.cli.display import Display
 from dartboard.cli.main import main
 from dartboard.cli.processes import SIGNALS, interrupt_on_signals, stop_on_signals
 from dartboard.cli.run_loop import fit
+from dartboard.distributed import launch
 from dartboard.distributed.process_group import join_group
 from dartboard.errors import DistributedError
 from dartboard.runs import Run, list_checkpoints
@@ -87,7 +88,7 @@ def test_a_rank_that_dies_ends_the_search_which_goes_on_to_the_same_bits(tmp_pat
         assert launcher.returncode == 1
     lines = [line for line in complaint.splitlines() if "stopping as soon as" not in line]
     words = "another process that shared the work has ended; resume with: dartboard search --resume cut"
-    ended = "process 1 of 2 was ended by signal 9; resume the run with --resume"
+    ended = "process 1 of 2 was ended by signal 9; a run that has begun is continued with --resume"
     assert lines == [f"dartboard: error: {words}", f"dartboard: error: {ended}"]
     assert Run.read(tmp_path / "cut").state == "stopped"
     shutil.copytree(tmp_path / "cut", tmp_path / "alone")
@@ -212,17 +213,22 @@ def listening(process: int) -> list[str]:
     return found
 
 
+def stores(ranks: dict[str, int]) -> set[Path]:
+    """The files in which ranks meet."""
+    return {
+        Path(word.partition(b"=")[2].decode())
+        for rank in ranks.values()
+        for word in Path(f"/proc/{rank}/environ").read_bytes().split(b"\0")
+        if word.startswith(b"DARTBOARD_STORE=")
+    }
+
+
 def test_nobody_else_can_reach_the_processes(tmp_path: Path) -> None:
     command = [PROGRAM, *SEARCH, "epochs=300", "--processes", "2", "--out", "run", "--quiet"]
     with running_process(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
         wait_for_checkpoint(tmp_path / "run")
         addresses = listening(launcher.pid)
-        (store,) = {
-            Path(word.partition(b"=")[2].decode())
-            for rank in ranks_of(launcher.pid).values()
-            for word in Path(f"/proc/{rank}/environ").read_bytes().split(b"\0")
-            if word.startswith(b"DARTBOARD_STORE=")
-        }
+        (store,) = stores(ranks_of(launcher.pid))
         assert store.parent.stat().st_mode & 0o777 == 0o700
         launcher.send_signal(signal.SIGTERM)
         launcher.communicate(timeout=PATIENCE)
@@ -230,6 +236,36 @@ def test_nobody_else_can_reach_the_processes(tmp_path: Path) -> None:
     assert addresses  # gloo's own
     assert all(ipaddress.ip_address(address).is_loopback for address in addresses), addresses
     assert not store.parent.exists()
+
+
+def test_a_signal_while_processes_start_reaches_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The second of three is starting when Ctrl-C comes; the third is not started at all."""
+    start, started_processes = subprocess.Popen, []
+
+    def interrupted(*args: object, **options: object) -> subprocess.Popen:
+        if started_processes:
+            signal.raise_signal(signal.SIGINT)
+        started_processes.append(start(*args, **options))
+        return started_processes[-1]
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    before = time.monotonic()
+    assert launch(3, [*SEARCH, "epochs=300", "--processes", "3", "--quiet"]) == 128 + signal.SIGINT
+    assert time.monotonic() - before < PATIENCE
+    assert len(started_processes) == 2
+    assert all(process.poll() is not None for process in started_processes)
+
+
+def test_processes_without_an_address_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    with (
+        pytest.raises(DistributedError, match="MASTER_ADDR or MASTER_PORT is not"),
+        join_group(torch.device("cpu")),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111"])
@@ -250,11 +286,13 @@ def test_processes_end_with_who_has_launched_them(tmp_path: Path) -> None:
     with running_process(command, cwd=tmp_path, stderr=subprocess.PIPE, env=plain()) as launcher:
         wait_for_checkpoint(tmp_path / "run")
         group = ranks_of(launcher.pid)
+        (store,) = stores(group)
         launcher.kill()
         end = time.monotonic() + 30
         while any(Path(f"/proc/{rank}/cwd").exists() for rank in group.values()):
             assert time.monotonic() < end, "they live on"
             time.sleep(0.1)
+    assert not store.parent.exists()
     assert Run.read(tmp_path / "run").state == "stopped"
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from dartboard.utils.text import printable
+from dartboard.utils.text import plural, printable
 
 
 @pytest.mark.parametrize(
@@ -13,3 +13,7 @@ from dartboard.utils.text import printable
 )
 def test_what_a_terminal_would_obey_is_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
+
+
+def test_one_is_not_many() -> None:
+    assert [plural(count, "epoch") for count in (0, 1, 2)] == ["0 epochs", "1 epoch", "2 epochs"]

@@ -26,7 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from dartboard.cli import commands
 
         code = commands.run(sys.argv[1:] if argv is None else argv)
-        sys.stdout.flush()  # so that a closed pipe is noticed here
+        if sys.stdout is not None:  # as it is where a shell has closed it
+            sys.stdout.flush()  # so that a closed pipe is noticed here
     except (DartboardError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             # Python flushes once more at exit, which must not fail as well.
@@ -39,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"dartboard: error: {printable(one_line(error))}", file=sys.stderr)
         return MISTAKE
     except (RuntimeError, MemoryError) as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps it where a class is made
+            return _report_interrupt(error.__cause__)
         from dartboard.engine.process import is_out_of_memory
 
         if not is_out_of_memory(error):
@@ -46,9 +49,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"dartboard: error: {OUT_OF_MEMORY}", file=sys.stderr)
         return MISTAKE
     except KeyboardInterrupt as interrupt:
-        from dartboard.cli.processes import is_silent
-
-        if not is_silent():
-            print("; ".join(["dartboard: interrupted", *map(str, interrupt.args)]), file=sys.stderr)
-        return INTERRUPTED
+        return _report_interrupt(interrupt)
     return code
+
+
+def _report_interrupt(interrupt: BaseException) -> int:
+    """Print that the program was interrupted, unless rank 0 does; an import could fail now."""
+    if os.environ.get("WORLD_SIZE", "1") == "1" or os.environ.get("RANK", "0") == "0":
+        print("; ".join(["dartboard: interrupted", *map(str, interrupt.args)]), file=sys.stderr)
+    return INTERRUPTED

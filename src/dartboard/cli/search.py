@@ -16,7 +16,7 @@ from dartboard.cli.arguments import load_plugins
 from dartboard.cli.render import Terminal, draw_cells, labeled, progress, run_lines
 from dartboard.cli.run_loop import add_flags, check_flags, claim_directory, resumed, run_loop, search_name
 from dartboard.space import SPACES, load_space
-from dartboard.utils.text import command, span
+from dartboard.utils.text import command, plural, span
 
 if TYPE_CHECKING:
     import torch
@@ -107,7 +107,7 @@ def _print_result(result: "SearchResult", path: Path, plugins: Sequence[str]) ->
             accuracy += f"; {result.discrete_accuracy:.1%} with the cell alone"
         terminal.write(labeled("accuracy", accuracy))
     terminal.write(labeled("entropy", f"{result.entropy:.3f}"))
-    terminal.write(labeled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
+    terminal.write(labeled("time", f"{span(result.seconds)}, {plural(result.epochs, 'epoch')}"))
     for warning in result.warnings:
         terminal.write(labeled("warning", warning, terminal.width))
     terminal.write(run_lines(path))

@@ -18,7 +18,7 @@ from dartboard.cli import processes
 from dartboard.cli.arguments import UsageError, load_plugins
 from dartboard.cli.render import Terminal, labeled, progress, run_lines
 from dartboard.cli.run_loop import add_flags, check_flags, claim_directory, resumed, run_loop
-from dartboard.utils.text import command, span
+from dartboard.utils.text import command, plural, span
 
 if TYPE_CHECKING:
     import torch
@@ -158,6 +158,6 @@ def _print_result(result: "TrainResult", path: Path, plugins: Sequence[str]) -> 
     biased = "" if result.measured_on == VALID else "; chosen by the test images themselves, so too good"
     terminal.write(labeled("best", accuracy + biased))
     terminal.write(labeled("network", f"{result.parameters:,} parameters, {result.flops:,} FLOPs per image"))
-    terminal.write(labeled("time", f"{span(result.seconds)}, {result.epochs} epochs"))
+    terminal.write(labeled("time", f"{span(result.seconds)}, {plural(result.epochs, 'epoch')}"))
     terminal.write(run_lines(path))
     terminal.write(labeled("next", command("export", path, "--format", "onnx", plugins=plugins)))

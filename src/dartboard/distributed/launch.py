@@ -5,6 +5,7 @@ what it is sent: they meet in a file that nobody else can open, and exchange ten
 """
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -22,7 +23,14 @@ PARENT = "DARTBOARD_LAUNCHER"
 """The environment variable with the process id of the launcher."""
 STORE = "DARTBOARD_STORE"
 """The environment variable with the file in which the processes of a launcher meet."""
-PROGRAM = "import sys; from dartboard.cli.main import main; sys.exit(main())"
+PROGRAM = """
+import sys
+try:
+    from dartboard.cli.main import main
+except KeyboardInterrupt:
+    sys.exit(130)
+sys.exit(main())
+"""
 SHUTDOWN_SECONDS = 1800.0
 """Seconds that processes have to save and stop; a step can be long."""
 REPORT_SECONDS = 5.0
@@ -53,18 +61,25 @@ def launch(count: int, arguments: Sequence[str]) -> int:
         shared.setdefault("OMP_NUM_THREADS", "1")  # each process sets its own number of threads
         processes: list[subprocess.Popen[bytes]] = []
 
+        signaled: set[int] = set()
+
         def pass_on(number: Signals) -> None:
             for process in processes:
+                signaled.add(process.pid)
                 with suppress(ProcessLookupError):
                     process.send_signal(number)
 
         with handling((SIGINT, SIGTERM), pass_on) as caught:
             try:
                 for rank in range(count):
+                    if caught:
+                        break
                     own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
                     command = [sys.executable, "-P", "-c", PROGRAM, *arguments]
                     # In sessions of their own: Ctrl-C in a terminal reaches each of them once, from here.
                     processes.append(subprocess.Popen(command, env=shared | own, start_new_session=True))  # noqa: S603
+                if caught and signaled != {process.pid for process in processes}:  # one was just starting
+                    pass_on(caught[0])
                 failed = _first_failure(processes)
                 if failed is not None and not caught:
                     _wait(processes[:1], REPORT_SECONDS)
@@ -79,7 +94,7 @@ def launch(count: int, arguments: Sequence[str]) -> int:
     code = processes[failed].returncode
     if code < 0:  # killed, so it could not report this itself
         message = f"process {failed} of {count} was ended by signal {-code}"
-        sys.stderr.write(f"dartboard: error: {message}; resume the run with --resume\n")
+        sys.stderr.write(f"dartboard: error: {message}; a run that has begun is continued with --resume\n")
     return code if code > 0 else 1
 
 
@@ -115,6 +130,8 @@ def end_with_launcher() -> None:
     def watch() -> None:
         while os.getppid() == int(parent):
             time.sleep(POLL_SECONDS)
+        if STORE in os.environ:  # which the launcher would have removed
+            shutil.rmtree(Path(os.environ[STORE]).parent, ignore_errors=True)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

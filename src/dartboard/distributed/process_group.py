@@ -180,9 +180,14 @@ def _check_address() -> None:
     """Refuses to meet at an address that strangers may reach: torchrun's store has no authentication.
 
     Raises:
-        DistributedError: If `MASTER_ADDR` is public and the environment variable `DARTBOARD_PUBLIC` is not 1.
+        DistributedError: If there is no address, or it is public and `DARTBOARD_PUBLIC` is not 1.
     """
     address = os.environ.get("MASTER_ADDR", "")
+    if not address or "MASTER_PORT" not in os.environ:
+        raise DistributedError(
+            "RANK and WORLD_SIZE are set as by torchrun, but MASTER_ADDR or MASTER_PORT is not; start the "
+            "processes with torchrun, or unset them"
+        )
     try:
         hosts = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(address, None)}
     except OSError:  # torch says what is wrong with it

@@ -21,7 +21,7 @@ from dartboard.search.select import Selector
 from dartboard.space.formats import GENOTYPE_FORMATS
 from dartboard.space.genotype import Genotype, restrict
 from dartboard.utils.renderers import find_renderer
-from dartboard.utils.text import span
+from dartboard.utils.text import plural, span
 
 if TYPE_CHECKING:
     from dartboard.search.searcher import Searcher
@@ -99,7 +99,10 @@ class SearchResult(Result):
 
     def summary(self) -> dict[str, str]:
         """Accuracy, entropy, time and warnings, by label."""
-        lines = {"entropy": f"{self.entropy:.3f}", "time": f"{span(self.seconds)}, {self.epochs} epochs"}
+        lines = {
+            "entropy": f"{self.entropy:.3f}",
+            "time": f"{span(self.seconds)}, {plural(self.epochs, 'epoch')}",
+        }
         if self.valid_accuracy is not None and self.discrete_accuracy is not None:
             supernet = f"{self.valid_accuracy:.1%} of held-out images, by the supernet"
             lines = {"accuracy": f"{supernet}; {self.discrete_accuracy:.1%} with the cell alone"} | lines

@@ -18,6 +18,11 @@ def span(seconds: float) -> str:
     return " ".join(parts) or "0 s"
 
 
+def plural(count: int, noun: str) -> str:
+    """A count with its noun, such as `1 epoch` or `3 epochs`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def command(*words: object, plugins: Iterable[object] = ()) -> str:
     """A dartboard command line of these arguments, quoted for the shell, that loads these plugin files."""
     flags = [word for plugin in plugins for word in ("--plugin", plugin)]
