@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from dartboard.cli.arguments import UsageError
 from dartboard.distributed import world_size
 from dartboard.errors import DistributedError
+from dartboard.runs.directory import RunReader
 from dartboard.utils.processes import cpu_count, handling
 
 if TYPE_CHECKING:
@@ -67,8 +68,6 @@ def launch(args: Namespace) -> int | None:
     from dartboard import distributed
 
     count = process_count(args)
-    from dartboard.runs.directory import RunReader
-
     batch = None if args.resume is None else RunReader.read(args.resume).config.get("batch")
     # A batch size that is not a number is refused when all settings are read.
     if isinstance(batch, int) and batch >= 1 and batch % count:
