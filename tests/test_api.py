@@ -36,12 +36,11 @@ from dartboard.errors import OptionError, RunError
 from dartboard.export import FORMATS
 from dartboard.jobs.executors import EXECUTORS
 from dartboard.nn import OPS, load_model, one_hot
-from dartboard.registry import Registry
+from dartboard.registry import RENDERERS, Registry, find_renderer
 from dartboard.search import METHODS, SearchOptions
 from dartboard.space import SPACES, Cell, Edge, Genotype, adopt, decode
 from dartboard.tables import TABLES
 from dartboard.train import TrainOptions
-from dartboard.utils.renderers import RENDERERS, find_renderer
 
 REGISTRIES: tuple[Registry, ...] = (DATASETS, EXECUTORS, FORMATS, METHODS, OPS, SPACES, TABLES)
 

@@ -5,11 +5,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
+from importlib import import_module, metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dartboard.errors import DuplicateNameError, OptionError, UnknownNameError
 from dartboard.plugins import entry_points, load_entry_point, module_of, package_of, warn_once
@@ -179,3 +179,19 @@ def _distribution(module: str) -> tuple[str, str] | tuple[None, None]:
     except metadata.PackageNotFoundError:
         names = metadata.packages_distributions().get(module)
         return (names[0], metadata.version(names[0])) if names else (None, None)
+
+
+RENDERERS = {
+    "cells_html": "dartboard.viz.svg:cells_html",
+    "cell_figure": "dartboard.viz.cells:cell_figure",
+    "history_figure": "dartboard.viz.plots:plot_history",
+    "report": "dartboard.report:write_report",
+}
+"""Module and function of what renders results, which is above them in the order of imports."""
+
+
+def find_renderer(name: str) -> Callable[..., Any]:
+    """The function that renders something, such as the `report` of runs; imported when it is needed."""
+    module, _, function = RENDERERS[name].partition(":")
+    renderer: Callable[..., Any] = getattr(import_module(module), function)
+    return renderer

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dartboard.errors import OptionError, RunError
+from dartboard.registry import find_renderer
 from dartboard.space import Genotype
-from dartboard.utils.renderers import find_renderer
 
 MAX_CELLS, MAX_EDGES = 2, 14
 """Cells and edges that are written out; of larger genotypes the rest is counted."""

@@ -147,7 +147,7 @@ class RunReader:
 
         That is report.html in the run directory unless a path is given.
         """
-        from dartboard.utils.renderers import find_renderer
+        from dartboard.registry import find_renderer
 
         written: Path = find_renderer("report")([self.path], path or self.path / "report.html")
         return written

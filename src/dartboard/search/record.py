@@ -13,6 +13,7 @@ from dartboard.engine.result import Result, check_choice
 from dartboard.errors import ModelError
 from dartboard.nn.inherit import inherit
 from dartboard.nn.network import CellNet
+from dartboard.registry import find_renderer
 from dartboard.relax.base import Strength
 from dartboard.runs import digest
 from dartboard.search import health
@@ -20,7 +21,6 @@ from dartboard.search.health import accuracy, discrete_accuracy
 from dartboard.search.select import Selector
 from dartboard.space.formats import GENOTYPE_FORMATS
 from dartboard.space.genotype import Genotype, restrict
-from dartboard.utils.renderers import find_renderer
 from dartboard.utils.text import plural, span
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from dartboard.engine.result import Result, check_choice
 from dartboard.errors import ModelError
 from dartboard.nn.model_file import BEST, LAST, Model, load_model, unpack_model
 from dartboard.nn.network import CellNet
+from dartboard.registry import find_renderer
 from dartboard.space import Genotype
 from dartboard.tasks import Evaluation
-from dartboard.utils.renderers import find_renderer
 from dartboard.utils.text import span
 
 
