@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from runpy import run_path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -47,12 +48,29 @@ SMALL = (
     "data.flip=true",
     "net.drop_path=0.1",
 )
-WARMUP = {"pc-darts": ("method.warmup=1",), "gaea-pc-darts": ("method.warmup=1",)}
-BENCH = ("--space", "nano", "--data", "cluttered-digits", "--methods", "gaea-darts-erm", "--seeds", "0-1")
+OPTIONS = {
+    "amended-darts": ("lr=0.0003",),
+    "asm": ("init=random",),
+    "darts": ("lr=0.0003",),
+    "darts-2nd": ("lr=0.0003",),
+    "gaea-darts": ("lr=0.1",),
+    "gaea-darts-erm": ("lr=0.1",),
+    "gaea-gdas": ("lr=0.1", "explore=0", "warmup=0"),
+    "gaea-pc-darts": ("lr=0.1", "partial=4", "warmup=1"),
+    "gdas": ("lr=0.0003", "explore=0", "warmup=0"),
+    "pc-darts": ("lr=0.0006", "partial=4", "warmup=1"),
+    "xnas": ("bound=1",),
+}
+"""What the papers have; the defaults are rules of the library, and have rows of their own."""
+BENCH = (
+    *("--space", "nano", "--data", "cluttered-digits", "--methods", "gaea-darts-erm", "--seeds", "0-1"),
+    "methods.gaea-darts-erm.method.lr=0.1",
+)
 LARGE_SPACES = {"nb201": ("space.cells=1",), "darts": ("space.cells=3",)}
 PROTOCOL = (
     *("--method", "gaea-darts-erm", "--search-recipe", "quick", "--train-recipe", "quick"),
     *("searches=2", "seeds=1", "short=1", "search.epochs=1", "train.epochs=1", "random=count"),
+    "search.method.lr=10",
     *("search.net.channels=4", "train.net.channels=4", "train.net.cells=3"),
 )
 
@@ -61,13 +79,16 @@ def cases() -> dict[str, tuple[str, ...]]:
     """Command of every case by name; all run in one new folder, in this order."""
     found = {}
     for method in METHODS:
-        words = ("--epochs", "2", "--data", "digits", *SMALL, *WARMUP.get(method, ()))
-        found[f"search nano {method}"] = _search("nano", method, *words)
+        words = ("--epochs", "2", "--data", "digits", *SMALL)
+        found[f"search nano {method}"] = _search("nano", method, *words, *_options(method))
+        if method in OPTIONS:
+            place = f"defaults-{method}"
+            found[f"search nano {method}, defaults"] = _search("nano", method, *words, name=place)
     for space, shrink in LARGE_SPACES.items():
         for method in ("darts", "gaea-darts-erm"):
-            words = ("--data", "digits", *SMALL, *shrink)
+            words = ("--data", "digits", *SMALL, *shrink, *_options(method))
             found[f"search {space} {method}"] = _search(space, method, "--epochs", "1", *words)
-    two = ("--epochs", "2", "--data", "digits", "--processes", "2", *SMALL)
+    two = ("--epochs", "2", "--data", "digits", "--processes", "2", *SMALL, *_options("gaea-darts"))
     found["search nano gaea-darts, two processes"] = _search("nano", "gaea-darts", *two, name="two")
     train = ("--recipe", "quick", "--data", "digits", "--epochs", "2", "net.channels=4", "net.drop_path=0.1")
     found["train nano"] = ("train", "search-nano-darts", *train, "--no-report", "--out", "train")
@@ -85,16 +106,24 @@ def cases() -> dict[str, tuple[str, ...]]:
     return found
 
 
+def _options(method: str) -> list[str]:
+    return [f"method.{option}" for option in OPTIONS.get(method, ())]
+
+
 def _search(space: str, method: str, *words: str, name: str = "") -> tuple[str, ...]:
     place = name or f"search-{space}-{method}"
     return ("search", "--space", space, "--method", method, *words, "--no-report", "--out", place)
 
 
 def digests(source: Path, names: set[str] | None = None) -> dict[str, str]:
-    """The digest of every case, computed by the package under `source`; printed as they are computed."""
+    """The digest of every case, computed by the package under `source`; printed as they are computed.
+
+    The commands are those of the commit, for later ones may name options that it does not have.
+    """
     found = {}
+    commands = run_path(str(source.parent / "scripts" / "digests.py"))["cases"]()
     with TemporaryDirectory() as folder:
-        for name, command in cases().items():
+        for name, command in commands.items():
             if names is None or name in names:
                 found[name] = _digest(source, command, Path(folder))
                 print(f"{found[name]}  {name}", flush=True)
@@ -159,6 +188,8 @@ def checkout(revision: str | None) -> Iterator[Path]:
 def compare(expected: Mapping[str, str], found: Mapping[str, str]) -> int:
     """Print the cases that differ, and return the exit code."""
     wrong = [name for name in expected if expected[name] != found.get(name)]
+    for name in found.keys() - expected.keys():
+        print(f"new: {name}")
     for name in wrong:
         print(f"differs: {name}\n  {expected[name]}\n  {found.get(name)}")
     print(f"{len(expected) - len(wrong)} of {len(expected)} digests are equal")

@@ -84,6 +84,17 @@ def test_without_its_coefficient_amended_is_first_order(products):
     torch.testing.assert_close(amended(point, 0.0, products)[0], first_order(point)[0])
 
 
+@pytest.mark.parametrize("eta", [1e-3, 0.1, 10.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_amending_term_can_be_cut_to_the_length_of_the_first_order(seed, eta):
+    point = network(seed)
+    (direct,), (whole,) = first_order(point), amended(point, eta, Exact())
+    (found,) = amended(point, eta, Exact(), bounded=True)
+    term, cut = whole - direct, found - direct
+    assert cut.norm() == pytest.approx(min(term.norm().item(), direct.norm().item()))
+    torch.testing.assert_close(cut / cut.norm(), term / term.norm())
+
+
 @pytest.mark.parametrize("alpha", [0.5, -2.0])
 def test_the_toy_of_amended_darts(alpha):
     """A.1: loss (w x - alpha)^2, x = 1 in training and 2 in validation, w at its optimum alpha."""

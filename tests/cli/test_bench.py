@@ -55,7 +55,8 @@ def test_what_people_see(tiny: list[str], capsys: Capture) -> None:
     assert re.fullmatch(r"darts  seed 3  2 epochs  one \d+\.\d\d%  \d+ s  1 left, \d+ s", lines[2])
     assert re.fullmatch(r"gdas  seed 3  2 epochs  one \d+\.\d\d%  \d+ s  none left", lines[3])
     assert lines[4].startswith("toy, 216 architectures; ")
-    assert [line.split()[0] for line in lines[6:11]] == ["darts", "gdas", "random", "evolution", "best"]
+    rows = ["darts", "gdas", "random", "evolution", "mean", "best", "best", "best"]
+    assert [line.split()[0] for line in lines[6:14]] == rows
 
 
 def test_everything_is_in_the_directory(usual: Path) -> None:
@@ -66,7 +67,7 @@ def test_everything_is_in_the_directory(usual: Path) -> None:
     assert sorted(path.name for path in (usual / "runs").iterdir()) == runs
     assert sorted(path.stem for path in (usual / "records").iterdir()) == runs
     assert (usual / "table.md").read_text().startswith("| method | seeds |")
-    assert len((usual / "table.csv").read_text().splitlines()) == 6
+    assert len((usual / "table.csv").read_text().splitlines()) == 9
     assert json.loads((usual / "table.json").read_text())["oracle"] == "toy"
 
 
@@ -78,7 +79,7 @@ def test_json_is_one_object(usual: Path, tiny: list[str], capsys: Capture) -> No
     assert facts["failed"] == {}
     assert str(usual / "table.md") in facts["written"]
     assert facts["table"] == json.loads((usual / "table.json").read_text())
-    assert [row["done"] for row in facts["table"]["rows"]] == [2, 2, 3, 3, 1]
+    assert [row["done"] for row in facts["table"]["rows"]] == [2, 2, 3, 3, 1, 3, 3, 1]
 
 
 def test_the_same_command_again_searches_nothing(usual: Path, tiny: list[str], capsys: Capture) -> None:
@@ -151,7 +152,7 @@ def test_the_usual_directory_says_the_settings_that_are_not_given(
     words = ["bench", "--data", data, "--plugin", PLUGIN, "--show", "--results", str(usual / "records")]
     facts = json_output(capsys, *words)
     assert facts["out"] == str(out)
-    assert [row["done"] for row in facts["table"]["rows"]] == [2, 2, 3, 3, 1]
+    assert [row["done"] for row in facts["table"]["rows"]] == [2, 2, 3, 3, 1, 3, 3, 1]
 
 
 def test_the_table_is_shown_though_it_cannot_be_written(
@@ -255,7 +256,7 @@ def test_a_search_that_fails_is_told_of(tiny: list[str], capsys: Capture) -> Non
             "methods.darts: there is no file or folder 'none.npz' to read",
         ),
         (
-            ["--methods", "pc-darts"],
+            ["--methods", "pc-darts", "methods.pc-darts.method.warmup=15"],
             "methods.pc-darts: the architecture is frozen for the first 15 epochs and the search has 2",
         ),
         (["--methods", "darts", "--show", "--jobs", "2"], "--show searches nothing; leave out --jobs"),

@@ -48,10 +48,10 @@ def test_a_method_by_name(capsys: pytest.CaptureFixture[str]) -> None:
         "darts-2nd",
         "DARTS, second order: the gradient after a virtual step of the weights (Liu et al. 2019).",
         "",
-        "method.lr            0.0003  float",
-        "method.weight_decay  0.001   float",
-        "method.product       exact   exact | finite",
-        "method.radius        0.01    float",
+        "method.lr            auto   float | auto",
+        "method.weight_decay  0.001  float",
+        "method.product       exact  exact | finite",
+        "method.radius        0.01   float",
     ]
 
 

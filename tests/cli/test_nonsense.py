@@ -48,8 +48,14 @@ def complaint(capsys: Capture, command: str) -> str:
         ("--method random-ws method.epoch_samples=0", "at least 1 sample, got 0"),
         ("--method gdas method.start=-1", "the temperature at the start must be a number > 0, got -1.0"),
         ("--method gdas method.end=-1", "the temperature at the end must be a number > 0, got -1.0"),
-        ("--method pc-darts method.warmup=-1", "warmup must be a whole number >= 0, got -1"),
-        ("--method pc-darts method.partial=0 method.warmup=1", "partial must be a whole number >= 1, got 0"),
+        (
+            "--method pc-darts method.warmup=-1",
+            "warmup must be a whole number >= 0 or a fraction below 1, got -1",
+        ),
+        (
+            "--method pc-darts method.partial=0 method.warmup=1",
+            "partial must be a whole number >= 1, or auto, got 0",
+        ),
         ("--method evolution", "with --plugin a file that registers a method with a score"),
         ("--method random-ws data.valid=0.0001", "training images of 'digits' holds out none"),
         ("batch=1 net.auxiliary=0.4", "the auxiliary classifier sees one pixel"),

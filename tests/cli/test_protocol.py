@@ -201,7 +201,7 @@ def test_a_real_process(program: Path, tiny: list[str]) -> None:
         (["--config", "a", "--train-config", "b"], "--config has the searches and the trainings; leave out"),
         (["--epochs", "3"], "unrecognized arguments: --epochs"),
         (
-            ["search.method=pc-darts"],
+            ["search.method=pc-darts", "search.method.warmup=15"],
             "the architecture is frozen for the first 15 epochs and the search has 1, so it",
         ),
     ],

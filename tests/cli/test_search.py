@@ -162,7 +162,7 @@ def test_threads_and_device(capsys: Capture, monkeypatch: pytest.MonkeyPatch) ->
             "unrecognized arguments: --batch; settings without a flag are written like weights.lr=0.05; see",
         ),
         (
-            ["--method", "pc-darts", *TINY],
+            ["--method", "pc-darts", "method.warmup=15", *TINY],
             "the architecture is frozen for the first 15 epochs and the search has 2, so it",
         ),
     ],

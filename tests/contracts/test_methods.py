@@ -41,8 +41,8 @@ def score(genotype):
 
 
 OPTIONS = {
-    "pc-darts": {"warmup": 0},
-    "gaea-pc-darts": {"warmup": 0},
+    "pc-darts": {"warmup": 0, "partial": 4},
+    "gaea-pc-darts": {"warmup": 0, "partial": 4},
     "random-ws": {"samples": 2, "epoch_samples": 2},
     "evolution": {"score": score, "population": 4, "tournament": 2, "cycles": 12},
 }
@@ -80,8 +80,8 @@ def walk(searcher, steps=1):
     """Takes steps as the loop does, where the method trains at all."""
     searcher.net.train()
     searcher.relaxation.train()
-    for _ in range(steps if searcher.method.trains else 0):
-        if searcher.step % searcher.plan.steps == 0:
+    for number in range(steps if searcher.method.trains else 0):
+        if number == 0 or searcher.step % searcher.plan.steps == 0:  # where it goes on, the epoch starts, too
             call(searcher, "on_epoch_start")
         searcher.train_step()
         call(searcher, "on_step_end")
@@ -278,6 +278,10 @@ OTHER = {
     "partial": 2,
     "warmup": 1,
     "floor": 0.166,
+    "explore": 0.0,
+    "entropy": 1.0,
+    "bounded": True,
+    "init": "random",
     "bound": 1e-3,
     "zeta": 1e-6,
     "cell_by_cell": False,

@@ -16,7 +16,7 @@ SMALLER = (
     (r"^search .*--data (photos/|cifar10)", "data.size=8"),
     (r"^search (?!.*(--resume|--live))", "--no-report"),
     (rf"^search .*(--space (darts|xnas|s1|s1-dense)|--recipe {STACKED}) ", "space.cells=3"),
-    (r"^search .*(--recipe|--method) (gaea-)?pc-darts ", "method.warmup=0"),
+    (r"^search .*--recipe ((gaea-)?pc-darts|gaea-gdas-nb201-released) ", "method.warmup=0"),
     (r"^search .*--recipe xnas ", "data.autoaugment=none"),
     (r"^search .*--space (nb201|oneshot\d)", "space.cells=1"),
     (r"^train (?!.*--resume)", f"{TINY} {ALONE}"),

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from dartboard.arch.objective import Batch, Objective, Precision
 from dartboard.data import Dataset, ImageSet, load_dataset
-from dartboard.relax import RELAXATIONS
+from dartboard.relax import RELAXATIONS, Attention
+from dartboard.relax.base import Relaxation
 from dartboard.relax.categorical import Categorical
 from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.space import SearchSpace, get_space
@@ -35,7 +36,11 @@ def random_objective(
     auxiliary, smoothing = options.pop("auxiliary", 0.0), options.pop("smoothing", 0.0)
     net = networks.build(space, seed=seed, auxiliary=auxiliary > 0, **options)
     generator = torch.Generator().manual_seed(seed)
-    relaxation = RELAXATIONS[relax](space, generator).to(next(net.parameters()).dtype)
+    if relax == "attention":
+        relaxation: Relaxation = Attention(space, init="random", generator=generator)
+    else:
+        relaxation = RELAXATIONS[relax](space, generator)
+    relaxation.to(next(net.parameters()).dtype)
     inner = getattr(relaxation, "inner", relaxation)
     for values in relaxation.arch_parameters():
         randomize_(values, generator, on_simplex=isinstance(inner, Categorical) and inner.on_simplex)

@@ -19,7 +19,8 @@ def images(batch=4, seed=0):
 
 def make(space, **options):
     """Attention that tells candidates well apart, in float64."""
-    relaxation = Attention(space, generator=torch.Generator().manual_seed(1), **options).double()
+    generator = torch.Generator().manual_seed(1)
+    relaxation = Attention(space, init="random", generator=generator, **options).double()
     for parameter in relaxation.parameters():
         parameter.data *= 4
     return relaxation
@@ -185,8 +186,33 @@ def test_options_have_ranges(ragged, options):
 
 def test_a_generator_draws_the_modules(ragged):
     torch.manual_seed(0)
-    first, second = (Attention(ragged, generator=torch.Generator().manual_seed(3)) for _ in range(2))
-    other = Attention(ragged, generator=torch.Generator().manual_seed(4))
+    first, second, other = (
+        Attention(ragged, init="random", generator=torch.Generator().manual_seed(seed)) for seed in (3, 3, 4)
+    )
     for name, values in first.named_parameters():
         assert torch.equal(values, second.get_parameter(name))
         assert not torch.equal(values, other.get_parameter(name))
+
+
+def test_by_default_attention_starts_equal_whatever_the_outputs_are(ragged):
+    net = networks.build(ragged).eval()
+    relaxation = Attention(ragged, generator=torch.Generator().manual_seed(1)).double()
+    for slot in (0, 2):
+        found = attentions(net, relaxation, images(), slot, 0)
+        assert torch.equal(found, torch.full_like(found, 1 / 3))
+    random = Attention(ragged, init="random", generator=torch.Generator().manual_seed(1))
+    for name, values in relaxation.named_parameters():
+        last = name.endswith("layers.3")
+        assert torch.equal(
+            values.float(), 0 * random.get_parameter(name) if last else random.get_parameter(name)
+        )
+
+
+def test_equal_attention_is_no_saddle(ragged):
+    """The last layer moves at once; the layers before it follow when it has."""
+    net, relaxation = networks.build(ragged), Attention(ragged, generator=torch.Generator().manual_seed(1))
+    relaxation.double()
+    net(images(), relaxation()).square().sum().backward()
+    for name, values in relaxation.slots["0"].named_parameters():
+        assert values.grad.any() == name.endswith("layers.3") or name.endswith("layers.3")
+    assert relaxation.slots["0"].layers[-1].grad.any()

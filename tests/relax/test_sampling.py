@@ -9,7 +9,8 @@ from dartboard.errors import CompositionError, RelaxationError
 from dartboard.nn import ArchMixture, Blend, one_hot
 from dartboard.relax import Attention, Gumbel, RandomArchitecture, RngState, simplex, softmax
 from dartboard.relax.sampling import straight_through
-from dartboard.space import enumerate_genotypes, get_space, restrict
+from dartboard.space import Stack, enumerate_genotypes, get_space, restrict
+from dartboard.space.catalog import stacked
 from helpers import networks
 
 SHARES = (0.6, 0.3, 0.1)
@@ -55,21 +56,65 @@ def test_ops_are_drawn_as_often_as_they_weigh(ragged, generator, make):
     assert chisquare(observed, [draws / 3] * 3).pvalue < 1e-6
 
 
+@each_form
+def test_exploration_mixes_in_equal_chances(ragged, generator, make):
+    relaxation, draws, explore = make(ragged, generator), 3000, 0.4
+    relaxation.exploration = explore
+    with torch.no_grad():
+        live = [relaxation().blend(0).live for _ in range(draws)]
+    observed = [Counter(edges[EDGE][0] for edges in live)[place] for place in range(3)]
+    assert chisquare(observed, [draws * (0.6 * share + 0.4 / 3) for share in SHARES]).pvalue > 0.01
+    assert chisquare(observed, [draws * share for share in SHARES]).pvalue < 1e-6
+    assert {edges[1] for edges in live} == {(0,)}  # an edge with one candidate has one still
+    assert {edges[2] for edges in live} == {(0,), (1,)}
+
+
+ALONE = stacked(
+    "alone", get_space("nano").cells["cell"], Stack(cells=1, reduce="pool", stages=1, stem=1, head_norm=True)
+)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_edges_into_a_normalized_node_say_of_their_ops_sums_to_zero(seed):
+    """Euler's theorem: the size of what a batch-norm sees changes nothing, so neither does scaling all edges.
+
+    `none` has a signal of exactly zero, so that of two ops that were drawn one is always called no better.
+    """
+    net = networks.build(ALONE, seed=seed).train()
+    weights = torch.zeros(3, 6, dtype=torch.float64)
+    places = torch.randint(1, 6, (3,), generator=torch.Generator().manual_seed(seed)).tolist()
+    for edge, place in enumerate(places):
+        weights[edge, place] = 1
+    weights.requires_grad_()
+    step(net, ArchMixture(ALONE, {"cell": Blend(tuple((place,) for place in places), weights)}))
+    first, second = (float(weights.grad[edge, places[edge]]) for edge in (1, 2))  # both lead to the output
+    assert abs(first) > 1e-4
+    assert first == pytest.approx(-second, rel=0.01)
+
+
 def step(net, mixture):
     x = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     F.cross_entropy(net(x, mixture), torch.tensor([1, 2])).backward()
 
 
-@each_form
-def test_the_gradient_is_straight_through(ragged, make):
-    """Against the formula: c s_k (delta_jk - s_j) / temperature in the logarithm of the weights."""
+@pytest.mark.parametrize(
+    ("make", "explore"), [(on_logits, 0.0), (on_simplex, 0.0), (on_simplex, 0.3), (on_simplex, 1.0)]
+)
+def test_the_gradient_is_straight_through(ragged, make, explore):
+    """Against the formula: c s_k (delta_jk - s_j) / temperature in the logarithm of the chances."""
     generator = torch.Generator().manual_seed(SEED)
     net, relaxation = networks.build(ragged).eval(), make(ragged, generator, temperature=1.5).double()
+    relaxation.exploration = explore
     cell = relaxation.inner.cells["cell"]
     blend = (mixture := relaxation()).blend(0)
     step(net, mixture)
 
-    logs = cell.parametrization.log_weights(cell.ops, cell.candidates.mask).detach()
+    weights, mask = (
+        cell.parametrization.weights(cell.ops, cell.candidates.mask).detach(),
+        cell.candidates.mask,
+    )
+    chances = (1 - explore) * weights + explore * mask.double() / mask.sum(-1, keepdim=True)
+    logs = chances.log()
     noise = RngState(torch.Generator().manual_seed(SEED)).gumbel(logs)
     soft = ((logs + noise) / 1.5).softmax(-1)
     weights = blend.ops.detach().requires_grad_()
@@ -80,10 +125,10 @@ def test_the_gradient_is_straight_through(ragged, make):
         for place in range(len(ragged.cells["cell"].edges[edge].ops)):
             expected = slope * soft[edge, drawn] * (float(place == drawn) - soft[edge, place]) / 1.5
             if make is on_simplex:
-                expected = expected / cell.ops[edge, place]
+                expected = expected * (1 - explore) / chances[edge, place]
             assert cell.ops.grad[edge, place].item() == pytest.approx(expected.item(), abs=1e-12)
     assert blend.live[EDGE] != (0,)
-    assert cell.ops.grad[EDGE].abs().min() > 1e-6
+    assert explore == 1 or cell.ops.grad[EDGE].abs().min() > 1e-6
 
 
 def test_an_edge_that_draws_none_has_no_gradient(ragged, generator):

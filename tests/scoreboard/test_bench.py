@@ -215,7 +215,7 @@ def test_others_may_ask_for_more_at_the_same_time(tmp_path: Path, monkeypatch: p
         (["baselines=[]"], "baselines was ['random', 'evolution'], is []"),
         (["oracle=nano"], "oracle was toy, is nano"),
         (["methods.gdas.epochs=9"], "methods.gdas.epochs was 2, is 9"),
-        (["methods.gdas.method.lr=1.0"], "methods.gdas.method.lr was 0.0003, is 1.0"),
+        (["methods.gdas.method.lr=1.0"], "methods.gdas.method.lr was auto, is 1.0"),
     ],
 )
 def test_other_settings_are_refused(tmp_path: Path, words: list[str], difference: str) -> None:

@@ -7,11 +7,11 @@ import pytest
 from PIL import Image
 
 from dartboard.errors import TableError
+from dartboard.scoreboard.baselines import mean_cell, random_references
 from dartboard.scoreboard.bench import plan_jobs
 from dartboard.scoreboard.bench_result import (
     check_queries,
     draw_plots,
-    one_random_cell,
     regret_band,
     run_baselines,
     score_bench,
@@ -90,7 +90,14 @@ def test_baselines_ask_as_often_as_the_mean_search_pays_for(finished: tuple[str,
     data, folder = finished
     score = score_bench(bench(data), folder, toy_table())
     mean = sum(own.final.seconds or 0 for own in score.records) / 4
-    assert [own.queries for own in score.baselines] == [int(mean / 0.01)] * 2
+    assert [own.queries for own in score.baselines] == [int(mean / 0.01)] * 2 + [1, 10, 100]
+    assert [row.label for row in score.table.rows[-4:]] == [
+        "mean cell",
+        "best of 10",
+        "best of 100",
+        "best cell",
+    ]
+    assert all(row.difference is None for row in score.table.rows[-4:])
 
 
 def test_as_long_as_nothing_is_done_nobody_pays() -> None:
@@ -98,7 +105,30 @@ def test_as_long_as_nothing_is_done_nobody_pays() -> None:
     assert [own.label for own in run_baselines(bench("digits", "queries=2"), [], toy_table())] == [
         "random",
         "evolution",
+        "mean cell",
+        "best of 10",
+        "best of 100",
     ]
+
+
+def test_what_random_means_is_said_with_three_budgets() -> None:
+    """By validation accuracies, which swap the best two; the best of 10 of 216 as order statistics say."""
+    mean, ten, hundred = random_references(SmallOracle(), 400)
+    assert mean.tests["one"] == pytest.approx([(accuracy(0) + accuracy(215)) / 2])
+    assert (ten.draws, ten.queries, hundred.queries) == (400, 10, 100)
+    expected = sum(1 - (place / 216) ** 10 for place in range(1, 216))  # mean place of the best of ten
+    dead = 11 / 216  # cells that are never drawn
+    found = sum(ten.tests["one"]) / 400
+    assert found == pytest.approx(accuracy(0) + 0.002 * expected, abs=0.01 + 0.43 * dead)
+    assert sum(hundred.tests["one"]) > sum(ten.tests["one"]) > 400 * mean.tests["one"][0]
+
+
+def test_small_tables_have_small_references() -> None:
+    class Tiny(SmallOracle):
+        def __len__(self) -> int:
+            return 50
+
+    assert [item.label for item in random_references(Tiny(), 2)] == ["mean cell", "best of 10"]
 
 
 def test_queries_that_nobody_will_know() -> None:
@@ -160,8 +190,8 @@ def test_random_changes_the_regrets_alone(tmp_path: Path) -> None:
 
 
 def test_a_single_random_cell_is_the_mean_of_all() -> None:
-    found = one_random_cell(SmallOracle())
-    assert (found.label, found.queries, found.draws) == ("random", 1, 1)
+    found = mean_cell(SmallOracle())
+    assert (found.label, found.queries, found.draws) == ("mean cell", 1, 1)
     assert found.regrets == pytest.approx([(accuracy(215) - accuracy(0)) / 2])
 
 

@@ -96,6 +96,7 @@ def test_what_is_resolved_says_the_same(method: str, tmp_path: Path) -> None:
 def test_what_is_resolved_has_every_option_of_the_method() -> None:
     values = resolved(load_config(words=["method=gdas", "method.lr=1e-1"]))
     expected = {"bilevel": True, "joint": False, "lr": 0.1, "weight_decay": 1e-3, "start": 10.0, "end": 0.1}
+    expected |= {"explore": "auto", "warmup": 1 / 3}
     assert values["method"] == {"name": "gdas"} | expected
     assert list(values)[:3] == ["space", "method", "data"]
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from dartboard.arch.optim.expert_advice import RewardRange
 from dartboard.engine.state import capture, copied, restore
 from dartboard.errors import CompositionError, OptionError, UnknownNameError
 from dartboard.search import Hook, Temperature, Wipeout
@@ -44,7 +45,7 @@ class Temperatures(Hook):
 @pytest.mark.parametrize(("epochs", "expected"), [(1, [10.0]), (2, [10.0, 0.1]), (3, [10.0, 5.05, 0.1])])
 def test_the_temperature_falls_to_its_end(epochs, expected):
     noted = Temperatures()
-    search("gdas", epochs=epochs, hooks=[noted]).fit()
+    search("gdas", epochs=epochs, method_options={"warmup": 0}, hooks=[noted]).fit()
     seen = list(dict.fromkeys(noted.seen))
     assert seen == pytest.approx(expected)
     assert seen[0] == 10.0
@@ -59,7 +60,10 @@ def test_start_and_end_are_options():
 
 
 def test_its_schedule_can_be_another():
-    hook, searcher = Temperature(8.0, 2.0, "exponential"), search("gdas", epochs=3)
+    hook, searcher = (
+        Temperature(8.0, 2.0, "exponential"),
+        search("gdas", epochs=3, method_options={"warmup": 0}),
+    )
     searcher.epoch = 1
     hook.on_epoch_start(searcher)
     assert searcher.relaxation.temperature == pytest.approx(4.0)
@@ -96,12 +100,16 @@ def test_wipeout_looks_at_some_steps():
         Wipeout(every=0)
 
 
+NOTHING = RewardRange(torch.zeros(()), torch.zeros(()))
+"""No reward."""
+
+
 def ended(searcher) -> None:
     """Tells the update that no feedback is left, so that only leaders stay, and takes its step."""
     for group in searcher.update.param_groups:
         group["seen"] = group["horizon"]
         for values in group["params"]:
-            values.grad = torch.zeros_like(values)
+            values.grad, values.rewards = torch.zeros_like(values), NOTHING
     searcher.update.step()
     searcher.step = 10
     Wipeout().on_step_end(searcher)
@@ -169,7 +177,8 @@ def test_the_loss_stays_the_same():
     prefer(searcher, a=2, b=0, c=5)
     for group in searcher.update.param_groups:
         group["seen"] = group["horizon"]
-    searcher.relaxation.arch_parameters()[0].grad = torch.zeros(3, 6)
+    values = searcher.relaxation.arch_parameters()[0]
+    values.grad, values.rewards = torch.zeros(3, 6), NOTHING
     searcher.update.step()  # now the weights are zero, and the candidates still there
     assert len(searcher.relaxation.live("cell")[0]) == 6
     given = searcher.loaders.train.batch(0)

@@ -104,8 +104,11 @@ def test_a_wrong_option_gets_a_hint():
         ("darts", {"lr": math.nan}, "method.lr=nan of darts: input should be a finite number"),
         ("amended-darts", {"eta": math.inf}, "method.eta=inf of amended-darts: input should be a finite"),
         ("xnas", {"lr": -math.inf}, "method.lr=-inf of xnas: input should be a finite number"),
-        ("pc-darts", {"partial": 0}, "partial must be a whole number >= 1, got 0"),
-        ("pc-darts", {"warmup": -1}, "warmup must be a whole number >= 0, got -1"),
+        ("pc-darts", {"partial": 0}, "partial must be a whole number >= 1, or auto, got 0"),
+        ("pc-darts", {"warmup": -1}, "warmup must be a whole number >= 0 or a fraction below 1, got -1"),
+        ("pc-darts", {"warmup": 1.5}, "whole number >= 0 or a fraction below 1, got 1.5"),
+        ("gdas", {"explore": 1.5}, "exploration must be a number from 0 to 1, or auto, got 1.5"),
+        ("asm", {"init": "ones"}, "method.init='ones' of asm: input should be 'zero' or 'random'"),
         ("random-ws", {"samples": 0}, "needs at least 1 sample, got 0"),
         ("random-ws", {"epoch_samples": 0}, "needs at least 1 sample, got 0"),
         ("gaea-gdas", {"end": -1}, "the temperature at the end must be a number > 0, got -1.0"),
@@ -154,3 +157,18 @@ def test_every_method_says_in_a_line_what_it_is():
     ]  # no plugins of tests
     assert own
     assert all(make.__doc__.splitlines()[0].endswith(".") for make in own)
+
+
+@pytest.mark.parametrize(
+    ("warmup", "epochs", "frozen"),
+    [(0, 50, 0), (15, 50, 15), (0.3, 50, 15), (0.2, 50, 10), (1 / 3, 150, 50), (0.3, 8, 2), (0.3, 3, 0)],
+)
+def test_the_architecture_is_frozen_for_epochs_or_for_a_fraction_of_them(warmup, epochs, frozen):
+    """The fractions are those of PC-DARTS, GAEA PC-DARTS and GAEA GDAS, which give the papers' epochs."""
+    assert make_method("gdas", {"warmup": warmup}).warmup_epochs(epochs) == frozen
+
+
+@pytest.mark.parametrize(("channels", "partial"), [(36, 4), (16, 4), (12, 3), (8, 2), (6, 1), (4, 1), (2, 1)])
+def test_partial_channels_leave_four_to_the_candidates(channels, partial):
+    assert make_method("pc-darts").partial_channels(channels) == partial
+    assert make_method("pc-darts", {"partial": 4}).partial_channels(channels) == 4

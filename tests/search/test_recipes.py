@@ -27,6 +27,7 @@ SETTINGS = {
     "pc-darts": (256, 50, 16, 0.1, 0.0, None),
     "gaea-nb201": (64, 25, 16, 0.025, 0.001, None),
     "gaea-gdas-nb201": (64, 150, 16, 0.025, 0.001, None),
+    "gaea-gdas-nb201-released": (64, 150, 24, 0.025, 0.001, None),
     "gaea-pc-darts": (256, 50, 16, 0.1, 0.0, None),
     "xnas": (96, 50, 16, 0.025, 0.001, None),
     "asm": (64, 30, 16, 0.025, 0.0, 0.5),
@@ -57,3 +58,34 @@ def test_gaea_leaves_none_out_of_nb201() -> None:
 def test_amended_darts_searches_as_it_evaluates() -> None:
     config = load_config(recipe="amended-s1")
     assert (config.data.cutout, config.net.drop_path, config.net.auxiliary) == (16, 0.2, 0.4)
+
+
+# What each paper gives for its architecture; a recipe leaves none of it to the rules of the library.
+ARCHITECTURE = {
+    "darts": {"lr": 3e-4, "weight_decay": 1e-3},
+    "gdas": {"lr": 3e-4, "weight_decay": 1e-3, "start": 10.0, "end": 0.1, "explore": 0.0, "warmup": 0},
+    "pc-darts": {"lr": 6e-4, "weight_decay": 1e-3, "partial": 4, "warmup": 15},
+    "gaea-nb201": {"lr": 0.1},
+    "gaea-gdas-nb201": {
+        "lr": 0.1, "start": 10.0, "end": 0.1, "explore": 0.0, "entropy": 0.0, "warmup": 0
+    },
+    "gaea-pc-darts": {"lr": 0.1, "partial": 4, "warmup": 10},
+    "xnas": {"bound": 1.0, "zeta": 1.0},
+    "amended-s1": {"eta": 0.1, "lr": 3e-4, "weight_decay": 1e-3},
+    "amended-s2": {"eta": 0.1, "lr": 3e-4, "weight_decay": 1e-3},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ARCHITECTURE)
+def test_the_numbers_of_the_architecture_are_the_papers(name: str) -> None:
+    options = load_config(recipe=name).method.options
+    assert {key: options.get(key) for key in ARCHITECTURE[name]} == ARCHITECTURE[name]
+
+
+def test_the_released_temperature_of_gaea_gdas() -> None:
+    """It is 10 - 9.9 max(epoch - 50, 0) / 149 there."""
+    options = load_config(recipe="gaea-gdas-nb201-released").method.options
+    for epoch in (0, 49, 50, 90, 149):
+        fraction = max(epoch - options["warmup"], 0) / (150 - 1 - options["warmup"])
+        ours = options["start"] + (options["end"] - options["start"]) * fraction
+        assert ours == pytest.approx(10 - 9.9 * max(epoch - 50, 0) / 149, abs=1e-4)

@@ -15,7 +15,7 @@ from helpers.search_cases import differences, search, snapshot
 
 METRICS = {
     "step", "seconds", "lr", "train_loss", "train_accuracy", "arch_loss", "valid_accuracy", "entropy",
-    "pieces", "cells", "discrete_accuracy", "warnings",
+    "pieces", "arch_lr", "cells", "discrete_accuracy", "warnings",
 }  # fmt: skip
 
 
@@ -140,7 +140,7 @@ class Warned(Hook):
 def test_the_last_epoch_is_judged_as_the_end():
     """Strengths that hardly moved are nothing to worry about before."""
     warned = Warned()
-    result = search("darts", hooks=[warned]).fit()
+    result = search("darts", method_options={"lr": 3e-4}, hooks=[warned]).fit()
     assert warned.seen[0] == ((), [])
     assert "hardly moved" in warned.seen[1][0][0]
     assert warned.seen[1][1] == list(warned.seen[1][0])

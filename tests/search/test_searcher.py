@@ -16,7 +16,7 @@ from dartboard.engine.state import capture, copied, restore
 from dartboard.engine.step import Stepper
 from dartboard.errors import CheckpointError, CompositionError, DivergedError, OptionError, Stopped
 from dartboard.runs import Run
-from dartboard.search import Hook, Searcher, SearchOptions, Temperature, make_method
+from dartboard.search import Exploration, Hook, Searcher, SearchOptions, Temperature, make_method
 from dartboard.space import get_space
 from helpers import torchvision_shim
 from helpers.loop_cases import Compiled, Kernels, StopAt, reopen
@@ -300,7 +300,7 @@ def test_hooks_are_called_at_their_times_in_order():
 
 def test_the_methods_own_hooks_come_first():
     searcher = search("gdas", hooks=[Hook()])
-    assert [type(hook) for hook in searcher.hooks] == [Temperature, Hook]
+    assert [type(hook) for hook in searcher.hooks] == [Temperature, Exploration, Hook]
 
 
 @pytest.mark.parametrize(
@@ -604,7 +604,7 @@ def test_a_search_that_would_only_warm_up_is_refused():
     with pytest.raises(
         OptionError, match="is frozen for the first 15 epochs and the search has 2, so it would never move"
     ):
-        search("pc-darts")
+        search("pc-darts", method_options={"warmup": 15})
 
 
 def test_a_joint_search_is_one():

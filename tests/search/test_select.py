@@ -1,3 +1,4 @@
+import math
 from collections import Counter
 from copy import deepcopy
 from dataclasses import replace
@@ -18,8 +19,10 @@ from dartboard.space import (
     Edge,
     Genotype,
     Stack,
+    draw_connected,
     enumerate_genotypes,
     get_space,
+    is_connected,
     restrict,
     sample,
 )
@@ -144,6 +147,47 @@ def test_the_selector_reads_the_relaxation():
     assert genotype == strongest(objective.net.space, objective.relaxation.strengths())
 
 
+# Dead cells
+
+
+def whole_strength(cell, strength, genotype):
+    """The product of the strengths of all ops that a genotype has."""
+    chosen = genotype.cells["cell"].edges
+    places = [edge.ops.index(other.ops[0]) for edge, other in zip(cell.edges, chosen, strict=True)]
+    return math.prod(float(row[place]) for row, place in zip(strength.ops, places, strict=True))
+
+
+@pytest.mark.parametrize("name", ["nano", "nb201"])
+@pytest.mark.parametrize("seed", range(4))
+def test_of_all_cells_that_lead_somewhere_the_strongest_is_taken(name, seed):
+    """Where `none` leads everywhere; the best of all cells by brute force, if exactly one path is open."""
+    space = get_space(name)
+    cell, found = space.cells["cell"], strengths_of(space, seed)["cell"]
+    found.ops[:, 0] = 2.0
+    genotype = strongest(space, {"cell": found})
+    assert is_connected(genotype.cells["cell"])
+    connected = (other for other in enumerate_genotypes(space) if is_connected(other.cells["cell"]))
+    best = max(whole_strength(cell, found, other) for other in connected)
+    assert whole_strength(cell, found, genotype) == pytest.approx(best)
+
+
+def test_where_the_strongest_cell_leads_somewhere_it_is_taken_as_it_is():
+    space = get_space("nano")
+    for seed in range(50):
+        found = strengths_of(space, seed)
+        plain = [edge.ops[int(row.argmax())] for edge, row in zip(NANO.edges, found["cell"].ops, strict=True)]
+        alive = plain[1] != "none" or "none" not in (plain[0], plain[2])
+        chosen = [edge.ops[0] for edge in strongest(space, found).cells["cell"].edges]
+        assert (chosen == plain) == alive
+
+
+def test_strengths_of_zero_are_no_obstacle():
+    space = get_space("nano")
+    ops = torch.zeros(NANO.shape)
+    ops[:, 0] = 1.0
+    assert is_connected(strongest(space, {"cell": Strength(ops, torch.ones(3))}).cells["cell"])
+
+
 # Cell by cell
 
 
@@ -213,7 +257,7 @@ SPACES = {"row": unshared(NANO), "asm": networks.shrink(get_space("asm"), cells=
 
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
 def test_cells_are_decided_front_to_back_behind_discrete_ones(space):
-    objective = attentive(space)
+    objective = attentive(space, seed=1)
     found = CellByCell()(objective, images, Random(0))
     assert found == by_keeping(objective)
     restrict(space, found)
@@ -297,7 +341,7 @@ def score_alone(objective, genotype) -> float:
 def test_the_best_sample_is_kept(seed):
     objective = random_objective(seed=seed)
     rng = Random(seed)
-    drawn = [sample(objective.net.space, rng) for _ in range(12)]
+    drawn = [draw_connected(lambda: sample(objective.net.space, rng)) for _ in range(12)]
     scores = [score_alone(objective, genotype) for genotype in drawn]
     assert len(set(scores)) > 1
     assert BestOfSamples(12)(objective, images, Random(seed)) == drawn[scores.index(max(scores))]
@@ -317,10 +361,12 @@ def test_measuring_samples_leaves_no_trace():
     assert torch.equal(torch.get_rng_state(), chance)
 
 
-def test_one_is_drawn_with_equal_chances():
+def test_one_is_drawn_with_equal_chances_of_those_that_lead_somewhere():
     objective, rng = random_objective(relax="random"), Random(0)
-    counts = Counter(DrawOne()(objective, nothing, rng) for _ in range(20 * 216))
-    known = list(enumerate_genotypes(objective.net.space))
+    counts = Counter(DrawOne()(objective, nothing, rng) for _ in range(20 * 205))
+    everything = enumerate_genotypes(objective.net.space)
+    known = [genotype for genotype in everything if is_connected(genotype.cells["cell"])]
+    assert len(known) == 205  # 11 of 216 are dead
     assert set(counts) <= set(known)
     assert chisquare([counts[genotype] for genotype in known]).pvalue > 0.01
 
@@ -405,6 +451,15 @@ def test_the_selector_returns_the_best_it_has_seen():
     )
     found = Evolve(scores, 5, 3, 30)(objective, nothing, Random(0))
     assert scores.rule(0, found) == max(scores.rule(0, genotype) for genotype in scores.seen)
+
+
+def test_evolution_meets_no_dead_cells():
+    space, scores = (
+        get_space("nano"),
+        Scores(lambda _, genotype: -len(genotype.cells["cell"].edges[1].ops[0])),
+    )
+    Evolve(scores, 5, 3, cycles=200).history(space, Random(0))
+    assert all(is_connected(genotype.cells["cell"]) for genotype in scores.seen)
 
 
 @pytest.mark.parametrize("numbers", [(5, 6, 10), (5, 0, 10), (20, 5, 10)])

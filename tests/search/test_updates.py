@@ -79,6 +79,32 @@ def test_exponentiated_gradient_takes_rate_and_floor():
     assert (group["lr"], group["floor"], len(group["params"])) == (0.2, 1e-3, 2)
 
 
+def test_without_a_rate_that_of_adam_is_what_a_game_of_signs_gives():
+    """Adam moves a logit by its rate or less a step: gradients of size one, sqrt(2 ln N / T)."""
+    update = adam("auto", 1e-3)(softmax(NANO), ScheduleLengths(8, 32, 64))
+    assert update.param_groups[0]["lr"] == pytest.approx(math.sqrt(2 * math.log(6) / 256))
+    frozen = adam("auto", 1e-3)(softmax(NANO), ScheduleLengths(8, 32, 64, warmup=2))
+    assert frozen.param_groups[0]["lr"] == pytest.approx(math.sqrt(2 * math.log(6) / 192))
+    mixed = adam("auto", 0.0)(softmax(get_space("oneshot1")), PAPER).param_groups[0]["lr"]
+    assert mixed == pytest.approx(math.sqrt(2 * math.log(3) / 12500))  # edges with one op have no choice
+
+
+@pytest.mark.parametrize("draws", [False, True])
+def test_without_a_rate_exponentiated_gradient_measures_one(draws):
+    """In the first tenth of its steps, or in all where the temperature of samples changes the gradients."""
+    relaxation = samples(simplex(NANO)) if draws else simplex(NANO)
+    update = exponentiated_gradient("auto")(relaxation, ScheduleLengths(8, 32, 64, warmup=2))
+    (group,) = update.param_groups
+    assert (group["lr"], group["horizon"], group["measured"]) == (None, 192, 192 if draws else None)
+
+
+def test_without_a_bound_expert_advice_measures_one():
+    update = expert_advice("auto", 1.0)(simplex(NANO), PAPER)
+    bounded = expert_advice(1.0, 1.0)(simplex(NANO), PAPER)
+    assert update.param_groups[0]["bound"] is None
+    assert update.param_groups[0]["lr"] == bounded.param_groups[0]["lr"]
+
+
 def samples(inner):
     return Gumbel(inner, generator=torch.Generator())
 

@@ -301,6 +301,7 @@ def test_searches_take_no_cells(data: str, tmp_path: Path) -> None:
 
 def test_a_composition_that_cannot_be_is_told(data: str, tmp_path: Path) -> None:
     with pytest.raises(
-        OptionError, match="search/pc-darts-s0: the architecture is frozen for the first 15 epochs"
+        OptionError,
+        match=r"search/pc-darts-method\.warmup15-s0: the architecture is frozen for the first 15 epochs",
     ):
-        sweep(tmp_path, tiny(data, grid={"method": ["darts", "pc-darts"]}))
+        sweep(tmp_path, tiny(data, grid={"method": ["darts", {"name": "pc-darts", "warmup": 15}]}))

@@ -85,7 +85,7 @@ def count_steps(config: SearchConfig) -> int:
     parts = build(config)
     loaders = make_loaders(parts.data, parts.method, parts.options, torch.device("cpu"))
     loaders.close()
-    return loaders.train.steps * (config.epochs - parts.method.warmup)
+    return loaders.train.steps * (config.epochs - parts.method.warmup_epochs(config.epochs))
 
 
 def with_travel(config: SearchConfig, travel: float) -> SearchConfig:

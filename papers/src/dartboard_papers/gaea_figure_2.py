@@ -17,7 +17,8 @@ from pydantic import Field
 
 from dartboard.config.schema import Count
 from dartboard.errors import OptionError
-from dartboard.scoreboard.bench_result import one_random_cell, regret_band
+from dartboard.scoreboard.baselines import mean_cell
+from dartboard.scoreboard.bench_result import regret_band
 from dartboard.scoreboard.records import record_files
 from dartboard.utils.statistics import Summary, summarize
 from dartboard.viz.band import Band
@@ -177,7 +178,7 @@ def draw(benches: Benches) -> Figure:
             axes.plot(band.x, 100 * band.mean, style.line, color=style.color, label=title(label))
             axes.fill_between(band.x, np.maximum(low, 0), high, color=style.color, alpha=0.2, lw=0)
         if bench.oracle is not None:
-            random = 100 * one_random_cell(bench.oracle).regrets[0]
+            random = 100 * mean_cell(bench.oracle).regrets[0]
             axes.axhline(random, color="0.45", linestyle=(0, (4, 2)), label="a random cell")
         axes.set(title=NAMES[space], xlabel="epochs", ylim=(0, None))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -13,7 +13,7 @@ from dartboard.arch.objective import Batch
 from dartboard.errors import CompositionError, RunError
 from dartboard.runs import Run
 from dartboard.search import Searcher
-from dartboard.search.config import SearchConfig, build, merge, resolved
+from dartboard.search.config import MethodChoice, SearchConfig, build, merge, resolved
 from dartboard.search.searcher import load_searcher
 from dartboard_papers.theory.stationarity import measure, movement, slopes, stationarity
 from helpers.protocol_cases import few_digits
@@ -32,7 +32,11 @@ def made(config: SearchConfig) -> Searcher:
 
 
 def finished(folder: Path, method: str) -> Run:
-    config = config_of(folder, method)
+    config = config_of(folder, method).model_copy(
+        update={
+            "method": MethodChoice.model_validate({"name": method, "lr": 3e-4 if method == "darts" else 0.1})
+        }
+    )
     searcher = made(config)
     with Run.create(folder / "run", resolved(config), space=searcher.space) as run:
         searcher.run = run

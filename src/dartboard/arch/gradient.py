@@ -18,7 +18,7 @@ from dartboard.arch.hvp import Exact, HessianProducts
 from dartboard.arch.hypergradient import BilevelProblem, amended, second_order, train_grads, virtual_step
 from dartboard.arch.microbatch import MicroBatch
 from dartboard.arch.objective import Batch, Objective, frozen, gradients
-from dartboard.arch.optim.expert_advice import clip_rewards
+from dartboard.arch.optim.expert_advice import RewardRange, clip_rewards
 from dartboard.errors import CompositionError
 from dartboard.registry import Registry
 from dartboard.relax.base import Relaxation
@@ -105,11 +105,13 @@ class ClippedRewards(OnePassGradient):
     batch-norms couple the examples, as in the paper's setting: an example's gradient is then that of the
     batch's loss in the example's own weights.
 
+    Each parameter gets a `RewardRange` as its attribute `rewards`, beside its gradient.
+
     Args:
-        bound: The largest absolute reward, L.
+        bound: The largest absolute reward, L; None does not clip.
     """
 
-    bound: float = 1.0
+    bound: float | None = 1.0
 
     def check(self, relaxation: Relaxation) -> None:
         super().check(relaxation)
@@ -126,7 +128,7 @@ class ClippedRewards(OnePassGradient):
 
     def _fill(self, objective: Objective, batch: Batch, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         examples = objective.group.size * len(batch[1])  # of all ranks
-        rewards, weight_grads, losses, logits = [], [], [], []
+        rewards, largest, clipped, weight_grads, losses, logits = [], [], [], [], [], []
         for micro in objective.passes(batch):
             mixture = objective.relaxation.per_example(len(micro.batch[1]))
             leaves = mixture.leaves()
@@ -134,15 +136,27 @@ class ClippedRewards(OnePassGradient):
             scaled = objective.precision.scaled(micro.weight * loss)
             grads = gradients(scaled, [*leaves, *weights])
             feedback = mixture.gather(objective.precision.unscaled(grads)[: len(leaves)])
-            # Rewards [E, N] of each group; the loss is a mean over all examples, a reward is one example's.
-            clipped = [clip_rewards(group.ops * examples, self.bound) for group in feedback.values()]
-            rewards.append([reward.sum((0, 1)) for reward in clipped])
+            # The loss is a mean over all examples, a reward is one example's: [S, B, E, N] of each group.
+            grads_by_group = [group.ops * examples for group in feedback.values()]
+            rewards.append([clip_rewards(grad, self.bound).sum((0, 1)) for grad in grads_by_group])
+            largest.append(torch.stack([grad.abs().amax() for grad in grads_by_group]))
+            clipped.append([self._clipped(grad) * micro.weight for grad in grads_by_group])
             weight_grads.append(grads[len(leaves) :])
             losses.append(micro.weight * loss.detach())
             logits.append(outputs.detach())
-        fill(objective.relaxation.arch_parameters(), [-reward for reward in objective.reduce(rewards)])
+        parameters = objective.relaxation.arch_parameters()
+        fill(parameters, [-reward for reward in objective.reduce(rewards)])
+        fractions, maxima = objective.reduce(clipped), objective.maximum(torch.stack(largest).amax(0))
+        for parameter, fraction, maximum in zip(parameters, fractions, maxima, strict=True):
+            parameter.rewards = RewardRange(maximum, fraction)  # type: ignore[attr-defined]
         fill(weights, objective.reduce(weight_grads))
         return torch.stack(losses).sum(), torch.cat(logits)
+
+    def _clipped(self, grads: Tensor) -> Tensor:
+        """The fraction of rewards beyond the bound."""
+        if self.bound is None:
+            return grads.new_zeros(())
+        return (grads.abs() > self.bound).to(grads).mean()
 
 
 class Hypergradient(ABC):
@@ -208,14 +222,16 @@ class Amended(Hypergradient):
 
     Args:
         eta: How much of it; 0 is the first order.
+        bounded: Whether it is cut to the length of the first order where it is longer.
         products: How second derivatives are multiplied.
     """
 
     eta: float = 0.1
+    bounded: bool = field(default=False, kw_only=True)
     products: HessianProducts = field(default_factory=Exact)
 
     def _grads(self, problem: BilevelProblem, optimizer: Optimizer) -> list[Tensor]:  # noqa: ARG002
-        return amended(problem, self.eta, self.products)
+        return amended(problem, self.eta, self.products, bounded=self.bounded)
 
 
 def fill(parameters: Iterable[Tensor], grads: Iterable[Tensor]) -> None:

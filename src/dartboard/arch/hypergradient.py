@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.utils import get_total_norm
 from torch.optim import SGD, Optimizer
 
 from dartboard.arch.hvp import HessianProducts, Loss
@@ -69,20 +70,29 @@ def second_order(
     return [g - lr * m for g, m in zip(direct, mixed, strict=True)]
 
 
-def amended(problem: BilevelProblem, eta: float, products: HessianProducts) -> list[Tensor]:
+def amended(
+    problem: BilevelProblem, eta: float, products: HessianProducts, *, bounded: bool = False
+) -> list[Tensor]:
     """g1 + g2' with g2' = -eta * d2L_train/(da dw) . H . dL_val/dw (amended-darts equation 6).
 
     The paper claims <g2', g2> >= 0, arguing that a positive semi-definite matrix stays so under a
     similarity transformation (A.5). That holds for its eigenvalues, not for the quadratic form of the
     non-symmetric matrix H^-1 M H: the claim is false in general, and a test shows a counterexample.
     With eta = 0 nothing is computed but g1.
+
+    With `bounded` g2' is made shorter where it is longer than g1. eta H stands in for the inverse of H, which
+    is right in size only where eta is one over the square of an eigenvalue; this needs no such eta.
     """
     if not eta:
         return first_order(problem)
     direct, weight_grads = _valid_grads(problem, problem.weights)
     curved = problem.reduce(products.hessian(train, problem.weights, weight_grads) for train in problem.train)
     mixed = _mixed_product(problem, products, curved)
-    return [g - eta * m for g, m in zip(direct, mixed, strict=True)]
+    factor: float | Tensor = eta
+    if bounded:
+        limit, length = get_total_norm(direct), get_total_norm(mixed)
+        factor = torch.where(eta * length > limit, limit / length, eta)
+    return [g - factor * m for g, m in zip(direct, mixed, strict=True)]
 
 
 def _valid_grads(problem: BilevelProblem, weights: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:

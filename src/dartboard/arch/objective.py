@@ -187,6 +187,14 @@ class Objective:
         sums = sum_lists([first, *others]) if others else list(first)
         return sums if self.group.size == 1 else self.group.all_reduce(sums)
 
+    def maximum(self, values: Tensor) -> Tensor:
+        """The largest of each entry over all ranks."""
+        if self.group.size == 1:
+            return values
+        by_rank = values.new_zeros(self.group.size, *values.shape)
+        by_rank[self.group.rank] = values
+        return self.group.all_reduce([by_rank])[0].amax(0)
+
     @contextmanager
     def sync_gradients(self, *, last: bool) -> Iterator[None]:
         """Inside, `backward` sums the gradients of the weights over all ranks.

@@ -54,13 +54,18 @@ def run(args: Namespace) -> int:
 
 
 def _describe(searcher: "Searcher") -> str:
-    from dartboard.search.config import validate
+    from dartboard.arch.optim.exponentiated_gradient import ExponentiatedGradient, measured_steps
+    from dartboard.search.config import recorded_config
 
     assert searcher.run is not None  # noqa: S101  # on rank 0
-    plan, config = searcher.plan, validate(searcher.run.config)
+    plan, config = searcher.plan, recorded_config(searcher.run.config)
     what = f"{config.space.name} with {config.method.name} on {config.data.name}"
     length = f"{plan.epochs} epochs of {plan.steps} steps" if plan.epochs else "nothing is trained"
-    return f"searching {what}: {length}"
+    text = f"searching {what}: {length}"
+    update = searcher.update
+    if isinstance(update, ExponentiatedGradient) and (measured := measured_steps(update.param_groups[0])):
+        text += f"; the first {measured} of {plan.arch_steps} set the rate of the architecture"
+    return text
 
 
 def _start(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", group: "Group") -> "Searcher":
@@ -88,10 +93,10 @@ def _resume(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", gro
     """The search of the run `args.resume`."""
     from dartboard.runs import SPACE
     from dartboard.search import Searcher
-    from dartboard.search.config import build, validate
+    from dartboard.search.config import build, recorded_config
 
     with resumed(args, device, group) as (run, report_progress):
-        parts = build(validate(run.config), load_space(str(run.path / SPACE)), report_progress)
+        parts = build(recorded_config(run.config), load_space(str(run.path / SPACE)), report_progress)
         searcher = Searcher(*parts, device=device, hooks=hooks, group=group)
     searcher.run = run if group.rank == 0 else None
     return searcher
@@ -107,6 +112,8 @@ def _print_result(result: "SearchResult", path: Path, plugins: Sequence[str]) ->
             accuracy += f"; {result.discrete_accuracy:.1%} with the cell alone"
         terminal.write(labeled("accuracy", accuracy))
     terminal.write(labeled("entropy", f"{result.entropy:.3f}"))
+    if result.arch_lr is not None:
+        terminal.write(labeled("rate", f"{result.arch_lr:.3g} for the architecture"))
     terminal.write(labeled("time", f"{span(result.seconds)}, {plural(result.epochs, 'epoch')}"))
     for warning in result.warnings:
         terminal.write(labeled("warning", warning, terminal.width))

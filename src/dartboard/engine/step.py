@@ -15,6 +15,7 @@ from torch.optim import Optimizer
 
 from dartboard.arch.gradient import ArchGradient, JointGradient
 from dartboard.arch.objective import Batch, Objective, frozen
+from dartboard.arch.penalties import Penalty, add_penalties
 from dartboard.distributed.group import SINGLE, Group
 from dartboard.errors import DivergedError
 
@@ -129,6 +130,7 @@ class Stepper:
         update: Of the architecture parameters, if there are any.
         clip: The largest norm of the weights' gradient; 0 for no limit.
         scaler: Keeps half-precision gradients in range, by the objective's `precision`; None for no scale.
+        penalties: Terms that are added to the loss that the architecture descends.
         guard: Checks losses and norms before they have an effect.
     """
 
@@ -138,6 +140,7 @@ class Stepper:
     update: Optimizer | None = None
     clip: float = 0.0
     scaler: GradScaler | None = None
+    penalties: tuple[Penalty, ...] = ()
     guard: Guard = lambda _: None
 
     def arch_step(self, train: Batch, arch: Batch) -> Tensor:
@@ -202,5 +205,7 @@ class Stepper:
 
     def _update_architecture(self) -> None:
         assert self.update is not None  # noqa: S101
+        if self.penalties:
+            add_penalties(self.penalties, self.objective.relaxation)
         self.update.step()
         self.update.zero_grad()

@@ -189,7 +189,7 @@ def check_settings(job: Job, run: RunReader) -> None:
         return
     try:  # it may have been written when some settings did not exist; these have their defaults
         if loop_kind(job) == "search":
-            before = search_config.resolved(SEARCH.validate(run.config))
+            before = search_config.resolved(search_config.recorded_config(run.config))
         else:
             training = TRAIN.validate(run.config)
             before = train_config.resolved(training, training.space.name or "", training.net.cells or 0)

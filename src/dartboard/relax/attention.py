@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from math import sqrt
-from typing import cast
+from typing import Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +17,8 @@ from dartboard.relax.base import Relaxation, Strength
 from dartboard.relax.categorical import Candidates, Simplex
 from dartboard.space.spec import SearchSpace
 
+AttentionInit = Literal["zero", "random"]
+"""How the last layer of a module is initialized."""
 Layers = list[Tensor]
 """The matrices of one edge's module, first to last."""
 
@@ -49,6 +51,7 @@ class SlotAttention(nn.Module):
         mask: Which entries of a table [E, N] are candidates.
         multiple: Hidden units per candidate.
         momentum: Weight of the newest batch in the running mean.
+        init: See `Attention`.
         generator: Draws the initial matrices; None uses torch's default generator.
     """
 
@@ -56,7 +59,12 @@ class SlotAttention(nn.Module):
     """Mean attention [E, N] over examples, running or collected."""
 
     def __init__(
-        self, mask: Tensor, multiple: int, momentum: float, generator: torch.Generator | None
+        self,
+        mask: Tensor,
+        multiple: int,
+        momentum: float,
+        init: AttentionInit,
+        generator: torch.Generator | None,
     ) -> None:
         super().__init__()
         edges, most = mask.shape
@@ -67,6 +75,8 @@ class SlotAttention(nn.Module):
             bound = 1 / sqrt(columns)  # as torch initializes linear layers
             matrices = torch.empty(edges, rows, columns).uniform_(-bound, bound, generator=generator)
             self.layers.append(nn.Parameter(matrices))
+        if init == "zero":
+            nn.init.zeros_(cast(Tensor, self.layers[-1]))
         self.register_buffer("average", Simplex().initial(mask))
         self.counts: list[int] | None = None
 
@@ -108,6 +118,10 @@ class Attention(Relaxation):
         space: The space.
         multiple: Hidden units per candidate.
         momentum: Weight of the newest batch in the running mean.
+        init: `zero` starts the last layer of every module at zero, which gives equal attention, whatever the
+            outputs are; `random` draws it like the others. A softmax of sigmoids lies within a factor e of
+            equal attention, so that a random start outweighs what a short search learns. The paper does not
+            say.
         generator: Draws the initial weights of the modules; None uses torch's default generator.
 
     Raises:
@@ -123,6 +137,7 @@ class Attention(Relaxation):
         *,
         multiple: int = 4,
         momentum: float = 0.1,
+        init: AttentionInit = "zero",
         generator: torch.Generator | None = None,
     ) -> None:
         if any(contest.weighted for _, cell in space.groups for contest in cell.contests):
@@ -140,7 +155,7 @@ class Attention(Relaxation):
         for index, slot in enumerate(space.slots):
             if slot.group:
                 mask = self._candidates(slot.group).mask
-                self.slots[str(index)] = SlotAttention(mask, multiple, momentum, generator)
+                self.slots[str(index)] = SlotAttention(mask, multiple, momentum, init, generator)
 
     def _candidates(self, group: str) -> Candidates:
         self._check_group(group)

@@ -104,6 +104,8 @@ class Relaxation(nn.Module, ABC):
     """Whether `per_example` gives a mixture."""
     has_temperature = False
     """Whether there is a `temperature` that can be set."""
+    has_exploration = False
+    """Whether there is an `exploration` that can be set."""
     has_attention = False
     """Whether weights depend on the outputs of the candidates, averaged by `collecting`."""
     _no_examples = "its weights are not parameters"

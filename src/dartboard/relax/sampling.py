@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from dartboard.errors import CompositionError, RelaxationError
 from dartboard.nn.mixture import ArchMixture, Blend, Live, one_hot
 from dartboard.relax.base import Relaxation, RngState, Strength
-from dartboard.relax.categorical import Categorical, simplex
+from dartboard.relax.categorical import Categorical, CellWeights, simplex
 from dartboard.space.genotype import Genotype, sample
 from dartboard.space.spec import SearchSpace
 
@@ -28,13 +28,20 @@ class Gumbel(Relaxation):
     gradient is straight-through: the network sees the one-hot vector, the parameters see s. As only op k is
     computed, only its weight has a gradient c = dL/dp . f_k, and what arrives in log u_j is
     c s_k (delta_jk - s_j) / temperature; nothing where `none` was sampled. On the simplex that is divided by
-    u_j, which is large where u_j is small and the temperature above one: give the update a floor. Weights of
-    edges, where there are any, stay soft.
+    u_j, which is large where u_j is small and the temperature above one: give the update a floor, or explore.
+    Weights of edges, where there are any, stay soft.
+
+    With exploration e, samples come from q = (1 - e) u + e / N in the place of u, as in EXP3 (Auer et al.
+    2002): an op is never sampled less often than e / N, so that none starves for want of feedback, and what
+    arrives in u_j is divided by q_j >= e / N.
 
     Args:
         inner: The categorical relaxation that is sampled from.
         generator: Random number generator; its state is saved with the relaxation.
         temperature: How soft the soft sample is; may be changed at any time.
+
+    Attributes:
+        exploration: The weight e of equal chances in what is sampled from; may be changed at any time.
 
     Raises:
         CompositionError: If the inner relaxation has no weights to sample from.
@@ -42,6 +49,7 @@ class Gumbel(Relaxation):
 
     stochastic = True
     has_temperature = True
+    has_exploration = True
     _no_examples = "only the op that was sampled is computed, so the others have no reward"
 
     def __init__(self, inner: Categorical, *, generator: torch.Generator, temperature: float = 10.0) -> None:
@@ -55,6 +63,7 @@ class Gumbel(Relaxation):
         self.on_simplex, self.has_edge_weights = inner.on_simplex, inner.has_edge_weights
         self.dice = RngState(generator)  # the attribute's name is a key of checkpoints
         self.temperature = temperature
+        self.exploration = 0.0
 
     @property
     def temperature(self) -> float:
@@ -72,7 +81,7 @@ class Gumbel(Relaxation):
         for _ in range(TRIES):
             soft = {}
             for group, cell in cells.items():
-                logs = cell.parametrization.log_weights(cell.ops, cell.candidates.mask)
+                logs = self._log_chances(cell)
                 soft[group] = ((logs + self.dice.gumbel(logs)) / self.temperature).softmax(-1)
             finite = torch.stack([table.isfinite().all() for table in soft.values()]).all()
             strongest = [table.argmax(-1) for table in soft.values()]
@@ -88,6 +97,15 @@ class Gumbel(Relaxation):
             f"no finite sample in {TRIES} draws at temperature {self.temperature}; "
             "the architecture parameters are not finite, or the temperature is too close to zero"
         )
+
+    def _log_chances(self, cell: CellWeights) -> Tensor:
+        """The logarithm of the probability of each candidate [E, N]."""
+        mask, form = cell.candidates.mask, cell.parametrization
+        if not self.exploration:
+            return form.log_weights(cell.ops, mask)
+        equal = mask.to(cell.ops) / mask.sum(-1, keepdim=True)
+        chances = (1 - self.exploration) * form.weights(cell.ops, mask) + self.exploration * equal
+        return torch.where(mask, chances, 1.0).log().masked_fill(~mask, -torch.inf)
 
     def strengths(self) -> Mapping[str, Strength]:
         return self.inner.strengths()

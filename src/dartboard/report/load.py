@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from dartboard.analysis.trajectory import settings_of
 from dartboard.errors import DartboardError, OptionError, RunError
-from dartboard.relax import RELAXATIONS
 from dartboard.report.report_runs import (
     ProtocolRun,
     ReportRuns,
@@ -148,7 +148,8 @@ def _uses_attention(run: RunReader) -> bool:
     """True if the strengths of a search are mean attention; False if its method is not known here."""
     options = dict(run.config.get("method") or {})
     with suppress(DartboardError):
-        return make_method(str(options.pop("name", "")), options).relax is RELAXATIONS["attention"]
+        method = make_method(str(options.pop("name", "")), options)
+        return method.relax(load_space(run.path / SPACE), torch.Generator()).has_attention
     return False
 
 

@@ -7,7 +7,7 @@ names of the paper. DARTS is in the first block of the table twice; the numbers 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal
 
@@ -27,6 +27,10 @@ TRAININGS = 200
 """Number of architectures whose mean training time is taken."""
 DATASETS = ("cifar10", "cifar100", "imagenet16-120")
 """The data sets of the published results."""
+
+
+REFERENCES = (10, 100)
+"""Numbers of random architectures the best of which every scoreboard shows, beside the mean cell."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,20 @@ def run_baseline(name: str, table: Table, queries: int, draws: int) -> Baseline:
     times = np.mean(np.cumsum(seconds, axis=1), axis=0)
     known = None if np.isnan(times).any() else times.tolist()
     return Baseline(name, queries, judge(table), tests, regrets.tolist(), known)
+
+
+def mean_cell(table: Table) -> Baseline:
+    """Random search with a single query, exactly: the mean over all architectures."""
+    tests = {name: [float(table.ranking(name).tests.mean())] for name in table.datasets}
+    first = table.datasets[0]
+    regret = table.ranking(first).best - tests[first][0]
+    return Baseline("mean cell", 1, judge(table), tests, [regret], None)
+
+
+def random_references(table: Table, draws: int) -> list[Baseline]:
+    """What random means on this table: the mean cell, and the best of 10 and of 100 random ones."""
+    best = [run_baseline("random", table, queries, draws) for queries in REFERENCES if queries < len(table)]
+    return [mean_cell(table), *(replace(item, label=f"best of {item.queries}") for item in best)]
 
 
 def judge(table: Table) -> Judge:

@@ -8,7 +8,13 @@ from statistics import fmean
 
 import numpy as np
 
-from dartboard.scoreboard.baselines import Baseline, queries_for, run_baseline
+from dartboard.scoreboard.baselines import (
+    Baseline,
+    mean_cell,
+    queries_for,
+    random_references,
+    run_baseline,
+)
 from dartboard.scoreboard.bench import oracle_name, plan_jobs
 from dartboard.scoreboard.config import BenchConfig
 from dartboard.scoreboard.records import BenchRecord, find_record, read_records
@@ -61,12 +67,16 @@ def score_bench(config: BenchConfig, folder: Path, table: Table) -> BenchResult:
 
 
 def run_baselines(config: BenchConfig, records: Sequence[BenchRecord], table: Table) -> list[Baseline]:
-    """Results of the baselines with the budget of the mean search; none as long as no search is finished."""
+    """Results of the baselines with the budget of the mean search; none as long as no search is finished.
+
+    With random among them, what random means with other budgets follows.
+    """
     seconds = [record.final.seconds for record in records if record.final.seconds is not None]
     if config.queries is None and (not seconds or not config.baselines):
         return []
     queries = config.queries or queries_for(fmean(seconds), table)
-    return [run_baseline(name, table, queries, config.draws) for name in config.baselines]
+    baselines = [run_baseline(name, table, queries, config.draws) for name in config.baselines]
+    return [*baselines, *(random_references(table, config.draws) if RANDOM in config.baselines else ())]
 
 
 def check_queries(config: BenchConfig, table: Table) -> None:
@@ -94,7 +104,7 @@ def draw_plots(
     dataset = table.datasets[0]
     labels = dict.fromkeys(record.label for record in records)
     groups = {label: [record for record in records if record.label == label] for label in labels}
-    random = next((item for item in baselines if item.label == RANDOM), None) or one_random_cell(table)
+    random = next((item for item in baselines if item.label == RANDOM), None) or mean_cell(table)
     text = f"random, best of {random.queries:,}" if random.queries > 1 else "random, one cell"
     reference = ReferenceCurve(text, random.regrets, random.seconds)
     epochs = {label: regret_band(group, dataset, "epochs") for label, group in groups.items()}
@@ -128,10 +138,3 @@ def regret_band(records: Sequence[BenchRecord], dataset: str, unit: Unit) -> Ban
     values = np.array([y[np.searchsorted(x, grid, side="right") - 1] for x, y in curves])
     std = values.std(axis=0, ddof=1) if len(curves) > 1 else np.zeros_like(grid)
     return Band(grid, values.mean(axis=0), std)
-
-
-def one_random_cell(table: Table) -> Baseline:
-    """The random baseline with a single query, exactly: the mean over all architectures."""
-    tests = {name: [float(table.ranking(name).tests.mean())] for name in table.datasets}
-    first = table.datasets[0]
-    return Baseline(RANDOM, 1, "test", tests, [table.ranking(first).best - tests[first][0]], None)

@@ -13,7 +13,6 @@ from dartboard.errors import DartboardError, RunError, TableError
 from dartboard.runs import differences
 from dartboard.scoreboard.bench import BenchSearch, portable
 from dartboard.search import config as search_config
-from dartboard.search.config import SEARCH
 from dartboard.utils.atomic import write_text
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -159,7 +158,7 @@ def find_record(search: BenchSearch, folder: Path, table_name: str) -> BenchReco
         return None
     record = BenchRecord.read(path)
     try:  # fills in settings that did not exist when the record was written
-        settings = search_config.resolved(SEARCH.validate(record.settings))
+        settings = search_config.resolved(search_config.recorded_config(record.settings))
     except (DartboardError, AttributeError) as error:  # the latter where there are no settings at all
         raise RunError(f"{path} has other settings than searches have: {error}") from None
     before = {"oracle": record.oracle, **portable(settings)}

@@ -10,7 +10,14 @@ from typing import Any, Literal
 import numpy as np
 
 from dartboard.errors import TableError
-from dartboard.scoreboard.baselines import DIRECT, POPULATION, TRANSFER, Baseline, PublishedResult
+from dartboard.scoreboard.baselines import (
+    BASELINES,
+    DIRECT,
+    POPULATION,
+    TRANSFER,
+    Baseline,
+    PublishedResult,
+)
 from dartboard.scoreboard.records import BenchRecord
 from dartboard.tables import Table
 from dartboard.utils.statistics import (
@@ -21,7 +28,9 @@ from dartboard.utils.statistics import (
     resampled_means,
     summarize,
 )
+from dartboard.utils.text import plural
 
+RowKind = Literal["search", "baseline", "reference", "best"]
 BETTER, WORSE, UNCLEAR, ONE_SEED = "better", "worse", "no difference shown", "one seed"
 """Verdicts on a difference to random, by its interval."""
 ONE_DRAW = "one draw of random"
@@ -67,7 +76,8 @@ class ScoreboardRow:
 
     Args:
         label: Name of the method.
-        kind: Whether it searches, is a baseline that queries the table, or is the best cell.
+        kind: Whether it searches, is a baseline that queries the table, says what random is, or is the best
+            cell.
         done: Number of finished seeds; for a baseline, number of repeats.
         missing: Seeds that are not finished.
         tests: Test accuracies of the final cells by data set; empty where no seed is finished.
@@ -83,7 +93,7 @@ class ScoreboardRow:
     """
 
     label: str
-    kind: Literal["search", "baseline", "best"]
+    kind: RowKind
     done: int
     missing: tuple[int, ...] = ()
     tests: Mapping[str, Summary] = field(default_factory=dict)
@@ -129,17 +139,16 @@ class RowBuilder:
         )
 
     def of_baseline(self, baseline: Baseline) -> ScoreboardRow:
-        """The row of a baseline."""
+        """The row of a baseline; what is in no registry is a reference, which is compared with nothing."""
         seconds = None if baseline.seconds is None else baseline.seconds[-1]
-        return replace(self._row(baseline.label, "baseline", baseline.tests), seconds=seconds)
+        kind: RowKind = "baseline" if baseline.label in BASELINES else "reference"
+        return replace(self._row(baseline.label, kind, baseline.tests), seconds=seconds)
 
     def of_best(self) -> ScoreboardRow:
         """The row of the best cell on each data set."""
         return self._row(BEST, "best", {name: [test] for name, test in self._best.items()})
 
-    def _row(
-        self, label: str, kind: Literal["search", "baseline", "best"], tests: Mapping[str, Sequence[float]]
-    ) -> ScoreboardRow:
+    def _row(self, label: str, kind: RowKind, tests: Mapping[str, Sequence[float]]) -> ScoreboardRow:
         values = tests[self._first]
         row = ScoreboardRow(label, kind, len(values))
         if self._published:
@@ -150,7 +159,7 @@ class RowBuilder:
         regret = summarize([best - test for test in values])
         row = replace(row, tests={name: summarize(test) for name, test in tests.items()}, regret=regret)
         is_random = kind == "baseline" and label == RANDOM
-        if not self._random or is_random or kind == "best":  # not compared with itself, nor the best cell
+        if not self._random or is_random or kind in ("reference", "best"):
             return row
         gap = difference(values, self._random)
         return replace(row, difference=gap, verdict=verdict(gap) if len(self._random) > 1 else ONE_DRAW)
@@ -172,7 +181,7 @@ def format_rows(rows: Sequence[ScoreboardRow], datasets: Sequence[str]) -> list[
         seeds, gap, to_random = NOTHING, row.difference, NOTHING
         if row.kind != "best":
             is_search = row.kind == "search"
-            seeds = f"{row.done}/{row.done + len(row.missing)}" if is_search else f"{row.done} draws"
+            seeds = f"{row.done}/{row.done + len(row.missing)}" if is_search else plural(row.done, "draw")
         if gap is not None:
             interval = (
                 ""
@@ -242,6 +251,9 @@ def remarks(rows: Sequence[ScoreboardRow], baselines: Sequence[Baseline], left_o
     if gaps := [f"{row.label} {in_ranges(row.missing)}" for row in rows if row.missing]:
         yield f"Missing seeds: {'; '.join(gaps)}."
     for baseline in baselines:
+        if baseline.queries == 1 and baseline.draws == 1:
+            yield f"{baseline.label}: the mean over all architectures, which is what one random one has."
+            continue
         by = "validation" if baseline.judge == "valid" else "test"
         why = "" if baseline.judge == "valid" else ", for the benchmark has no validation accuracies"
         repeats = f"{baseline.draws:,} times"

@@ -3,7 +3,7 @@
 from dartboard.engine.config import SCHEDULES, ScheduleLengths
 from dartboard.search import methods
 from dartboard.search.config import SearchOptions
-from dartboard.search.hooks import Hook, Temperature, Wipeout
+from dartboard.search.hooks import Exploration, Hook, Temperature, Wipeout
 from dartboard.search.method import METHODS, Method, list_methods, make_method, register_method
 from dartboard.search.record import EpochRecord, SearchResult
 from dartboard.search.searcher import Searcher
@@ -17,6 +17,7 @@ __all__ = [
     "DrawOne",
     "EpochRecord",
     "Evolve",
+    "Exploration",
     "FromStrengths",
     "Hook",
     "Method",

@@ -203,7 +203,12 @@ def build_objective(
             "anew; set compile=false"
         )
     relaxation = relaxation.to(device)
-    net = CellNet(space, replace(net_config(data, options), partial=method.partial, search=True))
+    net = CellNet(
+        space,
+        replace(
+            net_config(data, options), partial=method.partial_channels(options.net.channels), search=True
+        ),
+    )
     if method.trains:
         check_micro_batches(net, options, group)
     return make_objective(net.to(device), relaxation, options, group)

@@ -26,7 +26,7 @@ from dartboard.errors import DataError, OptionError
 from dartboard.plugins import check_plugins
 from dartboard.runs import SPACE, Run
 from dartboard.runs.store import RunDirectory
-from dartboard.search.method import METHODS, Method, check_options, make_method
+from dartboard.search.method import METHODS, Method, check_options, make_method, options_before
 from dartboard.search.recipes import RECIPES
 from dartboard.space import SPACES, SearchSpace, get_space, load_space
 from dartboard.utils.progress import Progress
@@ -217,6 +217,21 @@ def full_name(name: str, known: Mapping[str, object]) -> str:
 SEARCH = ConfigLoader(SearchConfig, RECIPES, "DARTBOARD_SEARCH_")
 load_config, merge, validate = SEARCH.load, SEARCH.merge, SEARCH.validate
 
+
+def recorded_config(values: Mapping[str, Any]) -> SearchConfig:
+    """The configuration that a run or a record has on disk, as `resolved` wrote it.
+
+    Every option of the method was written out, so one that is missing did not exist: it has the value that
+    counted then, which need not be today's default.
+    """
+    config = SEARCH.validate(values)
+    if config.method.name not in METHODS:
+        return config
+    options = options_before(config.method.name) | config.method.options
+    method = MethodChoice.model_validate({"name": config.method.name} | options)
+    return config.model_copy(update={"method": method})
+
+
 Named = str | Path | Mapping[str, Any]
 """A name, the path of a file, or a group of settings such as `{"name": "nano", "cells": 3}`."""
 
@@ -259,7 +274,7 @@ def resolve_search(
             choice = config.space.model_copy(update={"name": recorded_name(chosen_space, Path(run))})
             recorded = config.model_copy(update={"space": choice})
         directory = RunDirectory(Path(run), resolved(recorded))
-        directory.check(lambda values: resolved(SEARCH.validate(values)))
+        directory.check(lambda values: resolved(recorded_config(values)))
     images = data if isinstance(data, Dataset) else ImageCache().images(config.data)
     return SearchParts(chosen_space, chosen_method, images, search_options(config)), directory
 

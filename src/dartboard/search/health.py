@@ -11,7 +11,7 @@ from dartboard.arch.objective import Batch, Objective
 from dartboard.nn.mixture import Mixture, one_hot
 from dartboard.relax.base import Strength, fork_rng
 from dartboard.space.genotype import Genotype
-from dartboard.space.graph import on_path
+from dartboard.space.graph import is_connected
 from dartboard.space.spec import NONE, Cell, SearchSpace
 
 SKIP = "skip_connect"
@@ -19,6 +19,8 @@ COLLAPSED = 0.75
 """From this share of skip connections on, a cell is called collapsing."""
 GAP = 0.3
 """From this loss of accuracy on, discretization is called costly."""
+CLIPPED = 0.01
+"""From this fraction of clipped rewards on, their bound is called too small."""
 UNDECIDED = 0.99
 """Above this share of the largest entropy, a search has hardly begun to decide."""
 
@@ -70,7 +72,7 @@ def cell_health(cell: Cell, chosen: Cell, strength: Strength) -> CellHealth:
         skips=counts[SKIP],
         edges=len(chosen.edges) - counts[NONE],
         ops=dict(sorted(counts.items())),
-        dead_end=not on_path(chosen),
+        dead_end=not is_connected(chosen),
     )
 
 
@@ -102,8 +104,9 @@ def warnings(
     learns: bool = True,
     accuracy: float | None = None,
     discrete: float | None = None,
+    clipped: float = 0.0,
 ) -> list[str]:
-    """The warnings that apply: collapse to skip connections, a dead end, a large gap, undecided strengths.
+    """The warnings that apply: collapse to skips, a dead end, clipped rewards, a large gap, no decision.
 
     Collapse and dead ends (no path from inputs to output) are of single groups and come at any time; the
     discretization gap and strengths that are still equal are of the whole search, and come when it is over.
@@ -114,6 +117,7 @@ def warnings(
         learns: Whether strengths are learned, so that equal ones are a bad sign.
         accuracy: Of the supernet on held-out images.
         discrete: Of the supernet with the current choice alone.
+        clipped: The fraction of rewards that were clipped, for methods that have any.
     """
     messages = []
     for group, cell in health.items():
@@ -127,6 +131,11 @@ def warnings(
             messages.append(
                 f"nothing leads from the inputs to the output of the {name}: leave {NONE!r} out of the space"
             )
+    if clipped > CLIPPED:
+        messages.append(
+            f"{clipped:.0%} of the rewards exceed their bound and were clipped, which favors ops with small "
+            "ones; set method.bound=auto"
+        )
     if accuracy is not None and discrete is not None and accuracy - discrete > GAP and done:
         messages.append(
             f"accuracy falls from {accuracy:.1%} to {discrete:.1%} when the cell is made discrete: the "

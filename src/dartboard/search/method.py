@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from pydantic import TypeAdapter, ValidationError
@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from torch.optim import Optimizer
 
 from dartboard.arch.gradient import ArchGradient
+from dartboard.arch.penalties import Penalty
 from dartboard.config.schema import check_number
 from dartboard.engine.config import ScheduleLengths
 from dartboard.errors import CompositionError, OptionError, UnknownNameError
@@ -28,6 +29,12 @@ from dartboard.utils.yaml_text import format_value
 STRONGEST = FromStrengths()
 Relax = Callable[[SearchSpace, torch.Generator], Relaxation]
 Update = Callable[[Relaxation, ScheduleLengths], Optimizer]
+Warmup = int | float
+"""A number of epochs, or below 1 a fraction of all epochs."""
+Partial = int | Literal["auto"]
+"""The K of PC-DARTS, or `auto` for the largest with enough channels; see `Method.partial_channels`."""
+MAX_PARTIAL, MIN_CHANNELS = 4, 4
+"""The K of PC-DARTS, and the fewest channels that it leaves to the candidates: a quarter of 16."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +45,15 @@ class Method:
         relax: Makes the relaxation of a space.
         gradient: Where the gradient of the architecture parameters comes from; None if there are none.
         update: Makes the optimizer of the architecture parameters; None if there are none.
+        penalties: Terms of the architecture parameters alone that are added to the loss they descend.
         select: Takes the decisions when all is trained.
         preview: Takes them after every epoch, for the record; None for `select` itself.
         bilevel: Whether the architecture is judged by images of its own, half of them by default.
         joint: Whether both gradients come from one pass; only where the architecture is judged by the images
             that the weights are trained on.
-        partial: Only one in this many channels passes the candidates (PC-DARTS' K).
-        warmup: Epochs at the start in which the architecture is frozen.
+        partial: Only one in this many channels passes the candidates (PC-DARTS' K); `auto` follows the
+            channels, see `partial_channels`.
+        warmup: Epochs at the start in which the architecture is frozen; below 1, a fraction of all epochs.
         trains: Whether weights are trained at all.
         hooks: Hooks of the method.
     """
@@ -52,24 +61,29 @@ class Method:
     relax: Relax
     gradient: ArchGradient | None = None
     update: Update | None = None
+    penalties: tuple[Penalty, ...] = ()
     select: Selector = STRONGEST
     preview: Selector | None = None
     bilevel: bool = False
     joint: bool = False
-    partial: int = 1
-    warmup: int = 0
+    partial: Partial = 1
+    warmup: Warmup = 0
     trains: bool = True
     hooks: tuple[Hook, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, least in (("partial", 1), ("warmup", 0)):
-            if (value := getattr(self, name)) < least:
-                raise OptionError(f"{name} must be a whole number >= {least}, got {value}")
+        if self.partial != "auto" and self.partial < 1:
+            raise OptionError(f"partial must be a whole number >= 1, or auto, got {self.partial}")
+        if self.warmup < 0 or (self.warmup >= 1 and self.warmup % 1):
+            raise OptionError(
+                f"warmup must be a whole number >= 0 or a fraction below 1, got {self.warmup:g}"
+            )
         if (self.gradient is None) != (self.update is None):
             raise CompositionError("a gradient needs an update, and an update a gradient; give both or none")
-        if self.gradient is None and (self.bilevel or self.joint or self.warmup):
+        if self.gradient is None and (self.bilevel or self.joint or self.warmup or self.penalties):
             raise CompositionError(
-                "bilevel, joint and warmup are about architecture parameters, and this method has none"
+                "bilevel, joint, warmup and penalties are about architecture parameters, and this method has "
+                "none"
             )
         if self.joint and self.bilevel:
             raise CompositionError(
@@ -82,6 +96,20 @@ class Method:
                 "pass; leave joint out"
             )
 
+    def partial_channels(self, channels: int) -> int:
+        """K of a network of this many channels: with `auto` at most 4, so that candidates get 4 or more.
+
+        PC-DARTS has K = 4 and 16 channels. Fewer than 4 are too few to tell candidates apart.
+        """
+        if self.partial != "auto":
+            return self.partial
+        fits = [k for k in range(1, MAX_PARTIAL + 1) if not channels % k and channels // k >= MIN_CHANNELS]
+        return max(fits, default=1)
+
+    def warmup_epochs(self, epochs: int) -> int:
+        """Epochs at the start of a search of this length in which the architecture is frozen."""
+        return int(self.warmup if self.warmup >= 1 else self.warmup * epochs)
+
     def compose(self, space: SearchSpace, generator: torch.Generator) -> Relaxation:
         """The relaxation of a space.
 
@@ -93,10 +121,32 @@ class Method:
         relaxation = self.relax(space, generator)
         if self.gradient is not None:
             self.gradient.check(relaxation)
+        for penalty in self.penalties:
+            penalty.check(relaxation)
         return relaxation
 
 
 METHODS: Registry[Callable[..., Method]] = Registry("method", "dartboard.methods")
+
+
+@dataclass(frozen=True)
+class Before:
+    """Metadata of an option, `Annotated[float, Before(0.0)]`: its value in runs from before it existed.
+
+    An option without it has its default there.
+    """
+
+    value: Any
+
+
+def options_before(name: str) -> dict[str, Any]:
+    """The options of a method that had another value than the default before they existed; see `Before`."""
+    values = {}
+    for option, parameter in signature(METHODS[name], eval_str=True).parameters.items():
+        for metadata in getattr(parameter.annotation, "__metadata__", ()):
+            if isinstance(metadata, Before):
+                values[option] = metadata.value
+    return values
 
 
 def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:

@@ -66,6 +66,7 @@ class SearchResult(Result):
         valid_accuracy: Of the supernet on held-out images; None if nothing was trained.
         discrete_accuracy: Of the supernet with the chosen ops alone; None if nothing was trained.
         digest: Of every weight, buffer and strength, to compare two searches to the last bit.
+        arch_lr: Learning rate of the architecture at the end, whoever set it; None if there is none.
         warnings: Of the finished search; see `health.warnings`.
         supernet: The network that was trained.
         run: The run directory; None if nothing was written.
@@ -88,6 +89,7 @@ class SearchResult(Result):
     valid_accuracy: float | None
     discrete_accuracy: float | None
     digest: str
+    arch_lr: float | None = None
     warnings: tuple[str, ...] = ()
     supernet: CellNet | None = field(default=None, compare=False)
     run: Path | None = field(default=None, compare=False)
@@ -98,9 +100,10 @@ class SearchResult(Result):
         return values | {"genotype": to_json(self.genotype), "warnings": list(self.warnings)}
 
     def summary(self) -> dict[str, str]:
-        """Accuracy, entropy, time and warnings, by label."""
+        """Accuracy, entropy, learning rate, time and warnings, by label."""
         lines = {
             "entropy": f"{self.entropy:.3f}",
+            **({} if self.arch_lr is None else {"rate": f"{self.arch_lr:.3g} for the architecture"}),
             "time": f"{span(self.seconds)}, {plural(self.epochs, 'epoch')}",
         }
         if self.valid_accuracy is not None and self.discrete_accuracy is not None:
@@ -154,6 +157,7 @@ def measure_epoch(searcher: "Searcher") -> EpochRecord:
         "valid_accuracy": accuracy(objective, objective.relaxation, searcher.valid_batches()),
         "entropy": health.mean_entropy(cells),
         "pieces": objective.micro_batches,
+        **_update_facts(searcher),
         "cells": {group: asdict(cell) for group, cell in cells.items()},
     }
     if chosen.discrete:
@@ -170,9 +174,19 @@ def measure_epoch(searcher: "Searcher") -> EpochRecord:
         learns=searcher.update is not None,
         accuracy=metrics["valid_accuracy"],
         discrete=metrics.get("discrete_accuracy"),
+        clipped=metrics.get("clipped_rewards", 0.0),
     )
     metrics["warnings"] = list(warnings)
     return EpochRecord(searcher.epoch, metrics, genotype, strengths, tuple(warnings))
+
+
+def _update_facts(searcher: "Searcher") -> dict[str, float]:
+    """The learning rate of the architecture as `arch_lr`, and what else its update tells of itself."""
+    update: Any = searcher.update
+    if update is None:
+        return {}
+    facts = getattr(update, "facts", None)
+    return {"arch_lr": update.param_groups[0]["lr"]} if facts is None else dict(facts())
 
 
 def _choose(
@@ -195,7 +209,15 @@ def conclude(searcher: "Searcher") -> SearchResult:
     trained = searcher.method.trains
     mixed = accuracy(objective, objective.relaxation, searcher.valid_batches()) if trained else None
     discrete = discrete_accuracy(objective, genotype, searcher.valid_batches()) if trained else None
-    learns = searcher.update is not None
+    update = _update_facts(searcher)
+    warnings = health.warnings(
+        cells,
+        done=True,
+        learns=searcher.update is not None,
+        accuracy=mixed,
+        discrete=discrete,
+        clipped=update.get("clipped_rewards", 0.0),
+    )
     weighed = {group: {"ops": value.ops, "edges": value.edges} for group, value in strengths.items()}
     return SearchResult(
         genotype=genotype,
@@ -205,7 +227,8 @@ def conclude(searcher: "Searcher") -> SearchResult:
         valid_accuracy=mixed,
         discrete_accuracy=discrete,
         digest=digest({"net": dict(objective.net.state_dict()), "strengths": weighed}),
-        warnings=tuple(health.warnings(cells, done=True, learns=learns, accuracy=mixed, discrete=discrete)),
+        arch_lr=update.get("arch_lr"),
+        warnings=tuple(warnings),
         supernet=objective.net,
         run=None if searcher.run is None else searcher.run.path,
     )

@@ -27,7 +27,7 @@ from dartboard.engine.step import Stepper, check_step
 from dartboard.errors import CheckpointError, OptionError, RunError, Stopped
 from dartboard.runs import SPACE, Run
 from dartboard.search.build import build_objective, build_optimizer, make_evaluation_batches, make_loaders
-from dartboard.search.config import Named, SearchOptions, build, resolve_search, validate
+from dartboard.search.config import Named, SearchOptions, build, recorded_config, resolve_search
 from dartboard.search.health import accuracy
 from dartboard.search.method import Method
 from dartboard.search.record import EpochRecord, SearchResult, conclude, measure_epoch
@@ -100,7 +100,7 @@ class Searcher(Loop[EpochRecord, SearchResult]):
         super().__init__(parts.options, device=device, run=open_run, hooks=all_hooks, group=group)
         self.loaders = make_loaders(self.data, self.method, self.options, self.device, group)
         epochs = self.options.epochs if self.method.trains else 0
-        warmup = self.method.warmup
+        warmup = self.method.warmup_epochs(epochs)
         self.plan = ScheduleLengths(epochs, self.loaders.train.steps, self.options.batch, warmup)
         if self.plan.epochs and self.plan.warmup >= self.plan.epochs:
             raise OptionError(
@@ -118,7 +118,13 @@ class Searcher(Loop[EpochRecord, SearchResult]):
         self.update: Optimizer | None = None if make is None else make(self.relaxation, self.plan)
         scaler = GradScaler(self.device.type) if options.precision == "fp16" else None
         parts = self.method.gradient, self.update, options.weights.clip, scaler
-        self.stepper = Stepper(self.objective, self.optimizer, *parts, guard=partial(check_step, self))
+        self.stepper = Stepper(
+            self.objective,
+            self.optimizer,
+            *parts,
+            penalties=self.method.penalties,
+            guard=partial(check_step, self),
+        )
 
     def valid_batches(self) -> Iterator[Batch]:
         """One pass over held-out images, at most `health.examples`; stops if that was asked."""
@@ -226,7 +232,7 @@ def load_searcher(
     kind = run.config.get("kind", "search")
     if kind != "search":
         raise RunError(f"{run.path} is a run of dartboard {kind}; name one of dartboard search")
-    parts = build(validate(run.config), load_space(str(run.path / SPACE)), progress)
+    parts = build(recorded_config(run.config), load_space(str(run.path / SPACE)), progress)
     searcher = Searcher(*parts, device=device)
     restore_search(searcher, run, fall_back=fall_back)
     return searcher

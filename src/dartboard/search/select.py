@@ -1,7 +1,10 @@
 """Selectors: from a trained supernet to a genotype."""
 
+import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -10,7 +13,8 @@ from dartboard.errors import CompositionError, OptionError
 from dartboard.nn.mixture import Blend, Mixture, one_hot_blend
 from dartboard.relax.base import Strength
 from dartboard.search.health import accuracy, discrete_accuracy
-from dartboard.space.genotype import Genotype, decided, mutate, sample
+from dartboard.space.genotype import Genotype, decided, draw_connected, mutate, sample
+from dartboard.space.graph import is_connected
 from dartboard.space.spec import NONE, Cell, SearchSpace
 
 if TYPE_CHECKING:
@@ -39,7 +43,9 @@ class FromStrengths:
     """Keeps what is strongest (DARTS' rule).
 
     An edge keeps its strongest op. A contest keeps the edges whose strongest op other than `none`, times the
-    edge's own weight where it has one, is largest. Among equals the first wins.
+    edge's own weight where it has one, is largest. Among equals the first wins. Where nothing would lead from
+    the inputs to the output, the edges of one path keep their strongest op other than `none`: of the path
+    that costs the smallest factor in the product of all strengths.
     """
 
     def __call__(self, objective: Objective, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
@@ -62,7 +68,35 @@ def strongest_cell(cell: Cell, strength: Strength) -> Cell:
         score = {index: edges[index] * ops[index][place[index]] for index in able}
         ranked = sorted(able, key=score.__getitem__, reverse=True)
         best |= {index: place[index] for index in ranked[: contest.keep]}
+    if not is_connected(_decide(cell, best)):
+        best |= _strongest_path(cell, best, ops)
+    return _decide(cell, best)
+
+
+def _decide(cell: Cell, best: Mapping[int, int]) -> Cell:
+    """The cell with the ops at these places of its edges."""
     return decided(cell, tuple((index, cell.edges[index].ops[best[index]]) for index in sorted(best)))
+
+
+def _strongest_path(cell: Cell, best: Mapping[int, int], ops: Sequence[Sequence[float]]) -> dict[int, int]:
+    """Places of the ops on the path from an input to the output that costs least strength; none if no path.
+
+    The cost of an edge is the logarithm of the factor by which its op is weaker than the one that is best.
+    """
+    paths: dict[int, tuple[float, dict[int, int]]] = {node: (0.0, {}) for node in range(cell.inputs)}
+    for index in sorted(best, key=lambda index: (cell.edges[index].source, cell.edges[index].target)):
+        edge = cell.edges[index]
+        if edge.source not in paths or edge.ops == (NONE,):
+            continue
+        place = _best(cell, index, ops[index], none=False)
+        weakest = sys.float_info.min
+        ratio = max(ops[index][best[index]], weakest) / max(ops[index][place], weakest)
+        cost, places = paths[edge.source]
+        path = cost + math.log(ratio), places | {index: place}
+        paths[edge.target] = min(paths.get(edge.target, path), path, key=lambda found: found[0])
+    return min((paths[node] for node in cell.output if node in paths), default=(0.0, {}), key=lambda p: p[0])[
+        1
+    ]
 
 
 def _best(cell: Cell, edge: int, strengths: Sequence[float], *, none: bool) -> int:
@@ -126,17 +160,18 @@ class BestOfSamples:
             raise OptionError(f"the best of samples needs at least 1 sample, got {self.samples}")
 
     def __call__(self, objective: Objective, valid: Batches, rng: Random) -> Genotype:
-        drawn = [sample(objective.net.space, rng) for _ in range(self.samples)]
+        space = objective.net.space
+        drawn = [draw_connected(lambda: sample(space, rng)) for _ in range(self.samples)]
         scores = [discrete_accuracy(objective, genotype, valid()) for genotype in drawn]
         return max(zip(scores, drawn, strict=True), key=lambda pair: pair[0])[1]
 
 
 @dataclass(frozen=True)
 class DrawOne:
-    """An architecture drawn uniformly at random: the baseline of every method."""
+    """An architecture drawn uniformly from those that lead somewhere: the baseline of every method."""
 
     def __call__(self, objective: Objective, valid: Batches, rng: Random) -> Genotype:  # noqa: ARG002
-        return sample(objective.net.space, rng)
+        return draw_connected(lambda: sample(objective.net.space, rng))
 
 
 Score = Callable[[Genotype], float]
@@ -175,10 +210,11 @@ class Evolve:
         best: list[tuple[float, Genotype]] = []
         for born in range(self.cycles):
             if born < self.population:
-                child = sample(space, rng)
+                child = draw_connected(lambda: sample(space, rng))
             else:
                 rivals = rng.sample(living, self.tournament)
-                child = mutate(space, max(rivals, key=lambda scored: scored[0])[1], rng)
+                parent = max(rivals, key=lambda scored: scored[0])[1]
+                child = draw_connected(partial(mutate, space, parent, rng))
             living = [*living, (self.score(child), child)][-self.population :]
             best.append(max([*best[-1:], living[-1]], key=lambda scored: scored[0]))
         return best

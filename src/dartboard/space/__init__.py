@@ -10,8 +10,26 @@ from dartboard.space.formats import (
     prune_nb101,
     to_nb101,
 )
-from dartboard.space.genotype import Genotype, adopt, enumerate_genotypes, mutate, restrict, sample
-from dartboard.space.graph import count, count_cell, depth, mean_source, on_path, reachable, width
+from dartboard.space.genotype import (
+    Genotype,
+    adopt,
+    check_connected,
+    draw_connected,
+    enumerate_genotypes,
+    mutate,
+    restrict,
+    sample,
+)
+from dartboard.space.graph import (
+    count,
+    count_cell,
+    depth,
+    is_connected,
+    mean_source,
+    on_path,
+    reachable,
+    width,
+)
 from dartboard.space.published import PUBLISHED, Published, get_published
 from dartboard.space.spec import NONE, Cell, Contest, Edge, SearchSpace, Slot, Stack
 
@@ -30,14 +48,17 @@ __all__ = [
     "Slot",
     "Stack",
     "adopt",
+    "check_connected",
     "count",
     "count_cell",
     "decode",
     "depth",
+    "draw_connected",
     "enumerate_genotypes",
     "from_nb101",
     "get_published",
     "get_space",
+    "is_connected",
     "list_spaces",
     "load_space",
     "mean_source",

@@ -5,17 +5,19 @@ stack; both return a space with nothing left to choose, which builds like any ot
 `enumerate_genotypes` and `mutate` make genotypes of a space.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations, product
 from random import Random
 
 from dartboard.errors import GenotypeError, SpaceError, join_names
-from dartboard.space.graph import count_kept
+from dartboard.space.graph import count_kept, is_connected
 from dartboard.space.spec import NONE, Cell, Contest, Edge, SearchSpace
 
 Choice = tuple[tuple[int, str], ...]
 """The outcome of one decision: indices of edges in the space's cell, each with its op."""
+MAX_DRAWS = 1000
+"""Largest number of draws for an architecture that leads from its inputs to its output."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,32 @@ def sample(space: SearchSpace, rng: Random) -> Genotype:
         choice += [(index, rng.choice(edge.ops)) for index, edge in _free_edges(cell)]
         cells.append((group, decided(cell, tuple(choice))))
     return Genotype(tuple(cells))
+
+
+def draw_connected(draw: Callable[[], Genotype]) -> Genotype:
+    """The first genotype that `draw` gives in which every cell leads from its inputs to its output.
+
+    Raises:
+        SpaceError: If none was found in a thousand draws.
+    """
+    for _ in range(MAX_DRAWS):
+        genotype = draw()
+        if all(is_connected(cell) for _, cell in genotype.groups):
+            return genotype
+    raise SpaceError(
+        f"none of {MAX_DRAWS} architectures that were drawn leads from its inputs to its output; leave "
+        f"{NONE!r} out of the space"
+    )
+
+
+def check_connected(genotype: Genotype) -> None:
+    """Raises a GenotypeError if a cell has no path from its inputs to its output."""
+    for group, cell in genotype.groups:
+        if not is_connected(cell):
+            raise GenotypeError(
+                f"nothing leads from the inputs to the output of the {group} cell, so that its network gives "
+                "the same answer for every image; choose a cell with a path that is not none"
+            )
 
 
 def _sample_contest(cell: Cell, contest: Contest, rng: Random) -> list[int]:

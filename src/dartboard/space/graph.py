@@ -68,6 +68,11 @@ def on_path(cell: Cell) -> frozenset[int]:
     return reachable(cell) & _closure(cell.output, back)
 
 
+def is_connected(cell: Cell) -> bool:
+    """Whether a path leads from an input to the output; without one all images have the same output."""
+    return bool(on_path(cell))
+
+
 def live_edges(cell: Cell) -> tuple[Edge, ...]:
     """The edges that can be more than `none`, in order of source, then target."""
     alive = (edge for edge in cell.edges if edge.ops != (NONE,))

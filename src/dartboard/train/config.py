@@ -37,7 +37,16 @@ from dartboard.search.config import (
     recorded_name,
 )
 from dartboard.search.record import SearchResult
-from dartboard.space import GENOTYPE_FORMATS, SPACES, Genotype, SearchSpace, adopt, decode, load_space
+from dartboard.space import (
+    GENOTYPE_FORMATS,
+    SPACES,
+    Genotype,
+    SearchSpace,
+    adopt,
+    check_connected,
+    decode,
+    load_space,
+)
 from dartboard.train.recipes import RECIPES
 from dartboard.utils.progress import Progress
 
@@ -216,6 +225,7 @@ def load_config(
         DartboardError: If there is no such cell, recipe or setting.
     """
     genotype, space, place = _find_cell(cell)
+    check_connected(genotype)
     layer = {"cell": GENOTYPE_FORMATS["json"].encode(genotype), **(flags or {})}
     load = partial(
         TRAIN.load, recipe=recipe, file=file, environment=environment, flags=layer, words=list(words)

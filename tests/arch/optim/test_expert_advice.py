@@ -10,7 +10,9 @@ from torch import nn
 
 from dartboard.arch.optim import ExpertAdvice, ExponentiatedGradient, expert_advice_
 from dartboard.arch.optim.expert_advice import (
+    RewardRange,
     clip_rewards,
+    double_bound,
     expert_rewards,
     feedback_horizon,
     softmax_rewards,
@@ -338,3 +340,116 @@ def test_a_step_never_waits_for_the_device():
 def test_numbers_out_of_range_are_refused_with_their_value(options, text):
     with pytest.raises(UpdateError, match=text):
         ExpertAdvice([uniform(4)], **{"lr": 0.1, "horizon": 10, **options})
+
+
+# A bound that is measured
+
+
+@pytest.mark.parametrize(
+    ("bound", "largest", "doubled"),
+    [(0.0, 0.0, 0.0), (0.0, 0.3, 0.5), (0.0, 0.5, 0.5), (0.0, 5.0, 8.0), (1.0, 1.0, 1.0), (1.0, 1.1, 2.0),
+     (0.5, 100.0, 128.0), (4.0, 0.1, 4.0)],
+)  # fmt: skip
+def test_a_bound_doubles_until_it_holds(bound, largest, doubled):
+    assert double_bound(torch.tensor(bound), torch.tensor(largest)).item() == doubled
+
+
+def play_auto(rewards: torch.Tensor, lr: float):
+    """Single feedbacks to `ExpertAdvice` without a bound: its weights before each, bounds and drops after."""
+    theta = uniform(rewards.shape[-1])
+    rule = ExpertAdvice([theta], lr, horizon=len(rewards), bound=None, maximize=True)
+    weights, bounds, dropped = [], [], []
+    for reward in rewards:
+        weights.append(theta.detach().clone())
+        theta.grad, theta.rewards = reward.clone(), RewardRange(reward.abs().max(), torch.zeros(()))
+        rule.step()
+        bounds.append(rule.facts()["reward_bound"])
+        dropped.append({index for (index,) in rule.dropped()[0]})
+    return torch.stack(weights), bounds, dropped
+
+
+def growing(seed: int, steps: int, experts: int) -> torch.Tensor:
+    """Rewards whose size is another every time, and may be very large once."""
+    sizes = draw(seed + 1, steps, 1).mul(2).exp()
+    return draw(seed, steps, experts) * sizes
+
+
+@given(SEEDS, st.integers(2, 6), st.integers(1, 60))
+@settings(max_examples=60, deadline=None)
+def test_the_bound_is_the_smallest_power_of_two_that_has_held(seed, experts, steps):
+    rewards = growing(seed, steps, experts)
+    _, bounds, _ = play_auto(rewards, math.sqrt(2 * math.log(experts) / steps))
+    for step, bound in enumerate(bounds):
+        largest = float(rewards[: step + 1].abs().max())
+        assert largest <= bound < 2 * largest
+        assert math.log2(bound) % 1 == 0
+
+
+@given(SEEDS, st.integers(2, 6), st.integers(1, 60))
+@settings(max_examples=100, deadline=None)
+def test_regret_without_a_bound_is_as_the_docstring_says(seed, experts, steps):
+    rewards = growing(seed, steps, experts)
+    weights, bounds, dropped = play_auto(rewards, math.sqrt(2 * math.log(experts) / steps))
+    best = int(rewards.sum(0).argmax())
+    regret = float(rewards.sum(0)[best] - (weights * rewards).sum())
+    last = max((step for step in range(1, steps) if bounds[step] > bounds[step - 1]), default=0)
+    if last and best in dropped[last - 1]:
+        return  # dropped before the last doubling: Lemma 1 promises nothing
+    assert regret <= bounds[-1] * (math.sqrt(2 * steps * math.log(experts)) + 4) + 1e-9
+
+
+@given(SEEDS, st.integers(2, 6), st.integers(1, 60))
+@settings(max_examples=60, deadline=None)
+def test_the_best_expert_is_never_dropped_after_the_last_doubling(seed, experts, steps):
+    rewards = growing(seed, steps, experts)
+    _, bounds, dropped = play_auto(rewards, math.sqrt(2 * math.log(experts) / steps))
+    last = max((step for step in range(1, steps) if bounds[step] > bounds[step - 1]), default=0)
+    best = int(rewards.sum(0).argmax())
+    before = dropped[last - 1] if last else set()
+    assert best not in dropped[-1] - before
+
+
+def test_after_a_doubling_weights_are_those_of_the_new_rate_from_the_start():
+    theta, rewards = uniform(3), draw(0, 6, 3).clamp(-1, 1)
+    rewards[4, 0] = 3.7  # doubles the bound twice
+    rule = ExpertAdvice([theta], 0.4, horizon=1000, bound=None, maximize=True)
+    for step, reward in enumerate(rewards):
+        theta.grad, theta.rewards = reward.clone(), RewardRange(reward.abs().max(), torch.zeros(()))
+        rule.step()
+        bound = 4.0 if step >= 4 else rule.facts()["reward_bound"]
+        expected = (0.4 / bound * rewards[: step + 1].sum(0)).softmax(-1)
+        torch.testing.assert_close(theta.detach(), expected)
+    assert rule.facts() == {"arch_lr": pytest.approx(0.1), "reward_bound": 4.0, "clipped_rewards": 0.0}
+
+
+def test_a_bound_that_is_given_is_the_measured_one_if_it_is_right():
+    rewards = draw(0, 30, 4).clamp(-1, 1)
+    rewards[0, 0] = 1.0
+    weights, bounds, _ = play_auto(rewards, 0.2)
+    assert set(bounds) == {1.0}
+    theta = uniform(4)
+    rule = ExpertAdvice([theta], 0.2, horizon=30, bound=1.0, maximize=True)
+    for reward, expected in zip(rewards, weights, strict=True):
+        torch.testing.assert_close(theta.detach(), expected)
+        theta.grad = reward.clone()
+        rule.step()
+
+
+def test_the_fraction_of_clipped_rewards_is_a_mean_over_feedbacks():
+    theta = uniform(3)
+    rule = ExpertAdvice([theta], 0.1, horizon=100)
+    for clipped in (0.0, 0.2, 0.4):
+        theta.grad, theta.rewards = (
+            torch.zeros_like(theta),
+            RewardRange(torch.tensor(2.0), torch.tensor(clipped)),
+        )
+        rule.step()
+    assert rule.facts() == {"arch_lr": 0.1, "reward_bound": 1.0, "clipped_rewards": pytest.approx(0.2)}
+
+
+def test_without_a_bound_rewards_must_be_measured():
+    theta = uniform(3)
+    rule = ExpertAdvice([theta], 0.1, horizon=10, bound=None)
+    theta.grad = torch.zeros_like(theta)
+    with pytest.raises(UpdateError, match="a RewardRange as `rewards`"):
+        rule.step()

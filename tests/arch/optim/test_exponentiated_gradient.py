@@ -12,9 +12,13 @@ from dartboard.arch.optim import ExponentiatedGradient, exponentiated_gradient_
 from dartboard.arch.optim.exponentiated_gradient import (
     drop_,
     exponentiate,
+    largest_deviation,
+    log_choices,
     normalize_logs,
     read_logs,
+    regret_lr,
     shift_logs,
+    weighted_variance,
     write_logs_,
 )
 from dartboard.errors import UpdateError
@@ -340,3 +344,139 @@ def test_drop_reaches_an_entry_that_was_rounded_to_zero():
     drop_(theta, torch.tensor([True, True, False]), state)
     assert theta.tolist() == [0, 0, 1]
     assert read_logs(theta, state).tolist() == [DEAD, DEAD, 0]
+
+
+# A step size by theory
+
+
+def by_numpy(theta, gradient):
+    """Variance summed over rows, and the largest distance from a mean, one row at a time."""
+    variance, largest = 0.0, 0.0
+    for weights, values in zip(theta.tolist(), gradient.tolist(), strict=True):
+        alive = [(weight, value) for weight, value in zip(weights, values, strict=True) if weight > 0]
+        mean = sum(weight * value for weight, value in alive)
+        variance += sum(weight * (value - mean) ** 2 for weight, value in alive)
+        largest = max(largest, *(abs(value - mean) for _, value in alive))
+    return variance, largest
+
+
+@given(SEEDS, st.floats(-5, 5))
+@settings(max_examples=25, deadline=None)
+def test_variances_are_those_of_single_rows_and_shifts_change_nothing(seed, shift):
+    theta, gradient = simplex(seed, 3, 5).detach(), draw(seed + 1, 3, 5)
+    theta[1, 2] = 0
+    theta /= theta.sum(-1, keepdim=True)
+    gradient[1, 2] = 1e9  # what is dead does not count
+    variance, largest = by_numpy(theta, gradient)
+    for values in (gradient, gradient + shift):
+        assert float(weighted_variance(theta, values)) == pytest.approx(variance)
+        assert float(largest_deviation(theta, values)) == pytest.approx(largest)
+    assert float(log_choices(theta)) == pytest.approx(2 * math.log(5) + math.log(4))
+
+
+@given(st.integers(2, 9), st.integers(1, 1000), st.floats(0.01, 10))
+@settings(max_examples=25, deadline=None)
+def test_the_step_size_minimizes_the_bound(experts, horizon, variance):
+    def bound(lr):
+        return math.log(experts) / lr + lr * horizon * variance / 2
+
+    lr = float(regret_lr(*map(torch.tensor, (math.log(experts), variance, 1e-9)), horizon))
+    assert bound(lr) <= min(bound(lr * factor) for factor in (0.5, 0.9, 0.99, 1.01, 1.1, 2))
+    assert float(regret_lr(*map(torch.tensor, (math.log(experts), variance, 1e9)), horizon)) == pytest.approx(
+        1e-9
+    )
+
+
+@given(SEEDS, st.integers(2, 8), st.integers(1, 60), st.floats(0.05, 1))
+@settings(max_examples=60, deadline=None)
+def test_regret_is_within_the_bound_of_second_order(seed, experts, steps, caution):
+    """It is at most ln N / eta + (e - 2) eta sum V if no step moves a log weight by more than one: a theorem.
+
+    exp(-x) <= 1 - x + (e - 2) x^2 for x >= -1, so that each round adds at most (e - 2) eta^2 V to the log of
+    the sum of weights.
+    """
+    gradients = draw(seed, steps, experts) * draw(seed + 1, experts).exp()
+    lr = caution / float((gradients.amax(-1) - gradients.amin(-1)).max())
+    theta = uniform(experts)
+    rule, loss, variances = ExponentiatedGradient([theta], lr), 0.0, 0.0
+    for gradient in gradients:
+        loss += float(theta.detach() @ gradient)
+        variances += float(weighted_variance(theta.detach(), gradient))
+        run(theta, rule, [gradient])
+    regret = loss - float(gradients.sum(0).min())
+    assert regret <= math.log(experts) / lr + (math.e - 2) * lr * variances + 1e-9
+
+
+def test_without_a_step_size_it_follows_the_gradients_of_the_start_and_stays():
+    first, second, horizon, measured = uniform(3, 5), uniform(1, 4), 40, 4
+    rule = ExponentiatedGradient([first, second], None, horizon=horizon, measured=measured)
+    assert rule.lr(rule.param_groups[0]) == 0
+    variances, largest, rates = [], 0.0, []
+    choices = 3 * math.log(5) + math.log(4)
+    logs = [first.detach().log(), second.detach().log()]
+    for step in range(8):
+        first.grad, second.grad = draw(step, 3, 5) / (1 + step), draw(step + 50, 1, 4)
+        if step < measured:
+            pairs = [by_numpy(theta.detach(), theta.grad) for theta in (first, second)]
+            variances.append(sum(variance for variance, _ in pairs))
+            largest = max(largest, *(most for _, most in pairs))
+        mean = sum(variances) / len(variances)
+        rates.append(min(math.sqrt(2 * choices / (horizon * mean)), 1 / largest))
+        logs = [log - rates[-1] * theta.grad for log, theta in zip(logs, (first, second), strict=True)]
+        rule.step()
+        assert rule.facts() == {"arch_lr": pytest.approx(rates[-1])}
+        for log, theta in zip(logs, (first, second), strict=True):
+            torch.testing.assert_close(theta.detach(), log.softmax(-1))
+    assert len(set(rates[:measured])) == measured
+    assert len(set(rates[measured - 1 :])) == 1
+
+
+def test_a_tenth_of_the_steps_is_measured_unless_it_is_told_how_many():
+    theta = uniform(4)
+    rule = ExponentiatedGradient([theta], None, horizon=35)
+    run(theta, rule, draw(0, 10, 4))
+    assert rule.param_groups[0]["seen"] == 3
+
+
+def test_a_measured_step_size_round_trips_bit_for_bit():
+    theta, gradients = uniform(2, 4), draw(0, 9, 2, 4)
+    rule = ExponentiatedGradient([theta], None, horizon=50)
+    run(theta, rule, gradients[:3])
+    other = nn.Parameter(theta.detach().clone())
+    again = ExponentiatedGradient([other], None, horizon=50)
+    file = io.BytesIO()
+    torch.save(rule.state_dict(), file)
+    file.seek(0)
+    again.load_state_dict(torch.load(file, weights_only=True))
+    assert torch.equal(run(theta, rule, gradients[3:]), run(other, again, gradients[3:]))
+    assert rule.facts() == again.facts()
+
+
+def test_gradients_of_zero_and_dead_rows_leave_the_step_size_a_number():
+    theta = nn.Parameter(torch.tensor([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]))
+    rule = ExponentiatedGradient([theta], None, horizon=10)
+    run(theta, rule, [torch.zeros(2, 3)])
+    assert theta.tolist() == [[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]
+    assert rule.facts() == {"arch_lr": 0.0}
+
+
+def test_a_measured_step_never_waits_for_the_device():
+    """Meta tensors have no values: whatever would have to read one on the host raises."""
+    theta, gradient = torch.empty(3, 4, device="meta"), torch.empty(3, 4, device="meta")
+    measures = log_choices(theta), weighted_variance(theta, gradient), largest_deviation(theta, gradient)
+    lr = regret_lr(*measures, 30)
+    assert lr.shape == ()
+    exponentiated_gradient_(theta, gradient, {}, lr=lr)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({}, "horizon must be a whole number >= 1, got None"),
+        ({"horizon": 0}, "horizon must be a whole number >= 1, got 0"),
+        ({"horizon": 5, "measured": 0}, "measured must be a whole number >= 1, got 0"),
+    ],
+)
+def test_a_step_size_by_theory_needs_to_know_how_many_steps(options, text):
+    with pytest.raises(UpdateError, match=text):
+        ExponentiatedGradient([uniform(3)], None, **options)

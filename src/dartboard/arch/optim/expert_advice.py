@@ -11,6 +11,8 @@ Algorithm 1 line 5 mixes f_{t-1,i}; its proof (equation 27) needs f_{t,i}, which
 """
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,6 +28,7 @@ from dartboard.arch.optim.exponentiated_gradient import (
     shift_logs,
     write_logs_,
 )
+from dartboard.errors import UpdateError
 
 
 def feedback_horizon(examples: int, epochs: int, replicas: int) -> int:
@@ -80,7 +83,7 @@ def softmax_rewards(weights: Tensor, rewards: Tensor) -> Tensor:
     return weights * (rewards - (weights * rewards).sum(-1, keepdim=True))
 
 
-def clip_rewards(grad_per_feedback: Tensor, bound: float = 1.0) -> Tensor:
+def clip_rewards(grad_per_feedback: Tensor, bound: float | None = 1.0) -> Tensor:
     """Rewards of single feedbacks, minus the gradients, clipped to [-bound, bound].
 
     Clip first and add up afterwards: the horizon counts feedbacks, each bounded.
@@ -88,9 +91,32 @@ def clip_rewards(grad_per_feedback: Tensor, bound: float = 1.0) -> Tensor:
     Args:
         grad_per_feedback: Of the loss of one example with respect to the weights in one replica,
             [..., N] with any leading axes; times the batch size where the loss was a mean.
-        bound: L.
+        bound: L; None does not clip.
     """
-    return (-grad_per_feedback).clamp(-bound, bound)
+    return -grad_per_feedback if bound is None else (-grad_per_feedback).clamp(-bound, bound)
+
+
+@dataclass(frozen=True)
+class RewardRange:
+    """How large the rewards were that a gradient is the sum of; `ExpertAdvice` finds it as `theta.rewards`.
+
+    Args:
+        largest: The largest absolute reward, before it was clipped.
+        clipped: The fraction of rewards that were clipped.
+    """
+
+    largest: Tensor
+    clipped: Tensor
+
+
+def double_bound(bound: Tensor, largest: Tensor) -> Tensor:
+    """The bound, doubled as often as it takes to hold for the largest absolute reward.
+
+    A bound of zero, where there was no reward yet, becomes the smallest power of two that holds.
+    """
+    start = torch.where(bound > 0, bound, 1.0)
+    doubled = start * torch.exp2((largest / start).log2().ceil())
+    return torch.where(largest > bound, doubled, bound)
 
 
 def update_log_weights(log_weights: Tensor, rewards: Tensor, lr: float) -> Tensor:
@@ -142,12 +168,45 @@ def expert_advice_(
     bound: float = 1.0,
     zeta: float = 1.0,
 ) -> None:
-    """One step of `ExpertAdvice` on one parameter and its state, both changed in place.
+    """One step of `ExpertAdvice` with a fixed bound on one parameter and its state, both changed in place.
 
     `remaining` counts the feedbacks that come after those in `gradient`.
     """
     log_weights = update_log_weights(read_logs(theta, state), -gradient, lr)
     log_weights = wipeout(log_weights, lr=lr, remaining=remaining, bound=bound, zeta=zeta)
+    write_logs_(theta, normalize_logs(log_weights), state)
+
+
+def auto_expert_advice_(
+    theta: Tensor,
+    gradient: Tensor,
+    state: State,
+    *,
+    lr: float,
+    remaining: int,
+    largest: Tensor,
+    zeta: float = 1.0,
+) -> None:
+    """One step of `ExpertAdvice` with a bound that is measured; changes the parameter and its state in place.
+
+    Args:
+        theta: The weights.
+        gradient: Minus the sum of the rewards.
+        state: Has the bound so far.
+        lr: Step size for a bound of 1.
+        remaining: Number of feedbacks that come after those in `gradient`.
+        largest: The largest absolute reward in `gradient`.
+        zeta: As in `wipeout`.
+    """
+    before = state.get("bound", torch.zeros_like(largest))
+    bound = double_bound(before, largest)
+    rate = torch.where(bound > 0, lr / bound, 0.0)
+    # log v = rate * sum of rewards, so the same sum at the new rate is a multiple of it.
+    ratio = torch.where(before > 0, before / bound, 1.0)
+    log_weights = shift_logs(ratio * read_logs(theta, state), -rate * gradient)
+    threshold = log_weights.amax(-1, keepdim=True) - 2 * lr * max(remaining, 0) * zeta  # rate * bound = lr
+    log_weights = log_weights.masked_fill(log_weights < threshold, -math.inf)
+    state["bound"] = bound
     write_logs_(theta, normalize_logs(log_weights), state)
 
 
@@ -160,17 +219,29 @@ class ExpertAdvice(UpdateRule):
     has its own horizon, since normal and reduction cells are not rewarded equally often, and
     `param_groups[i]["seen"]` counts the feedbacks it has had.
 
+    With `bound=None` rewards are not clipped; the bound is the smallest power of two that has held for all of
+    them, and doubles when one exceeds it. The step size is `lr / bound` and v = exp(lr / bound * sum of all
+    rewards), so that after a doubling the weights are those that the new rate would have given from the
+    start. Let M be the largest absolute reward, L < 2 M the last bound, and `lr` = sqrt(2 ln N / T). If
+    feedbacks come one at a time, the regret to the best expert is at most L (sqrt(2 T ln N) + 4): with v as
+    above and a rate that never grows it is at most ln N / rate + sum_t rate_t L_t^2 / 2, as for a fixed rate,
+    but for steps in which the bound doubles. Such a step costs at most 2 L_t, and these sum to at most 4 L.
+    An expert is dropped if it is behind by more than 2 bound (T - t) in its sum of rewards, whatever the rate
+    was. So no expert that is dropped after the last doubling can be the best in hindsight (Lemma 1); one that
+    was dropped before could be, if the rewards that made the bound double favor it.
+
     A dropped expert is exactly zero for ever; a row keeps at least its leader. Log weights are kept as in
     `ExponentiatedGradient`, with the same meaning of changes from outside. A step never waits for the
-    device; `dropped` does.
+    device; `dropped` and `facts` do.
 
     Args:
         params: Parameters or groups, float32 or float64, rows on the simplex, uniform in the paper.
-        lr: Step size, eta; `theoretical_lr` gives the paper's.
+        lr: Step size, eta; `theoretical_lr` gives the paper's. Without a bound it is that for a bound of 1.
         horizon: Feedbacks in the search, T. Lemma 1 holds only if there will not be more.
         feedbacks: Feedbacks in one step, examples times replicas; a number of the group, to be
             changed between steps where a batch is smaller.
-        bound: L, the bound that rewards were clipped to.
+        bound: L, the bound that rewards were clipped to; None measures it, by the `RewardRange` that a
+            parameter has as its attribute `rewards`.
         zeta: 0 < zeta <= 1; less than 1 drops sooner, without the safety of Lemma 1.
         maximize: Gradients are rewards.
 
@@ -193,7 +264,7 @@ class ExpertAdvice(UpdateRule):
         *,
         horizon: int,
         feedbacks: int = 1,
-        bound: float = 1.0,
+        bound: float | None = 1.0,
         zeta: float = 1.0,
         maximize: bool = False,
     ) -> None:
@@ -204,7 +275,8 @@ class ExpertAdvice(UpdateRule):
         check_not_negative("lr", group["lr"])
         check_count("horizon", group["horizon"])
         check_count("feedbacks", group["feedbacks"])
-        check_number("bound", group["bound"], "a number > 0", lambda bound: bound > 0)
+        if group["bound"] is not None:
+            check_number("bound", group["bound"], "a number > 0", lambda bound: bound > 0)
         check_number("zeta", group["zeta"], "a number > 0 and <= 1", lambda zeta: 0 < zeta <= 1)
         check_rows(group["params"])
 
@@ -212,11 +284,35 @@ class ExpertAdvice(UpdateRule):
         for group in self.param_groups:
             rewarded = [theta for theta in group["params"] if theta.grad is not None]
             group["seen"] += group["feedbacks"] if rewarded else 0
-            remaining = group["horizon"] - group["seen"]
-            options = {name: group[name] for name in ("lr", "bound", "zeta")}
+            remaining, bound = group["horizon"] - group["seen"], group["bound"]
+            options: dict[str, Any] = {"lr": group["lr"], "remaining": remaining, "zeta": group["zeta"]}
             for theta in rewarded:
-                gradient = -theta.grad if group["maximize"] else theta.grad
-                expert_advice_(theta, gradient, self.state[theta], remaining=remaining, **options)
+                gradient, state = -theta.grad if group["maximize"] else theta.grad, self.state[theta]
+                rewards: RewardRange | None = getattr(theta, "rewards", None)
+                if rewards is not None:
+                    clipped = state.get("clipped", torch.zeros_like(rewards.clipped))
+                    state["clipped"] = clipped.lerp(rewards.clipped, group["feedbacks"] / group["seen"])
+                if bound is not None:
+                    expert_advice_(theta, gradient, state, bound=bound, **options)
+                elif rewards is not None:
+                    auto_expert_advice_(theta, gradient, state, largest=rewards.largest, **options)
+                else:
+                    raise UpdateError(
+                        "a bound can only be measured where parameters have a RewardRange as `rewards`; "
+                        "set it beside grad, or give a bound"
+                    )
+
+    def facts(self) -> dict[str, float]:
+        """Step size and bound of the first group, and the largest fraction of clipped rewards.
+
+        Waits for the device.
+        """
+        group = self.param_groups[0]
+        bound = group["bound"] or float(self.state[group["params"][0]].get("bound", 0.0))
+        lr = group["lr"] if group["bound"] else group["lr"] / bound if bound else 0.0
+        parameters = [theta for group in self.param_groups for theta in group["params"]]
+        clipped = max(float(self.state[theta].get("clipped", 0.0)) for theta in parameters)
+        return {"arch_lr": lr, "reward_bound": bound, "clipped_rewards": clipped}
 
     @torch.no_grad()
     def alive(self, theta: Tensor) -> Tensor:

@@ -6,14 +6,14 @@ everywhere a row is the last dimension, and a dead entry has log weight -inf, ex
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, overload
 
 import torch
 from torch import Tensor
 from torch.optim.optimizer import Optimizer, ParamsT
 
-from dartboard.arch.checks import ParamGroup, check_not_negative, check_number, check_rows
+from dartboard.arch.checks import ParamGroup, check_count, check_not_negative, check_number, check_rows
 from dartboard.errors import DartboardError
 
 State = MutableMapping[str, Tensor]
@@ -98,7 +98,7 @@ def drop_(theta: Tensor, dead: Tensor, state: State) -> None:
     write_logs_(theta, normalize_logs(log_weight), state)
 
 
-def exponentiate(log_weight: Tensor, gradient: Tensor, *, lr: float, floor: float = 0.0) -> Tensor:
+def exponentiate(log_weight: Tensor, gradient: Tensor, *, lr: float | Tensor, floor: float = 0.0) -> Tensor:
     """Log of theta * exp(-lr * gradient), renormalized per row (GAEA equation 8).
 
     Args:
@@ -115,13 +115,74 @@ def exponentiate(log_weight: Tensor, gradient: Tensor, *, lr: float, floor: floa
     return normalize_logs(updated)
 
 
+def weighted_variance(theta: Tensor, gradient: Tensor) -> Tensor:
+    """Variance of the gradient's entries under the weights of their row, summed over rows.
+
+    Shifting a row of the gradient changes neither this nor an exponentiated step. Entries of weight zero do
+    not count, whatever their gradient is.
+
+    Args:
+        theta: Weights [..., N], rows on the simplex.
+        gradient: Of the same shape.
+    """
+    gradient = torch.where(theta > 0, gradient, 0.0)
+    mean = (theta * gradient).sum(-1, keepdim=True)
+    return (theta * (gradient - mean).square()).sum()
+
+
+def log_choices(theta: Tensor) -> Tensor:
+    """Sum of ln N over the rows of weights [..., N], N being the entries of a row that are not zero."""
+    return (theta > 0).sum(-1).clamp_min(1).to(theta).log().sum()
+
+
+def largest_deviation(theta: Tensor, gradient: Tensor) -> Tensor:
+    """Largest distance of an entry of the gradient from the mean of its row under the weights.
+
+    Entries of weight zero do not count.
+    """
+    gradient = torch.where(theta > 0, gradient, 0.0)
+    mean = (theta * gradient).sum(-1, keepdim=True)
+    return torch.where(theta > 0, gradient - mean, 0.0).abs().amax()
+
+
+def regret_lr(choices: Tensor, variance: Tensor, largest: Tensor, horizon: int) -> Tensor:
+    """The step size sqrt(2 ln N / (T V)), which minimizes the regret bound ln N / eta + eta T V / 2.
+
+    The bound is that of the exponentially weighted forecaster to second order in eta. It is XNAS' equation 4
+    with the variance that was measured in the place of the square of a bound that is assumed. For several
+    rows that share a step size it minimizes the sum of their bounds. To that order the bound holds for steps
+    that change no logarithm of a weight by more than one, so the step size is at most 1 / largest.
+
+    Args:
+        choices: ln N, summed over rows; see `log_choices`.
+        variance: V, the mean over steps of `weighted_variance`; with 0 the step size is 0.
+        largest: The largest `largest_deviation` of a step.
+        horizon: T, the number of steps in all.
+    """
+    rate = torch.minimum((2 * choices / (horizon * variance)).sqrt(), 1 / largest)
+    return torch.where(variance > 0, rate, 0.0)
+
+
 def exponentiated_gradient_(
-    theta: Tensor, gradient: Tensor, state: State, *, lr: float, floor: float = 0.0, maximize: bool = False
+    theta: Tensor,
+    gradient: Tensor,
+    state: State,
+    *,
+    lr: float | Tensor,
+    floor: float = 0.0,
+    maximize: bool = False,
 ) -> None:
     """One step of `ExponentiatedGradient` on one parameter and its state, both changed in place."""
     gradient = -gradient if maximize else gradient
     log_weight = exponentiate(read_logs(theta, state), gradient, lr=lr, floor=floor)
     write_logs_(theta, log_weight, state)
+
+
+def measured_steps(group: ParamGroup) -> int:
+    """Number of steps whose gradients set the step size of a group; 0 if it was given."""
+    if group["lr"] is not None:
+        return 0
+    return int(group["measured"] or max(group["horizon"] // 10, 1))
 
 
 class ExponentiatedGradient(UpdateRule):
@@ -139,10 +200,15 @@ class ExponentiatedGradient(UpdateRule):
 
     A step never waits for the device.
 
+    Without a step size it is set by theory: `regret_lr` of the gradients seen so far, as long as they are
+    measured; from then on it stays. `lr` gives its value.
+
     Args:
         params: Parameters or groups, float32 or float64, rows on the simplex.
-        lr: Step size, eta.
+        lr: Step size, eta; None sets it by theory.
         floor: Smallest unnormalized weight after a step, 0 <= floor < 1 / N; see `exponentiate`.
+        horizon: Number of steps that will be taken; needed, and only used, to set a step size.
+        measured: Number of steps at the start whose gradients set it; None for the first tenth.
         maximize: Ascend instead of descend.
 
     Examples:
@@ -157,12 +223,28 @@ class ExponentiatedGradient(UpdateRule):
     """
 
     def __init__(
-        self, params: ParamsT, lr: float = 0.1, *, floor: float = 0.0, maximize: bool = False
+        self,
+        params: ParamsT,
+        lr: float | None = 0.1,
+        *,
+        floor: float = 0.0,
+        horizon: int | None = None,
+        measured: int | None = None,
+        maximize: bool = False,
     ) -> None:
-        super().__init__(params, {"lr": lr, "floor": floor, "maximize": maximize})
+        defaults: dict[str, Any] = {"lr": lr, "floor": floor, "maximize": maximize}
+        # Groups with a step size have the keys that they always had in checkpoints.
+        if lr is None:
+            defaults |= {"horizon": horizon, "measured": measured, "seen": 0}
+        super().__init__(params, defaults)
 
     def _check_group(self, group: ParamGroup) -> None:
-        check_not_negative("lr", group["lr"])
+        if group["lr"] is None:
+            check_count("horizon", group["horizon"])
+            if group["measured"] is not None:
+                check_count("measured", group["measured"])
+        else:
+            check_not_negative("lr", group["lr"])
         check_rows(group["params"])
         least = min(1 / p.shape[-1] for p in group["params"])
         rule = f"a number >= 0 and below 1 / N = {least:g}"
@@ -170,10 +252,47 @@ class ExponentiatedGradient(UpdateRule):
 
     def _update(self) -> None:
         for group in self.param_groups:
-            options = {name: group[name] for name in ("lr", "floor", "maximize")}
-            for theta in group["params"]:
-                if theta.grad is not None:
-                    exponentiated_gradient_(theta, theta.grad, self.state[theta], **options)
+            moving = [theta for theta in group["params"] if theta.grad is not None]
+            if group["lr"] is None and moving:
+                self._measure(group, moving)
+            for theta in moving:
+                exponentiated_gradient_(
+                    theta,
+                    theta.grad,
+                    self.state[theta],
+                    lr=self.lr(group),
+                    floor=group["floor"],
+                    maximize=group["maximize"],
+                )
+
+    def _measure(self, group: dict[str, Any], moving: Sequence[Tensor]) -> None:
+        """Brings the step size of a group up to date with the gradients of one more step, at the start."""
+        if group["seen"] >= measured_steps(group):
+            return
+        group["seen"] += 1
+        for theta in moving:
+            assert theta.grad is not None  # noqa: S101  # what moves has one
+            state, variance = self.state[theta], weighted_variance(theta, theta.grad)
+            state.setdefault("choices", log_choices(theta))
+            largest, zero = largest_deviation(theta, theta.grad), torch.zeros_like(variance)
+            state["variance"] = state.get("variance", zero) + variance
+            state["largest"] = torch.maximum(state.get("largest", zero), largest)
+        measured = [state for theta in group["params"] if "variance" in (state := self.state[theta])]
+        choices = torch.stack([state["choices"] for state in measured]).sum()
+        variance = torch.stack([state["variance"] for state in measured]).sum() / group["seen"]
+        largest = torch.stack([state["largest"] for state in measured]).amax()
+        self.state[group["params"][0]]["lr"] = regret_lr(choices, variance, largest, group["horizon"])
+
+    def lr(self, group: ParamGroup) -> float | Tensor:
+        """The step size of a group; 0 where it is set by theory and there was no gradient yet."""
+        if group["lr"] is not None:
+            return float(group["lr"])
+        rate: float | Tensor = self.state[group["params"][0]].get("lr", 0.0)
+        return rate
+
+    def facts(self) -> dict[str, float]:
+        """The step size of the first group as `arch_lr`; waits for the device."""
+        return {"arch_lr": float(self.lr(self.param_groups[0]))}
 
     @torch.no_grad()
     def drop(self, theta: Tensor, dead: Tensor) -> None:

@@ -4,14 +4,15 @@ from dartboard.arch.gradient import ClippedRewards
 from dartboard.relax.catalog import RELAXATIONS
 from dartboard.search.hooks import Wipeout
 from dartboard.search.method import METHODS, Method
-from dartboard.search.updates import expert_advice
+from dartboard.search.updates import Rate, expert_advice
 
 
 @METHODS.register("xnas")
 def xnas(
-    *, bilevel: bool = True, joint: bool = False, bound: float = 1.0, zeta: float = 1.0,
-    lr: float | None = None,
+    *, bilevel: bool = True, joint: bool = False, bound: Rate = "auto", zeta: float = 1.0,
+    lr: Rate | None = "auto",
 ) -> Method:  # fmt: skip
     """XNAS: ops are experts, rewarded for each example, dropped when they cannot win (Nayman et al. 2019)."""
-    parts = RELAXATIONS["simplex"], ClippedRewards(bound), expert_advice(bound, zeta, lr)
+    limit, rate = None if bound == "auto" else bound, "auto" if lr is None else lr  # null in runs of before
+    parts = RELAXATIONS["simplex"], ClippedRewards(limit), expert_advice(bound, zeta, rate)
     return Method(*parts, bilevel=bilevel, joint=joint, hooks=(Wipeout(),))

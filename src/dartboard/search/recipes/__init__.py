@@ -20,6 +20,7 @@ register_recipes(
         "pc-darts",
         "gaea-nb201",
         "gaea-gdas-nb201",
+        "gaea-gdas-nb201-released",
         "gaea-pc-darts",
         "xnas",
         "asm",
