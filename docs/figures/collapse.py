@@ -23,7 +23,7 @@ from dartboard.space import get_space
 
 SEARCHES = {
     "darts": ("darts", {"lr": 3e-3}, 30),
-    "gaea-darts-erm": ("gaea-darts-erm", {}, 17),
+    "gaea-darts-erm": ("gaea-darts-erm", {"lr": 0.1}, 17),
 }
 """Method, options and epochs; both take about 2,350 steps. DARTS' rate is ten times its paper's, whose
 search takes eight times as many steps; docs/methods/index.md tells how this was arrived at."""

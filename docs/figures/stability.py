@@ -15,14 +15,17 @@ from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.search.stability import stability
 from dartboard.space import get_space
 
-METHODS, SEEDS = ("asm", "darts", "gaea-darts-erm"), (0, 1, 2)
+METHODS = {"asm": {"init": "random"}, "darts": {"lr": 3e-4}, "gaea-darts-erm": {"lr": 0.1}}
+"""Options by method: the papers' learning rates."""
+SEEDS = (0, 1, 2)
 
 
 def changes(name: str, seed: int) -> tuple[float, list[float]]:
     """The supernet's accuracy, and how it changes with each edge decided."""
     given = {"epochs": 20, "seed": seed, "weights": {"lr": 0.1}, "data": {"valid": 0.5}}
     options = SearchOptions.model_validate(given)
-    searcher = Searcher(get_space("nano").without("none"), make_method(name), load_dataset("digits"), options)
+    method = make_method(name, METHODS[name])
+    searcher = Searcher(get_space("nano").without("none"), method, load_dataset("digits"), options)
     result = searcher.fit()
     found = stability(searcher.objective, result.genotype, searcher.valid_batches)
     return result.valid_accuracy or 0.0, [own.change for own in found]

@@ -1,11 +1,14 @@
 import math
+from itertools import combinations
+from statistics import fmean
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_ind
 
-from dartboard.utils.statistics import Difference, affordable, compare, summarize
+from dartboard.utils.statistics import Difference, affordable, compare, permutation_p, summarize
 
 
 @given(st.floats(0, 1e6), st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=5))
@@ -53,3 +56,24 @@ def test_equal_variances_and_counts_give_students_interval() -> None:
 def test_what_does_not_vary_has_no_width_and_one_value_no_interval() -> None:
     assert compare([0.5, 0.5], [0.25, 0.25]) == Difference(0.25, 0.25, 0.25)
     assert compare([0.5], [0.25, 0.3]) == Difference(pytest.approx(0.225), None, None)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [([3.0, 5.0, 4.0], [1.0, 2.0, 3.5]), ([1.0, 2.0], [4.0, 3.0, 0.0]), ([0.5, 0.5], [0.5, 0.5])],
+)
+def test_permutations_are_those_of_all_deals(first: list[float], second: list[float]) -> None:
+    """Against all ways to deal out the values, one by one."""
+    values, gap = [*first, *second], fmean(first) - fmean(second)
+    deals = list(combinations(range(len(values)), len(first)))
+    as_large = 0
+    for deal in deals:
+        rest = [value for place, value in enumerate(values) if place not in deal]
+        as_large += fmean(values[place] for place in deal) - fmean(rest) >= gap - 1e-12
+    assert permutation_p(first, second) == pytest.approx(as_large / len(deals), abs=0.02)
+
+
+def test_a_small_p_is_rare_where_there_is_no_difference() -> None:
+    rng = np.random.default_rng(3)
+    values = [permutation_p(*rng.normal(size=(2, 6))) for _ in range(200)]
+    assert 0.01 < np.mean([value <= 0.05 for value in values]) < 0.1
