@@ -252,7 +252,7 @@ def remarks(rows: Sequence[ScoreboardRow], baselines: Sequence[Baseline], left_o
         yield f"Missing seeds: {'; '.join(gaps)}."
     for baseline in baselines:
         if baseline.queries == 1 and baseline.draws == 1:
-            yield f"{baseline.label}: the mean over all architectures, which is what one random one has."
+            yield f"{baseline.label}: the mean over all architectures, dead ones included."
             continue
         by = "validation" if baseline.judge == "valid" else "test"
         why = "" if baseline.judge == "valid" else ", for the benchmark has no validation accuracies"

@@ -33,6 +33,8 @@ Warmup = int | float
 """A number of epochs, or below 1 a fraction of all epochs."""
 Partial = int | Literal["auto"]
 """The K of PC-DARTS, or `auto` for the largest with enough channels; see `Method.partial_channels`."""
+ROUNDING = 1e-9
+"""Tolerance of whole numbers of epochs, such as 0.58 of 50."""
 MAX_PARTIAL, MIN_CHANNELS = 4, 4
 """The K of PC-DARTS, and the fewest channels that it leaves to the candidates: a quarter of 16."""
 
@@ -108,7 +110,7 @@ class Method:
 
     def warmup_epochs(self, epochs: int) -> int:
         """Epochs at the start of a search of this length in which the architecture is frozen."""
-        return int(self.warmup if self.warmup >= 1 else self.warmup * epochs)
+        return int(self.warmup if self.warmup >= 1 else self.warmup * epochs + ROUNDING)
 
     def compose(self, space: SearchSpace, generator: torch.Generator) -> Relaxation:
         """The relaxation of a space.
