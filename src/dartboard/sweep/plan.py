@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,24 +19,28 @@ from dartboard.plugins import check_plugins
 from dartboard.runs import RunReader, flat, is_run
 from dartboard.search import Searcher
 from dartboard.search import config as search_config
-from dartboard.search.config import SEARCH, DataChoice, SearchConfig
-from dartboard.space import SPACES, load_space
+from dartboard.search.config import SEARCH, DataChoice, SearchConfig, SpaceChoice, build_space
+from dartboard.space import SPACES, SearchSpace, load_space
 from dartboard.sweep.cells import (
+    TIMED,
     CellSource,
     SweepCell,
     cell_source,
     finished_runs,
     named_cells,
     placeholder_cell,
+    searched_stage,
     select_cells,
 )
 from dartboard.sweep.config import StageConfig, SweepConfig
 from dartboard.sweep.decision_log import (
     ELSEWHERE,
     DecisionLog,
+    budget_key,
     cells_key,
     check_rungs,
     pruned_runs,
+    read_budget,
     read_cells,
 )
 from dartboard.sweep.grid import (
@@ -49,11 +54,13 @@ from dartboard.sweep.grid import (
     points,
     run_name,
 )
+from dartboard.sweep.random_cells import Budget, random_cells, seconds_of
 from dartboard.train import Trainer
 from dartboard.train import config as train_config
 from dartboard.train.build import SHARE, VALID
 from dartboard.train.config import TRAIN, TrainConfig
 from dartboard.utils.progress import Progress
+from dartboard.utils.statistics import affordable
 
 SEED = "seed"
 KNOWN = {
@@ -314,11 +321,14 @@ class SweepPlanner:
                 raise OptionError(f"{name}: cells: {error}") from None
         before, runs = source.stage, self._runs[source.stage]
         decision = read_cells(self.log, name)
-        if decision is None and self.stages[before].do == "train":
+        if decision is None and source.random is None and self.stages[before].do == "train":
             return self._cells[before]
         if decision is None:
-            kinds = {repr([run.config["space"], run.config["data"]]): run.config for run in runs}
-            return [placeholder_cell(config, number) for number, config in enumerate(kinds.values())]
+            searches = self._searches(name, source)
+            return [
+                placeholder_cell(config, self._searched_space(config), number)
+                for number, config in enumerate(searches)
+            ]
         among = [run.name for run in runs]
         if sorted(decision.among) != sorted(among):
             changed = min({*among} ^ {*decision.among})
@@ -326,12 +336,10 @@ class SweepPlanner:
                 f"{name} has taken its cells from other runs of {before} already, {changed} makes the "
                 f"difference; {ELSEWHERE}"
             )
-        if decision.best != source.best:
-            old, new = (
-                "all cells" if best is None else f"the best {best}" for best in (decision.best, source.best)
-            )
+        if decision.taken != source.describe():
             raise RunError(
-                f"{name} has taken {old} of {before} already, so it cannot take {new}; {ELSEWHERE}"
+                f"{name} has taken {decision.taken} of {before} already, so it cannot take "
+                f"{source.describe()}; {ELSEWHERE}"
             )
         return list(decision.cells)
 
@@ -346,19 +354,72 @@ class SweepPlanner:
         def decide() -> dict[str, Any]:
             if not finished:
                 raise RunError(f"no run of {before} came to its end, so {name} has no cells; see its errors")
-            cells = [asdict(cell) for cell in select_cells(source, runs, self._cells[before], finished)]
+            if source.random is None:
+                cells = select_cells(source, runs, self._cells[before], finished)
+            else:
+                size = self._budget(name, source).networks if source.random == "time" else source.random
+                searches = self._searches(name, source)
+                cells = random_cells(searches, self._searched_space, size, source.seed)
+            drawn = {} if source.random is None else {"random": source.random, "seed": source.seed}
             among = [run.name for run in runs]
-            return {"best": source.best, "among": among, "finished": list(finished), "cells": cells}
+            taken = {"among": among, "finished": list(finished), "cells": [asdict(cell) for cell in cells]}
+            return {"best": source.best, **drawn, **taken}
 
         self.log.once(cells_key(name), decide)
         decision = read_cells(self.log, name)
         assert decision is not None  # noqa: S101  # it was just made
+        if source.random is not None:
+            return
         pruned = pruned_runs(self.log, before, self.stages[before].stop.after)
         for run in decision.among:
             if run in finished and run not in decision.finished:
                 self.message(f"{name} took its cells before {run} was finished, and without it; {ELSEWHERE}")
             elif run not in finished and run not in pruned:
                 self.message(f"{name} takes its cells without {run}, which failed")
+
+    def _searches(self, name: str, source: CellSource) -> list[dict[str, Any]]:
+        """Configurations of the searches that a stage takes cells of: one for each space and set of images.
+
+        Raises:
+            OptionError: If there are several, which have no time in common that random cells could take.
+        """
+        runs = self._runs[searched_stage(source, self.stages) or ""]
+        kinds = {repr([run.config["space"], run.config["data"]]): run.config for run in runs}
+        if source.random == TIMED and len(kinds) > 1:
+            cells = self.stages[name].cells
+            raise OptionError(f"{name}: cells: {cells}: expected searches of one space on the same images")
+        return list(kinds.values())
+
+    def _searched_space(self, config: Mapping[str, Any]) -> SearchSpace:
+        """The space of a search."""
+        return build_space(SpaceChoice.model_validate(config["space"]))
+
+    def _budget(self, name: str, source: CellSource) -> Budget:
+        """The time that random cells of a stage may take: that of the searches and trainings of another's.
+
+        It pays for as many as the other stage trains, and for as many more as the searches took time for.
+        """
+        trained, searched = source.stage or "", searched_stage(source, self.stages) or ""
+
+        def decide() -> dict[str, Any]:
+            searches = finished_runs(self.folder, self._runs[searched])
+            search_seconds = sum(seconds_of(run, None) or 0.0 for run in searches.values())
+            first_rung = next(iter(self.stages[trained].stop.after), None)
+            costs: dict[str, float] = defaultdict(float)
+            for run in self._runs[trained]:
+                path = self.folder / run.name
+                seconds = seconds_of(RunReader.read(path), first_rung) if is_run(path) else None
+                if seconds is not None:
+                    costs[run.varied[CELL]] += seconds
+            more = affordable(search_seconds, list(costs.values()))
+            self.message(f"{search_seconds:.0f} s of searching pay for {more} more random networks")
+            budget = Budget(search_seconds, list(costs.values()), len(self._cells[trained]) + more)
+            return asdict(budget)
+
+        self.log.once(budget_key(name), decide)
+        budget = read_budget(self.log, name)
+        assert budget is not None  # noqa: S101  # it was just decided
+        return budget
 
     def rehearse(self, *, build: bool = True) -> dict[str, list[PlannedRun]]:
         """By stage, its runs, as far as they are known now.
