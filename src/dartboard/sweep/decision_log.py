@@ -32,7 +32,7 @@ class DecisionLog:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
-        self._decisions: dict[str, Any] = {}
+        self.decisions: dict[str, Any] = {}
         if not self._path.exists():
             return
         try:
@@ -43,21 +43,24 @@ class DecisionLog:
             isinstance(decision, dict | list | str) for decision in decisions.values()
         ):
             raise RunError(f"{self._path} should hold decisions by name; {CHANGED}")
-        self._decisions = decisions
+        self.decisions = decisions
 
     def get(self, name: str) -> Any:
         """The decision of this name; None if it has not been made."""
-        return self._decisions.get(name)
+        return self.decisions.get(name)
 
     def once(self, name: str, decide: Callable[[], Any]) -> Any:
         """The decision of this name; makes it, as plain values, and writes it if it has not been made."""
-        if name not in self._decisions:
+        if name not in self.decisions:
             decision = decide()  # first, for it may make others
-            decisions = {**self._decisions, name: decision}
-            text = json.dumps(decisions, indent=1, allow_nan=False)
-            atomic.write_text(self._path, text + "\n")
-            self._decisions = json.loads(text)  # the same values as a later process reads
-        return self._decisions[name]
+            self.rewrite({**self.decisions, name: decision})
+        return self.decisions[name]
+
+    def rewrite(self, decisions: Mapping[str, Any]) -> None:
+        """Writes these decisions, as plain values, in the place of all that there are."""
+        text = json.dumps(decisions, indent=1, allow_nan=False)
+        atomic.write_text(self._path, text + "\n")
+        self.decisions = json.loads(text)  # the same values as a later process reads
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from dartboard.data import DATASETS, load_dataset
 from dartboard.engine.config import SCHEDULES
 from dartboard.errors import DartboardError, OptionError, RunError
 from dartboard.jobs.job import Job
@@ -19,8 +18,8 @@ from dartboard.plugins import check_plugins
 from dartboard.runs import RunReader, flat, is_run
 from dartboard.search import Searcher
 from dartboard.search import config as search_config
-from dartboard.search.config import SEARCH, DataChoice, SearchConfig, SpaceChoice, build_space
-from dartboard.space import SPACES, SearchSpace, load_space
+from dartboard.search.config import SEARCH, DataChoice, SearchConfig, SpaceChoice, build_space, check_names
+from dartboard.space import SearchSpace, load_space, space_to_json
 from dartboard.sweep.cells import (
     TIMED,
     CellSource,
@@ -83,12 +82,16 @@ class StagePlanner:
         stage: Its configuration.
         common: The settings of all stages, by dotted name.
         selects: Whether networks are selected by its runs, so that these must not measure on test images.
+        names: Format of the names of its runs; see `SweepPlanner`.
+        spaces: Spaces by kind of run; see `SweepPlanner`.
     """
 
     name: str
     stage: StageConfig
     common: Mapping[str, Any]
     selects: bool = False
+    names: str | None = None
+    spaces: Mapping[str, SearchSpace] = field(default_factory=dict)
     _resolved: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, compare=False)
 
     def searches(self) -> list[PlannedRun]:
@@ -129,7 +132,7 @@ class StagePlanner:
 
     def _resolve_search(self, settings: Point) -> dict[str, Any]:
         config = SEARCH.merge(self._layers("search", settings))
-        _check_names(config)
+        self._check_names("search", config)
         return search_config.resolved(config)
 
     def _resolve_training(self, cell: SweepCell, settings: Point, has_valid: HasValid) -> dict[str, Any]:
@@ -138,13 +141,25 @@ class StagePlanner:
         config = TRAIN.merge([{"data": name}, *layers])
         if config.data.name == cell.images.get("name"):  # the images it was searched with, in their size
             config = TRAIN.merge([{"data": cell.images}, *layers])
-        _check_names(config)
+        self._check_names("train", config)
         if self.selects:
             valid = has_valid(config.data)
             config = TRAIN.validate(hold_out(config.model_dump(), self.stage.stop.after, has_valid=valid))
         home = config.space.name or cell.space
-        stack = cell.stack if config.space.name is None else load_space(home).stack.cells
+        stack = cell.stack
+        if "train" in self.spaces or config.space.name is not None:
+            stack = (self.spaces.get("train") or load_space(home)).stack.cells
         return train_config.resolved(config, home, config.net.cells or stack)
+
+    def _check_names(self, kind: str, config: SearchConfig | TrainConfig) -> None:
+        """Fails fast on an unknown plugin, space, data set or schedule.
+
+        Raises:
+            DartboardError: Says what is unknown, and what may be meant.
+        """
+        check_plugins(config.plugins)  # first, for they register names
+        check_names(None if kind in self.spaces else config.space.name, config.data.name)
+        SCHEDULES[config.weights.schedule]
 
     def _plan(
         self, kind: str, point: Point, resolve: Callable[[Point], dict[str, Any]], label: str = ""
@@ -172,31 +187,21 @@ class StagePlanner:
         except DartboardError as error:
             named = re.split("[=:]", str(error))[0]  # an error that begins with a setting needs it once
             words = " ".join(f"{name}={value}" for name, value in point.items() if name != named)
-            raise OptionError(f"{self.name}: {words + ': ' if words else ''}{error}") from None
+            raise OptionError(f"{self.name}: {words + ': ' if words else ''}{error}") from error
         first = {"method.name": values["method"]["name"]} if kind == "search" else {CELL: label}
         known = flat(values)
         resolved = {name: known.get(name, value) for name, value in settings.items()}
-        name = run_name({**resolved, **first}, values[SEED], KNOWN[kind])
+        if self.names is None:
+            name = f"{self.name}/{run_name({**resolved, **first}, values[SEED], KNOWN[kind])}"
+        else:
+            name = self.names.format(cell=label, seed=values[SEED])
         beyond = [epoch for epoch in self.stage.stop.after if epoch >= values["epochs"]]
         if beyond:
-            words = f"{name} has {values['epochs']} epochs, so nothing can stop after {beyond[0]}"
+            run = f"{name.rpartition('/')[2]} has {values['epochs']} epochs"
+            words = f"{run}, so nothing can stop after {beyond[0]}"
             raise OptionError(f"{self.name}: stop.after: {words}; set an earlier one, or more epochs")
         varied = first | {key: settings[key] if key in FIRST else value for key, value in resolved.items()}
-        return PlannedRun(self.name, f"{self.name}/{name}", kind, values, varied, not self.selects)
-
-
-def _check_names(config: SearchConfig | TrainConfig) -> None:
-    """Fails fast on an unknown plugin, space, data set or schedule.
-
-    Raises:
-        DartboardError: Says what is unknown, and what may be meant.
-    """
-    check_plugins(config.plugins)  # first, for they register names
-    if config.space.name is not None and config.space.name not in SPACES:
-        load_space(config.space.name)
-    if config.data.name not in DATASETS and not Path(config.data.name).exists():
-        load_dataset(config.data.name)
-    SCHEDULES[config.weights.schedule]
+        return PlannedRun(self.name, name, kind, values, varied, not self.selects)
 
 
 def _distinct(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
@@ -237,6 +242,11 @@ class SweepPlanner:
         progress: Reports how far the loading of images is.
         fall_back: Whether an older checkpoint will do where the last of a run is damaged.
         message: Called with what the user should know.
+        names: By stage, the format of the names of its runs, with their `cell` and `seed`, such as
+            `train/{cell}`; by default the name of the stage and the settings that vary.
+        spaces: By kind of run, `search` or `train`, the space in the place of the one that is named.
+        builder: Builds loops, if others share its images; then runs compute on its device, too.
+        same_images: Whether all runs that name the same images must see the same.
     """
 
     config: SweepConfig
@@ -245,6 +255,10 @@ class SweepPlanner:
     progress: Progress | None = None
     fall_back: bool = False
     message: Callable[[str], None] = lambda _: None
+    names: Mapping[str, str] = field(default_factory=dict)
+    spaces: Mapping[str, SearchSpace] = field(default_factory=dict)
+    builder: LoopBuilder | None = None
+    same_images: bool = True
     _cells: dict[str, list[SweepCell]] = field(default_factory=dict, init=False)
     _runs: dict[str, list[PlannedRun]] = field(default_factory=dict, init=False)
     _valid: dict[object, bool] = field(default_factory=dict, init=False)
@@ -259,8 +273,8 @@ class SweepPlanner:
         self.release_images()
 
     def release_images(self) -> None:
-        """Releases the images that were loaded to plan."""
-        self._builder = LoopBuilder(torch.device("cpu"))
+        """Releases the images that were loaded to plan, unless others share them."""
+        self._builder = self.builder or LoopBuilder(torch.device("cpu"))
         self._builder.progress = self.progress
 
     def _source(self, name: str) -> CellSource | None:
@@ -292,7 +306,7 @@ class SweepPlanner:
         """Plans the runs of a stage, with the cells that are known by now."""
         self._cells[name] = self._known_cells(name)
         stage, common = self.stages[name], self.config.settings if self.config.stages else {}
-        planner = StagePlanner(name, stage, common, self.selects(name))
+        planner = StagePlanner(name, stage, common, self.selects(name), self.names.get(name), self.spaces)
         if stage.do == "search":
             self._runs[name] = planner.searches()
         else:
@@ -392,7 +406,7 @@ class SweepPlanner:
 
     def _searched_space(self, config: Mapping[str, Any]) -> SearchSpace:
         """The space of a search."""
-        return build_space(SpaceChoice.model_validate(config["space"]))
+        return self.spaces.get("search") or build_space(SpaceChoice.model_validate(config["space"]))
 
     def _budget(self, name: str, source: CellSource) -> Budget:
         """The time that random cells of a stage may take: that of the searches and trainings of another's.
@@ -435,21 +449,22 @@ class SweepPlanner:
                 to what was decided.
         """
         self.log = DecisionLog(self.folder)
+        built: set[str] = set()
         for name, stage in self.stages.items():
             self._plan_stage(name)
             check_rungs(self.log, name, stage.stop, [run.name for run in self._runs[name]])
-            built: set[str] = set()
             for run in self._runs[name]:
                 if self._exists(run) or not build:
                     continue
-                kind = repr({key: value for key, value in run.config.items() if key not in NOT_BUILT})
+                values = {key: value for key, value in run.config.items() if key not in NOT_BUILT}
+                kind = repr([values, run.test])
                 if kind in built:
                     continue
                 built.add(kind)
                 try:
-                    self._builder.build(run.kind, run.config, test=run.test)
+                    self._builder.build_job(self.job(run))
                 except DartboardError as error:
-                    raise OptionError(f"{run.name}: {error}") from None
+                    raise OptionError(f"{run.name}: {error}") from error
         self.release_images()
         return dict(self._runs)
 
@@ -471,22 +486,24 @@ class SweepPlanner:
 
     def examples(self, job: Job) -> int:
         """Number of held-out images that the epochs of a job are measured on."""
-        loop = self._builder.build(job.kind, job.config, test=job.test)
+        loop = self._builder.build_job(job)
         if isinstance(loop, Trainer):
             return len(loop.loaders.held_out[VALID])
         assert isinstance(loop, Searcher)  # noqa: S101
         return min(len(loop.loaders.valid), loop.options.health.examples)
 
-    def job(self, run: PlannedRun, until: int | None = None) -> Job:
+    def job(self, run: PlannedRun) -> Job:
         """The job of a run."""
+        space = self.spaces.get(run.kind)
         return Job(
             run.name,
             str(self.folder.resolve()),
             run.kind,
             run.config,
-            until,
-            plugins=self.plugins,
+            device=None if self.builder is None else str(self.builder.device),
+            plugins=tuple(dict.fromkeys((*self.plugins, *run.config["plugins"]))),
             test=run.test,
             fall_back=self.fall_back,
-            same_images=True,
+            space="" if space is None else space_to_json(space),
+            same_images=self.same_images,
         )
