@@ -68,25 +68,21 @@ def reasons_to_prune(accuracies: Mapping[str, float], examples: int, keep: int) 
     return {name: reasons[name] for name in accuracies if name in reasons}
 
 
-@dataclass
-class ShortTrainings:
-    """What the runs that were to get to a rung came to.
+@dataclass(frozen=True)
+class ShortRun:
+    """A run that was to get to a rung.
 
     Args:
-        accuracies: Accuracies of those that got there.
-        failed: Errors of those that failed before it.
-        pruned: Reasons for which runs are pruned whatever their accuracy.
-        seconds: Duration of all that got there.
+        accuracy: Its accuracy there; None if it has none to be compared by.
+        seconds: Its duration up to there.
+        error: Why it failed before; None if it did not.
+        pruned: Why it is pruned whatever its accuracy; None if it is not.
     """
 
-    accuracies: dict[str, float | None] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
-    pruned: dict[str, str] = field(default_factory=dict)
+    accuracy: float | None = None
     seconds: float = 0.0
-
-    def prune(self, name: str, reason: str) -> None:
-        """Adds a run that is not compared with others, and does not continue."""
-        self.accuracies[name], self.pruned[name] = None, reason
+    error: str | None = None
+    pruned: str | None = None
 
 
 @dataclass
@@ -113,101 +109,96 @@ class Pruner:
         """
         decision = read_rung(self.planner.log, stage, epochs)
         if decision is None:
-            budget = read_budget(self.planner.log, stage)
-            first_rung = epochs == self.planner.stages[stage].stop.after[0]
-            trained = self._train(jobs, epochs, queue, budget if first_rung else None)
-            self._failed.setdefault(stage, {}).update(trained.failed)
-            pruned = newly_pruned = self._decide(stage, epochs, jobs, trained)
+            is_first = epochs == self.planner.stages[stage].stop.after[0]
+            budget = read_budget(self.planner.log, stage) if is_first else None
+            runs = self._train(jobs, epochs, queue, budget)
         else:
             missing = [name for name in decision.failed if name in jobs and name not in decision.late_runs]
-            trained = self._train({name: jobs[name] for name in missing}, epochs, queue)
-            self._failed.setdefault(stage, {}).update(trained.failed)
-            newly_pruned = self._decide_late_runs(stage, epochs, jobs, decision, trained)
+            runs = self._train({name: jobs[name] for name in missing}, epochs, queue)
+        failed = {name: run.error for name, run in runs.items() if run.error is not None}
+        self._failed.setdefault(stage, {}).update(failed)
+        reached = {name: run for name, run in runs.items() if run.error is None}
+        if decision is None:
+            pruned = newly_pruned = self._decide(stage, epochs, jobs, reached)
+        else:
+            newly_pruned = self._decide_late_runs(stage, epochs, jobs, decision, reached)
             pruned = {**decision.pruned, **newly_pruned}
         self.planner.release_images()
         for name, reason in newly_pruned.items():
             if reason != NO_TIME:
                 self.message(f"{name} is pruned at epoch {epochs}: {reason}")
-        ends: dict[str, StateAndReason] = {
-            name: ("failed", reason) for name, reason in trained.failed.items()
-        }
+        ends: dict[str, StateAndReason] = {name: ("failed", reason) for name, reason in failed.items()}
         return ends | {name: ("dropped", reason) for name, reason in pruned.items() if name in jobs}
 
     def _train(
         self, jobs: Jobs, epochs: int, queue: JobQueue, budget: Budget | None = None
-    ) -> ShortTrainings:
+    ) -> dict[str, ShortRun]:
         """Runs jobs up to a rung; with a budget, cell by cell as long as it lasts.
 
         As many cells are trained at a time as the executor takes. Which of them count is decided in their
         order, so that it does not depend on how many that are.
         """
-        trained = ShortTrainings()
         cells = [list(jobs.values())] if budget is None else _same_cells(jobs)
         size = 1 if budget is None else max(queue.executor.capacity // max(map(len, cells), default=1), 1)
-        failures: dict[str, tuple[str, str | None]] = {}
+        ended: dict[str, ShortRun] = {}
+        runs: dict[str, ShortRun] = {}
         for number, cell in enumerate(cells):
-            if budget is not None and number and budget.is_spent(trained.seconds):
+            seconds = sum(run.seconds for run in runs.values())
+            if budget is not None and number and budget.is_spent(seconds):
                 self.message(f"the time is spent after {number} random networks")
-                for job in chain(*cells[number:]):
-                    trained.prune(job.name, NO_TIME)
-                break
+                return runs | {job.name: ShortRun(pruned=NO_TIME) for job in chain(*cells[number:])}
             if number % size == 0:
                 batch = [replace(job, until=epochs) for job in chain(*cells[number : number + size])]
-                for result in queue.run(batch):
-                    if result.state == "failed":
-                        failures[result.job.name] = result.error, self.on_failure(result)
-            for job in cell:
-                self._measure(job, epochs, failures.get(job.name), trained)
-        return trained
+                ended |= {result.job.name: self._read(result, epochs) for result in queue.run(batch)}
+            runs |= {job.name: ended[job.name] for job in cell}
+        return runs
 
-    def _measure(
-        self, job: Job, epochs: int, failure: tuple[str, str | None] | None, trained: ShortTrainings
-    ) -> None:
-        """Adds what a job came to that was run up to a rung; a failure is its error and a reason to prune."""
-        path = self.planner.folder / job.name
-        if failure is None:
+    def _read(self, result: JobResult, epochs: int) -> ShortRun:
+        """What a job came to that was run up to a rung."""
+        if result.state != "failed":
+            path = self.planner.folder / result.job.name
             try:
                 rows = RunReader.read(path).metrics()[epochs - 1 : epochs]
                 accuracy = rows[0].get(f"{VALID}_accuracy") if rows else None
                 if rows and not isinstance(accuracy, int | float):
                     raise RunError(f"{path} has no accuracy after {epochs} epochs")
-                trained.accuracies[job.name] = accuracy  # without epochs its method trains nothing
-                trained.seconds += rows[0].get("seconds", 0.0) if rows else 0.0
-                return
+                # without epochs its method trains nothing
+                return ShortRun(accuracy, rows[0].get("seconds", 0.0)) if rows else ShortRun()
             except RunError as error:
-                result = JobResult(job, "failed", str(error), RunError.__name__)
-                failure = result.error, self.on_failure(result)
-        error_text, reason = failure
-        if reason is None:
-            trained.failed[job.name] = error_text
-        else:
-            trained.prune(job.name, reason)
+                result = replace(result, error=str(error), error_type=RunError.__name__)
+        reason = self.on_failure(result)
+        return ShortRun(error=result.error) if reason is None else ShortRun(pruned=reason)
 
-    def _decide(self, stage: str, epochs: int, jobs: Jobs, trained: ShortTrainings) -> dict[str, str]:
+    def _decide(self, stage: str, epochs: int, jobs: Jobs, reached: Mapping[str, ShortRun]) -> dict[str, str]:
         """Compares the runs that got to a rung; where all failed there is nothing to decide."""
         worse: dict[str, str] = {}
-        for names in _same_images(jobs, trained.accuracies):
-            worse |= self._reasons(stage, {name: trained.accuracies[name] for name in names}, jobs[names[0]])
+        for names in _same_images(jobs, reached):
+            accuracies = {name: reached[name].accuracy for name in names}
+            worse |= self._reasons(stage, accuracies, jobs[names[0]])
         finished = finished_runs(self.planner.folder, [jobs[name] for name in worse])
-        worse = {name: reason for name, reason in worse.items() if name not in finished}
-        pruned = trained.pruned | worse
-        if trained.accuracies:
-            keep, failed = self.planner.stages[stage].stop.keep, self._failed[stage]
-            values = {"keep": keep, "accuracies": trained.accuracies, "dropped": pruned, "failed": failed}
+        pruned = {name: run.pruned for name, run in reached.items() if run.pruned is not None}
+        pruned |= {name: reason for name, reason in worse.items() if name not in finished}
+        if reached:
+            values = {
+                "keep": self.planner.stages[stage].stop.keep,
+                "accuracies": {name: run.accuracy for name, run in reached.items()},
+                "dropped": pruned,
+                "failed": self._failed[stage],
+            }
             self.planner.log.once(rung_key(stage, epochs), lambda: values)
         return pruned
 
     def _decide_late_runs(
-        self, stage: str, epochs: int, jobs: Jobs, decision: RungDecision, trained: ShortTrainings
+        self, stage: str, epochs: int, jobs: Jobs, decision: RungDecision, reached: Mapping[str, ShortRun]
     ) -> dict[str, str]:
         """Compares each late run with the runs that were compared at the rung."""
         pruned: dict[str, str] = {}
-        for name, accuracy in trained.accuracies.items():
-            compared = {**decision.accuracies, name: accuracy}
+        for name, run in reached.items():
+            compared = {**decision.accuracies, name: run.accuracy}
             names = next(names for names in _same_images(jobs, compared) if name in names)
             reasons = self._reasons(stage, {other: compared[other] for other in names}, jobs[name])
-            reason = (trained.pruned | reasons).get(name)
-            entry = {"accuracy": accuracy, "reason": reason}
+            reason = run.pruned or reasons.get(name)
+            entry = {"accuracy": run.accuracy, "reason": reason}
             self.planner.log.once(late_run_key(stage, epochs, name), lambda entry=entry: entry)  # type: ignore[misc]
             pruned |= {} if reason is None else {name: reason}
         return pruned
