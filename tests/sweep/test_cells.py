@@ -62,9 +62,10 @@ def test_where_cells_come_from(cells: object, source: CellSource) -> None:
         ("random 0 of one", "two: cells: random 0 of one: expected at least 1, such as random 3 of one"),
         (
             "random five of one",
-            "two: cells: random five of one: expected random 5 of one, or random within the time of one",
+            "two: cells: random five of one: expected random 5 of one",
         ),
-        ("randm of one", "two: cells: randm of one: expected random 5 of one, or random within the time of"),
+        ("randm of one", "two: cells: randm of one: expected random 5 of one"),
+        ("randm time of on", "two: cells: randm time of on: expected random within the time of on"),
         (
             "random within the time of one",
             "two: cells: random within the time of one: expected a stage that trains the cells of a st",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dartboard.errors import OptionError, RunError
+from dartboard.jobs.executors.local import InlineExecutor
 from dartboard.search import Searcher
 from dartboard.search.config import SpaceChoice, build_space
 from dartboard.space import decode, enumerate_genotypes, get_space, restrict
@@ -137,6 +138,14 @@ def test_the_seed_of_random_cells_matters(data: str, tmp_path: Path) -> None:
     assert [cell["text"] for cell in first] != [cell["text"] for cell in second]
 
 
+@pytest.mark.parametrize("stage", ["search", "screen"])
+def test_a_seed_without_random_cells_is_refused(stage: str, data: str, tmp_path: Path) -> None:
+    values = stages(data, "random 2 of search")
+    values["stages"][stage]["cells_seed"] = 1
+    with pytest.raises(OptionError, match=f"{stage}: cells_seed: it has no random cells to draw"):
+        sweep(tmp_path / "a", values)
+
+
 def set_clock(monkeypatch: pytest.MonkeyPatch, random_seconds: float) -> None:
     """Searches take 12.5 s, an epoch of a training 10 s, one of a random cell as long as is said."""
     monkeypatch.setattr(Searcher, "seconds", property(lambda _: 12.5, lambda *_: None), raising=False)
@@ -163,20 +172,24 @@ def test_random_cells_get_the_time_of_the_searches(
     }
 
 
+@pytest.mark.parametrize("capacity", [1, 3])
 def test_slow_random_cells_get_no_more_time(
-    data: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    capacity: int, data: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     set_clock(monkeypatch, 20.0)
+    monkeypatch.setattr(InlineExecutor, "capacity", capacity)
     values = stages(data, "random within the time of screen")
     sweep(tmp_path / "a", values).run()
     found = len(decisions(tmp_path / "a")["cells of screen"]["cells"])
     rows = [row for row in read_results(tmp_path / "a") if row["stage"] == "random"]
     assert len(rows) == found + 2
-    begun = [row for row in rows if row["epochs"] > 0]
-    assert len(begun) == (25 + 10 * found - 10) // 20 + 1  # another one is begun if 10 s are left for it
-    for row in rows[len(begun) :]:
+    counted = (25 + 10 * found - 10) // 20 + 1  # another one is trained if 10 s are left for it
+    assert all(row["reason"] in ("", "not the best") for row in rows[:counted])
+    for number, row in enumerate(rows[counted:], counted):
         assert (row["state"], row["reason"]) == ("dropped", "the time of random cells is spent")
-        assert not Path(row["path"]).exists()
+        assert row["epochs"] == (number < capacity)  # those that are trained at a time do not wait
+        assert Path(row["path"]).exists() == (number < capacity)
+    assert [row["state"] for row in rows].count("finished") == 1
     text = (tmp_path / "a" / "results.jsonl").read_text()
     sweep(tmp_path / "a", values).run()  # and it stays so
     assert (tmp_path / "a" / "results.jsonl").read_text() == text

@@ -114,7 +114,8 @@ def cell_source(name: str, stages: Mapping[str, StageConfig]) -> CellSource:
                 stage = match[2]
                 expected = f"best of {stage}, best 3 of {stage}, or a list such as [darts-v2]"
                 if get_close_matches(match[1], ["best", "random"], 1, 0.0) == ["random"]:
-                    expected = f"random 5 of {stage}, or random within the time of {stage}"
+                    is_search = stage in stages and stages[stage].do == SEARCH
+                    expected = f"random 5 of {stage}" if is_search else f"random within the time of {stage}"
                 raise OptionError(f"{name}: cells: {cells}: expected {expected}") from None
             known = [*earlier, *PUBLISHED]
             raise UnknownNameError(f"stage before {name}, or published cell,", cells, known) from None

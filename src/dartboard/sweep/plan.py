@@ -96,8 +96,15 @@ class SweepPlanner:
         self._builder.progress = self.progress
 
     def _source(self, name: str) -> CellSource | None:
-        """Where the cells of a stage come from; None for a stage of searches."""
-        return cell_source(name, self.stages) if self.stages[name].do == "train" else None
+        """Where the cells of a stage come from; None for a stage of searches.
+
+        Raises:
+            OptionError: If it has none, or has a seed of random cells and draws none.
+        """
+        source = cell_source(name, self.stages) if self.stages[name].do == "train" else None
+        if self.stages[name].cells_seed and (source is None or source.random is None):
+            raise OptionError(f"{name}: cells_seed: it has no random cells to draw; leave it out")
+        return source
 
     def selects(self, name: str) -> bool:
         """True if a stage trains, and networks are selected by its runs."""

@@ -448,6 +448,14 @@ def test_another_stack_takes_the_cells_and_is_remembered(data: str, tmp_path: Pa
         assert without_times(reopen(run).fit().facts()) == without_times(found)
 
 
+def test_old_decisions_that_were_changed_are_told(data: str, tmp_path: Path) -> None:
+    protocol = start(tmp_path / "run", settings(data))
+    (tmp_path / "run/decisions.json").write_text(json.dumps({"found": [{"name": "found-0"}]}))
+    assert protocol.run is not None
+    with protocol.run, pytest.raises(RunError, match="should hold the decisions of a protocol"):
+        protocol.fit()
+
+
 def test_a_protocol_needs_a_run(data: str) -> None:
     with pytest.raises(RunError, match="a protocol needs a run to write to"):
         Protocol(settings(data)).fit()

@@ -1,4 +1,4 @@
-"""Decisions of protocols as versions before 0.2 recorded them, in the form of those of a sweep."""
+"""Decisions of protocols as earlier versions recorded them, in the form of those of a sweep."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -48,8 +48,9 @@ def to_sweep(config: ProtocolConfig) -> SweepConfig:
         SEARCH: StageConfig(do="search", settings=flat(config.search.model_dump(mode="json")), grid=grid)
     }
     for arm, source in cells.items():
+        draw = config.seed if arm == RANDOM else 0
         stages[TRAIN[arm]] = StageConfig(
-            do="train", cells=source, cells_seed=config.seed, settings=select, stop=stop
+            do="train", cells=source, cells_seed=draw, settings=select, stop=stop
         )
     grid = {"seed": tuple(seed + number for number in range(config.seeds))}
     for arm in cells:

@@ -24,7 +24,7 @@ from dartboard.search import Searcher
 from dartboard.search.config import build_space
 from dartboard.space import SearchSpace, load_space, space_from_json, space_to_json
 from dartboard.sweep.cells import held_out_accuracy, placeholder_cell
-from dartboard.sweep.decision_log import DecisionLog, read_rung
+from dartboard.sweep.decision_log import CHANGED, NAME, DecisionLog, read_rung
 from dartboard.sweep.plan import SweepPlanner
 from dartboard.sweep.protocol.config import PROTOCOL, ProtocolConfig
 from dartboard.sweep.protocol.old_decisions import convert, is_old
@@ -260,13 +260,20 @@ class Protocol:
             self._queue, self._stopping = None, False
 
     def _convert_decisions(self, planner: SweepPlanner) -> None:
-        """Rewrites decisions that an earlier version made."""
+        """Rewrites decisions that an earlier version made.
+
+        Raises:
+            RunError: If they are damaged.
+        """
         if not is_old(planner.log.decisions):
             return
         searches = planner.plan(SEARCH)
         cell = placeholder_cell(searches[0].config, self.space, 0)
         names = [run.name for run in searches]
-        planner.log.rewrite(convert(planner.log.decisions, self.config, names, cell))
+        try:
+            planner.log.rewrite(convert(planner.log.decisions, self.config, names, cell))
+        except (LookupError, TypeError, AttributeError):
+            raise RunError(f"{NAME} should hold the decisions of a protocol; {CHANGED}") from None
 
 
 def reopen(
