@@ -58,6 +58,7 @@ def test_where_cells_come_from(cells: object, source: CellSource) -> None:
             "two: cells: best three of one: expected best of one, best 3 of one, or a list",
         ),
         ("best 0 of one", "two: cells: best 0 of one: expected at least 1, such as best 3 of one"),
+        ("random 200000 of one", "two: cells: random 200000 of one: 200,000 cells are too many; at most 100"),
         ("random 5 of oen", "no stage before two called 'oen'; did you mean 'one'?"),
         ("random 0 of one", "two: cells: random 0 of one: expected at least 1, such as random 3 of one"),
         (

@@ -195,6 +195,14 @@ def test_slow_random_cells_get_no_more_time(
     assert (tmp_path / "a" / "results.jsonl").read_text() == text
 
 
+def test_searches_that_differ_in_other_settings_have_the_same_random_cells(data: str, tmp_path: Path) -> None:
+    values = stages(data, "random 2 of search")
+    values["stages"]["search"]["grid"] = {"data.pad": [0, 1]}
+    sweep(tmp_path / "a", values).run()
+    cells = decisions(tmp_path / "a")["cells of random"]["cells"]
+    assert len({cell["text"] for cell in cells}) == len(cells) == 2
+
+
 def test_the_time_of_several_spaces_is_refused(data: str, tmp_path: Path) -> None:
     values = stages(data, "random within the time of screen")
     values["stages"]["search"]["grid"] = {"space": ["nano", "nb201"]}

@@ -25,7 +25,7 @@ from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_nam
 from dartboard.search.config import SOURCE
 from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, SearchSpace, load_space, sample
 from dartboard.sweep.config import StageConfig
-from dartboard.sweep.grid import CELL, PLACEHOLDER, PlannedRun
+from dartboard.sweep.grid import CELL, PLACEHOLDER, PlannedRun, check_count
 from dartboard.train.build import VALID
 
 SEARCH = "search"
@@ -35,8 +35,6 @@ BEST = re.compile(r"best(?:\s+(?P<best>\d{1,6}))?\s+of\s+(?P<stage>\S+)")
 RANDOM = re.compile(r"random\s+(?P<random>\d{1,6})\s+of\s+(?P<stage>\S+)")
 RANDOM_TIMED = re.compile(r"random\s+within\s+the\s+time\s+of\s+(?P<stage>\S+)")
 MISSPELLED = re.compile(r"(\w+)(?:\s+\S+)*\s+of\s+(\S+)")
-TIMED = "time"
-"""Number of random cells that stands for as many as a time pays for."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class CellSource:
     def describe(self) -> str:
         """The cells that it takes of a stage, in words."""
         if self.random is not None:
-            number = "random cells for the time" if self.random == TIMED else f"{self.random} random cells"
+            number = "random cells for the time" if self.random == "time" else f"{self.random} random cells"
             return f"{number} (seed {self.seed})"
         return "all cells" if self.best is None else f"the best {self.best}"
 
@@ -148,12 +146,13 @@ def _stage_source(
         raise OptionError(
             f"{name}: cells: {match[0]}: expected a stage of searches, whose spaces they are of"
         )
+    check_count(f"{name}: cells: {match[0]}", count, "cells")
     return CellSource(stage, random=count, seed=stages[name].cells_seed)
 
 
 def searched_stage(source: CellSource, stages: Mapping[str, StageConfig]) -> str | None:
     """The stage of searches whose spaces random cells are of; None if there is none."""
-    if source.random != TIMED or source.stage is None:
+    if source.random != "time" or source.stage is None:
         return source.stage
     trained = cell_source(source.stage, stages)
     found = trained.random is None and trained.stage is not None and stages[trained.stage].do == SEARCH

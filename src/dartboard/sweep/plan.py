@@ -16,11 +16,11 @@ from dartboard.search import Searcher
 from dartboard.search.config import DataChoice, SpaceChoice, build_space
 from dartboard.space import SearchSpace, space_to_json
 from dartboard.sweep.cells import (
-    TIMED,
     CellSource,
     SweepCell,
     cell_source,
     finished_runs,
+    images_of,
     named_cells,
     placeholder_cell,
     searched_stage,
@@ -223,8 +223,8 @@ class SweepPlanner:
             OptionError: If there are several, which have no time in common that random cells could take.
         """
         runs = self._runs[searched_stage(source, self.stages) or ""]
-        kinds = {repr([run.config["space"], run.config["data"]]): run.config for run in runs}
-        if source.random == TIMED and len(kinds) > 1:
+        kinds = {repr([run.config["space"], images_of(run.config)]): run.config for run in runs}
+        if source.random == "time" and len(kinds) > 1:
             cells = self.stages[name].cells
             raise OptionError(f"{name}: cells: {cells}: expected searches of one space on the same images")
         return list(kinds.values())
