@@ -7,8 +7,17 @@ from statistics import fmean
 from typing import Any
 
 from dartboard.runs import RunReader
-from dartboard.space import GENOTYPE_FORMATS, Genotype, SearchSpace, enumerate_genotypes, sample
-from dartboard.space.graph import count
+from dartboard.space import (
+    GENOTYPE_FORMATS,
+    Genotype,
+    SearchSpace,
+    count,
+    draw_connected,
+    enumerate_genotypes,
+    is_alive,
+    sample,
+)
+from dartboard.space.genotype import MAX_DRAWS
 from dartboard.sweep.cells import SweepCell, images_of
 
 ROUNDING = 1 + 1e-9
@@ -38,14 +47,20 @@ class Budget:
 
 
 def draw_genotypes(space: SearchSpace, size: int, rng: Random) -> list[Genotype]:
-    """A number of distinct genotypes, drawn uniformly; all of them if the space has no more."""
+    """A number of distinct genotypes, drawn uniformly; all of them if the space has no more.
+
+    Those in which nothing leads from the inputs to the output are not among them.
+    """
     if 2 * size >= count(space):
-        every = list(enumerate_genotypes(space))
+        every = list(filter(is_alive, enumerate_genotypes(space)))
         rng.shuffle(every)
         return every[:size]
     genotypes: dict[Genotype, None] = {}
-    while len(genotypes) < size:
-        genotypes.setdefault(sample(space, rng))
+    repeats = 0
+    while len(genotypes) < size and repeats < MAX_DRAWS:
+        before = len(genotypes)
+        genotypes.setdefault(draw_connected(lambda: sample(space, rng)))
+        repeats = repeats + 1 if len(genotypes) == before else 0
     return list(genotypes)
 
 
