@@ -54,8 +54,7 @@ def settings(data: str, *words: str) -> ProtocolConfig:
 def start(path: Path, config: ProtocolConfig, **given: Any) -> Protocol:
     """A protocol with a new run."""
     protocol = Protocol(config, **given)
-    space = protocol.jobs.searched_space
-    protocol.run = Run.create(path, resolved(config), space=space)
+    protocol.run = Run.create(path, resolved(config), space=protocol.space)
     return protocol
 
 

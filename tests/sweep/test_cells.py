@@ -5,6 +5,7 @@ import pytest
 
 from dartboard.errors import DartboardError, OptionError, RunError
 from dartboard.runs import Run, RunReader
+from dartboard.search.config import SpaceChoice, build_space
 from dartboard.search.record import to_json
 from dartboard.space import GENOTYPE_FORMATS, get_published, get_space, sample
 from dartboard.sweep.cells import (
@@ -31,6 +32,7 @@ def stages(cells: object) -> dict[str, object]:
         ("one", CellSource("one")),
         ("best of one", CellSource("one", 1)),
         ("best 3 of one", CellSource("one", 3)),
+        ("random 5 of one", CellSource("one", random=5)),
         ("darts-v2", CellSource(None, names=("darts-v2",))),
         ("gone/cell.json", CellSource(None, names=("gone/cell.json",))),
         (["darts-v1", "darts-v2"], CellSource(None, names=("darts-v1", "darts-v2"))),
@@ -56,6 +58,19 @@ def test_where_cells_come_from(cells: object, source: CellSource) -> None:
             "two: cells: best three of one: expected best of one, best 3 of one, or a list",
         ),
         ("best 0 of one", "two: cells: best 0 of one: expected at least 1, such as best 3 of one"),
+        ("random 200000 of one", "two: cells: random 200000 of one: 200,000 cells are too many; at most 100"),
+        ("random 5 of oen", "no stage before two called 'oen'; did you mean 'one'?"),
+        ("random 0 of one", "two: cells: random 0 of one: expected at least 1, such as random 3 of one"),
+        (
+            "random five of one",
+            "two: cells: random five of one: expected random 5 of one",
+        ),
+        ("randm of one", "two: cells: randm of one: expected random 5 of one"),
+        ("randm time of on", "two: cells: randm time of on: expected random within the time of on"),
+        (
+            "random within the time of one",
+            "two: cells: random within the time of one: expected a stage that trains the cells of a st",
+        ),
         ([], "two: trainings need cells: a stage before it, best of one, or a list such as [darts-v2]"),
     ],
 )
@@ -72,6 +87,22 @@ def test_the_first_stage_has_none_before_it() -> None:
     first = validate({"stages": {"a": {"do": "train", "cells": "b"}, "b": {}}}).parts
     with pytest.raises(OptionError, match="a: cells: b comes later; there is no stage before it"):
         cell_source("a", first)
+
+
+def test_random_cells_of_trainings() -> None:
+    values = {"one": {}, "two": {"do": "train", "cells": "one"}}
+
+    def source(cells: str) -> CellSource:
+        three = {"do": "train", "cells": cells, "cells_seed": 3}
+        return cell_source("three", validate({"stages": {**values, "three": three}}).parts)
+
+    assert source("random within the time of two") == CellSource("two", random="time", seed=3)
+    assert source("random 2 of one") == CellSource("one", random=2, seed=3)
+    with pytest.raises(OptionError, match="random 2 of two: expected a stage of searches, whose spaces"):
+        source("random 2 of two")
+    values["two"]["cells"] = "random 4 of one"
+    with pytest.raises(OptionError, match="expected a stage that trains the cells of a stage of searches"):
+        source("random within the time of two")
 
 
 def test_the_best_are_so_in_the_mean() -> None:
@@ -118,6 +149,7 @@ def test_equal_cells_are_one(tmp_path: Path) -> None:
 
 def test_a_cell_that_a_search_could_find() -> None:
     config = {"space": {"name": "nb201", "cells": 2, "without": ["none"]}, "data": {"name": "digits"}}
-    cell = placeholder_cell(config, 3)
+    space = build_space(SpaceChoice.model_validate(config["space"]))
+    cell = placeholder_cell(config, space, 3)
     assert (cell.label, cell.space, cell.stack, cell.images) == ("any-3", "nb201", 2, {"name": "digits"})
     assert "none" not in cell.text

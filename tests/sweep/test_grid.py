@@ -11,7 +11,7 @@ from dartboard.sweep.grid import (
     points,
     run_name,
 )
-from dartboard.sweep.plan import KNOWN
+from dartboard.sweep.stage_plan import KNOWN
 
 SEARCH = KNOWN["search"]
 

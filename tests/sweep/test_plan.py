@@ -14,7 +14,8 @@ from dartboard.space import GENOTYPE_FORMATS, get_space, sample
 from dartboard.sweep.cells import named_cells
 from dartboard.sweep.config import validate
 from dartboard.sweep.grid import PlannedRun
-from dartboard.sweep.plan import StagePlanner, SweepPlanner
+from dartboard.sweep.plan import SweepPlanner
+from dartboard.sweep.stage_plan import StagePlanner
 from helpers.protocol_cases import few_digits
 from helpers.sweep_cases import tiny
 

@@ -231,6 +231,23 @@ def test_three_stages_are_the_protocol(data: str, tmp_path: Path) -> None:
     assert texts == [own["genotype"] for own in arm["networks"]]
 
 
+def test_random_cells_are_those_of_the_protocol(data: str, tmp_path: Path) -> None:
+    """The same cells, choices and trainings, to the last bit."""
+    values = stages(data)
+    values["stages"]["screen"]["cells"] = "random 2 of search"
+    rows = sweep(tmp_path / "sweep", values).run()
+    arm = run_protocol(tmp_path / "protocol", settings(data, "random=count"))["arms"]["random"]
+    runs = inner_runs(tmp_path / "protocol")
+    expected = {
+        f"screen/{name.removeprefix('train/')}-s2": run
+        for name, run in runs.items()
+        if "train/random" in name
+    }
+    expected |= {f"final/{arm['best']}-s{seed}": runs[f"final/random-s{seed}"] for seed in range(2)}
+    digests = {row["name"]: row.get("digest") for row in rows if row["stage"] != "search"}
+    assert digests == {name: (run.result() or {}).get("digest") for name, run in expected.items()}
+
+
 def test_trainings_that_choose_leave_test_images_alone(data: str, tmp_path: Path) -> None:
     rows = sweep(tmp_path, stages(data)).run()
     seen = {row["stage"]: row.get("test_accuracy") is not None for row in rows if row["state"] == "finished"}

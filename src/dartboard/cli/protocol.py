@@ -95,7 +95,7 @@ def run(args: Namespace) -> int:
     if args.config is not None and (args.search_config or args.train_config):
         raise UsageError("--config has the searches and the trainings; leave out the other configurations")
     from dartboard.cli.display import RunLines, choose_display
-    from dartboard.sweep.protocol.jobs import forecast
+    from dartboard.sweep.protocol.forecast import forecast
 
     device = prepare_device(*device_and_threads(args))
     display = choose_display(quiet=args.quiet, json=args.json, live=None, lines=RunLines)
@@ -106,7 +106,7 @@ def run(args: Namespace) -> int:
     protocol, run = _open(args, device, display, executor)
     with run:
         display.say([_description(protocol), f"writing to {run.path}"])
-        result = fit(protocol, run, args, display, lambda: forecast(protocol.jobs))
+        result = fit(protocol, run, args, display, lambda: forecast(protocol))
     if isinstance(result, int):
         return result
     if args.json:
@@ -138,8 +138,7 @@ def _open(
     with progress(quiet=args.quiet) as report_progress:
         protocol = Protocol(config, progress=report_progress, **options)
     path = claim_directory(args.out, f"protocol-{search_name(config.search)}")
-    space = protocol.jobs.searched_space
-    protocol.run = Run.create(path, resolved(config), space=space, device=str(device))
+    protocol.run = Run.create(path, resolved(config), space=protocol.space, device=str(device))
     return protocol, protocol.run
 
 

@@ -209,12 +209,17 @@ def draw_connected(draw: Callable[[], Genotype]) -> Genotype:
     """
     for _ in range(MAX_DRAWS):
         genotype = draw()
-        if all(is_connected(cell) for _, cell in genotype.groups):
+        if is_alive(genotype):
             return genotype
     raise SpaceError(
         f"none of {MAX_DRAWS} architectures that were drawn leads from its inputs to its output; leave "
         f"{NONE!r} out of the space"
     )
+
+
+def is_alive(genotype: Genotype) -> bool:
+    """True if every cell leads from its inputs to its output."""
+    return all(is_connected(cell) for _, cell in genotype.groups)
 
 
 def check_connected(genotype: Genotype) -> None:

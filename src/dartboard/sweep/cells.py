@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from random import Random
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from dartboard.errors import (
     DartboardError,
@@ -21,17 +22,19 @@ from dartboard.errors import (
 from dartboard.jobs.job import Job
 from dartboard.runs import SPACE, RunReader, is_run
 from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_name, space_of_run
-from dartboard.search.config import SOURCE, SpaceChoice, build_space
-from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, load_space, sample
+from dartboard.search.config import SOURCE
+from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, SearchSpace, load_space, sample
 from dartboard.sweep.config import StageConfig
-from dartboard.sweep.grid import CELL, PLACEHOLDER, PlannedRun
+from dartboard.sweep.grid import CELL, PLACEHOLDER, PlannedRun, check_count
 from dartboard.train.build import VALID
 
 SEARCH = "search"
 MAX_PATH = 200
 """Longest text that is tried as the path of a file."""
-BEST = re.compile(r"best(?:\s+(\d{1,6}))?\s+of\s+(\S+)")
-MISSPELLED_BEST = re.compile(r"\w+(?:\s+\S+)?\s+of\s+(\S+)")
+BEST = re.compile(r"best(?:\s+(?P<best>\d{1,6}))?\s+of\s+(?P<stage>\S+)")
+RANDOM = re.compile(r"random\s+(?P<random>\d{1,6})\s+of\s+(?P<stage>\S+)")
+RANDOM_TIMED = re.compile(r"random\s+within\s+the\s+time\s+of\s+(?P<stage>\S+)")
+MISSPELLED = re.compile(r"(\w+)(?:\s+\S+)*\s+of\s+(\S+)")
 
 
 @dataclass(frozen=True)
@@ -63,11 +66,23 @@ class CellSource:
         stage: An earlier stage; None where the cells are named.
         best: Number of its best cells to take; None for all.
         names: The names of the cells, where they are named.
+        random: Number of random cells to draw from each space that the stage searched; or `time`: as many as
+            it took time to find and to compare the cells that the stage trains. None for no random ones.
+        seed: Random seed of the draw.
     """
 
     stage: str | None
     best: int | None = None
     names: tuple[str, ...] = ()
+    random: int | Literal["time"] | None = None
+    seed: int = 0
+
+    def describe(self) -> str:
+        """The cells that it takes of a stage, in words."""
+        if self.random is not None:
+            number = "random cells for the time" if self.random == "time" else f"{self.random} random cells"
+            return f"{number} (seed {self.seed})"
+        return "all cells" if self.best is None else f"the best {self.best}"
 
 
 def cell_source(name: str, stages: Mapping[str, StageConfig]) -> CellSource:
@@ -83,12 +98,9 @@ def cell_source(name: str, stages: Mapping[str, StageConfig]) -> CellSource:
         )
     if not isinstance(cells, str):
         return CellSource(None, names=cells)
-    if match := BEST.fullmatch(cells.strip()):
-        count, stage = int(match[1] or 1), match[2]
-        _check_earlier(name, stage, earlier, stages)
-        if not count:
-            raise OptionError(f"{name}: cells: {match[0]}: expected at least 1, such as best 3 of {stage}")
-        return CellSource(stage, count)
+    for pattern in (BEST, RANDOM, RANDOM_TIMED):
+        if match := pattern.fullmatch(cells.strip()):
+            return _stage_source(name, match, earlier, stages)
     if cells in stages:
         _check_earlier(name, cells, earlier, stages)
         return CellSource(cells)
@@ -96,12 +108,55 @@ def cell_source(name: str, stages: Mapping[str, StageConfig]) -> CellSource:
         try:
             find_genotype(cells)
         except UnknownNameError:
-            if match := MISSPELLED_BEST.fullmatch(cells.strip()):
-                expected = f"best of {match[1]}, best 3 of {match[1]}, or a list such as [darts-v2]"
+            if match := MISSPELLED.fullmatch(cells.strip()):
+                stage = match[2]
+                expected = f"best of {stage}, best 3 of {stage}, or a list such as [darts-v2]"
+                if get_close_matches(match[1], ["best", "random"], 1, 0.0) == ["random"]:
+                    is_search = stage in stages and stages[stage].do == SEARCH
+                    expected = f"random 5 of {stage}" if is_search else f"random within the time of {stage}"
                 raise OptionError(f"{name}: cells: {cells}: expected {expected}") from None
             known = [*earlier, *PUBLISHED]
             raise UnknownNameError(f"stage before {name}, or published cell,", cells, known) from None
     return CellSource(None, names=(cells,))
+
+
+def _stage_source(
+    name: str, match: re.Match[str], earlier: Sequence[str], stages: Mapping[str, StageConfig]
+) -> CellSource:
+    """The best or random cells of an earlier stage.
+
+    Raises:
+        OptionError: If there is no such stage, it has no such cells, or none of them are to be taken.
+    """
+    stage = match["stage"]
+    _check_earlier(name, stage, earlier, stages)
+    if match.re is RANDOM_TIMED:
+        source = CellSource(stage, random="time", seed=stages[name].cells_seed)
+        if stages[stage].do == SEARCH or searched_stage(source, stages) is None:
+            rule = "expected a stage that trains the cells of a stage of searches"
+            raise OptionError(f"{name}: cells: {match[0]}: {rule}")
+        return source
+    word = "best" if match.re is BEST else "random"
+    count = int(match[word] or 1)
+    if not count:
+        raise OptionError(f"{name}: cells: {match[0]}: expected at least 1, such as {word} 3 of {stage}")
+    if word == "best":
+        return CellSource(stage, count)
+    if stages[stage].do != SEARCH:
+        raise OptionError(
+            f"{name}: cells: {match[0]}: expected a stage of searches, whose spaces they are of"
+        )
+    check_count(f"{name}: cells: {match[0]}", count, "cells")
+    return CellSource(stage, random=count, seed=stages[name].cells_seed)
+
+
+def searched_stage(source: CellSource, stages: Mapping[str, StageConfig]) -> str | None:
+    """The stage of searches whose spaces random cells are of; None if there is none."""
+    if source.random != "time" or source.stage is None:
+        return source.stage
+    trained = cell_source(source.stage, stages)
+    found = trained.random is None and trained.stage is not None and stages[trained.stage].do == SEARCH
+    return trained.stage if found else None
 
 
 def _check_earlier(name: str, stage: str, earlier: Sequence[str], stages: Mapping[str, StageConfig]) -> None:
@@ -134,15 +189,14 @@ def named_cells(names: Sequence[str]) -> list[SweepCell]:
     return cells
 
 
-def placeholder_cell(config: Mapping[str, Any], number: int) -> SweepCell:
-    """A random cell in the place of the one that a search will find."""
-    choice = SpaceChoice.model_validate(config["space"])
-    space = build_space(choice)
+def placeholder_cell(config: Mapping[str, Any], space: SearchSpace, number: int) -> SweepCell:
+    """A random cell in the place of the one that a search of this configuration in this space will find."""
     text = GENOTYPE_FORMATS["json"].encode(sample(space, Random(0)))
-    return SweepCell(f"{PLACEHOLDER}{number}", text, choice.name, space.stack.cells, _images(config))
+    name, stack = config["space"]["name"], space.stack.cells
+    return SweepCell(f"{PLACEHOLDER}{number}", text, name, stack, images_of(config))
 
 
-def _images(config: Mapping[str, Any]) -> dict[str, Any]:
+def images_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that say which images a run uses."""
     return {key: value for key, value in config["data"].items() if key in SOURCE}
 
@@ -157,7 +211,7 @@ def found_cells(runs: Mapping[str, RunReader]) -> list[SweepCell]:
         genotype = json.dumps((run.result() or {})["genotype"])
         stack = load_space(run.path / SPACE).stack.cells
         cell = {"text": genotype, "space": run.config["space"]["name"], "stack": stack}
-        cell["images"] = _images(run.config)
+        cell["images"] = images_of(run.config)
         groups.setdefault(json.dumps(cell), {**cell, "runs": []})["runs"].append(name)
     return [SweepCell(label=f"found-{number}", **cell) for number, cell in enumerate(groups.values())]
 

@@ -14,6 +14,7 @@ or, in several stages of which each takes the cells of one before it:
     stages:
       search: {do: search, grid: {seed: 0..9}}
       screen: {do: train, cells: search, stop: {after: 20}, settings: {seed: 10}}
+      random: {do: train, cells: random within the time of screen, stop: {after: 20}, settings: {seed: 10}}
       final: {do: train, cells: best of screen, grid: {seed: 0..9}}
 """
 
@@ -44,7 +45,7 @@ LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 """Names of stages are names of folders and parts of settings."""
 RESERVED = ("images", "lock", "ray", "slurm", "stages")
 """Files and folders of a sweep, after which no stage can be named."""
-PER_STAGE = ("do", "recipe", "grid", "runs", "cells", "stop")
+PER_STAGE = ("do", "recipe", "grid", "runs", "cells", "cells_seed", "stop")
 """Settings that a sweep of several stages has in each of them."""
 NEEDED = ("recipe", "settings", "grid", "runs", "cells", "words", "stages")
 """Settings of which a sweep has at least one; without them it would be one run with all defaults."""
@@ -106,8 +107,11 @@ class StageConfig(Options):
         )
     )
     cells: str | tuple[str, ...] = Field(
-        default=(), description="what is trained: of a stage, best of a stage, best N of a stage, or a list"
+        default=(),
+        description="what is trained: of a stage, best of a stage, best N of a stage, random N of a stage, "
+        "random within the time of a stage, or a list",
     )
+    cells_seed: int = Field(default=0, ge=0, description="random seed of random cells")
     stop: StopRule = StopRule()
     words: Settings = Field(default={}, description="of all runs, above all others; said behind the file")
 

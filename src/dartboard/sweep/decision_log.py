@@ -1,6 +1,7 @@
 """The decision log of a sweep or a protocol: each decision is made once, written at once, and stands.
 
-decisions.json of a sweep records which runs were pruned at a rung, and which cells a stage took.
+decisions.json records which runs were pruned at a rung, which cells a stage took, and how much time random
+ones may take.
 """
 
 import json
@@ -11,8 +12,9 @@ from types import NoneType
 from typing import Any
 
 from dartboard.errors import RunError
-from dartboard.sweep.cells import SweepCell
+from dartboard.sweep.cells import CellSource, SweepCell
 from dartboard.sweep.config import StopRule
+from dartboard.sweep.random_cells import Budget
 from dartboard.utils import atomic
 
 NAME = "decisions.json"
@@ -30,7 +32,7 @@ class DecisionLog:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
-        self._decisions: dict[str, Any] = {}
+        self.decisions: dict[str, Any] = {}
         if not self._path.exists():
             return
         try:
@@ -41,20 +43,24 @@ class DecisionLog:
             isinstance(decision, dict | list | str) for decision in decisions.values()
         ):
             raise RunError(f"{self._path} should hold decisions by name; {CHANGED}")
-        self._decisions = decisions
+        self.decisions = decisions
 
     def get(self, name: str) -> Any:
         """The decision of this name; None if it has not been made."""
-        return self._decisions.get(name)
+        return self.decisions.get(name)
 
     def once(self, name: str, decide: Callable[[], Any]) -> Any:
         """The decision of this name; makes it, as plain values, and writes it if it has not been made."""
-        if name not in self._decisions:
-            decisions = {**self._decisions, name: decide()}
-            text = json.dumps(decisions, indent=1, allow_nan=False)
-            atomic.write_text(self._path, text + "\n")
-            self._decisions = json.loads(text)  # the same values as a later process reads
-        return self._decisions[name]
+        if name not in self.decisions:
+            decision = decide()  # first, for it may make others
+            self.rewrite({**self.decisions, name: decision})
+        return self.decisions[name]
+
+    def rewrite(self, decisions: Mapping[str, Any]) -> None:
+        """Writes these decisions, as plain values, in the place of all that there are."""
+        text = json.dumps(decisions, indent=1, allow_nan=False)
+        atomic.write_text(self._path, text + "\n")
+        self.decisions = json.loads(text)  # the same values as a later process reads
 
 
 @dataclass(frozen=True)
@@ -84,13 +90,13 @@ class CellsDecision:
         among: The runs of the stage before.
         finished: The finished ones of them.
         cells: The cells to train.
-        best: Number of best cells that were asked for; None for all.
+        taken: Which cells were asked for, in words.
     """
 
     among: Sequence[str]
     finished: Sequence[str]
     cells: Sequence[SweepCell]
-    best: int | None
+    taken: str
 
 
 def rung_key(stage: str, epochs: int) -> str:
@@ -106,6 +112,11 @@ def late_run_key(stage: str, epochs: int, run: str) -> str:
 def cells_key(stage: str) -> str:
     """Name of the decision on the cells of a stage."""
     return f"cells of {stage}"
+
+
+def budget_key(stage: str) -> str:
+    """Name of the decision on the time that random cells of a stage may take."""
+    return f"budget of {stage}"
 
 
 def read_rung(log: DecisionLog, stage: str, epochs: int) -> RungDecision | None:
@@ -144,10 +155,30 @@ def read_cells(log: DecisionLog, stage: str) -> CellsDecision | None:
     finished = _field({"finished": among, **decision}, key, "finished", str, list)
     cells = _field(decision, key, "cells", dict, list)
     best = _field(decision, key, "best", (int, NoneType))
+    random = _field({"random": None, **decision}, key, "random", (int, str, NoneType))
+    seed = _field({"seed": 0, **decision}, key, "seed", int)
+    taken = CellSource(stage, best, random=random, seed=seed).describe()
     try:
-        return CellsDecision(among, finished, [SweepCell(**cell) for cell in cells], best)
+        return CellsDecision(among, finished, [SweepCell(**cell) for cell in cells], taken)
     except TypeError:
         raise RunError(f"{NAME}: {key!r} has a cell that is none; {CHANGED}") from None
+
+
+def read_budget(log: DecisionLog, stage: str) -> Budget | None:
+    """The time that random cells of a stage may take; None if it was not limited.
+
+    Raises:
+        RunError: If the file is damaged.
+    """
+    key = budget_key(stage)
+    decision = log.get(key)
+    if decision is None:
+        return None
+    return Budget(
+        _field(decision, key, "search_seconds", (int, float)),
+        _field(decision, key, "short_seconds", (int, float), list),
+        _field(decision, key, "networks", int),
+    )
 
 
 def check_rungs(log: DecisionLog, stage: str, stop: StopRule, names: Sequence[str]) -> None:

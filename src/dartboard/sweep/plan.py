@@ -1,222 +1,52 @@
-"""The planner of a sweep: the runs of each stage, their names and their configurations."""
+"""The planner of a sweep: the runs of each stage, and the cells that they take."""
 
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from dartboard.data import DATASETS, load_dataset
-from dartboard.engine.config import SCHEDULES
 from dartboard.errors import DartboardError, OptionError, RunError
 from dartboard.jobs.job import Job
 from dartboard.jobs.loops import LoopBuilder, check_settings
-from dartboard.plugins import check_plugins
-from dartboard.runs import RunReader, flat, is_run
+from dartboard.runs import RunReader, is_run
 from dartboard.search import Searcher
-from dartboard.search import config as search_config
-from dartboard.search.config import SEARCH, DataChoice, SearchConfig
-from dartboard.space import SPACES, load_space
+from dartboard.search.config import DataChoice, SpaceChoice, build_space
+from dartboard.space import SearchSpace, space_to_json
 from dartboard.sweep.cells import (
     CellSource,
     SweepCell,
     cell_source,
     finished_runs,
+    images_of,
     named_cells,
     placeholder_cell,
+    searched_stage,
     select_cells,
 )
 from dartboard.sweep.config import StageConfig, SweepConfig
 from dartboard.sweep.decision_log import (
     ELSEWHERE,
     DecisionLog,
+    budget_key,
     cells_key,
     check_rungs,
     pruned_runs,
+    read_budget,
     read_cells,
 )
-from dartboard.sweep.grid import (
-    CELL,
-    FIRST,
-    PlannedRun,
-    Point,
-    check_count,
-    nested,
-    overlaid,
-    points,
-    run_name,
-)
+from dartboard.sweep.grid import CELL, PlannedRun
+from dartboard.sweep.random_cells import Budget, random_cells, seconds_of
+from dartboard.sweep.stage_plan import StagePlanner
 from dartboard.train import Trainer
-from dartboard.train import config as train_config
-from dartboard.train.build import SHARE, VALID
-from dartboard.train.config import TRAIN, TrainConfig
+from dartboard.train.build import VALID
 from dartboard.utils.progress import Progress
+from dartboard.utils.statistics import affordable
 
-SEED = "seed"
-KNOWN = {
-    "search": tuple(flat(SearchConfig().model_dump())),
-    "train": tuple(flat(TrainConfig(cell="").model_dump())),
-}
-"""By kind of run, its settings by dotted name; methods have further ones."""
-HasValid = Callable[[DataChoice], bool]
-"""Returns True if a data set comes with validation images."""
 NOT_BUILT = ("seed", "weights", "checkpoint")
 """Settings that make no difference to whether a run can be built."""
-
-
-@dataclass(frozen=True)
-class StagePlanner:
-    """Plans the runs of a stage.
-
-    Args:
-        name: Name of the stage.
-        stage: Its configuration.
-        common: The settings of all stages, by dotted name.
-        selects: Whether networks are selected by its runs, so that these must not measure on test images.
-    """
-
-    name: str
-    stage: StageConfig
-    common: Mapping[str, Any]
-    selects: bool = False
-    _resolved: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, compare=False)
-
-    def searches(self) -> list[PlannedRun]:
-        """The runs of a stage of searches.
-
-        Raises:
-            DartboardError: If one of them is impossible; says which.
-        """
-        if self.stage.cells:
-            raise OptionError(f"{self.name}: searches find cells, and take none; leave out cells")
-        runs = [
-            self._plan("search", point, self._resolve_search)
-            for point in points(self.stage.grid, self.stage.runs)
-        ]
-        return _distinct(runs)
-
-    def trainings(self, cells: Iterable[SweepCell], has_valid: HasValid) -> list[PlannedRun]:
-        """The runs of a stage of trainings of these cells.
-
-        Raises:
-            DartboardError: If one of them is impossible; says which.
-        """
-        cells, grid = list(cells), list(points(self.stage.grid, self.stage.runs))
-        check_count(self.name, len(cells) * len(grid))
-        runs = []
-        for cell in cells:
-
-            def resolve(settings: Point, cell: SweepCell = cell) -> dict[str, Any]:
-                return self._resolve_training(cell, settings, has_valid)
-
-            runs += [self._plan("train", point, resolve, cell.label) for point in grid]
-        return _distinct(runs)
-
-    def _layers(self, kind: str, settings: Point) -> list[Mapping[str, Any]]:
-        recipes = (SEARCH if kind == "search" else TRAIN).recipes
-        recipe = {} if self.stage.recipe is None else recipes[self.stage.recipe]()
-        return [recipe, nested(overlaid(self.common, self.stage.settings, settings, self.stage.words))]
-
-    def _resolve_search(self, settings: Point) -> dict[str, Any]:
-        config = SEARCH.merge(self._layers("search", settings))
-        _check_names(config)
-        return search_config.resolved(config)
-
-    def _resolve_training(self, cell: SweepCell, settings: Point, has_valid: HasValid) -> dict[str, Any]:
-        layers = [*self._layers("train", settings), {"cell": cell.text}]
-        name = {key: value for key, value in cell.images.items() if key == "name"}
-        config = TRAIN.merge([{"data": name}, *layers])
-        if config.data.name == cell.images.get("name"):  # the images it was searched with, in their size
-            config = TRAIN.merge([{"data": cell.images}, *layers])
-        _check_names(config)
-        if self.selects:
-            valid = has_valid(config.data)
-            config = TRAIN.validate(hold_out(config.model_dump(), self.stage.stop.after, has_valid=valid))
-        home = config.space.name or cell.space
-        stack = cell.stack if config.space.name is None else load_space(home).stack.cells
-        return train_config.resolved(config, home, config.net.cells or stack)
-
-    def _plan(
-        self, kind: str, point: Point, resolve: Callable[[Point], dict[str, Any]], label: str = ""
-    ) -> PlannedRun:
-        """The run of a point, named by its resolved values, however they are spelled in the sweep.
-
-        Its configuration is resolved once for all seeds.
-
-        Args:
-            kind: `search` or `train`.
-            point: The point of the grid.
-            resolve: From settings without a seed to a whole configuration.
-            label: That of the cell of a training.
-
-        Raises:
-            OptionError: If the configuration is impossible; says of which point.
-        """
-        settings = {name: value for name, value in point.items() if name != SEED}
-        try:
-            values = self._resolved.get(label + repr(settings)) or resolve(settings)
-            self._resolved[label + repr(settings)] = values
-            if SEED in point:
-                loader = SEARCH if kind == "search" else TRAIN
-                values = values | {SEED: loader.validate(values | {SEED: point[SEED]}).seed}
-        except DartboardError as error:
-            named = re.split("[=:]", str(error))[0]  # an error that begins with a setting needs it once
-            words = " ".join(f"{name}={value}" for name, value in point.items() if name != named)
-            raise OptionError(f"{self.name}: {words + ': ' if words else ''}{error}") from None
-        first = {"method.name": values["method"]["name"]} if kind == "search" else {CELL: label}
-        known = flat(values)
-        resolved = {name: known.get(name, value) for name, value in settings.items()}
-        name = run_name({**resolved, **first}, values[SEED], KNOWN[kind])
-        beyond = [epoch for epoch in self.stage.stop.after if epoch >= values["epochs"]]
-        if beyond:
-            words = f"{name} has {values['epochs']} epochs, so nothing can stop after {beyond[0]}"
-            raise OptionError(f"{self.name}: stop.after: {words}; set an earlier one, or more epochs")
-        varied = first | {key: settings[key] if key in FIRST else value for key, value in resolved.items()}
-        return PlannedRun(self.name, f"{self.name}/{name}", kind, values, varied, not self.selects)
-
-
-def _check_names(config: SearchConfig | TrainConfig) -> None:
-    """Fails fast on an unknown plugin, space, data set or schedule.
-
-    Raises:
-        DartboardError: Says what is unknown, and what may be meant.
-    """
-    check_plugins(config.plugins)  # first, for they register names
-    if config.space.name is not None and config.space.name not in SPACES:
-        load_space(config.space.name)
-    if config.data.name not in DATASETS and not Path(config.data.name).exists():
-        load_dataset(config.data.name)
-    SCHEDULES[config.weights.schedule]
-
-
-def _distinct(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
-    """The runs; refuses two that are the same, or have the same name."""
-    by_name: dict[str, PlannedRun] = {}
-    by_config: dict[str, str] = {}
-    for run in runs:
-        if run.name in by_name and by_name[run.name].config != run.config:
-            raise OptionError(f"two different runs would be called {run.name}; give them to two stages")
-        if run.name in by_name:
-            raise OptionError(f"{run.name} would be there twice; leave out one of the two runs")
-        first = by_config.setdefault(f"{run.varied.get(CELL)} {run.config}", run.name)
-        if first != run.name:
-            raise OptionError(f"{first} and {run.name} are the same run; leave out one of them")
-        by_name[run.name] = run
-    return list(by_name.values())
-
-
-def hold_out(values: Mapping[str, Any], epochs: Iterable[int], *, has_valid: bool) -> dict[str, Any]:
-    """Settings of a training by which networks are selected: it holds out images, and measures on them.
-
-    It measures after each of these epochs; training images are held out if there are no validation images.
-    """
-    data, evaluation = values["data"], values["evaluation"]
-    valid = data["valid"] or (None if has_valid else SHARE)
-    every = math.gcd(evaluation["every"], *epochs)
-    return {**values, "data": {**data, "valid": valid}, "evaluation": {**evaluation, "every": every}}
 
 
 @dataclass
@@ -230,6 +60,11 @@ class SweepPlanner:
         progress: Reports how far the loading of images is.
         fall_back: Whether an older checkpoint will do where the last of a run is damaged.
         message: Called with what the user should know.
+        names: By stage, the format of the names of its runs, with their `cell` and `seed`, such as
+            `train/{cell}`; by default the name of the stage and the settings that vary.
+        spaces: By kind of run, `search` or `train`, the space in the place of the one that is named.
+        builder: Builds loops, if others share its images; then runs compute on its device, too.
+        same_images: Whether all runs that name the same images must see the same.
     """
 
     config: SweepConfig
@@ -238,6 +73,10 @@ class SweepPlanner:
     progress: Progress | None = None
     fall_back: bool = False
     message: Callable[[str], None] = lambda _: None
+    names: Mapping[str, str] = field(default_factory=dict)
+    spaces: Mapping[str, SearchSpace] = field(default_factory=dict)
+    builder: LoopBuilder | None = None
+    same_images: bool = True
     _cells: dict[str, list[SweepCell]] = field(default_factory=dict, init=False)
     _runs: dict[str, list[PlannedRun]] = field(default_factory=dict, init=False)
     _valid: dict[object, bool] = field(default_factory=dict, init=False)
@@ -252,13 +91,20 @@ class SweepPlanner:
         self.release_images()
 
     def release_images(self) -> None:
-        """Releases the images that were loaded to plan."""
-        self._builder = LoopBuilder(torch.device("cpu"))
+        """Releases the images that were loaded to plan, unless others share them."""
+        self._builder = self.builder or LoopBuilder(torch.device("cpu"))
         self._builder.progress = self.progress
 
     def _source(self, name: str) -> CellSource | None:
-        """Where the cells of a stage come from; None for a stage of searches."""
-        return cell_source(name, self.stages) if self.stages[name].do == "train" else None
+        """Where the cells of a stage come from; None for a stage of searches.
+
+        Raises:
+            OptionError: If it has none, or has a seed of random cells and draws none.
+        """
+        source = cell_source(name, self.stages) if self.stages[name].do == "train" else None
+        if self.stages[name].cells_seed and (source is None or source.random is None):
+            raise OptionError(f"{name}: cells_seed: it has no random cells to draw; leave it out")
+        return source
 
     def selects(self, name: str) -> bool:
         """True if a stage trains, and networks are selected by its runs."""
@@ -285,7 +131,7 @@ class SweepPlanner:
         """Plans the runs of a stage, with the cells that are known by now."""
         self._cells[name] = self._known_cells(name)
         stage, common = self.stages[name], self.config.settings if self.config.stages else {}
-        planner = StagePlanner(name, stage, common, self.selects(name))
+        planner = StagePlanner(name, stage, common, self.selects(name), self.names.get(name), self.spaces)
         if stage.do == "search":
             self._runs[name] = planner.searches()
         else:
@@ -314,11 +160,14 @@ class SweepPlanner:
                 raise OptionError(f"{name}: cells: {error}") from None
         before, runs = source.stage, self._runs[source.stage]
         decision = read_cells(self.log, name)
-        if decision is None and self.stages[before].do == "train":
+        if decision is None and source.random is None and self.stages[before].do == "train":
             return self._cells[before]
         if decision is None:
-            kinds = {repr([run.config["space"], run.config["data"]]): run.config for run in runs}
-            return [placeholder_cell(config, number) for number, config in enumerate(kinds.values())]
+            searches = self._searches(name, source)
+            return [
+                placeholder_cell(config, self._searched_space(config), number)
+                for number, config in enumerate(searches)
+            ]
         among = [run.name for run in runs]
         if sorted(decision.among) != sorted(among):
             changed = min({*among} ^ {*decision.among})
@@ -326,12 +175,10 @@ class SweepPlanner:
                 f"{name} has taken its cells from other runs of {before} already, {changed} makes the "
                 f"difference; {ELSEWHERE}"
             )
-        if decision.best != source.best:
-            old, new = (
-                "all cells" if best is None else f"the best {best}" for best in (decision.best, source.best)
-            )
+        if decision.taken != source.describe():
             raise RunError(
-                f"{name} has taken {old} of {before} already, so it cannot take {new}; {ELSEWHERE}"
+                f"{name} has taken {decision.taken} of {before} already, so it cannot take "
+                f"{source.describe()}; {ELSEWHERE}"
             )
         return list(decision.cells)
 
@@ -346,19 +193,72 @@ class SweepPlanner:
         def decide() -> dict[str, Any]:
             if not finished:
                 raise RunError(f"no run of {before} came to its end, so {name} has no cells; see its errors")
-            cells = [asdict(cell) for cell in select_cells(source, runs, self._cells[before], finished)]
+            if source.random is None:
+                cells = select_cells(source, runs, self._cells[before], finished)
+            else:
+                size = self._budget(name, source).networks if source.random == "time" else source.random
+                searches = self._searches(name, source)
+                cells = random_cells(searches, self._searched_space, size, source.seed)
+            drawn = {} if source.random is None else {"random": source.random, "seed": source.seed}
             among = [run.name for run in runs]
-            return {"best": source.best, "among": among, "finished": list(finished), "cells": cells}
+            taken = {"among": among, "finished": list(finished), "cells": [asdict(cell) for cell in cells]}
+            return {"best": source.best, **drawn, **taken}
 
         self.log.once(cells_key(name), decide)
         decision = read_cells(self.log, name)
         assert decision is not None  # noqa: S101  # it was just made
+        if source.random is not None:
+            return
         pruned = pruned_runs(self.log, before, self.stages[before].stop.after)
         for run in decision.among:
             if run in finished and run not in decision.finished:
                 self.message(f"{name} took its cells before {run} was finished, and without it; {ELSEWHERE}")
             elif run not in finished and run not in pruned:
                 self.message(f"{name} takes its cells without {run}, which failed")
+
+    def _searches(self, name: str, source: CellSource) -> list[dict[str, Any]]:
+        """Configurations of the searches that a stage takes cells of: one for each space and set of images.
+
+        Raises:
+            OptionError: If there are several, which have no time in common that random cells could take.
+        """
+        runs = self._runs[searched_stage(source, self.stages) or ""]
+        kinds = {repr([run.config["space"], images_of(run.config)]): run.config for run in runs}
+        if source.random == "time" and len(kinds) > 1:
+            cells = self.stages[name].cells
+            raise OptionError(f"{name}: cells: {cells}: expected searches of one space on the same images")
+        return list(kinds.values())
+
+    def _searched_space(self, config: Mapping[str, Any]) -> SearchSpace:
+        """The space of a search."""
+        return self.spaces.get("search") or build_space(SpaceChoice.model_validate(config["space"]))
+
+    def _budget(self, name: str, source: CellSource) -> Budget:
+        """The time that random cells of a stage may take: that of the searches and trainings of another's.
+
+        It pays for as many as the other stage trains, and for as many more as the searches took time for.
+        """
+        trained, searched = source.stage or "", searched_stage(source, self.stages) or ""
+
+        def decide() -> dict[str, Any]:
+            searches = finished_runs(self.folder, self._runs[searched])
+            search_seconds = sum(seconds_of(run, None) or 0.0 for run in searches.values())
+            first_rung = next(iter(self.stages[trained].stop.after), None)
+            costs: dict[str, float] = defaultdict(float)
+            for run in self._runs[trained]:
+                path = self.folder / run.name
+                seconds = seconds_of(RunReader.read(path), first_rung) if is_run(path) else None
+                if seconds is not None:
+                    costs[run.varied[CELL]] += seconds
+            more = affordable(search_seconds, list(costs.values()))
+            self.message(f"{search_seconds:.0f} s of searching pay for {more} more random networks")
+            budget = Budget(search_seconds, list(costs.values()), len(self._cells[trained]) + more)
+            return asdict(budget)
+
+        self.log.once(budget_key(name), decide)
+        budget = read_budget(self.log, name)
+        assert budget is not None  # noqa: S101  # it was just decided
+        return budget
 
     def rehearse(self, *, build: bool = True) -> dict[str, list[PlannedRun]]:
         """By stage, its runs, as far as they are known now.
@@ -374,21 +274,22 @@ class SweepPlanner:
                 to what was decided.
         """
         self.log = DecisionLog(self.folder)
+        built: set[str] = set()
         for name, stage in self.stages.items():
             self._plan_stage(name)
             check_rungs(self.log, name, stage.stop, [run.name for run in self._runs[name]])
-            built: set[str] = set()
             for run in self._runs[name]:
                 if self._exists(run) or not build:
                     continue
-                kind = repr({key: value for key, value in run.config.items() if key not in NOT_BUILT})
+                values = {key: value for key, value in run.config.items() if key not in NOT_BUILT}
+                kind = repr([values, run.test])
                 if kind in built:
                     continue
                 built.add(kind)
                 try:
-                    self._builder.build(run.kind, run.config, test=run.test)
+                    self._builder.build_job(self.job(run))
                 except DartboardError as error:
-                    raise OptionError(f"{run.name}: {error}") from None
+                    raise OptionError(f"{run.name}: {error}") from error
         self.release_images()
         return dict(self._runs)
 
@@ -410,22 +311,24 @@ class SweepPlanner:
 
     def examples(self, job: Job) -> int:
         """Number of held-out images that the epochs of a job are measured on."""
-        loop = self._builder.build(job.kind, job.config, test=job.test)
+        loop = self._builder.build_job(job)
         if isinstance(loop, Trainer):
             return len(loop.loaders.held_out[VALID])
         assert isinstance(loop, Searcher)  # noqa: S101
         return min(len(loop.loaders.valid), loop.options.health.examples)
 
-    def job(self, run: PlannedRun, until: int | None = None) -> Job:
+    def job(self, run: PlannedRun) -> Job:
         """The job of a run."""
+        space = self.spaces.get(run.kind)
         return Job(
             run.name,
             str(self.folder.resolve()),
             run.kind,
             run.config,
-            until,
-            plugins=self.plugins,
+            device=None if self.builder is None else str(self.builder.device),
+            plugins=tuple(dict.fromkeys((*self.plugins, *run.config["plugins"]))),
             test=run.test,
             fall_back=self.fall_back,
-            same_images=True,
+            space="" if space is None else space_to_json(space),
+            same_images=self.same_images,
         )

@@ -10,10 +10,11 @@ from statistics import fmean
 from typing import Any, Literal
 
 from dartboard.errors import RunError
-from dartboard.runs import RunReader
+from dartboard.runs import RunReader, is_run
 from dartboard.runs.directory import LOG, SWEEP_RESULTS
 from dartboard.runs.text_files import as_object, parse, plain
 from dartboard.sweep.grid import PlannedRun
+from dartboard.sweep.random_cells import NO_TIME
 from dartboard.train.build import TEST, VALID
 from dartboard.utils import atomic
 from dartboard.utils.statistics import mean_interval, summarize
@@ -30,6 +31,8 @@ NUMBERS = (*ACCURACIES, "entropy", "parameters", "flops", "digest", "genotype", 
 """Columns behind the settings; searches and trainings have some of them each."""
 NUMERIC = ("epochs", "seconds", *ACCURACIES, "entropy")
 """Columns that hold numbers."""
+NOT_STARTED = {"epochs": 0, "seconds": 0.0, "valid_accuracy": None}
+"""Columns of a run that was pruned before it began, because no time was left."""
 DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 """Errors that reading a file raises which was changed by hand."""
 SETTINGS = "settings"
@@ -45,7 +48,7 @@ def row_of(planned: PlannedRun, folder: Path, state: End, reason: str = "") -> R
     metrics: RunRow = {}
     if state != "failed":
         try:
-            metrics = _read_metrics(path)
+            metrics = dict(NOT_STARTED) if reason == NO_TIME and not is_run(path) else _read_metrics(path)
             _check_numbers(metrics, str(path))
         except RunError as error:
             metrics, state, reason = {}, "failed", str(error)

@@ -123,7 +123,7 @@ class Sweep:
     def rows(self) -> list[RunRow]:
         """Rows of the runs that have ended, now or earlier, in the order of the plan."""
         rows = [row for row in self._rows.values() if row is not None]
-        return sorted(rows, key=lambda row: self.stages.index(row["name"].partition("/")[0]))
+        return sorted(rows, key=lambda row: self.stages.index(row["stage"]))
 
     def begin(self, stage: str) -> list[Job]:
         """The jobs of a stage, planned now that those before it have ended."""

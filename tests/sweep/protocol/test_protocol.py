@@ -191,7 +191,7 @@ def test_networks_are_chosen_without_test_images(
 
     monkeypatch.setattr(search_config, "load_images", guarded)
     protocol = start(tmp_path / "run", settings(data))
-    data_set = protocol.jobs.builder.images(protocol.config.search.data)
+    data_set = protocol.builder.images(protocol.config.search.data)
     data_set.fingerprint  # noqa: B018  # which searches save; it is of all images
     monkeypatch.setattr(Forbidden, "closed", True)
     assert protocol.run is not None
@@ -199,14 +199,13 @@ def test_networks_are_chosen_without_test_images(
         protocol.fit()
     assert {name.split("/")[0] for name in inner_runs(tmp_path / "run")} == {"search", "train"}
     taken = json.loads((tmp_path / "run/decisions.json").read_text())
-    assert {"best found", "best random"} <= set(taken)
+    assert {"cells of final-found", "cells of final-random"} <= set(taken)
 
 
 @pytest.mark.parametrize("share", ["0", "null"])
 def test_a_tenth_is_held_out_where_nothing_is(share: str, data: str) -> None:
     protocol = Protocol(settings(data, f"train.data.valid={share}"))
-    config = protocol.jobs.screening("any", SKIPS).config
-    assert config["data"]["valid"] == 0.1
+    assert protocol.planned["train-found"][0].config["data"]["valid"] == 0.1
     assert protocol.examples == 6
 
 
@@ -252,7 +251,7 @@ def test_random_networks_get_the_time_of_the_searches(
     found = run_protocol(tmp_path / "run", settings(data, "random=time", "seeds=1"))
     number = len(found["arms"]["found"]["networks"])
     assert len(found["arms"]["random"]["networks"]) == number + math.floor(25 / 10)
-    taken = json.loads((tmp_path / "run/decisions.json").read_text())["budget"]
+    taken = json.loads((tmp_path / "run/decisions.json").read_text())["budget of train-random"]
     assert taken == {"search_seconds": 25.0, "short_seconds": [10.0] * number, "networks": number + 2}
 
 
@@ -284,9 +283,10 @@ def test_a_budget_stands_once_it_is_decided(
     found = run_protocol(tmp_path / "run", config)
     path = tmp_path / "run/decisions.json"
     taken = json.loads(path.read_text())
-    assert taken["budget"]["networks"] == len(found["arms"]["found"]["networks"])
-    kept = {key: own for key, own in taken.items() if key not in ("random", "kept random", "best random")}
-    kept["budget"] |= {"networks": 3, "search_seconds": 1000.0}
+    assert taken["budget of train-random"]["networks"] == len(found["arms"]["found"]["networks"])
+    later = ("cells of train-random", "train-random after 1", "cells of final-random")
+    kept = {key: own for key, own in taken.items() if key not in later}
+    kept["budget of train-random"] |= {"networks": 3, "search_seconds": 1000.0}
     path.write_text(json.dumps(kept))
     with Run.resume(tmp_path / "run") as run:
         again = reopen(run).fit().facts()
@@ -419,9 +419,8 @@ def test_settings_of_searches_and_trainings_reach_them(
     word: str, look: Callable[..., bool], data: str
 ) -> None:
     def loops(*words: str) -> list[Any]:
-        jobs = Protocol(settings(data, *words)).jobs
-        every = jobs.search(0), jobs.screening("any", SKIPS), jobs.final("any", SKIPS, 0)
-        return [jobs.builder.build_job(job) for job in every]
+        protocol = Protocol(settings(data, *words))
+        return [protocol.build(stage) for stage in ("search", "train-found", "final-found")]
 
     assert look(*loops(word))
     assert not look(*loops())
@@ -447,6 +446,14 @@ def test_another_stack_takes_the_cells_and_is_remembered(data: str, tmp_path: Pa
     stack.unlink()
     with Run.resume(tmp_path / "run") as run:
         assert without_times(reopen(run).fit().facts()) == without_times(found)
+
+
+def test_old_decisions_that_were_changed_are_told(data: str, tmp_path: Path) -> None:
+    protocol = start(tmp_path / "run", settings(data))
+    (tmp_path / "run/decisions.json").write_text(json.dumps({"found": [{"name": "found-0"}]}))
+    assert protocol.run is not None
+    with protocol.run, pytest.raises(RunError, match="should hold the decisions of a protocol"):
+        protocol.fit()
 
 
 def test_a_protocol_needs_a_run(data: str) -> None:

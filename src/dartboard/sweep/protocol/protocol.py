@@ -1,25 +1,38 @@
 """The three-stage protocol in a run directory: it can be stopped, killed and resumed. And its results."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 
 from dartboard.engine.hooks import AnyHook
 from dartboard.engine.process import logged
-from dartboard.errors import RunError
+from dartboard.errors import OptionError, RunError
 from dartboard.jobs.executors import Executor
 from dartboard.jobs.executors.local import InlineExecutor
-from dartboard.jobs.job import Monitor
+from dartboard.jobs.job import Job, Monitor
+from dartboard.jobs.loops import LoopBuilder
 from dartboard.jobs.queue import JobQueue, run_stages
 from dartboard.jobs.runner import JobRunner
+from dartboard.plugins import check_plugins
 from dartboard.runs import SPACE, Run, RunReader
+from dartboard.search import Searcher
+from dartboard.search.config import build_space
 from dartboard.space import SearchSpace, load_space, space_from_json, space_to_json
-from dartboard.sweep.decision_log import DecisionLog
+from dartboard.sweep.cells import held_out_accuracy, placeholder_cell
+from dartboard.sweep.decision_log import CHANGED, NAME, DecisionLog, read_rung
+from dartboard.sweep.plan import SweepPlanner
 from dartboard.sweep.protocol.config import PROTOCOL, ProtocolConfig
-from dartboard.sweep.protocol.jobs import ProtocolJobs
-from dartboard.sweep.protocol.plan import FOUND, RANDOM, ProtocolPlan, Selection
+from dartboard.sweep.protocol.old_decisions import convert, is_old
+from dartboard.sweep.protocol.preset import FINAL, FOUND, RANDOM, RUN_NAMES, SEARCH, TRAIN, to_sweep
+from dartboard.sweep.protocol.stages import ProtocolStages
+from dartboard.sweep.pruning import DIVERGED
+from dartboard.sweep.random_cells import NO_TIME
+from dartboard.train import Trainer
 from dartboard.train.build import TEST, VALID
 from dartboard.utils.progress import Progress
 from dartboard.utils.statistics import Difference, Summary, compare, summarize
@@ -174,10 +187,41 @@ class Protocol:
     ) -> None:
         self.config, self.run, self.hooks, self.message = config, run, tuple(hooks), message
         self.device, self.executor, self.monitor = torch.device(device), executor, monitor
-        self.jobs = ProtocolJobs(config, space, stack, self.device, progress)
-        self.examples = self.jobs.rehearse()
+        check_plugins((*config.search.plugins, *config.train.plugins))
+        self.space = space or build_space(config.search.space)
+        self.stack = stack or self.space
+        if stack is None and config.train.space.name is not None:
+            self.stack = load_space(config.train.space.name)
+        self.builder, self.progress = LoopBuilder(self.device), progress
+        with TemporaryDirectory() as folder:
+            self._rehearsal = self._planner(Path(folder))
+            try:
+                self.planned = self._rehearsal.rehearse()
+            except OptionError as error:  # without the name of the run: all of a stage have the same settings
+                raise (error.__cause__ or error) from None
+        self.examples = self._rehearsal.examples(self._job(TRAIN[FOUND]))
         self._queue: JobQueue | None = None
         self._stopping = False
+
+    def _planner(self, folder: Path, *, fall_back: bool = False) -> SweepPlanner:
+        return SweepPlanner(
+            to_sweep(self.config),
+            folder,
+            progress=self.progress,
+            fall_back=fall_back,
+            names=RUN_NAMES,
+            spaces={"search": self.space, "train": self.stack},
+            builder=self.builder,
+            same_images=False,
+        )
+
+    def _job(self, stage: str) -> Job:
+        """A job of a stage; where a cell is not known yet, that of a random one."""
+        return self._rehearsal.job(self.planned[stage][0])
+
+    def build(self, stage: str) -> Searcher | Trainer:
+        """A search or a training of a stage, without a run."""
+        return self.builder.build_job(self._job(stage))
 
     def stop(self) -> None:
         """Asks to save the state after the current step and to stop; for signal handlers."""
@@ -197,24 +241,39 @@ class Protocol:
         """
         if self.run is None:
             raise RunError("a protocol needs a run to write to: set `run` to Run.create(...)")
-        self.jobs.folder, self.jobs.fall_back = self.run.path, fall_back
-        executor = self.executor or InlineExecutor(JobRunner(self.hooks, builder=self.jobs.builder))
+        executor = self.executor or InlineExecutor(JobRunner(self.hooks, builder=self.builder))
         queue = self._queue = JobQueue(executor, monitor=self.monitor)
         if self._stopping:  # the request may have come before there was a queue
             queue.stop()
         try:
             with logged(self.run):
-                plan = ProtocolPlan(self.jobs, DecisionLog(self.run.path), self.examples, self.message)
-                plan.log.once(STACK, lambda: space_to_json(self.jobs.stack_space))
-                run_stages(plan, queue)
-                selections = {arm: plan.selection(arm) for arm in plan.arms}
-                finals = {arm: plan.runs(f"final {arm}") for arm in plan.arms}
-                result = conclude(plan.runs("search"), selections, finals, self.examples)
+                planner = self._planner(self.run.path, fall_back=fall_back)
+                planner.log.once(STACK, lambda: space_to_json(self.stack))
+                stages = ProtocolStages(planner, self.message)
+                self._convert_decisions(planner)
+                run_stages(stages, queue)
+                result = conclude(stages, self.examples)
                 self.run.finish(result.facts())
                 return result
         finally:
             executor.close()
             self._queue, self._stopping = None, False
+
+    def _convert_decisions(self, planner: SweepPlanner) -> None:
+        """Rewrites decisions that an earlier version made.
+
+        Raises:
+            RunError: If they are damaged.
+        """
+        if not is_old(planner.log.decisions):
+            return
+        searches = planner.plan(SEARCH)
+        cell = placeholder_cell(searches[0].config, self.space, 0)
+        names = [run.name for run in searches]
+        try:
+            planner.log.rewrite(convert(planner.log.decisions, self.config, names, cell))
+        except (LookupError, TypeError, AttributeError):
+            raise RunError(f"{NAME} should hold the decisions of a protocol; {CHANGED}") from None
 
 
 def reopen(
@@ -243,35 +302,30 @@ def reopen(
     )
 
 
-def conclude(
-    searches: Sequence[RunReader],
-    selections: Mapping[str, Selection],
-    finals: Mapping[str, Sequence[RunReader]],
-    examples: int,
-) -> ProtocolResult:
-    """The result of a protocol, with the comparison of its arms.
+def conclude(stages: ProtocolStages, examples: int) -> ProtocolResult:
+    """The result of a protocol whose stages have been run, with the comparison of its arms.
 
-    Takes the runs of stage 1; by arm the results of stage 2 and the runs of stage 3; and the number of images
-    by which networks were selected.
+    `examples` is the number of images by which networks were selected.
     """
+    found_cells = stages.cells(TRAIN[FOUND]).cells
     rows = []
-    for run in searches:
-        result, seed = run.result() or {}, run.config["seed"]
-        network = next(cell.name for cell in selections[FOUND].cells if seed in cell.seeds)
+    for name, run in _read_runs(stages, SEARCH).items():
+        result = run.result() or {}
         rows.append(
             SearchFacts(
-                run=_name(run),
-                seed=seed,
-                network=network,
+                run=name,
+                seed=run.config["seed"],
+                network=next(cell.label for cell in found_cells if name in cell.runs),
                 genotype=result["genotype"],
                 valid_accuracy=result["valid_accuracy"],
                 discrete_accuracy=result["discrete_accuracy"],
                 seconds=result["seconds"],
             )
         )
-    part = TEST if TEST in (finals[FOUND][0].result() or {})["last"] else VALID
+    first_final = next(iter(_read_runs(stages, FINAL[FOUND]).values()))
+    part = TEST if TEST in (first_final.result() or {})["last"] else VALID
     seconds = {FOUND: sum(row.seconds for row in rows), RANDOM: 0.0}
-    arms = {arm: _conclude_arm(selections[arm], finals[arm], part, seconds[arm]) for arm in selections}
+    arms = {arm: _conclude_arm(stages, arm, part, seconds[arm]) for arm in stages.arms}
     difference = None
     sentence = "No random architectures were trained to compare with."
     if RANDOM in arms:
@@ -281,45 +335,65 @@ def conclude(
     return ProtocolResult(tuple(rows), arms, part, examples, difference, sentence)
 
 
-def _conclude_arm(selection: Selection, finals: Sequence[RunReader], part: str, search_seconds: float) -> Arm:
+def _conclude_arm(stages: ProtocolStages, arm: str, part: str, search_seconds: float) -> Arm:
     """Results of one arm, for which `search_seconds` of stage 1 were spent."""
-    networks = []
-    for cell in selection.cells:
-        run = RunReader.read(finals[0].path.parents[1] / "train" / cell.name)
-        trial = selection.trials[cell.name]
-        metrics = run.metrics()
-        networks.append(
-            NetworkFacts(
-                run=_name(run),
-                genotype=cell.genotype,
-                seeds=cell.seeds,
-                short_accuracy=trial.short,
-                accuracy=trial.accuracy,
-                dropped=trial.dropped,
-                seconds=(run.result() or {}).get("seconds") or (metrics[-1]["seconds"] if metrics else 0.0),
-            )
-        )
+    finals = _read_runs(stages, FINAL[arm])
     rows = []
-    for run in finals:
+    for name, run in finals.items():
         result = run.result() or {}
-        accuracy = result["last"][part]["top1"]
-        rows.append(FinalFacts(_name(run), run.config["seed"], accuracy, result["seconds"]))
+        rows.append(FinalFacts(name, run.config["seed"], result["last"][part]["top1"], result["seconds"]))
+    networks = _conclude_networks(stages, arm)
     seconds = {
         "search": search_seconds,
         "choose": sum(network.seconds for network in networks),
         "final": sum(row.seconds for row in rows),
     }
-    first = finals[0].result() or {}
+    best = stages.cells(FINAL[arm]).cells[0]
+    first = next(iter(finals.values())).result() or {}
     return Arm(
         networks=tuple(networks),
-        best=selection.best.name,
-        genotype=selection.best.genotype,
+        best=best.label,
+        genotype=json.loads(best.text),
         finals=tuple(rows),
         summary=summarize([row.accuracy for row in rows]),
         parameters=first["parameters"],
         flops=first["flops"],
         seconds=seconds | {"total": sum(seconds.values())},
     )
+
+
+def _conclude_networks(stages: ProtocolStages, arm: str) -> list[NetworkFacts]:
+    """The networks of an arm that were trained in stage 2, without those that no time was left for."""
+    log, stage = stages.planner.log, TRAIN[arm]
+    seeds = {run.name: run.config["seed"] for run in stages.runs[SEARCH]}
+    rungs = [rung for epochs in stages.rungs(stage) if (rung := read_rung(log, stage, epochs)) is not None]
+    short = {name: accuracy for rung in rungs for name, accuracy in rung.accuracies.items()}
+    pruned = {name: reason for rung in rungs for name, reason in rung.pruned.items()}
+    networks = []
+    for cell, planned in zip(stages.cells(stage).cells, stages.runs[stage], strict=True):
+        dropped = pruned.get(planned.name)
+        if dropped == NO_TIME:
+            continue
+        run = RunReader.read(stages.planner.folder / planned.name)
+        is_finished = planned.name in stages.cells(FINAL[arm]).finished
+        metrics = run.metrics()
+        networks.append(
+            NetworkFacts(
+                run=planned.name,
+                genotype=json.loads(cell.text),
+                seeds=[seeds[name] for name in cell.runs],
+                short_accuracy=short.get(planned.name),
+                accuracy=held_out_accuracy(run) if is_finished else None,
+                dropped=dropped or (None if is_finished else DIVERGED),
+                seconds=(run.result() or {}).get("seconds") or (metrics[-1]["seconds"] if metrics else 0.0),
+            )
+        )
+    return networks
+
+
+def _read_runs(stages: ProtocolStages, stage: str) -> dict[str, RunReader]:
+    """The runs of a stage by name."""
+    return {run.name: RunReader.read(stages.planner.folder / run.name) for run in stages.runs[stage]}
 
 
 def verdict(difference: Difference) -> str:
@@ -333,8 +407,3 @@ def verdict(difference: Difference) -> str:
     if difference.high < 0:
         return f"Random beat search here: {interval}."
     return f"Search did not beat random here, nor random search: {interval}."
-
-
-def _name(run: RunReader) -> str:
-    """Its directory inside the protocol's."""
-    return "/".join(run.path.parts[-2:])

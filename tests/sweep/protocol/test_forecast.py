@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from dartboard.sweep.protocol.config import load_protocol
-from dartboard.sweep.protocol.jobs import ProtocolJobs, forecast, total_seconds
+from dartboard.sweep.protocol.forecast import forecast, total_seconds
 from dartboard.sweep.protocol.protocol import Protocol
 from helpers.protocol_cases import few_digits, settings
 
@@ -25,7 +25,6 @@ def test_the_sum_of_all_stages(words: list[str], seconds: float) -> None:
 
 
 def test_steps_are_timed(tmp_path: Path) -> None:
-    jobs: ProtocolJobs = Protocol(settings(few_digits(tmp_path / "few.npz"))).jobs
-    ahead = forecast(jobs)
+    ahead = forecast(Protocol(settings(few_digits(tmp_path / "few.npz"))))
     assert ahead.seconds > 10 * ahead.step_seconds > 0
     assert ahead.memory_bytes > 0
