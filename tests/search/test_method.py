@@ -161,7 +161,16 @@ def test_every_method_says_in_a_line_what_it_is():
 
 @pytest.mark.parametrize(
     ("warmup", "epochs", "frozen"),
-    [(0, 50, 0), (15, 50, 15), (0.3, 50, 15), (0.2, 50, 10), (1 / 3, 150, 50), (0.58, 50, 29), (0.3, 8, 2), (0.3, 3, 0)],
+    [
+        (0, 50, 0),
+        (15, 50, 15),
+        (0.3, 50, 15),
+        (0.2, 50, 10),
+        (1 / 3, 150, 50),
+        (0.58, 50, 29),
+        (0.3, 8, 2),
+        (0.3, 3, 0),
+    ],
 )
 def test_the_architecture_is_frozen_for_epochs_or_for_a_fraction_of_them(warmup, epochs, frozen):
     """The fractions are those of PC-DARTS, GAEA PC-DARTS and GAEA GDAS, which give the papers' epochs."""
