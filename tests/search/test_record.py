@@ -107,9 +107,10 @@ def test_the_result_is_what_there_is():
     facts = json.loads(json.dumps(result.facts()))
     assert GENOTYPE_FORMATS["json"].decode(json.dumps(facts["genotype"])) == result.genotype
     assert facts["warnings"] == list(result.warnings)
+    assert facts["arch_lr"] == float(searcher.update.lr(searcher.update.param_groups[0])) > 0
     assert facts.keys() == {
         "genotype", "epochs", "seconds", "entropy", "valid_accuracy", "discrete_accuracy", "digest",
-        "warnings",
+        "arch_lr", "warnings",
     }  # fmt: skip
 
 
