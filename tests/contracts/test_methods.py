@@ -20,6 +20,7 @@ from dartboard.nn import CellNet, NetConfig
 from dartboard.runs import digest
 from dartboard.search import METHODS, Hook, Searcher, SearchOptions, make_method
 from dartboard.search.config import HealthOptions
+from dartboard.search.record import conclude
 from dartboard.space import SPACES, get_space, restrict, sample
 from helpers import networks
 
@@ -80,8 +81,8 @@ def walk(searcher, steps=1):
     """Takes steps as the loop does, where the method trains at all."""
     searcher.net.train()
     searcher.relaxation.train()
-    for number in range(steps if searcher.method.trains else 0):
-        if number == 0 or searcher.step % searcher.plan.steps == 0:  # where it goes on, the epoch starts, too
+    for _ in range(steps if searcher.method.trains else 0):
+        if searcher.step % searcher.plan.steps == 0:
             call(searcher, "on_epoch_start")
         searcher.train_step()
         call(searcher, "on_step_end")
@@ -265,6 +266,27 @@ def test_a_whole_search_goes_on_from_any_step(name):
         assert again == whole
 
 
+class AfterTheLast(Hook):
+    """Keeps the state that is saved when all is trained, before the selection."""
+
+    state = None
+
+    def on_epoch_end(self, searcher, record):
+        if record.epoch + 1 == searcher.plan.epochs:
+            self.state = copied(capture(searcher))
+
+
+@each
+def test_a_search_that_lacks_its_selection_alone_ends_the_same(name):
+    last = AfterTheLast()
+    whole = make(name, SMALL["nano"], [last]).fit()
+    if last.state is None:
+        return  # it trains nothing
+    again = make(name, SMALL["nano"])
+    restore(again, last.state)
+    assert conclude(again).facts() | {"seconds": 0} == whole.facts() | {"seconds": 0}
+
+
 OTHER = {
     "bilevel": False,
     "joint": True,
@@ -294,7 +316,7 @@ OTHER = {
 }
 """Another value for every option; one that is missing here has no test."""
 
-FIRST = {"joint": {"bilevel": False}, "radius": {"product": "finite"}}
+FIRST = {"joint": {"bilevel": False}, "radius": {"product": "finite"}, "entropy": {"lr": 0.1}}
 """What an option needs beside it to have a meaning, where the method offers that."""
 
 CHOICES = [(name, option) for name in METHODS for option in inspect.signature(METHODS[name]).parameters]

@@ -211,7 +211,18 @@ def test_temperature_and_chance_are_in_the_state(ragged, generator):
     relaxation()
     other = on_logits(ragged, torch.Generator().manual_seed(99))
     other.load_state_dict(relaxation.state_dict())
-    assert other.temperature == 0.3
+    assert (other.temperature, other.exploration) == (0.3, 0.0)
+    for _ in range(5):
+        assert other().blend(0).live == relaxation().blend(0).live
+
+
+def test_exploration_is_in_the_state_where_there_is_any(ragged, generator):
+    relaxation = on_logits(ragged, generator, temperature=0.3)
+    assert relaxation.state_dict()["_extra_state"].shape == ()  # as runs of before have it
+    relaxation.exploration = 0.5
+    other = on_logits(ragged, torch.Generator())
+    other.load_state_dict(relaxation.state_dict())
+    assert (other.temperature, other.exploration) == (0.3, 0.5)
     for _ in range(5):
         assert other().blend(0).live == relaxation().blend(0).live
 

@@ -3,7 +3,7 @@ from random import Random
 
 import pytest
 
-from dartboard.errors import DartboardError, OptionError, RunError
+from dartboard.errors import DartboardError, GenotypeError, OptionError, RunError
 from dartboard.runs import Run, RunReader
 from dartboard.search.config import SpaceChoice, build_space
 from dartboard.search.record import to_json
@@ -153,3 +153,10 @@ def test_a_cell_that_a_search_could_find() -> None:
     cell = placeholder_cell(config, space, 3)
     assert (cell.label, cell.space, cell.stack, cell.images) == ("any-3", "nb201", 2, {"name": "digits"})
     assert "none" not in cell.text
+
+
+def test_dead_cells_are_refused() -> None:
+    with pytest.raises(
+        GenotypeError, match="nothing leads from the inputs to the output of the cell, so that"
+    ):
+        named_cells(["|none~0|+|none~0|nor_conv_3x3~1|+|none~0|none~1|none~2|"])

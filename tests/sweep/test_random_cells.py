@@ -13,7 +13,7 @@ from dartboard.errors import OptionError, RunError
 from dartboard.jobs.executors.local import InlineExecutor
 from dartboard.search import Searcher
 from dartboard.search.config import SpaceChoice, build_space
-from dartboard.space import decode, enumerate_genotypes, get_space, is_alive, restrict
+from dartboard.space import all_connected, decode, enumerate_genotypes, get_space, restrict
 from dartboard.sweep.random_cells import Budget, draw_genotypes, random_cells
 from dartboard.sweep.results import read_results
 from dartboard.train import Trainer
@@ -26,7 +26,7 @@ def test_networks_drawn_are_different_and_of_the_space(wanted: int) -> None:
     space = get_space("nano")
     found = draw_genotypes(space, wanted, Random(1))
     assert len(found) == len(set(found)) == min(wanted, 205)  # 11 of the 216 are dead
-    assert all(map(is_alive, found))
+    assert all(map(all_connected, found))
     for genotype in found:
         restrict(space, genotype)
 

@@ -120,10 +120,13 @@ class Gumbel(Relaxation):
         self.inner.kill(group, edge, place)
 
     def get_extra_state(self) -> Tensor:
-        return torch.tensor(self.temperature, dtype=torch.float64)
+        """The temperature and, if there is any, the exploration; a number alone in runs of before."""
+        values = [self.temperature, self.exploration] if self.exploration else self.temperature
+        return torch.tensor(values, dtype=torch.float64)
 
     def set_extra_state(self, state: Tensor) -> None:
-        self.temperature = float(state)
+        self.temperature, *exploration = state.flatten().tolist()
+        self.exploration = exploration[0] if exploration else 0.0
 
 
 def straight_through(soft: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from dartboard.arch.objective import Batch, Objective
 from dartboard.nn.mixture import Mixture, one_hot
 from dartboard.relax.base import Strength, fork_rng
-from dartboard.space.genotype import Genotype
+from dartboard.space.genotype import Genotype, cell_name
 from dartboard.space.graph import is_connected
 from dartboard.space.spec import NONE, Cell, SearchSpace
 
@@ -121,7 +121,7 @@ def warnings(
     """
     messages = []
     for group, cell in health.items():
-        name = group if group.startswith("cell") else f"{group} cell"
+        name = cell_name(group)
         if cell.edges > 1 and cell.skips >= COLLAPSED * cell.edges:
             messages.append(
                 f"{cell.skips} of {cell.edges} edges of the {name} are {SKIP}: the search is collapsing; "

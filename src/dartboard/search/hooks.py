@@ -67,8 +67,8 @@ class Exploration(Hook):
     fraction: float | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
-        if self.fraction != "auto" and not 0 <= self.fraction <= 1:
-            raise OptionError(f"exploration must be a number from 0 to 1, or auto, got {self.fraction!r}")
+        if self.fraction != "auto" and not 0 <= self.fraction < 1:
+            raise OptionError(f"explore must be a number >= 0 and < 1, or auto, got {self.fraction!r}")
 
     def check(self, searcher: "Searcher") -> None:
         if not searcher.relaxation.has_exploration:

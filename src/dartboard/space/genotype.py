@@ -209,7 +209,7 @@ def draw_connected(draw: Callable[[], Genotype]) -> Genotype:
     """
     for _ in range(MAX_DRAWS):
         genotype = draw()
-        if is_alive(genotype):
+        if all_connected(genotype):
             return genotype
     raise SpaceError(
         f"none of {MAX_DRAWS} architectures that were drawn leads from its inputs to its output; leave "
@@ -217,9 +217,14 @@ def draw_connected(draw: Callable[[], Genotype]) -> Genotype:
     )
 
 
-def is_alive(genotype: Genotype) -> bool:
+def all_connected(genotype: Genotype) -> bool:
     """True if every cell leads from its inputs to its output."""
     return all(is_connected(cell) for _, cell in genotype.groups)
+
+
+def cell_name(group: str) -> str:
+    """What messages call the cell of a decision group: `normal cell`, or `cell03` as it is."""
+    return group if group.startswith("cell") else f"{group} cell"
 
 
 def check_connected(genotype: Genotype) -> None:
@@ -227,8 +232,8 @@ def check_connected(genotype: Genotype) -> None:
     for group, cell in genotype.groups:
         if not is_connected(cell):
             raise GenotypeError(
-                f"nothing leads from the inputs to the output of the {group} cell, so that its network gives "
-                "the same answer for every image; choose a cell with a path that is not none"
+                f"nothing leads from the inputs to the output of the {cell_name(group)}, so that its network "
+                "gives the same answer for every image; choose a cell with a path that is not none"
             )
 
 

@@ -23,7 +23,14 @@ from dartboard.jobs.job import Job
 from dartboard.runs import SPACE, RunReader, is_run
 from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_name, space_of_run
 from dartboard.search.config import SOURCE
-from dartboard.space import GENOTYPE_FORMATS, PUBLISHED, SearchSpace, load_space, sample
+from dartboard.space import (
+    GENOTYPE_FORMATS,
+    PUBLISHED,
+    SearchSpace,
+    check_connected,
+    load_space,
+    sample,
+)
 from dartboard.sweep.config import StageConfig
 from dartboard.sweep.grid import CELL, PLACEHOLDER, PlannedRun, check_count
 from dartboard.train.build import VALID
@@ -181,6 +188,7 @@ def named_cells(names: Sequence[str]) -> list[SweepCell]:
     cells = []
     for number, name in enumerate(names):
         genotype = find_genotype(name)
+        check_connected(genotype)
         space = space_of_run(name) or home_of(genotype)
         text, home = GENOTYPE_FORMATS["json"].encode(genotype), space_name(name, None, space)
         is_name = name in PUBLISHED or (len(name) < MAX_PATH and Path(name).exists())

@@ -11,10 +11,10 @@ from dartboard.space import (
     GENOTYPE_FORMATS,
     Genotype,
     SearchSpace,
+    all_connected,
     count,
     draw_connected,
     enumerate_genotypes,
-    is_alive,
     sample,
 )
 from dartboard.space.genotype import MAX_DRAWS
@@ -52,7 +52,7 @@ def draw_genotypes(space: SearchSpace, size: int, rng: Random) -> list[Genotype]
     Those in which nothing leads from the inputs to the output are not among them.
     """
     if 2 * size >= count(space):
-        every = list(filter(is_alive, enumerate_genotypes(space)))
+        every = list(filter(all_connected, enumerate_genotypes(space)))
         rng.shuffle(every)
         return every[:size]
     genotypes: dict[Genotype, None] = {}

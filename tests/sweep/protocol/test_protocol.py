@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -476,3 +477,14 @@ def test_the_verdict(low: float | None, high: float | None, words: str) -> None:
 
 def test_random_can_win() -> None:
     assert verdict(Difference(-0.01, -0.02, -0.001)).startswith("Random beat search here: -1.00 points")
+
+
+def test_options_that_an_old_protocol_does_not_know_have_the_value_of_then(data: str, tmp_path: Path) -> None:
+    config = settings(data, "search.method=asm", "search.method.init=random", "random=none", *SMALL)
+    before = run_protocol(tmp_path / "p", config)
+    for file in (tmp_path / "p").glob("**/config.yaml"):
+        file.write_text(re.sub(r"\n *init: random", "", file.read_text()))
+    with Run.resume(tmp_path / "p") as run:
+        again = reopen(run)
+        assert again.config.search.method.options["init"] == "random"
+        assert without_times(again.fit().facts()) == without_times(before)

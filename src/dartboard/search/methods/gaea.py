@@ -4,6 +4,7 @@ from typing import Annotated
 
 from dartboard.arch.gradient import FirstOrder
 from dartboard.arch.penalties import NegativeEntropy
+from dartboard.errors import OptionError
 from dartboard.relax.catalog import RELAXATIONS
 from dartboard.search.hooks import Exploration, Temperature
 from dartboard.search.method import METHODS, Before, Method, Partial, Warmup
@@ -43,6 +44,10 @@ def gaea_gdas(
     entropy: Annotated[float, Before(0.0)] = 0.0, warmup: Annotated[Warmup, Before(0)] = 1 / 3,
 ) -> Method:  # fmt: skip
     """GAEA GDAS: samples from weights on the simplex, moved by exponentiated gradient (Li et al. 2021)."""
+    if entropy and lr == "auto":
+        raise OptionError(
+            "entropy is a penalty for a given rate, and lr=auto would follow its gradients; set method.lr too"
+        )
     parts = RELAXATIONS["gumbel-simplex"], FirstOrder(), exponentiated_gradient(lr, floor)
     hooks = Temperature(start, end), Exploration(explore)
     penalties = (NegativeEntropy(entropy),) if entropy else ()

@@ -21,7 +21,7 @@ from dartboard.jobs.runner import JobRunner
 from dartboard.plugins import check_plugins
 from dartboard.runs import SPACE, Run, RunReader
 from dartboard.search import Searcher
-from dartboard.search.config import build_space
+from dartboard.search.config import build_space, recorded_config
 from dartboard.space import SearchSpace, load_space, space_from_json, space_to_json
 from dartboard.sweep.cells import held_out_accuracy, placeholder_cell
 from dartboard.sweep.decision_log import CHANGED, NAME, DecisionLog, read_rung
@@ -288,8 +288,9 @@ def reopen(
 ) -> Protocol:
     """The protocol of an existing run, with the spaces that it has recorded; arguments as `Protocol`."""
     text = DecisionLog(run.path).get(STACK)
+    search = recorded_config(run.config["search"])
     return Protocol(
-        PROTOCOL.validate(run.config),
+        PROTOCOL.validate(run.config).model_copy(update={"search": search}),
         load_space(run.path / SPACE),
         None if text is None else space_from_json(text),
         device=device,
