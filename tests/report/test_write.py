@@ -110,7 +110,7 @@ def test_a_run_of_another_process_is_followed_to_its_end(
             writer.record(epoch, row, source.epoch(epoch))
         assert written.acquire(timeout=60)
     told.join(timeout=60)
-    assert not told.all_connected()
+    assert not told.is_alive()
     assert LIVE not in out.read_text()
     assert "epoch 3" in out.read_text()
 

@@ -178,10 +178,10 @@ def test_workers_die_with_the_process_that_started_them(tmp_path: Path, number: 
     workers = [int(path.name) for path in started.iterdir()]
     main.send_signal(number)
     main.wait()
-    wait_until(lambda: not any(all_connected(worker) for worker in workers))
+    wait_until(lambda: not any(is_alive(worker) for worker in workers))
 
 
-def all_connected(process: int) -> bool:
+def is_alive(process: int) -> bool:
     try:
         status = Path(f"/proc/{process}/stat").read_text()
     except OSError:

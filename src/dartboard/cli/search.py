@@ -64,7 +64,8 @@ def _describe(searcher: "Searcher") -> str:
     text = f"searching {what}: {length}"
     update = searcher.update
     if isinstance(update, ExponentiatedGradient) and (measured := measured_steps(update.param_groups[0])):
-        text += f"; the first {measured} of {plan.arch_steps} set the rate of the architecture"
+        steps = "all steps" if measured >= plan.arch_steps else f"the first {measured} steps"
+        text += f"; {steps} of the architecture set its rate"
     return text
 
 
