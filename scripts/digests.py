@@ -216,7 +216,10 @@ def main() -> int:
             return compare(digests(first, names), digests(second, names))
     found = digests(ROOT / "src", names)
     if args.write:
-        LIST.write_text(json.dumps({"machine": machine(), "digests": found}, indent=2) + "\n")
+        changed = json.loads(LIST.read_text()).get("changed", {})  # why a digest is not what it once was
+        LIST.write_text(
+            json.dumps({"machine": machine(), "changed": changed, "digests": found}, indent=2) + "\n"
+        )
         return 0
     listed = json.loads(LIST.read_text())
     if listed["machine"] != machine():
