@@ -13,9 +13,13 @@ CELL = Cell(1, 2, (Edge(0, 1, ("skip_connect", "nor_conv_1x1")),), (1,), adapt=F
 STACK = Stack(1, reduce="residual", stages=1, stem=1, head_norm=True, pool_norm=False)
 
 
+RATES = {"darts": {"lr": 3e-4}, "darts-2nd": {"lr": 3e-4}, "gaea-darts-erm": {"lr": 0.1}}
+"""Small ones: a large one makes rounding grow from step to step."""
+
+
 def make(name, space, **options):
     given = SearchOptions.model_validate({"epochs": 1, "batch": 64, **options})
-    return Searcher(space, make_method(name), load_dataset("digits"), given)
+    return Searcher(space, make_method(name, RATES.get(name)), load_dataset("digits"), given)
 
 
 def state(name, **options):
