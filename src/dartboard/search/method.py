@@ -132,8 +132,8 @@ METHODS: Registry[Callable[..., Method]] = Registry("method", "dartboard.methods
 
 
 @dataclass(frozen=True)
-class Before:
-    """Metadata of an option, `Annotated[float, Before(0.0)]`: its value in runs from before it existed.
+class LegacyDefault:
+    """Metadata of an option, as in `Annotated[float, LegacyDefault(0.0)]`: its value in runs older than it.
 
     An option without it has its default there.
     """
@@ -142,11 +142,11 @@ class Before:
 
 
 def options_before(name: str) -> dict[str, Any]:
-    """The options of a method that had another value than the default before they existed; see `Before`."""
+    """The options of a method whose value in older runs is not the default; see `LegacyDefault`."""
     values = {}
     for option, parameter in signature(METHODS[name], eval_str=True).parameters.items():
         for metadata in getattr(parameter.annotation, "__metadata__", ()):
-            if isinstance(metadata, Before):
+            if isinstance(metadata, LegacyDefault):
                 values[option] = metadata.value
     return values
 

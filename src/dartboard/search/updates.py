@@ -21,11 +21,11 @@ from dartboard.errors import CompositionError
 from dartboard.relax.base import Relaxation
 from dartboard.search.method import Update
 
-Rate = float | Literal["auto"]
-"""A learning rate of the architecture, or `auto` for the one that theory gives."""
+AutoFloat = float | Literal["auto"]
+"""A number, or `auto` for the one that theory gives."""
 
 
-def adam(lr: Rate, weight_decay: float) -> Update:
+def adam(lr: AutoFloat, weight_decay: float) -> Update:
     """Adam with DARTS' moments; for logits."""
     if lr != "auto":
         check_not_negative("lr", lr)
@@ -46,7 +46,7 @@ def adam_rate(relaxation: Relaxation, steps: int) -> float:
     return math.sqrt(2 * fmean(choices or [math.log(2)]) / max(steps, 1))
 
 
-def exponentiated_gradient(lr: Rate, floor: float = 0.0) -> Update:
+def exponentiated_gradient(lr: AutoFloat, floor: float = 0.0) -> Update:
     """Exponentiated gradient; for weights on the simplex (gaea 3.2)."""
     if lr != "auto":
         check_not_negative("lr", lr)
@@ -64,7 +64,7 @@ def exponentiated_gradient(lr: Rate, floor: float = 0.0) -> Update:
     return make
 
 
-def expert_advice(bound: Rate, zeta: float, lr: Rate = "auto") -> Update:
+def expert_advice(bound: AutoFloat, zeta: float, lr: AutoFloat = "auto") -> Update:
     """Exponentiated gradient with wipeout, at the rate that theory gives for each group (xnas 3.1).
 
     Args:

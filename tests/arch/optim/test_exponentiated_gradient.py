@@ -12,13 +12,12 @@ from dartboard.arch.optim import ExponentiatedGradient, exponentiated_gradient_
 from dartboard.arch.optim.exponentiated_gradient import (
     drop_,
     exponentiate,
-    largest_deviation,
+    gradient_spread,
     log_choices,
     normalize_logs,
     read_logs,
     regret_lr,
     shift_logs,
-    weighted_variance,
     write_logs_,
 )
 from dartboard.errors import UpdateError
@@ -369,8 +368,7 @@ def test_variances_are_those_of_single_rows_and_shifts_change_nothing(seed, shif
     gradient[1, 2] = 1e9  # what is dead does not count
     variance, largest = by_numpy(theta, gradient)
     for values in (gradient, gradient + shift):
-        assert float(weighted_variance(theta, values)) == pytest.approx(variance)
-        assert float(largest_deviation(theta, values)) == pytest.approx(largest)
+        assert tuple(map(float, gradient_spread(theta, values))) == pytest.approx((variance, largest))
     assert float(log_choices(theta)) == pytest.approx(2 * math.log(5) + math.log(4))
 
 
@@ -401,7 +399,7 @@ def test_regret_is_within_the_bound_of_second_order(seed, experts, steps, cautio
     rule, loss, variances = ExponentiatedGradient([theta], lr), 0.0, 0.0
     for gradient in gradients:
         loss += float(theta.detach() @ gradient)
-        variances += float(weighted_variance(theta.detach(), gradient))
+        variances += float(gradient_spread(theta.detach(), gradient)[0])
         run(theta, rule, [gradient])
     regret = loss - float(gradients.sum(0).min())
     assert regret <= math.log(experts) / lr + (math.e - 2) * lr * variances + 1e-9
@@ -463,8 +461,7 @@ def test_gradients_of_zero_and_dead_rows_leave_the_step_size_a_number():
 def test_a_measured_step_never_waits_for_the_device():
     """Meta tensors have no values: whatever would have to read one on the host raises."""
     theta, gradient = torch.empty(3, 4, device="meta"), torch.empty(3, 4, device="meta")
-    measures = log_choices(theta), weighted_variance(theta, gradient), largest_deviation(theta, gradient)
-    lr = regret_lr(*measures, 30)
+    lr = regret_lr(log_choices(theta), *gradient_spread(theta, gradient), 30)
     assert lr.shape == ()
     exponentiated_gradient_(theta, gradient, {}, lr=lr)
 

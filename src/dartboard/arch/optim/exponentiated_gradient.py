@@ -115,34 +115,25 @@ def exponentiate(log_weight: Tensor, gradient: Tensor, *, lr: float | Tensor, fl
     return normalize_logs(updated)
 
 
-def weighted_variance(theta: Tensor, gradient: Tensor) -> Tensor:
-    """Variance of the gradient's entries under the weights of their row, summed over rows.
+def gradient_spread(theta: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+    """How far the entries of a gradient are from the mean of their row under the weights: variance, largest.
 
-    Shifting a row of the gradient changes neither this nor an exponentiated step. Entries of weight zero do
-    not count, whatever their gradient is.
+    The variance is summed over rows; the largest distance is that of all rows. Shifting a row of the gradient
+    changes neither these nor an exponentiated step. Entries of weight zero do not count, whatever their
+    gradient is.
 
     Args:
         theta: Weights [..., N], rows on the simplex.
         gradient: Of the same shape.
     """
     gradient = torch.where(theta > 0, gradient, 0.0)
-    mean = (theta * gradient).sum(-1, keepdim=True)
-    return (theta * (gradient - mean).square()).sum()
+    distance = gradient - (theta * gradient).sum(-1, keepdim=True)
+    return (theta * distance.square()).sum(), torch.where(theta > 0, distance, 0.0).abs().amax()
 
 
 def log_choices(theta: Tensor) -> Tensor:
     """Sum of ln N over the rows of weights [..., N], N being the entries of a row that are not zero."""
     return (theta > 0).sum(-1).clamp_min(1).to(theta).log().sum()
-
-
-def largest_deviation(theta: Tensor, gradient: Tensor) -> Tensor:
-    """Largest distance of an entry of the gradient from the mean of its row under the weights.
-
-    Entries of weight zero do not count.
-    """
-    gradient = torch.where(theta > 0, gradient, 0.0)
-    mean = (theta * gradient).sum(-1, keepdim=True)
-    return torch.where(theta > 0, gradient - mean, 0.0).abs().amax()
 
 
 def regret_lr(choices: Tensor, variance: Tensor, largest: Tensor, horizon: int) -> Tensor:
@@ -155,8 +146,8 @@ def regret_lr(choices: Tensor, variance: Tensor, largest: Tensor, horizon: int) 
 
     Args:
         choices: ln N, summed over rows; see `log_choices`.
-        variance: V, the mean over steps of `weighted_variance`; with 0 the step size is 0.
-        largest: The largest `largest_deviation` of a step.
+        variance: V, the mean over steps of the variance of `gradient_spread`; with 0 the step size is 0.
+        largest: The largest distance of `gradient_spread`, over steps.
         horizon: T, the number of steps in all.
     """
     rate = torch.minimum((2 * choices / (horizon * variance)).sqrt(), 1 / largest)
@@ -272,9 +263,9 @@ class ExponentiatedGradient(UpdateRule):
         group["seen"] += 1
         for theta in moving:
             assert theta.grad is not None  # noqa: S101  # what moves has one
-            state, variance = self.state[theta], weighted_variance(theta, theta.grad)
+            state, (variance, largest) = self.state[theta], gradient_spread(theta, theta.grad)
             state.setdefault("choices", log_choices(theta))
-            largest, zero = largest_deviation(theta, theta.grad), torch.zeros_like(variance)
+            zero = torch.zeros_like(variance)
             state["variance"] = state.get("variance", zero) + variance
             state["largest"] = torch.maximum(state.get("largest", zero), largest)
         measured = [state for theta in group["params"] if "variance" in (state := self.state[theta])]

@@ -3,12 +3,14 @@
 from typing import Annotated
 
 from dartboard.relax.attention import Attention, AttentionInit
-from dartboard.search.method import METHODS, Before, Method
+from dartboard.search.method import METHODS, LegacyDefault, Method
 from dartboard.search.select import CellByCell, FromStrengths
 
 
 @METHODS.register("asm")
-def asm(*, cell_by_cell: bool = True, init: Annotated[AttentionInit, Before("random")] = "zero") -> Method:
+def asm(
+    *, cell_by_cell: bool = True, init: Annotated[AttentionInit, LegacyDefault("random")] = "zero"
+) -> Method:
     """ASM-NAS: attention over the outputs of ops, no architecture parameters; decided cell by cell."""
     select = CellByCell() if cell_by_cell else FromStrengths()
     return Method(

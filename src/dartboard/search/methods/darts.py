@@ -4,12 +4,12 @@ from dartboard.arch.gradient import FirstOrder, SecondOrder
 from dartboard.arch.hvp import ProductsName, hessian_products
 from dartboard.relax.catalog import RELAXATIONS
 from dartboard.search.method import METHODS, Method
-from dartboard.search.updates import Rate, adam
+from dartboard.search.updates import AutoFloat, adam
 
 
 @METHODS.register("darts")
 def darts(
-    *, bilevel: bool = True, joint: bool = False, lr: Rate = "auto", weight_decay: float = 1e-3
+    *, bilevel: bool = True, joint: bool = False, lr: AutoFloat = "auto", weight_decay: float = 1e-3
 ) -> Method:
     """DARTS, first order: softmax weights moved by Adam (Liu et al. 2019)."""
     update = adam(lr, weight_decay)
@@ -18,7 +18,11 @@ def darts(
 
 @METHODS.register("darts-2nd")
 def darts_2nd(
-    *, lr: Rate = "auto", weight_decay: float = 1e-3, product: ProductsName = "exact", radius: float = 0.01
+    *,
+    lr: AutoFloat = "auto",
+    weight_decay: float = 1e-3,
+    product: ProductsName = "exact",
+    radius: float = 0.01,
 ) -> Method:
     """DARTS, second order: the gradient after a virtual step of the weights (Liu et al. 2019)."""
     gradient = SecondOrder(hessian_products(product, radius))
