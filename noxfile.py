@@ -3,7 +3,7 @@
     nox --list
     nox --session tests-3.13
 
-`make pythons` runs them all. On Linux the registry's torch brings gigabytes of CUDA libraries for every Python.
+`make pythons` runs them all. On Linux the registry's torch brings gigabytes of CUDA libraries for each.
 """
 
 from pathlib import Path
