@@ -4,15 +4,19 @@
 
 PYTHON ?= python3
 VENV := .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
 BIN := $(VENV)/bin
+endif
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
 # Two test workers with one thread each: more would fight over the cores.
 WORKERS ?= 2
-CODE := src tests benchmarks scripts docs papers
+CODE := src tests benchmarks scripts docs papers noxfile.py
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs bench slow format clean clean-all
+.PHONY: help demo test check docs bench slow dist pythons format clean clean-all
 
 help:
 	@echo "make demo    install, and search for a cell on the embedded digits, half a minute"
@@ -21,6 +25,8 @@ help:
 	@echo "make docs    build the documentation into site/, to be opened in a browser"
 	@echo "make slow    the tests that take minutes"
 	@echo "make bench   measure; see benchmarks/"
+	@echo "make dist    build sdists and wheels into dist/, and check them"
+	@echo "make pythons the tests and the wheels on every Python that is there; see noxfile.py"
 	@echo "make format  format the code and mend what the linter can"
 	@echo "make clean   remove caches and build products; make clean-all removes $(VENV) too"
 
@@ -46,6 +52,15 @@ bench: $(VENV)/.core
 slow: $(VENV)/.dev
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
 
+dist: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --outdir dist papers
+	$(BIN)/twine check --strict dist/*
+
+pythons: $(VENV)/.dev
+	$(BIN)/nox
+
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix-only --quiet $(CODE)
 	$(BIN)/ruff format $(CODE)
@@ -57,13 +72,13 @@ clean:
 clean-all: clean
 	rm -rf $(VENV)
 
-$(BIN)/pip:
+$(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: pyproject.toml papers/pyproject.toml constraints.txt | $(BIN)/pip
+$(VENV)/.core: pyproject.toml papers/pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
 	$(INSTALL) . --editable ./papers
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml papers/pyproject.toml constraints.txt | $(BIN)/pip
+$(VENV)/.dev: pyproject.toml papers/pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
 	$(INSTALL) '.[test,dev]' --editable ./papers
 	@touch $@ $(VENV)/.core

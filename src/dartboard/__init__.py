@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from dartboard.tables import register_table
     from dartboard.train import Trainer, TrainResult, evaluate
 
-__version__ = "0.1.0.dev0"
-
 _MODULES = {
     "dartboard.arch.optim": ("ExpertAdvice", "ExponentiatedGradient", "MirrorDescent"),
     "dartboard.data": ("load_dataset", "register_dataset"),
@@ -79,6 +77,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version(__name__)
+        except PackageNotFoundError:  # imported from a folder of sources
+            return "unknown"
     for module, names in _MODULES.items():
         if name in names:
             globals()[name] = value = getattr(import_module(module), name)
@@ -87,4 +92,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})

@@ -3,7 +3,6 @@
 Written by hand because pooch, which also checks checksums, starts a cut download from the beginning.
 """
 
-import fcntl
 import gzip
 import hashlib
 import http.client
@@ -23,6 +22,7 @@ from typing import IO, BinaryIO
 from dartboard import __version__
 from dartboard.data.registry import Download, PublishedDataset, data_root, published_datasets
 from dartboard.errors import DataError, UnknownNameError
+from dartboard.utils.file_lock import try_lock
 from dartboard.utils.progress import Progress
 
 RETRIES = 3
@@ -67,10 +67,8 @@ def download_dataset(name: str, root: Path | None, progress: Progress) -> Path:
         )
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:  # keeps other processes from downloading into the folder
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise DataError(f"{folder}: another program is fetching it") from None
+        if not try_lock(lock.fileno()):
+            raise DataError(f"{folder}: another program is fetching it")
         for download in dataset.downloads:
             if not download.is_present(folder):
                 _fetch_and_unpack(dataset, download, folder, progress)

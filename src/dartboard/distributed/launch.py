@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from signal import SIGINT, SIGKILL, SIGTERM, Signals
+from signal import SIGINT, SIGTERM, Signals
 from tempfile import TemporaryDirectory
 
 from dartboard.utils.processes import handling
@@ -86,7 +86,8 @@ def launch(count: int, arguments: Sequence[str]) -> int:
                     pass_on(SIGTERM)
                 _wait(processes, SHUTDOWN_SECONDS)
             finally:
-                pass_on(SIGKILL)
+                for process in processes:
+                    process.kill()
     if caught:
         return SIGNAL_EXIT + int(caught[0])
     if failed is None:

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,8 +112,12 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def peak_memory(device: torch.device) -> int:
-    """The most bytes that tensors on the device, or this process on a CPU, have taken so far."""
+    """The most bytes that tensors on the device, or this process on a CPU, have taken; 0 if unknown."""
     if device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(device))
+    try:
+        import resource
+    except ImportError:  # Windows does not have it
+        return 0
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -1,6 +1,5 @@
 """A lock for the writer of a run, which the operating system releases when the process ends."""
 
-import fcntl
 import json
 import os
 import socket
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from dartboard.errors import RunInUseError
+from dartboard.utils.file_lock import try_lock, unlock
 
 LOCK = "lock"
 _TRIES, _PAUSE = 5, 0.04  # `is_locked` holds the lock for a moment
@@ -37,11 +37,9 @@ class Lock:
         """
         handle = os.open(self.run / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         for _ in range(_TRIES):
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if try_lock(handle):
                 break
-            except BlockingIOError:
-                time.sleep(_PAUSE)
+            time.sleep(_PAUSE)
         else:
             holder = _read_holder(handle)
             os.close(handle)
@@ -49,7 +47,8 @@ class Lock:
         since = datetime.now(UTC).isoformat(timespec="seconds")
         holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
         os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{holder}\n".encode(), 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        os.write(handle, f"{holder}\n".encode())
         self._handle = handle
         _close_in_forks()
         _held.add(self)
@@ -57,7 +56,7 @@ class Lock:
     def release(self) -> None:
         """Releases the lock, if it is held."""
         if self._handle is not None:
-            fcntl.flock(self._handle, fcntl.LOCK_UN)
+            unlock(self._handle)
             self._close()
 
     def _close(self) -> None:
@@ -82,12 +81,9 @@ def is_locked(run: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not try_lock(handle, shared=True)
     finally:
         os.close(handle)
-    return False
 
 
 _held: set[Lock] = set()
@@ -99,12 +95,14 @@ def _close_in_forks() -> None:
         for lock in list(_held):
             lock._close()
 
-    os.register_at_fork(after_in_child=close_all)
+    if hasattr(os, "register_at_fork"):  # Windows does not fork
+        os.register_at_fork(after_in_child=close_all)
 
 
 def _read_holder(handle: int) -> str:
     try:
-        holder = json.loads(os.pread(handle, 4096, 0))
+        os.lseek(handle, 0, os.SEEK_SET)
+        holder = json.loads(os.read(handle, 4096))
         return f"process {holder['pid']} on host {holder['host']} since {holder['since']}"
     except (ValueError, KeyError, TypeError):  # not written yet, or edited
         return "another process"

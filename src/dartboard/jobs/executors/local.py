@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from signal import SIGKILL
 from typing import Any
 
 import torch
@@ -20,6 +19,8 @@ from dartboard.jobs.runner import JobRunner
 from dartboard.utils.processes import WorkerPool, cpu_count
 
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
+KILLED = -9
+"""Exit code of a process that SIGKILL ended, which Windows does not have."""
 
 
 class InlineOptions(Options):
@@ -160,7 +161,7 @@ class PoolExecutor:
             job = self._jobs.pop(done.job.name)
             if done.result is not None:
                 result = JobResult(job, done.result.state, done.result.error, done.result.error_type)
-            elif done.exit_code == -SIGKILL:
+            elif done.exit_code == KILLED:
                 result = JobResult(job, "lost", "its process was killed; if memory ran out, use fewer jobs")
             else:
                 result = JobResult(job, "lost", f"its process ended with code {done.exit_code}")
