@@ -154,13 +154,16 @@ def run(args: Namespace) -> int:
 
 def _load_config(args: Namespace) -> "BenchConfig":
     """The settings; by default those of the bench that the directory has."""
-    from dartboard.scoreboard.bench import CONFIG
+    from dartboard.scoreboard.bench import CONFIG, read_config
 
     plugins = load_plugins(args.plugin)
     if args.config is not None:
         return _load_file(args, plugins, args.config)
     out = Path(args.out) if args.out is not None else _out(args, _load_file(args, plugins, None))
-    return _load_file(args, plugins, str(out / CONFIG) if (out / CONFIG).exists() else None)
+    if not os.path.lexists(out / CONFIG):
+        return _load_file(args, plugins, None)
+    read_config(out)  # raises if it is not the bench's own file
+    return _load_file(args, plugins, str(out / CONFIG))
 
 
 def _load_file(args: Namespace, plugins: list[str], file: str | None) -> "BenchConfig":

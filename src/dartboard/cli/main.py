@@ -19,7 +19,10 @@ PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code: 0, 2 for a mistake, 130 and 141 when cut short."""
+    """Run a command line and return its exit code.
+
+    That is 0, 1 for damage that `runs check` finds, 2 for a mistake, 130 and 141 when cut short.
+    """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for names that the encoding does not have
     try:

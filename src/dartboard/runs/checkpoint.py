@@ -24,8 +24,9 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from dartboard.errors import CheckpointError, RunError
+from dartboard.errors import CheckpointError, RunError, UnsafeFileError
 from dartboard.utils import atomic
+from dartboard.utils.safe_files import TEXT_LIMIT, check_folder, read_file
 
 FORMAT = 1
 TENSORS = "tensors.safetensors"
@@ -70,6 +71,7 @@ def save_checkpoint(folder: Path, step: int, state: Tree, *, keep: int = 2) -> P
     """
     if step < 0 or keep < 1:
         raise RunError(f"a checkpoint is of step 0 or later and at least 1 is kept; got {step=}, {keep=}")
+    check_folder(folder, folder.parent)
     folder.mkdir(parents=True, exist_ok=True)
     atomic.remove_leftovers(folder)
     listed = list_checkpoints(folder)
@@ -103,20 +105,34 @@ def load_checkpoint(path: Path) -> Tree:
     Raises:
         CheckpointError: If it is not as it was written; names the file and says what is wrong.
     """
-    file = path / TENSORS
-    try:
-        contents, data = _unseal(path / STATE), file.read_bytes()
-    except FileNotFoundError as error:
-        raise CheckpointError(f"{error.filename} is missing") from None
-    checksum = contents["tensors"]
-    if len(data) < checksum["bytes"]:
-        raise CheckpointError(f"{file} is truncated: it has {len(data)} of {checksum['bytes']} bytes")
-    if hashlib.sha256(data).hexdigest() != checksum["sha256"]:
-        raise CheckpointError(f"{file} was changed after it was written: its checksum differs")
+    contents, data = _read_verified(path)
     try:
         return unpack(safetensors.torch.load(data), contents["state"])
     except CheckpointError as error:
         raise CheckpointError(f"{path / STATE}: {error}") from None
+
+
+def verify_checkpoint(path: Path) -> None:
+    """Verifies the checksums of a checkpoint; raises as `load_checkpoint`."""
+    _read_verified(path)
+
+
+def _read_verified(path: Path) -> tuple[dict[str, JSON], bytes]:
+    """The contents of the JSON file and the bytes of the tensors, as they were written."""
+    file = path / TENSORS
+    try:
+        contents = _unseal(path / STATE)
+        checksum = contents["tensors"]
+        data = read_file(file, root=path.parents[1], limit=max(checksum["bytes"], TEXT_LIMIT))
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{error.filename} is missing") from None
+    except UnsafeFileError as error:
+        raise CheckpointError(str(error)) from None
+    if len(data) < checksum["bytes"]:
+        raise CheckpointError(f"{file} is truncated: it has {len(data)} of {checksum['bytes']} bytes")
+    if hashlib.sha256(data).hexdigest() != checksum["sha256"]:
+        raise CheckpointError(f"{file} was changed after it was written: its checksum differs")
+    return contents, data
 
 
 def latest_state(folder: Path, *, fall_back: bool = False) -> tuple[int, Tree] | None:
@@ -161,7 +177,7 @@ def _seal(contents: dict[str, JSON]) -> str:
 def _unseal(path: Path) -> dict[str, JSON]:
     """The contents of a sealed file, if every byte is as it was written."""
     try:
-        text = path.read_bytes().decode()
+        text = read_file(path, root=path.parents[2]).decode()
         contents = json.loads(text)
     except ValueError as error:  # not UTF-8, or not JSON
         raise CheckpointError(f"{path} is not JSON: cut off or overwritten ({error})") from None
