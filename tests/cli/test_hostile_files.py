@@ -1,4 +1,4 @@
-"""Whatever lies in the place of a file of a run: every command ends at once, in one line, and shows nothing of it.
+"""Whatever lies in the place of a file of a run: every command ends at once, and shows nothing of it.
 
 The runs are those of tests/fixtures/runs-0.1, one of each kind. In the place of each file comes a named pipe,
 a link to a file elsewhere, a folder, or a sparse file of a terabyte.
@@ -17,7 +17,7 @@ import pytest
 from dartboard.cli.main import main
 
 OLD = Path(__file__).parents[1] / "fixtures" / "runs-0.1" / "finished"
-SECRET = "root:x:0:0:TOP-SECRET"
+PRECIOUS = "root:x:0:0:TOP-PRECIOUS"
 SECONDS = 2.0
 Capture = pytest.CaptureFixture[str]
 
@@ -106,7 +106,7 @@ def alarm(seconds: float) -> Iterator[None]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "secret").write_text(SECRET)
+    (tmp_path / "secret").write_text(PRECIOUS)
     return tmp_path
 
 
@@ -114,7 +114,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(("kind", "place"), CASES)
 @pytest.mark.parametrize("replace", REPLACEMENTS)
 @pytest.mark.usefixtures("own_folder", "folder")
-def test_commands_end_at_once(kind: str, place: str, replace: Callable[[Path], None], capsys: Capture) -> None:
+def test_commands_end_at_once(
+    kind: str, place: str, replace: Callable[[Path], None], capsys: Capture
+) -> None:
     for line in COMMANDS[kind]:
         shutil.rmtree("runs", ignore_errors=True)
         shutil.copytree(OLD / kind, Path("runs") / kind)
@@ -132,5 +134,5 @@ def test_commands_end_at_once(kind: str, place: str, replace: Callable[[Path], N
             assert len(errors) == 1, (line, err)
             assert time.process_time() - began < SECONDS, line  # others may be computing
         assert "Traceback" not in err
-        assert SECRET not in out + err, line
-        assert Path("secret").read_text() == SECRET, line
+        assert PRECIOUS not in out + err, line
+        assert Path("secret").read_text() == PRECIOUS, line

@@ -139,6 +139,7 @@ def test_rows_of_runs_that_were_dropped_or_failed(tmp_path: Path) -> None:
         ("config.yaml", "[", "is not YAML"),
     ],
 )
+@pytest.mark.usefixtures("without_checksums")
 def test_rows_of_damaged_runs(file: str, text: str, words: str, tmp_path: Path) -> None:
     job = search_job(tmp_path, "digits")
     with Run.create(job.path, job.config) as run:

@@ -118,9 +118,7 @@ def test_a_text_that_is_there_is_not_written_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_kills_are_never_taken_for_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_kills_are_never_taken_for_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """One writer after another, killed before its line, within it, between line and file, or never."""
     random = Random(seed)
     (tmp_path / "epochs").mkdir()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from dartboard.errors import RunError
-from dartboard.runs.checkpoint import list_checkpoints, verify_checkpoint
+from dartboard.runs.checkpoint_files import list_checkpoints, read_verified
 from dartboard.runs.directory import (
     CHECKPOINTS,
     CONFIG,
@@ -158,7 +158,7 @@ def _checkpoint_faults(path: Path, checkpoints: list[Path]) -> Iterator[FileFaul
     newest_good: str | None = None
     for checkpoint in checkpoints:
         try:
-            verify_checkpoint(checkpoint)
+            read_verified(checkpoint)
             newest_good = checkpoint.name
         except (RunError, OSError) as error:
             works = "everything but resume"

@@ -15,7 +15,6 @@ import hashlib
 import json
 import logging
 import math
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,14 +23,19 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from dartboard.errors import CheckpointError, RunError, UnsafeFileError
+from dartboard.errors import CheckpointError, RunError
+from dartboard.runs.checkpoint_files import (
+    FORMAT,
+    JSON,
+    STATE,
+    TENSORS,
+    list_checkpoints,
+    read_verified,
+    seal_state,
+    step_of,
+)
 from dartboard.utils import atomic
-from dartboard.utils.safe_files import TEXT_LIMIT, check_folder, read_file
-
-FORMAT = 1
-TENSORS = "tensors.safetensors"
-STATE = "state.json"
-
+from dartboard.utils.safe_files import check_folder
 
 Tree: TypeAlias = Any
 """Dicts (with str or int keys), lists and tuples of str, int, float, bool, None and tensors.
@@ -39,9 +43,6 @@ Tree: TypeAlias = Any
 Not spelled out for the type checker: code that reads a tree knows what it contains, and would need a cast at
 every key. `pack` refuses everything else.
 """
-
-JSON: TypeAlias = Any
-"""Values that `json.dumps` accepts, with str keys and finite floats only."""
 
 STORABLE = frozenset(
     {
@@ -53,7 +54,6 @@ STORABLE = frozenset(
 )
 """Types of tensors that the safetensors format supports."""
 
-_NAME = re.compile(rf"step-(\d{{10,}})({re.escape(atomic.OLD)})?")
 _log = logging.getLogger(__name__)
 
 
@@ -84,19 +84,12 @@ def save_checkpoint(folder: Path, step: int, state: Tree, *, keep: int = 2) -> P
         data = safetensors.torch.save(tensors)
         (temporary / TENSORS).write_bytes(data)
         checksum = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        (temporary / STATE).write_text(_seal({"format": FORMAT, "tensors": checksum, "state": plain}))
+        (temporary / STATE).write_text(seal_state({"format": FORMAT, "tensors": checksum, "state": plain}))
     paths = list_checkpoints(folder)
-    later = [path for path in paths if _step(path) > step]
+    later = [path for path in paths if step_of(path) > step]
     for outdated in [*paths[: len(paths) - len(later)][:-keep], *later]:
         atomic.discard(outdated)
     return path
-
-
-def list_checkpoints(folder: Path) -> list[Path]:
-    """The checkpoints in a folder, oldest first; none if there is no such folder."""
-    paths = {path.name: path for path in folder.glob("step-*") if _NAME.fullmatch(path.name)}
-    replaced = {name + atomic.OLD for name in paths}
-    return sorted((path for name, path in paths.items() if name not in replaced), key=_step)
 
 
 def load_checkpoint(path: Path) -> Tree:
@@ -105,34 +98,11 @@ def load_checkpoint(path: Path) -> Tree:
     Raises:
         CheckpointError: If it is not as it was written; names the file and says what is wrong.
     """
-    contents, data = _read_verified(path)
+    contents, data = read_verified(path)
     try:
         return unpack(safetensors.torch.load(data), contents["state"])
     except CheckpointError as error:
         raise CheckpointError(f"{path / STATE}: {error}") from None
-
-
-def verify_checkpoint(path: Path) -> None:
-    """Verifies the checksums of a checkpoint; raises as `load_checkpoint`."""
-    _read_verified(path)
-
-
-def _read_verified(path: Path) -> tuple[dict[str, JSON], bytes]:
-    """The contents of the JSON file and the bytes of the tensors, as they were written."""
-    file = path / TENSORS
-    try:
-        contents = _unseal(path / STATE)
-        checksum = contents["tensors"]
-        data = read_file(file, root=path.parents[1], limit=max(checksum["bytes"], TEXT_LIMIT))
-    except FileNotFoundError as error:
-        raise CheckpointError(f"{error.filename} is missing") from None
-    except UnsafeFileError as error:
-        raise CheckpointError(str(error)) from None
-    if len(data) < checksum["bytes"]:
-        raise CheckpointError(f"{file} is truncated: it has {len(data)} of {checksum['bytes']} bytes")
-    if hashlib.sha256(data).hexdigest() != checksum["sha256"]:
-        raise CheckpointError(f"{file} was changed after it was written: its checksum differs")
-    return contents, data
 
 
 def latest_state(folder: Path, *, fall_back: bool = False) -> tuple[int, Tree] | None:
@@ -147,7 +117,7 @@ def latest_state(folder: Path, *, fall_back: bool = False) -> tuple[int, Tree] |
     if not paths:
         return None
     try:
-        return _step(paths[-1]), load_checkpoint(paths[-1])
+        return step_of(paths[-1]), load_checkpoint(paths[-1])
     except CheckpointError as error:
         damage = error
     for path in reversed(paths[:-1]):
@@ -160,34 +130,8 @@ def latest_state(folder: Path, *, fall_back: bool = False) -> tuple[int, Tree] |
             hint = f"the one before, {path.name}, is good: use it with --fall-back"
             raise CheckpointError(f"{damage}; {hint}")
         _log.warning("%s; going back to %s", damage, path.name)
-        return _step(path), state
+        return step_of(path), state
     raise CheckpointError(f"{damage}; no checkpoint before it is good: start a new run")
-
-
-def _step(path: Path) -> int:
-    return int(path.name.removesuffix(atomic.OLD).removeprefix("step-"))
-
-
-def _seal(contents: dict[str, JSON]) -> str:
-    """JSON whose last entry is the checksum of the others; equal contents give the same text."""
-    sha256 = hashlib.sha256(json.dumps(contents).encode()).hexdigest()
-    return json.dumps({**contents, "sha256": sha256}, indent=1) + "\n"
-
-
-def _unseal(path: Path) -> dict[str, JSON]:
-    """The contents of a sealed file, if every byte is as it was written."""
-    try:
-        text = read_file(path, root=path.parents[2]).decode()
-        contents = json.loads(text)
-    except ValueError as error:  # not UTF-8, or not JSON
-        raise CheckpointError(f"{path} is not JSON: cut off or overwritten ({error})") from None
-    sealed = dict(contents) if isinstance(contents, dict) else {}
-    sealed.pop("sha256", None)
-    if _seal(sealed) != text:
-        raise CheckpointError(f"{path} was changed after it was written: its checksum differs")
-    if (version := sealed.get("format")) != FORMAT:
-        raise CheckpointError(f"{path} has format {version}; this version of dartboard reads format {FORMAT}")
-    return sealed
 
 
 def pack(tree: Tree) -> tuple[dict[str, Tensor], JSON]:

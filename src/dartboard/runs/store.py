@@ -119,8 +119,7 @@ class Run(RunReader):
         with lock_unless_failed(path) as lock:
             for folder in (path, path / EPOCHS, path / CHECKPOINTS):
                 check_folder(folder, path)
-                if folder.is_dir():
-                    atomic.remove_leftovers(folder)
+                atomic.remove_leftovers(folder)
             settle(path)
             run = cls(path, read_yaml(path / CONFIG), lock)
             run.metrics()  # fail on a damaged file before anything is written

@@ -20,10 +20,11 @@ from dartboard.search import config as search_config
 from dartboard.search.config import SEARCH, SearchConfig, build_space
 from dartboard.space import restrict, sample
 from dartboard.tables import Table
+from dartboard.utils import atomic
 from dartboard.utils.checksums import read_file, settle, write_file
 
-CONFIG = "bench.yaml"
-"""The file of the configuration, in the directory of a bench."""
+CONFIG, RECORDS = "bench.yaml", "records"
+"""The file of the configuration and the folder of the records, in the directory of a bench."""
 GROWING = ("methods", "seeds")
 """Settings that can be extended when a bench is run again."""
 
@@ -175,6 +176,8 @@ def write_config(folder: Path, config: BenchConfig) -> BenchConfig:
         OptionError: If it is there with other settings; names them.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    for shared in (folder, folder / RECORDS):
+        atomic.remove_leftovers(shared, older_than=atomic.SHARED)
     path = folder / CONFIG
     while True:  # other processes may extend it at the same time
         before = _read_or_empty(path)

@@ -17,6 +17,7 @@ import yaml
 from dartboard.errors import RunError
 from dartboard.jobs.executors import Executor
 from dartboard.jobs.job import Job, JobResult, Monitor
+from dartboard.jobs.loops import IMAGES
 from dartboard.jobs.queue import JobQueue, run_stages
 from dartboard.runs import Lock
 from dartboard.runs.directory import SWEEP as CONFIG
@@ -98,6 +99,7 @@ class Sweep:
             self.folder.mkdir(parents=True, exist_ok=True)
             with Lock(self.folder):
                 atomic.remove_leftovers(self.folder)
+                atomic.remove_leftovers(self.folder / IMAGES, older_than=atomic.SHARED)
                 settle(self.folder)
                 planned = self.planner.rehearse(build=False)
                 try:
