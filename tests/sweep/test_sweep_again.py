@@ -97,6 +97,7 @@ def test_a_run_that_failed_before_the_others_were_compared_may_come_late(
     assert json.loads((tmp_path / "decisions.json").read_text()) == taken
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_damage_in_one_run_does_not_stop_others(data: str, tmp_path: Path) -> None:
     values = tiny(data, settings={"epochs": 1})
     sweep(tmp_path, values).run()

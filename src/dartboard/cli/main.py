@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 
 from dartboard.errors import DartboardError, one_line
-from dartboard.utils.text import printable
+from dartboard.utils.text import VisibleStream, printable
 
 MISTAKE = 2
 OUT_OF_MEMORY = "out of memory; use a smaller net.channels or batch, or fewer cells"
@@ -25,6 +25,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for names that the encoding does not have
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (stream and VisibleStream(stream) for stream in before)
+    try:
+        return _run(argv)
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def _run(argv: Sequence[str] | None) -> int:
     try:
         from dartboard.cli import commands
 
