@@ -308,7 +308,7 @@ def _read_claim(path: Path) -> dict[str, Any]:
         return {}
     try:
         content = json.loads(read_file(path, root=path.parent))
-    except ValueError:
+    except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict) or not {"settings", "images", "cells"} <= set(content):
         raise RunError(f"{path} is damaged; move the folder away, or name another")

@@ -13,6 +13,8 @@ from dartboard.errors import DartboardError, one_line
 from dartboard.utils.text import VisibleStream, printable
 
 MISTAKE = 2
+MAX_MESSAGE = 2000
+"""Most characters of an error that are shown: it may quote a value of any length."""
 OUT_OF_MEMORY = "out of memory; use a smaller net.channels or batch, or fewer cells"
 INTERRUPTED = 130  # 128 + SIGINT
 PIPE_CLOSED = 141  # 128 + SIGPIPE
@@ -49,7 +51,9 @@ def _run(argv: Sequence[str] | None) -> int:
 
         if is_silent():
             time.sleep(GRACE)  # until rank 0 has printed an error that all ranks have, and ends this process
-        print(f"dartboard: error: {printable(one_line(error))}", file=sys.stderr)
+        text = printable(one_line(error))
+        shown = text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}..."
+        print(f"dartboard: error: {shown}", file=sys.stderr)
         return MISTAKE
     except (RuntimeError, MemoryError) as error:
         if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps it where a class is made

@@ -65,7 +65,7 @@ def _unseal(path: Path) -> dict[str, JSON]:
     try:
         text = read_file(path, root=path.parents[2]).decode()
         contents = json.loads(text)
-    except ValueError as error:  # not UTF-8, or not JSON
+    except (ValueError, RecursionError) as error:  # not UTF-8, or not JSON
         raise CheckpointError(f"{path} is not JSON: cut off or overwritten ({error})") from None
     sealed = dict(contents) if isinstance(contents, dict) else {}
     sealed.pop("sha256", None)

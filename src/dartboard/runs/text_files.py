@@ -79,7 +79,7 @@ def parse(text: str | bytes, place: str) -> Any:
     """The value of a JSON text; RunError, with the place, if it is not JSON."""
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{place} is not JSON ({error}); {_CHANGED}") from None
 
 

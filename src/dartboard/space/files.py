@@ -26,7 +26,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from dartboard.errors import RunError, SpaceError, one_line, short_repr, validation_message
 from dartboard.space.catalog import SPACES, dense_edges, get_space, keep_per_node, stacked
-from dartboard.space.spec import Cell, Contest, Edge, SearchSpace, Stack
+from dartboard.space.spec import MAX_NODES, Cell, Contest, Edge, SearchSpace, Stack, check_limit
 from dartboard.utils import yaml_text
 from dartboard.utils.checksums import read_file
 
@@ -111,6 +111,7 @@ class _ShortCell(BaseModel):
 
     def build(self) -> Cell:
         """The cell."""
+        check_limit("the nodes of a cell", self.nodes, MAX_NODES)
         if self.edges is None:
             edges = dense_edges(self.nodes, self.ops, first=self.inputs)
         else:

@@ -38,7 +38,7 @@ class DecisionLog:
             return
         try:
             decisions = json.loads(read_file(self._path, root=folder))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RunError(f"{self._path} is not JSON ({error}); {CHANGED}") from None
         if not isinstance(decisions, dict) or not all(
             isinstance(decision, dict | list | str) for decision in decisions.values()

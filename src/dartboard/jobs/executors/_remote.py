@@ -168,7 +168,7 @@ class Submission:
         path = self.path / name
         try:
             values = json.loads(_read(path))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RunError(f"{path} is not JSON ({error}); it was changed") from None
         if not isinstance(values, dict):
             raise RunError(f"{path} should hold names and values; it was changed")
