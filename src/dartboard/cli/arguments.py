@@ -75,7 +75,7 @@ def add_plugins(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE.py",
-        help="run a Python file that registers methods, spaces, ops or recipes, with all that your user may do: "
+        help="run a Python file that registers methods, spaces, ops or recipes, as yourself: "
         "name only files that you trust; may be given several times",
     )
 

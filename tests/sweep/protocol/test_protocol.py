@@ -450,6 +450,7 @@ def test_another_stack_takes_the_cells_and_is_remembered(data: str, tmp_path: Pa
         assert without_times(reopen(run).fit().facts()) == without_times(found)
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_old_decisions_that_were_changed_are_told(data: str, tmp_path: Path) -> None:
     protocol = start(tmp_path / "run", settings(data))
     (tmp_path / "run/decisions.json").write_text(json.dumps({"found": [{"name": "found-0"}]}))
