@@ -15,7 +15,7 @@ import torch
 from dartboard.cli.main import main
 from dartboard.errors import DartboardError
 from dartboard.nn.model_file import load_model
-from dartboard.runs import Run, RunReader
+from dartboard.runs import RunReader, load_checkpoint
 from dartboard.runs.check import check_folder, find_folders
 from dartboard.runs.text_files import read_object
 from dartboard.scoreboard.records import BenchRecord
@@ -30,6 +30,7 @@ FREE = {
     "table.md": "for people, and written anew by dartboard bench",
     "table.csv": "for people, and written anew by dartboard bench",
     "table.json": "for people, and written anew by dartboard bench",
+    "convergence.json": "for people, and written anew by dartboard analyse convergence",
 }
 PICTURES = (".svg", ".png")
 IMAGES = "images"
@@ -82,7 +83,7 @@ def read_again(path: Path) -> None:
         case "best.safetensors" | "last.safetensors":
             load_model(path, root=owner)
         case "state.json" | "tensors.safetensors":
-            Run.read(owner).load()
+            load_checkpoint(path.parent)
         case "decisions.json":
             DecisionLog(owner)
         case "sweep.yaml":
